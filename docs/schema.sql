@@ -1,4 +1,12 @@
 -- What the migrations make, as pg_dump tells it. All belongs to wrkflw_owner where nothing else is said.
+CREATE TYPE public.commit_allocation AS (
+	member integer,
+	tenant_id integer,
+	definition_key text,
+	state text,
+	person_id text,
+	given_at timestamp with time zone
+);
 CREATE TYPE public.commit_attribute AS (
 	member integer,
 	tenant_id integer,
@@ -375,6 +383,15 @@ CREATE TABLE public.absence (
     ended_at timestamp with time zone,
     CONSTRAINT absence_period_check CHECK ((active_from < active_until))
 );
+
+CREATE TABLE public.allocation (
+    tenant_id integer NOT NULL,
+    definition_key text NOT NULL,
+    state text NOT NULL,
+    person_id text NOT NULL,
+    given_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50');
 
 CREATE TABLE public.attribute (
     tenant_id integer NOT NULL,
@@ -911,6 +928,8 @@ CREATE TABLE public.webhook_delivery (
 );
 ALTER TABLE ONLY public.absence
     ADD CONSTRAINT absence_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.allocation
+    ADD CONSTRAINT allocation_pkey PRIMARY KEY (tenant_id, definition_key, state, person_id);
 ALTER TABLE ONLY public.attribute_declaration
     ADD CONSTRAINT attribute_declaration_pkey PRIMARY KEY (tenant_id, name, definition_key, type);
 ALTER TABLE ONLY public.attribute
@@ -1083,6 +1102,7 @@ CREATE TRIGGER role_permission_added AFTER INSERT ON public.role_permission REFE
 CREATE TRIGGER role_permission_changed AFTER UPDATE ON public.role_permission REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
 CREATE TRIGGER role_permission_removed AFTER DELETE ON public.role_permission REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
 ALTER TABLE public.absence ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.allocation ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.attribute ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.attribute_declaration ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.audit_entry ENABLE ROW LEVEL SECURITY;
@@ -1109,6 +1129,7 @@ ALTER TABLE public.notifier_cursor ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.outbox_event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.person ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reader ON public.absence FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.allocation FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.attribute FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.attribute_declaration FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.audit_entry FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1160,6 +1181,7 @@ ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.task_candidate ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.webhook_delivery ENABLE ROW LEVEL SECURITY;
 CREATE POLICY writer ON public.absence TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.allocation TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.attribute TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.attribute_declaration TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.audit_entry TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1213,6 +1235,7 @@ REVOKE ALL ON FUNCTION public.missing_events() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missing_events() TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.absence TO wrkflw_writer;
 GRANT SELECT ON TABLE public.absence TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.allocation TO wrkflw_writer;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.attribute TO wrkflw_writer;
 GRANT SELECT ON TABLE public.attribute TO wrkflw_reader;
 GRANT SELECT,INSERT ON TABLE public.attribute_declaration TO wrkflw_writer;

@@ -42,6 +42,17 @@ create table task_candidate (
 );
 create index task_candidate_by_task on task_candidate (tenant_id, task_id);
 
+-- When somebody was last given a task of a state by round robin or as the least loaded. It grows with people and states, not with
+-- tasks.
+create table allocation (
+    tenant_id int not null,
+    definition_key text not null,
+    state text not null,
+    person_id text not null,
+    given_at timestamptz not null,
+    primary key (tenant_id, definition_key, state, person_id)
+) with (fillfactor = 50);
+
 create table decision (
     tenant_id int not null,
     task_id uuid not null,

@@ -6,7 +6,7 @@ set local role wrkflw_owner;
 -- Tables that the writer inserts into and updates.
 grant select, insert, update on
     tenant, role_permission, person, "group", membership, manager, absence, calendar, definition, definition_version,
-    audit_stream, instance, state_instance, descendant_count, task, attribute, job, reassessment, bulk_operation, bulk_item,
+    audit_stream, instance, state_instance, descendant_count, task, allocation, attribute, job, reassessment, bulk_operation, bulk_item,
     signal_inbox, idempotency_key, notification, subscription, webhook_delivery, notifier_cursor
     to wrkflw_writer;
 -- Tables that the writer only inserts into.
@@ -51,7 +51,7 @@ begin
     foreach name in array array[
         'role_permission', 'person', 'group', 'membership', 'manager', 'absence', 'calendar', 'definition',
         'definition_version', 'audit_entry', 'audit_stream', 'refused_attempt', 'audit_leaf', 'checkpoint', 'instance',
-        'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'decision', 'attribute',
+        'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'allocation', 'decision', 'attribute',
         'attribute_declaration', 'job', 'reassessment', 'bulk_operation', 'bulk_item', 'signal', 'signal_inbox',
         'idempotency_key', 'outbox_event', 'dead_letter', 'notification', 'subscription', 'webhook_delivery',
         'notifier_cursor'

@@ -44,6 +44,10 @@ create type commit_candidate as (
     member int, tenant_id int, task_id uuid, kind text, principal text
 );
 
+create type commit_allocation as (
+    member int, tenant_id int, definition_key text, state text, person_id text, given_at timestamptz
+);
+
 create type commit_decision as (
     member int, tenant_id int, instance_id uuid, task_id uuid, key_id text, mac_version smallint, mac bytea, outcome text,
     actor text, on_behalf_of text, comment text, input text, decided_at timestamptz

@@ -1,6 +1,7 @@
 //! Who gets the work of a state, and what happens when nobody is left: over HTTP, with a flow whose assignments stand in
 //! the data of each instance.
 
+mod allocation;
 mod assignment;
 mod blind;
 mod bulk;

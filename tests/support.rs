@@ -6,6 +6,7 @@ pub(crate) mod guests;
 pub(crate) mod kafka;
 pub(crate) mod length;
 pub(crate) mod own_postgres;
+pub(crate) mod plans;
 pub(crate) mod plug;
 pub(crate) mod postgres;
 pub(crate) mod program;

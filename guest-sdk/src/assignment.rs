@@ -4,8 +4,8 @@
 //! candidates if nobody else is eligible.
 
 use crate::{
-    Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction, Principal, Since,
-    Triggers, WorkingDays, WorkingTime,
+    Allocation, Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction,
+    Principal, Since, Triggers, WorkingDays, WorkingTime,
 };
 
 impl Assignment {
@@ -167,6 +167,7 @@ impl Offer {
             owner: None,
             each_member: None,
             retain: false,
+            allocation: Allocation::Offered,
             deadlines: vec![],
             extensions: vec![],
         }
@@ -203,6 +204,21 @@ impl Offer {
     /// it. Without such a candidate, it is open to all.
     pub fn retain(mut self) -> Self {
         self.retain = true;
+        self
+    }
+
+    /// The candidates get such tasks in turn: whoever was given one of this flow in this state longest ago, or never, owns it from
+    /// the start, without a claim, and may release it. Nobody gets it who must not decide, owns another task of the state
+    /// instance, lost one there because it was overdue, or is absent. At most 100 people are considered. If nobody is left, it is
+    /// open to all.
+    pub fn round_robin(mut self) -> Self {
+        self.allocation = Allocation::RoundRobin;
+        self
+    }
+
+    /// The same, but whoever owns the fewest open tasks of all flows owns it; of several, as by [`round_robin`](Self::round_robin).
+    pub fn least_loaded(mut self) -> Self {
+        self.allocation = Allocation::LeastLoaded;
         self
     }
 

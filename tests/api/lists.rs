@@ -231,13 +231,13 @@ async fn what_few_tasks_pass_is_found_behind_the_many_that_do_not() {
     for statement in copies.split(';') {
         sql(&app, statement).await;
     }
-    // A state is looked up by its state instances; for a label there are only the steps.
-    let odd = "update task set label = 'odd' where id::text not like '0000%'";
+    // A state is looked up by its state instances; for a label or a suspension there are only the steps.
+    let odd = r#"update task set label = 'odd', suspended = '{"by":"ann","at":"2026-01-01T00:00:00Z"}'
+        where id::text not like '0000%'"#;
     sql(&app, odd).await;
-    for (view, filter) in ["available", "all"]
-        .into_iter()
-        .flat_map(|view| ["state=Submitted", "label=odd"].map(|filter| (view, filter)))
-    {
+    for (view, filter) in ["available", "all"].into_iter().flat_map(|view| {
+        ["state=Submitted", "label=odd", "suspended=true"].map(|filter| (view, filter))
+    }) {
         let path = format!("/v1/tasks?view={view}&{filter}");
         let page = app.get("reviewer", &path).await.expect(200);
         let found: Vec<_> = page["data"].as_array().expect("data").iter().collect();

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use wrkflw_core::ids::TenantId;
+use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::json::Json;
-use wrkflw_core::lookup::{Findings, Lookup};
+use wrkflw_core::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 use super::*;
+use crate::support::plans;
 
 fn names(names: &[&str]) -> BTreeSet<String> {
     names.iter().map(ToString::to_string).collect()
@@ -38,6 +39,7 @@ async fn a_lookup_finds_what_holds_now() {
         people: names(&["approver", "nobody"]),
         memberships_of: names(&["author", "nobody"]),
         stand_ins_of: names(&["author", "nobody"]),
+        workloads: None,
     };
     let now = app.engine.clock().now();
     let found = store.look_up(tenant, &lookup, now).await.expect("findings");
@@ -125,4 +127,110 @@ async fn a_lookup_finds_for_whom_somebody_stands_in_at_a_moment() {
     let expected =
         expected.map(|(one, of, groups, via)| (one, of, groups.to_owned(), via.to_owned()));
     assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn a_lookup_counts_the_work_of_people_who_are_not_absent() {
+    let app = TestApp::empty().await;
+    let store = app.store();
+    let tenant = store.tenant("default").await.expect("an answer");
+    let tenant = tenant.expect("a tenant");
+    sql(
+        &app,
+        "insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at)
+        select tenant.id, gen_random_uuid(), case when n > 4 then '00000000-0000-0000-0000-000000000007' else gen_random_uuid() end::uuid,
+            gen_random_uuid(), 0, 'l', case when n = 1 then 'COMPLETED' else 'CLAIMED' end,
+            case when n < 4 then 'author' else 'reviewer' end, '[]', now()
+        from tenant, generate_series(1, 6) n;
+        insert into allocation select id, 'flow', 'Call', 'author', '2026-01-01T00:00:00.123456Z' from tenant;
+        insert into allocation select id, 'flow', 'Check', 'reviewer', '2026-01-02Z' from tenant;
+        insert into allocation select id, 'other', 'Call', 'reviewer', '2026-01-03Z' from tenant;
+        insert into absence select id, gen_random_uuid(), 'approver', 'outsider', null, '2026-01-01Z', '2026-02-01Z', now(), 'admin' from tenant;
+        insert into absence select id, gen_random_uuid(), 'outsider', 'author', 'other', '2026-01-01Z', '2026-02-01Z', now(), 'admin' from tenant;
+        insert into absence select id, gen_random_uuid(), 'reviewer2', 'author', 'flow', '2026-01-01Z', '2026-02-01Z', now(), 'admin' from tenant",
+    )
+    .await;
+    let of = |open_max| Lookup {
+        workloads: Some(WorkloadsOf {
+            people: names(&["author", "reviewer", "reviewer2", "approver", "outsider"]),
+            definition: "flow".into(),
+            state: "Call".into(),
+            besides: InstanceId(uuid::Uuid::from_u128(7)),
+            open_max,
+        }),
+        ..Lookup::default()
+    };
+    let at = |moment: &str| moment.parse::<jiff::Timestamp>().expect("a moment");
+    let found = async |open_max, moment| {
+        let found = store.look_up(tenant, &of(open_max), at(moment)).await;
+        let work = found.expect("findings").workloads.into_iter();
+        let work = work.map(|(person, work)| format!("{person} {} {:?}", work.open, work.given_at));
+        work.collect::<Vec<_>>()
+    };
+    let given = "Some(2026-01-01T00:00:00.123456Z)";
+    let during = "2026-01-15T00:00:00Z";
+    let expected = |author: u32, reviewer: u32| {
+        [
+            format!("author {author} {given}"),
+            "outsider 0 None".to_owned(),
+            format!("reviewer {reviewer} None"),
+        ]
+    };
+    // Two of three are open; of the other's three, two are of the instance itself.
+    assert_eq!(found(100, during).await, expected(2, 1));
+    assert_eq!(found(1, during).await, expected(1, 1));
+    assert_eq!(found(0, during).await, expected(0, 0));
+    assert_eq!(found(0, "2026-03-01T00:00:00Z").await.len(), 5);
+    let question = of(100);
+    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &question, at(during));
+    let elsewhere = elsewhere.await.expect("findings").workloads;
+    assert!(elsewhere.values().all(|work| *work == Workload::default()));
+}
+
+/// The question about the work of people reads as much, however many tasks there are.
+#[tokio::test]
+async fn the_work_of_people_is_counted_by_bounded_index_scans() {
+    const PEOPLE: i64 = 50;
+    const TASKS_OF_EACH: i64 = 1_500;
+    let app = TestApp::empty().await;
+    let more = format!(
+        "insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at)
+        select 1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 0, 'l', 'CLAIMED', 'p' || n % {PEOPLE}, '[]', now()
+        from generate_series(1, {}) n",
+        PEOPLE * TASKS_OF_EACH
+    );
+    let people: Vec<_> = (0..PEOPLE).map(|number| format!("p{number}")).collect();
+    let question = format!(
+        "(1, '{{{}}}', '00000000-0000-0000-0000-000000000007', 100, 'flow', 'Call', '2026-01-15Z')",
+        people.join(",")
+    );
+    sql(&app, "insert into allocation select 1, 'flow', 'S' || s, 'p' || n, now() from generate_series(0, 49) n, generate_series(1, 20) s").await;
+    let mut read = Vec::new();
+    // With the statistics of an empty table, and with those of a full one.
+    for round in ["fresh", "analysed"] {
+        let added = sqlx::raw_sql(sqlx::AssertSqlSafe(more.clone()));
+        added
+            .execute(app.database.admin_pool())
+            .await
+            .expect("tasks");
+        let plan = plans::explained(&app.database, "select p.id as \"id!\"", &question).await;
+        let nodes = plans::nodes(&plan);
+        assert!(
+            nodes.iter().all(|node| !node.starts_with("Seq")),
+            "{round}: {nodes:?}"
+        );
+        for index in ["task_by_owner", "allocation_pkey", "absence_by_person"] {
+            let reads = |node: &String| node.starts_with("Index") && node.ends_with(index);
+            assert!(nodes.iter().any(reads), "{round}, {index}: {nodes:?}");
+        }
+        let pages = plans::pages(&plan);
+        // For each person, a row of the index and of the table for each task that is counted, and some pages of the others.
+        assert!(pages <= PEOPLE * (2 * 100 + 20), "{round}: {pages} pages");
+        read.push(pages);
+        sql(&app, "analyze task; analyze allocation").await;
+    }
+    assert!(
+        read[1] <= read[0] * 5 / 4,
+        "it grows with the tasks: {read:?}"
+    );
 }

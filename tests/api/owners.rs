@@ -126,7 +126,7 @@ async fn states_show_who_owns_or_owned_their_tasks() {
 }
 
 #[tokio::test]
-async fn tasks_are_found_by_label_priority_and_due_date() {
+async fn tasks_are_found_by_label_priority_due_date_and_suspension() {
     let app = TestApp::start().await;
     for entity in ["doc-1", "doc-2", "doc-3"] {
         app.started(entity).await;
@@ -136,7 +136,8 @@ async fn tasks_are_found_by_label_priority_and_due_date() {
         "update task t set label = i.entity_id from instance i where i.id = t.instance_id;
         update state_instance s set priority = right(i.entity_id, 1)::smallint, due_at = '2026-01-03T00:00:00Z'
         from instance i where i.id = s.instance_id and i.entity_id <> 'doc-3';
-        update task set due_at = '2026-01-01T00:00:00Z' where label = 'doc-1'",
+        update task set due_at = '2026-01-01T00:00:00Z' where label = 'doc-1';
+        update task set suspended = '{\"by\":\"ann\",\"at\":\"2026-01-01T00:00:00Z\"}' where label = 'doc-3'",
     )
     .await;
     let labels = async |query: &str| -> Vec<String> {
@@ -157,6 +158,9 @@ async fn tasks_are_found_by_label_priority_and_due_date() {
         ("dueBefore=2026-01-01T00:00:00Z", vec![]),
         ("dueBefore=2026-01-02T00:00:00Z", vec!["doc-1"]),
         ("dueBefore=2026-01-04T00:00:00Z", vec!["doc-1", "doc-2"]),
+        ("suspended=true", vec!["doc-3"]),
+        ("suspended=false", vec!["doc-1", "doc-2"]),
+        ("suspended=true&minPriority=1", vec![]),
         (
             "dueBefore=2026-01-04T00:00:00Z&minPriority=2",
             vec!["doc-2"],
@@ -174,6 +178,7 @@ async fn tasks_are_found_by_label_priority_and_due_date() {
         "minPriority=70000",
         "dueBefore=tomorrow",
         "min_priority=1",
+        "suspended=yes",
     ] {
         let answer = app.get("admin", &format!("/v1/tasks?{wrong}")).await;
         answer.problem(400, "malformed_request");

@@ -26,7 +26,7 @@ async fn published(app: &TestApp, instance: &Value, kind: &str, count: usize) ->
 async fn half_done(app: &TestApp) -> Value {
     let offers = ["reviewer", "reviewer2"].map(|user| json!({ "users": [user] }));
     let assign = json!({ "offers": offers, "needed": 2, "blind": true });
-    let instance = vote(app, "blind", json!({ "assign": assign })).await;
+    let instance = vote(app, "blind", json!({ "assign": assign, "noted": true })).await;
     let first = &tasks(&instance)[0];
     let vote = json!({ "outcome": "YES", "comment": "between us" });
     let after = decide(app, "reviewer", first, vote).await;
@@ -97,7 +97,7 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
         for person in ["reviewer2", "author", "admin"] {
             let answer = app.get(person, path).await;
             assert_eq!(answer.status, 200, "{}", answer.text);
-            for secret in ["between us", "\"YES\""] {
+            for secret in ["between us", "\"YES\"", "1 of 2"] {
                 assert!(!answer.text.contains(secret), "{path}: {}", answer.text);
             }
         }
@@ -142,7 +142,9 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     let ended = decide(&app, "reviewer2", second, json!({ "outcome": "YES" })).await;
     assert_eq!(ended["outcome"], "APPROVED");
     let told = app.get("author", &history).await;
-    assert!(told.text.contains("between us"), "{}", told.text);
+    for disclosed in ["between us", "1 of 2", "2 of 2"] {
+        assert!(told.text.contains(disclosed), "{}", told.text);
+    }
     both_are_disclosed(&app, &instance).await;
     prove_all(&app).await;
 }

@@ -245,6 +245,15 @@ async fn the_cfo_decides_above_the_limit_only() {
             .filter_map(|one| one["notes"].as_array())
             .collect();
         assert_eq!(notes, [&vec![note.clone()]]);
+        let history = format!("/v1/instances/{}/history", id(instance));
+        let history = app.get("ann", &history).await.expect(200);
+        let states = history["data"].as_array().expect("states").iter();
+        let plans = states.flat_map(|state| state["plans"].as_array().expect("plans"));
+        let plans: Vec<_> = plans
+            .map(|plan| (&plan["trigger"], &plan["notes"]))
+            .collect();
+        assert_eq!(plans, [(&json!("SORT"), &json!([note]))], "{history}");
+        assert_eq!(history["notesOmitted"], false);
     }
     let found = app
         .get("ann", "/v1/instances?attribute.amount=gt:50000")

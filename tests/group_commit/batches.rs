@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use wrkflw_core::command::Command;
-use wrkflw_store::commit::CommitResult;
+use wrkflw_store::commit::{Allocated, Change, CommitResult};
 
 use super::fixture::{Fixture, counts, keyed, task_of};
 
@@ -244,4 +245,51 @@ async fn a_change_on_a_lost_commit_is_stale() {
     let mut again = fixture.change(Some(stands), "rob", &Command::Claim { task });
     again.access_mark = Some(uuid::Uuid::nil());
     fixture.apply(&[&again]).await;
+}
+
+#[tokio::test]
+async fn a_turn_is_the_latest_of_those_that_were_applied() {
+    let fixture = Fixture::new().await;
+    let given = |change: &mut Change, turns: &[(&str, i64)]| {
+        change.allocations = turns
+            .iter()
+            .map(|(person, second)| Allocated {
+                definition: "flow".into(),
+                state: "Work".into(),
+                person: (*person).into(),
+                at: Timestamp::from_second(*second).expect("a time"),
+            })
+            .collect();
+    };
+    let stale = fixture.claimed("stale").await;
+    let release = Command::Release {
+        task: task_of(&stale.instance),
+    };
+    let released = fixture.change(Some(stale.clone()), "rob", &release);
+    fixture.apply(&[&released]).await;
+
+    let mut batch = [
+        fixture.start("first"),
+        fixture.start("second"),
+        fixture.decide(&stale, "GO"),
+    ];
+    given(&mut batch[0], &[("bob", 3), ("ann", 2)]);
+    given(&mut batch[1], &[("ann", 5), ("bob", 1)]);
+    given(&mut batch[2], &[("ann", 9), ("cid", 9)]);
+    let (applied, stale) = (CommitResult::Applied, CommitResult::Stale);
+    assert_eq!(
+        fixture.commit(&batch.each_ref()).await,
+        [applied, applied, stale]
+    );
+    // What another host has committed later stays.
+    let mut earlier = fixture.start("third");
+    given(&mut earlier, &[("ann", 4), ("bob", 4)]);
+    fixture.apply(&[&earlier]).await;
+    let turns = "select person_id, extract(epoch from given_at)::bigint from allocation
+        where definition_key = 'flow' and state = 'Work' order by person_id";
+    let turns: Vec<(String, i64)> = sqlx::query_as(turns)
+        .fetch_all(fixture.database.admin_pool())
+        .await
+        .expect("turns");
+    assert_eq!(turns, [("ann".to_owned(), 5), ("bob".to_owned(), 4)]);
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
 use tokio::task::JoinSet;
 
 use super::*;
+use crate::support::plans::{explained, nodes, pages};
 
 #[tokio::test]
 async fn due_jobs_are_claimed_once_and_in_order() {
@@ -200,66 +200,6 @@ async fn stuck_jobs_are_counted() {
     assert_eq!(failing().await, 1);
 }
 
-/// The plan of a statement of the host, as the writer runs it, and the pages that it read.
-pub(super) async fn explained(fixture: &Fixture, beginning: &str, arguments: &str) -> Value {
-    let files = [
-        "jobs.rs",
-        "jobs/claims.rs",
-        "jobs/claim.sql",
-        "bulk/settle.sql",
-    ];
-    let file = files.map(|name| {
-        let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read_to_string(path).expect("the store's source") + "\"#"
-    });
-    let file = file.concat();
-    let from = file.find(beginning).expect("the statement");
-    let length = file[from..].find("\"#").expect("its end");
-    let statement = &file[from..from + length];
-    let mut connection = fixture
-        .database
-        .admin_pool()
-        .acquire()
-        .await
-        .expect("a connection");
-    let settings = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off;
-        set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
-    let prepared = format!("{settings} prepare looked as {statement};");
-    sqlx::raw_sql(AssertSqlSafe(prepared))
-        .execute(&mut *connection)
-        .await
-        .expect("a statement");
-    let explain = format!("explain (analyze, buffers, format json) execute looked{arguments}");
-    let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
-        .persistent(false)
-        .fetch_one(&mut *connection)
-        .await
-        .expect("a plan");
-    sqlx::raw_sql("reset role; deallocate all")
-        .execute(&mut *connection)
-        .await
-        .expect("an end");
-    plan[0]["Plan"].clone()
-}
-
-/// Pages that a plan touched.
-pub(super) fn pages(plan: &Value) -> i64 {
-    let of = |name: &str| plan[name].as_i64().expect("a count");
-    of("Shared Hit Blocks") + of("Shared Read Blocks")
-}
-
-pub(super) fn nodes(plan: &Value) -> Vec<String> {
-    let own = [&plan["Node Type"], &plan["Index Name"]]
-        .map(|value| value.as_str().unwrap_or_default())
-        .join(" ");
-    let below = plan["Plans"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .flat_map(nodes);
-    std::iter::once(own).chain(below).collect()
-}
-
 #[tokio::test]
 async fn future_jobs_and_jobs_in_flight_do_not_slow_a_claim() {
     let fixture = Fixture::new().await;
@@ -274,7 +214,7 @@ async fn future_jobs_and_jobs_in_flight_do_not_slow_a_claim() {
     for round in ["fresh", "analysed"] {
         for (statement, arguments) in [("with recursive circle", around), ("with looked as", look)]
         {
-            let plan = explained(&fixture, statement, arguments).await;
+            let plan = explained(&fixture.database, statement, arguments).await;
             let nodes = nodes(&plan);
             assert!(
                 nodes.contains(&"Index Scan job_share".to_owned())
@@ -287,14 +227,14 @@ async fn future_jobs_and_jobs_in_flight_do_not_slow_a_claim() {
             );
             assert!(pages(&plan) <= 40, "{round}: {} pages", pages(&plan));
         }
-        let plan = explained(&fixture, "select coalesce(min(l.ready_at)", "").await;
+        let plan = explained(&fixture.database, "select coalesce(min(l.ready_at)", "").await;
         assert!(pages(&plan) <= 200, "{round}: {} pages", pages(&plan));
         fixture.run("analyze job").await;
     }
     for _ in 0..10 {
         fixture.job(clock::new_id(), noon()).await;
     }
-    let plan = explained(&fixture, "with looked as", look).await;
+    let plan = explained(&fixture.database, "with looked as", look).await;
     assert_eq!(plan["Actual Rows"].as_f64(), Some(10.0), "{plan}");
     assert!(pages(&plan) <= 300, "{} pages", pages(&plan));
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use wrkflw_core::ids::TenantId;
 
-use super::claims::{explained, pages};
 use super::*;
+use crate::support::plans::{explained, pages};
 
 /// Inserts a job of this kind for an instance of a tenant. Returns its id.
 async fn leave_of(
@@ -217,7 +217,7 @@ async fn jobs_behind_a_failed_job_delay_no_others() {
     // From then on claims do not read them, until they are checked again.
     let look = "(1, '2026-10-05 12:00Z', '2026-10-05 12:01Z', 32, 1, '2026-10-05 12:01Z', '2026-10-05 12:05Z', '2026-10-05 12:01Z')";
     fixture.run("vacuum job").await;
-    let plan = explained(&fixture, "with looked as", look).await;
+    let plan = explained(&fixture.database, "with looked as", look).await;
     assert!(pages(&plan) <= 40, "{} pages", pages(&plan));
 }
 
@@ -239,7 +239,7 @@ async fn a_claim_beside_a_flood_is_cheap() {
                 900,
             ),
         ] {
-            let plan = explained(&fixture, statement, arguments).await;
+            let plan = explained(&fixture.database, statement, arguments).await;
             assert!(
                 pages(&plan) <= most,
                 "{round}: {} pages: {plan}",
@@ -264,7 +264,7 @@ async fn storing_the_outcomes_of_items_is_cheap() {
     let settle = "(1, md5('operation')::uuid, array[md5('1')::uuid, md5('2')::uuid], array['done', 'refused'], array[null, 'c'],
         array[null, 'd'], array[2, null], array[now(), now()])";
     for round in ["fresh", "analysed"] {
-        let plan = explained(&fixture, "with settled as", settle).await;
+        let plan = explained(&fixture.database, "with settled as", settle).await;
         assert!(
             pages(&plan) <= 60,
             "{round}: {} pages: {plan}",

@@ -1,7 +1,7 @@
 //! Which instances a change of groups or absences affects, and how the worker processes them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use serde_json::json;
 use tokio::sync::Notify;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Candidate;
-use wrkflw_engine::Error;
 use wrkflw_engine::job_handlers::JobHandlers;
+use wrkflw_engine::{Engine, Error};
 use wrkflw_store::bulk::{Batch, Outcome};
 use wrkflw_store::commit::reassessing;
 use wrkflw_store::reassessments::{Concerned, Mark};
@@ -283,6 +283,49 @@ impl JobHandlers for CountingHandlers {
     }
 }
 
+/// A host whose time passes only when the test says so: a walk is the last one if it begins long enough after the change, which on
+/// a busy machine may be the first one.
+struct Standing {
+    engine: Engine,
+    time: Arc<AtomicI64>,
+}
+
+impl Standing {
+    async fn begin(app: &TestApp) -> Standing {
+        let now = app.engine.clock().now().as_millisecond();
+        let time = Arc::new(AtomicI64::new(now));
+        let clock = clock::Clock::Manual(time.clone());
+        let engine = app.engine_with_clock(clock).await;
+        Standing { engine, time }
+    }
+
+    /// A change of the group at this moment. By the database's clock it is old, so that only this host's time counts.
+    async fn change(&self, database: &TestDatabase, group: &str) {
+        let now = self.engine.clock().now();
+        change(database, "group", group, now).await;
+        let aged = sqlx::query("update reassessment set created_at = now() - interval '1 hour'");
+        aged.execute(database.admin_pool()).await.expect("an age");
+    }
+
+    /// Lets time pass, and the worker look, until this holds.
+    async fn pass_until(&self, holds: impl AsyncFn() -> bool) {
+        let passing = async {
+            while !holds().await {
+                self.time.fetch_add(1_000, Ordering::SeqCst);
+                self.engine.wake_workers();
+                tokio::task::yield_now().await;
+            }
+        };
+        let passed = tokio::time::timeout(Duration::from_secs(30), passing);
+        passed.await.expect("in time");
+    }
+
+    async fn pass_until_done(&self, store: &Store) {
+        let done = async || store.next_reassessment().await.expect("a look").is_none();
+        self.pass_until(done).await;
+    }
+}
+
 #[tokio::test]
 async fn instances_of_a_stopped_version_get_a_job_and_no_reassessment() {
     let app = TestApp::empty().await;
@@ -304,20 +347,12 @@ async fn instances_of_a_stopped_version_get_a_job_and_no_reassessment() {
         .execute(app.database.admin_pool())
         .await
         .expect("an update");
-    let (store, now) = (app.store(), app.engine.clock().now());
-    change(&app.database, "group", "crew", now).await;
+    let time = Standing::begin(&app).await;
+    time.change(&app.database, "crew").await;
     let handlers = Arc::new(CountingHandlers::default());
-    let timeout = Duration::from_secs(1);
-    let (_host, engine) = app.beside_with_engine(app.database.url(), timeout).await;
-    let timers = Timers::start(&engine, handlers.clone());
-    let done = async {
-        while store.next_reassessment().await.expect("a look").is_some() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), done)
-        .await
-        .expect("in time");
+    let timers = Timers::start(&time.engine, handlers.clone());
+    handlers.changed.notified().await;
+    time.pass_until_done(app.store()).await;
     timers.stop().await;
     let seen = handlers.seen.lock().expect("a lock").clone();
     assert_eq!(seen, BTreeMap::from([(runs, 2)]), "once in each walk");
@@ -346,38 +381,25 @@ async fn every_instance_is_reassessed_although_one_fails() {
     let handlers = Arc::new(CountingHandlers::default());
     let refusing = *all.first().expect("instances");
     handlers.refuses.lock().expect("a lock").insert(refusing, 1);
-    change(&app.database, "group", "crew", app.engine.clock().now()).await;
+    let time = Standing::begin(&app).await;
+    time.change(&app.database, "crew").await;
 
-    // A host with a command timeout of a second, so that the second walk comes soon.
-    let timeout = Duration::from_secs(1);
-    let (_host, engine) = app.beside_with_engine(app.database.url(), timeout).await;
-    let timers = Timers::start(&engine, handlers.clone());
-    let twice = async {
-        while handlers.seen.lock().expect("a lock").get(&refusing) < Some(&2) {
-            handlers.changed.notified().await;
-        }
+    let timers = Timers::start(&time.engine, handlers.clone());
+    handlers.changed.notified().await;
+    let tries = || {
+        handlers
+            .seen
+            .lock()
+            .expect("a lock")
+            .get(&refusing)
+            .copied()
     };
-    tokio::time::timeout(Duration::from_secs(30), twice)
-        .await
-        .expect("in time");
+    time.pass_until(async || tries() >= Some(2)).await;
     // All others were processed before it was tried again.
     let seen = handlers.seen.lock().expect("a lock").clone();
     assert_eq!(seen.keys().copied().collect::<BTreeSet<_>>(), all);
     // After the last one the worker finds nothing.
-    let done = async {
-        while app
-            .store()
-            .next_reassessment()
-            .await
-            .expect("a look")
-            .is_some()
-        {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(30), done)
-        .await
-        .expect("in time");
+    time.pass_until_done(app.store()).await;
     timers.stop().await;
     let seen = handlers.seen.lock().expect("a lock").clone();
     assert!(

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use wrkflw_core::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction,
-    Plan, Principal, PublishedEvent, Reason, Refusal, Share, Since, Target, Violation, Waiting,
-    Work,
+    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
+    OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, Since, Target,
+    Violation, Waiting, Work,
 };
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
@@ -165,6 +165,11 @@ fn offer(offer: types::Offer) -> Lifted<Offer> {
         owner: optional("an offer's owner", offer.owner)?,
         each_member: optional("an offer's group", offer.each_member)?,
         retain: offer.retain,
+        allocation: match offer.allocation {
+            types::Allocation::Offered => Allocation::Offered,
+            types::Allocation::RoundRobin => Allocation::RoundRobin,
+            types::Allocation::LeastLoaded => Allocation::LeastLoaded,
+        },
         deadlines: each(offer.deadlines, deadline)?,
     })
 }

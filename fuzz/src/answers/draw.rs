@@ -174,6 +174,11 @@ fn offer(u: &mut Unstructured<'_>) -> Result<types::Offer> {
         owner: maybe(u, text)?,
         each_member: rarely(u, text)?.pop(),
         retain: u.arbitrary()?,
+        allocation: *u.choose(&[
+            types::Allocation::Offered,
+            types::Allocation::RoundRobin,
+            types::Allocation::LeastLoaded,
+        ])?,
         deadlines: list(u, deadline)?,
         extensions: rarely(u, extension)?,
     })

@@ -136,6 +136,26 @@ impl<F: Flow> Scenario<F> {
         self
     }
 
+    /// Given how many open tasks of other instances somebody owns, for offers to the least loaded.
+    pub fn owning(mut self, user: &str, tasks: u32) -> Self {
+        self.world.directory.owns(user, tasks);
+        self
+    }
+
+    /// Given that somebody was given a task in another instance before, at this time, for offers by round robin.
+    #[track_caller]
+    pub fn given_task(mut self, user: &str, at: &str) -> Self {
+        let at = moment::parse(at).expect("the time is given as 2026-01-05T09:00:00.000Z");
+        self.world.directory.was_given(user, at);
+        self
+    }
+
+    /// Given that somebody is absent, so that the host gives them no task.
+    pub fn absent(mut self, user: &str) -> Self {
+        self.world.directory.is_absent(user);
+        self
+    }
+
     /// Given a working calendar, as the API takes it. One that is not given counts all time as working time.
     #[track_caller]
     pub fn calendar(mut self, name: &str, settings: &Value) -> Self {

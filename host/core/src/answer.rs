@@ -267,7 +267,29 @@ pub struct Offer {
     /// Whether a candidate who is familiar with the instance owns it from the start.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub retain: bool,
+    #[serde(skip_serializing_if = "Allocation::is_offered", default)]
+    pub allocation: Allocation,
     pub deadlines: Vec<Deadline>,
+}
+
+/// Whether the host gives a new task to one of its candidates, and to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Allocation {
+    /// To nobody: a candidate claims it.
+    #[default]
+    Offered,
+    /// To whoever was given such a task longest ago.
+    RoundRobin,
+    /// To whoever owns the fewest open tasks.
+    LeastLoaded,
+}
+
+impl Allocation {
+    /// Whether it is given to nobody.
+    pub fn is_offered(&self) -> bool {
+        *self == Allocation::Offered
+    }
 }
 
 /// A person, a group or somebody's manager, to whom work is offered. The host resolves it to a

@@ -7,6 +7,7 @@
 //! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` and `next` check the answers of
 //! `transition`; `enter`, `assign` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
 
+mod allocation;
 mod assign;
 mod blind;
 mod deadline;
@@ -62,6 +63,7 @@ use fallback::StaffingCheck;
 use migration::Migration;
 use savepoint::Savepoint;
 
+pub use allocation::{CONSIDERED_MAX, OPEN_TASKS_MAX};
 pub use blind::check_dry_run;
 pub use fallback::NOBODY_ABLE;
 pub use fault::{ExecutionError, Fault};

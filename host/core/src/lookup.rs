@@ -5,9 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::actor::StandIn;
+use super::ids::InstanceId;
 use super::json::Json;
 
 /// A question to the directory. All parts are answered together.
@@ -34,6 +36,34 @@ pub struct Lookup {
     /// People for whom the absent people they may act for are needed.
     #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
     pub stand_ins_of: BTreeSet<String>,
+    /// People one of whom is to be given a task, so that their work is needed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub workloads: Option<WorkloadsOf>,
+}
+
+/// A question about the work of people, to give one of them a task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkloadsOf {
+    pub people: BTreeSet<String>,
+    /// The key of the task's definition, and its state.
+    pub definition: String,
+    pub state: String,
+    /// The instance whose own tasks are not counted: the execution knows them better.
+    pub besides: InstanceId,
+    /// Up to how many open tasks of a person are counted; 0 if they are not needed.
+    pub open_max: u32,
+}
+
+/// The work of one person.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Workload {
+    /// How many open tasks the person owns in the tenant, counted as far as the question asks.
+    pub open: u32,
+    /// When the person was last given a task of this definition in this state.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub given_at: Option<Timestamp>,
 }
 
 /// The directory's answer, as of the moment of the command.
@@ -58,6 +88,9 @@ pub struct Findings {
     /// The absent people for whom each person may act.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     pub stand_ins: BTreeMap<String, Vec<StandIn>>,
+    /// The people of the question about work who are not absent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub workloads: BTreeMap<String, Workload>,
 }
 
 impl Lookup {
@@ -69,6 +102,7 @@ impl Lookup {
             && self.people.is_empty()
             && self.memberships_of.is_empty()
             && self.stand_ins_of.is_empty()
+            && self.workloads.is_none()
     }
 
     /// The number of names in it, plus one.
@@ -81,12 +115,14 @@ impl Lookup {
             &self.memberships_of,
             &self.stand_ins_of,
         ];
-        1 + sets.iter().map(|set| set.len()).sum::<usize>()
+        let workloads = self.workloads.as_ref().map_or(0, |of| of.people.len());
+        1 + workloads + sets.iter().map(|set| set.len()).sum::<usize>()
     }
 
-    /// Whether the answer is the same until the directory changes. Absences begin and end without a change.
+    /// Whether the answer is the same until the directory changes. Absences begin and end without a change, and the work of people
+    /// changes with every command.
     pub fn is_lasting(&self) -> bool {
-        self.stand_ins_of.is_empty()
+        self.stand_ins_of.is_empty() && self.workloads.is_none()
     }
 }
 
@@ -98,6 +134,7 @@ impl Findings {
         self.managers.len()
             + self.calendars.len()
             + self.people.len()
+            + self.workloads.len()
             + lists.map(|list| 1 + list.len()).sum::<usize>()
             + stand_ins.map(|one| 1 + one.groups.len()).sum::<usize>()
     }

@@ -143,6 +143,9 @@ impl World {
         instance.sort();
         self.instance = Some(instance);
         self.ids = last;
+        for (state, user) in outcome.events.iter().filter_map(Event::allocation) {
+            self.directory.gave(user, state, self.now);
+        }
         Ok(outcome.events)
     }
 

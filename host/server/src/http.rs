@@ -25,6 +25,7 @@ mod events;
 pub mod extract;
 mod head;
 pub mod health;
+mod history;
 mod instance_commands;
 mod instances;
 mod jobs;
@@ -282,7 +283,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(upload)
         .merge(of_versions())
         .routes(routes!(instances::show))
-        .routes(routes!(instances::history))
+        .routes(routes!(history::history))
         .routes(routes!(instances::actions))
         .routes(routes!(instances::diagram))
         .routes(routes!(tasks::show))

@@ -9,6 +9,7 @@ mod statement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::load::{Stored, StoredReply};
@@ -48,6 +49,8 @@ pub struct Change {
     pub replies: Vec<KeyedReply>,
     /// The signals among the commands. Each counts once.
     pub signals: Vec<Signalled>,
+    /// To whom the commands gave tasks.
+    pub allocations: Vec<Allocated>,
     /// The jobs that the commands complete.
     pub done: Vec<Uuid>,
 }
@@ -104,6 +107,7 @@ impl Change {
         self.seals.extend(next.seals);
         self.replies.extend(next.replies);
         self.signals.extend(next.signals);
+        self.allocations.extend(next.allocations);
         self.done.extend(next.done);
     }
 }
@@ -135,6 +139,16 @@ pub struct Signalled {
     pub content: [u8; 32],
     /// The audit entry by which the instance received it.
     pub entry: Option<Uuid>,
+}
+
+/// A task that the host gave to a person by choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allocated {
+    /// The key of its definition, and its state.
+    pub definition: String,
+    pub state: String,
+    pub person: String,
+    pub at: Timestamp,
 }
 
 /// The result of a change.

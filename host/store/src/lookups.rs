@@ -1,4 +1,4 @@
-//! The directory look-ups of an execution: one query by keys, and one for substitutes.
+//! The directory look-ups of an execution: one query by keys, one for substitutes, and one for the work of people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::{Store, StoreError};
 use wrkflw_core::actor::StandIn;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
-use wrkflw_core::lookup::{Findings, Lookup};
+use wrkflw_core::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 impl Store {
     /// Reads what the look-up asks for. Absences are those that hold at `now`.
@@ -77,7 +77,57 @@ impl Store {
             people: row.people.into_iter().collect(),
             groups: filled(row.groups.0),
             stand_ins: self.stand_ins(tenant, &lookup.stand_ins_of, now).await?,
+            workloads: match &lookup.workloads {
+                Some(of) => self.workloads(tenant, of, now).await?,
+                None => BTreeMap::new(),
+            },
         })
+    }
+
+    /// The work of those of these people who are not absent now. It reads a bounded number of rows for each, by indexes.
+    async fn workloads(
+        &self,
+        tenant: TenantId,
+        of: &WorkloadsOf,
+        now: Timestamp,
+    ) -> Result<BTreeMap<String, Workload>, StoreError> {
+        let people: Vec<_> = of.people.iter().cloned().collect();
+        let rows = sqlx::query!(
+            r#"select p.id as "id!",
+                (
+                    select count(*) from (
+                        select from task t
+                        where t.tenant_id = $1 and t.owner = p.id and t.status = 'CLAIMED' and t.instance_id <> $3 limit $4
+                    ) owned
+                ) as "open!",
+                (
+                    select a.given_at from allocation a
+                    where a.tenant_id = $1 and a.definition_key = $5 and a.state = $6 and a.person_id = p.id
+                ) as "given_at: Time"
+            from unnest($2::text[]) as p (id)
+            where not exists (
+                select from absence b
+                where b.tenant_id = $1 and b.person_id = p.id and b.active_until > $7::timestamptz
+                  and b.active_from <= $7::timestamptz and b.ended_at is null and coalesce(b.definition_key, $5) = $5
+            )"#,
+            tenant.0,
+            &people,
+            of.besides.0,
+            i64::from(of.open_max),
+            &of.definition,
+            &of.state,
+            Time(now) as _
+        )
+        .fetch_all(&self.writer)
+        .await?;
+        let work = rows.into_iter().map(|row| {
+            let workload = Workload {
+                open: u32::try_from(row.open).unwrap_or(u32::MAX),
+                given_at: row.given_at.map(|at| at.0),
+            };
+            (row.id, workload)
+        });
+        Ok(work.collect())
     }
 
     /// The people for whom each of these people may act now, also through chains of substitutes. The rules are those for an

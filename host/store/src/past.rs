@@ -1,4 +1,4 @@
-//! The past of an instance: its audit entries in order, page by page.
+//! The past of an instance: its audit entries in order, page by page, and the moves of its flow.
 
 use jiff::Timestamp;
 
@@ -9,6 +9,27 @@ use wrkflw_core::ids::{InstanceId, TenantId};
 /// The size of a page in entries, and approximately in bytes.
 const PAGE: i64 = 500;
 const PAGE_BYTES: i64 = 1 << 20;
+
+/// How many entries are read for the moves of an instance, how many moves, and how many bytes of them.
+const MOVES_ENTRIES_MAX: u64 = 5_000;
+const MOVES_MAX: i64 = 500;
+const MOVES_BYTES_MAX: i64 = 1 << 20;
+
+/// A plan of the flow, as the audit has it.
+#[derive(Debug)]
+pub struct PastMove {
+    pub payload: String,
+    pub at: Timestamp,
+}
+
+/// The newest plans of an instance.
+#[derive(Debug)]
+pub struct Moves {
+    /// Oldest first.
+    pub newest: Vec<PastMove>,
+    /// Whether there may be older ones.
+    pub omitted: bool,
+}
 
 /// The columns of an audit entry from which an instance is folded.
 #[derive(Debug)]
@@ -58,5 +79,43 @@ impl Reader {
             at: row.at.0,
         });
         Ok(entries.collect())
+    }
+
+    /// The newest plans of an instance whose last entry is `last`. Reads a bounded number of its entries, from the newest back.
+    pub async fn moves(
+        &self,
+        tenant: TenantId,
+        id: InstanceId,
+        last: u64,
+    ) -> Result<Moves, StoreError> {
+        let from = last.saturating_sub(MOVES_ENTRIES_MAX);
+        let rows = sqlx::query!(
+            r#"select case when bytes <= $5 then payload end as payload, occurred_at as "at: Time" from (
+                select payload, occurred_at, seq, sum(octet_length(payload)) over (order by seq desc) as bytes from (
+                    select payload, occurred_at, seq from audit_entry
+                    where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq > $3
+                      and type in ('STATE_TRANSITIONED', 'STATE_CONTINUED')
+                    order by seq desc limit $4
+                ) e
+            ) e
+            order by seq"#,
+            tenant.0,
+            id.0,
+            from.cast_signed(),
+            MOVES_MAX,
+            MOVES_BYTES_MAX
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let is_full = i64::try_from(rows.len()) == Ok(MOVES_MAX);
+        let omitted = from > 0 || is_full || rows.iter().any(|row| row.payload.is_none());
+        let newest = rows.into_iter().filter_map(|row| {
+            let (payload, at) = (row.payload?, row.at.0);
+            Some(PastMove { payload, at })
+        });
+        Ok(Moves {
+            newest: newest.collect(),
+            omitted,
+        })
     }
 }

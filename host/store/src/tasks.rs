@@ -37,6 +37,8 @@ pub struct TaskFilter {
     pub min_priority: Option<i16>,
     /// Only tasks that are due before this moment.
     pub due_before: Option<Timestamp>,
+    /// Only suspended tasks, or only others.
+    pub suspended: Option<bool>,
     pub after: Option<Uuid>,
     pub limit: i64,
 }
@@ -294,7 +296,8 @@ async fn rows(
         filter.owner,
         filter.label,
         filter.min_priority,
-        filter.due_before.map(Time) as _
+        filter.due_before.map(Time) as _,
+        filter.suspended
     );
     Ok(rows.fetch_all(connection).await?)
 }

@@ -1,5 +1,5 @@
 -- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 open tasks, $7 limit, $8 absent people and $9 for which definitions,
--- $10 owner, $11 label, $12 lowest priority, $13 due before
+-- $10 owner, $11 label, $12 lowest priority, $13 due before, $14 whether suspended
 select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_at: Time",
     t.claimed_at as "claimed_at: Time", t.ownership, t.suspended, s.name as state, s.priority, s.priority_name, coalesce(t.due_at, s.due_at) as "due_at: Time",
     t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
@@ -43,5 +43,6 @@ where t.tenant_id = $1 and t.id = any($6)
   and ($11::text is null or t.label = $11)
   and ($12::smallint is null or s.priority >= $12)
   and ($13::timestamptz is null or coalesce(t.due_at, s.due_at) < $13)
+  and ($14::boolean is null or (t.suspended is not null) = $14)
 order by t.id
 limit $7

@@ -255,6 +255,8 @@ pub(super) const PROVEN: &[&str] = &[
     "tenant.name",
 ];
 
+const ALLOCATED: &str =
+    "when somebody was last given a task; it was recorded with each choice that rests on it";
 const CURSOR: &str = "the position of signing; skipped entries are found as entries without a leaf";
 const DELIVERED: &str =
     "deliveries that a receiver has not accepted yet; the events themselves are proven";
@@ -274,6 +276,11 @@ const WORK: &str = "pending work; the entries that it leads to are proven";
 
 /// Not promised, and why.
 pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
+    ("allocation.definition_key", ALLOCATED),
+    ("allocation.given_at", ALLOCATED),
+    ("allocation.person_id", ALLOCATED),
+    ("allocation.state", ALLOCATED),
+    ("allocation.tenant_id", ALLOCATED),
     (
         "attribute.text_head",
         "a generated column, which PostgreSQL computes from text_value",

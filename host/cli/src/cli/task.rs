@@ -88,6 +88,9 @@ pub(super) struct ListArgs {
     /// Name of a state
     #[arg(long)]
     state: Option<String>,
+    /// Only suspended tasks; `--suspended false` for the others
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    suspended: Option<bool>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -231,6 +234,7 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         ("view", Some(view.to_owned())),
         ("definition", args.definition.clone()),
         ("state", args.state.clone()),
+        ("suspended", args.suspended.map(|is_set| is_set.to_string())),
     ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
     let page = args

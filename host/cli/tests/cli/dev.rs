@@ -103,6 +103,10 @@ fn work_changes_hands_from_the_command_line() {
         "{}",
         decide.stderr
     );
+    let listed =
+        |filter: &str| place.data(&format!("task list {filter} --as reviewer"))["data"].clone();
+    assert_eq!(listed("--suspended")[0]["id"], *task);
+    assert_eq!(listed("--suspended false"), serde_json::json!([]));
     let resume = format!("task resume {task} --as reviewer");
     assert_eq!(owner(resume), "reviewer");
     let reassign = format!("task reassign {task} --to reviewer2 --reason late --as admin");

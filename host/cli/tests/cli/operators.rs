@@ -23,6 +23,17 @@ fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
     (dev, (0..count).map(start).collect())
 }
 
+/// Publishes another version, whose reviewers are of this group.
+fn published(place: &Place, reviewers: &str) -> Value {
+    let config = json!({ "reviewers": reviewers }).to_string();
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(place.folder.join(name), bytes).expect("our own folder");
+    };
+    write("flow.wasm", wrkflw::sample::DOCUMENT_APPROVAL);
+    write("flow.json", config.as_bytes());
+    place.data("definition publish flow.wasm --key document-approval --config flow.json --as admin")
+}
+
 fn text(value: &Value) -> &str {
     value.as_str().expect("text")
 }
@@ -179,14 +190,7 @@ fn a_version_is_stopped_and_its_instances_are_cancelled() {
 fn instances_are_migrated_together() {
     let place = Place::new();
     let (_dev, ids) = office(&place, 2);
-    let write = |name: &str, bytes: &[u8]| {
-        fs::write(place.folder.join(name), bytes).expect("our own folder");
-    };
-    write("flow.wasm", wrkflw::sample::DOCUMENT_APPROVAL);
-    write("flow.json", br#"{"reviewers": "approvers"}"#);
-    let publish =
-        "definition publish flow.wasm --key document-approval --config flow.json --as admin";
-    assert_eq!(place.data(publish)["version"], 2);
+    assert_eq!(published(&place, "approvers")["version"], 2);
 
     let migrate =
         "operation migrate document-approval 1 --to 2 --state Submitted=Submitted --as admin";
@@ -210,4 +214,26 @@ fn instances_are_migrated_together() {
     }
     let stop = format!("operation stop {} --as admin", text(&begun["id"]));
     assert_eq!(place.data(&stop)["status"], "DONE", "it is over already");
+}
+
+#[test]
+fn a_version_that_names_what_is_unknown_is_activated_by_force() {
+    let place = Place::new();
+    let (_dev, _) = office(&place, 0);
+    let warned = &published(&place, "moon-people")["warnings"][0];
+    assert_eq!(
+        (&warned["kind"], &warned["name"]),
+        (&json!("group"), &json!("moon-people"))
+    );
+    let activate = "definition activate document-approval 2 --as admin";
+    let refused = place.run(activate);
+    assert_eq!(refused.code, 5, "{}", refused.stderr);
+    for part in ["[unknown_names]", "moon-people", "--force"] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    let activated = place.data(&format!("{activate} --force"));
+    assert_eq!(
+        (&activated["version"], &activated["active"]),
+        (&json!(2), &json!(true))
+    );
 }

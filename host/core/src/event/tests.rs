@@ -71,6 +71,7 @@ fn tasks() -> Vec<Task> {
             claimed_at: at,
             ownership: Ownership {
                 assigned: true,
+                allocated: true,
                 on_behalf_of: Some("eve".into()),
                 delegations: vec![Delegation {
                     from: "bob".into(),

@@ -1,5 +1,6 @@
 //! Checks who works on a task state, as `enter` answers it, and creates the tasks.
 
+use super::allocation::Allocating;
 use super::enter::{Asked, ENTER};
 use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
@@ -24,6 +25,8 @@ const EXCLUDED_MAX: usize = 200;
 pub(super) enum LookupPurpose {
     /// To begin the work in a state.
     Work(Box<Asked>, Work),
+    /// To give the tasks of an assignment to some of its candidates.
+    Allocate(Box<Allocating>),
     /// To check the staffing of a state instance.
     Staffing(StaffingCheck),
     /// To find the fallbacks, with the findings about the candidates.
@@ -38,6 +41,16 @@ impl Execution<'_> {
         match std::mem::replace(&mut self.phase, Phase::Settle) {
             Phase::Lookup(_, LookupPurpose::Work(asked, work)) => {
                 self.work(*asked, work, findings)?;
+            }
+            Phase::Lookup(_, LookupPurpose::Allocate(allocating)) => {
+                let Allocating {
+                    asked,
+                    assignment,
+                    known,
+                } = *allocating;
+                let workloads = findings.workloads.clone();
+                let known = Findings { workloads, ..known };
+                self.assigned(asked, assignment, &known)?;
             }
             Phase::Lookup(_, LookupPurpose::Staffing(staffing_check)) => {
                 self.reviewed(staffing_check, findings.clone());
@@ -159,8 +172,22 @@ impl Execution<'_> {
     ) -> Result<(), Fault> {
         let offers = self.completed(state_name, offers);
         let familiar = self.familiar_to(&offers);
+        let mut pool = self.pool(state, &offers, findings);
         for offer in offers {
-            let owned = self.familiar_owner(state, &offer, &familiar, findings);
+            let retained = self.familiar_owner(state, &offer, &familiar, findings);
+            let chosen = match &retained {
+                Some(_) => None,
+                None => pool.choose(&offer, findings),
+            };
+            let allocated = chosen.is_some();
+            let owned = retained.or(chosen).map(|owner| {
+                pool.leave(&owner);
+                let ownership = Ownership {
+                    allocated,
+                    ..Ownership::default()
+                };
+                self.owned_now(owner, ownership)
+            });
             let task = self.task(offer, owned.as_ref(), findings)?;
             self.emit(Event::TaskCreated {
                 state,
@@ -172,24 +199,32 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The task of an offer. It has the status of the task that it replaces, if there is one.
+    /// The status of a task that this person owns from now on.
+    fn owned_now(&self, owner: String, ownership: Ownership) -> TaskStatus {
+        TaskStatus::Claimed {
+            owner,
+            claimed_at: self.context.now,
+            ownership,
+        }
+    }
+
+    /// The task of an offer, with this status if one is given: that of its owner from the start, or of the task that it replaces.
     pub(super) fn task(
         &mut self,
         offer: Offer,
-        replaced: Option<&TaskStatus>,
+        given: Option<&TaskStatus>,
         findings: &Findings,
     ) -> Result<Task, Fault> {
         let id = TaskId((self.ids)());
-        let status = match (replaced, offer.owner) {
+        let status = match (given, offer.owner) {
             (Some(status), _) => status.clone(),
-            (None, Some(owner)) => TaskStatus::Claimed {
-                owner,
-                claimed_at: self.context.now,
-                ownership: Ownership {
+            (None, Some(owner)) => {
+                let ownership = Ownership {
                     assigned: true,
                     ..Ownership::default()
-                },
-            },
+                };
+                self.owned_now(owner, ownership)
+            }
             (None, None) => TaskStatus::Pending,
         };
         let is_owned = matches!(status, TaskStatus::Claimed { .. });

@@ -8,8 +8,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use super::assign::LookupPurpose;
-use super::{Context, Execution, Phase, deadline};
-use crate::answer::Work;
+use super::{Context, Execution, Phase, allocation, deadline, members};
+use crate::answer::{Assignment, Work};
 use crate::calendar::Calendar;
 use crate::command::Command;
 use crate::graph::{FiredBy, Graph, Transition};
@@ -170,15 +170,25 @@ impl Execution<'_> {
     pub fn finding(&self, findings: &Findings) -> Duration {
         let creating = match &self.phase {
             Phase::Lookup(_, LookupPurpose::Work(_, work)) => {
-                let counted = match work {
+                let (counted, examined) = match work {
                     Work::Task(assignment) => {
-                        let of_one = deadline::of(assignment).flat_map(deadline::calendars);
                         let members = findings.members.values().map(Vec::len).sum::<usize>();
-                        of_one.count() * members.max(1)
+                        let tasks = if members::are_asked(assignment) {
+                            members.max(1)
+                        } else {
+                            1
+                        };
+                        let examined = allocation::examined(assignment, findings);
+                        (tasks * calendars_of(assignment), examined)
                     }
-                    Work::Wait(waiting) => deadline::calendars(&waiting.deadlines).count(),
+                    Work::Wait(waiting) => (deadline::calendars(&waiting.deadlines).count(), 0),
                 };
-                working(counted, findings)
+                times(ELIGIBLE, examined) + working(counted, findings)
+            }
+            Phase::Lookup(_, LookupPurpose::Allocate(allocating)) => {
+                let (assignment, known) = (&allocating.assignment, &allocating.known);
+                let examined = allocation::examined(assignment, known);
+                times(ELIGIBLE, examined) + working(calendars_of(assignment), known)
             }
             Phase::Lookup(_, LookupPurpose::ChangeOwner(_)) => {
                 working(findings.calendars.len() * deadline::DEADLINES_MAX, findings)
@@ -211,6 +221,12 @@ impl Execution<'_> {
         let pairs = tasks * tasks.min(findings.names());
         times(ELIGIBLE, pairs) + times(TRIED, pairs.saturating_mul(tasks))
     }
+}
+
+/// How many deadlines of an assignment count by a calendar.
+fn calendars_of(assignment: &Assignment) -> usize {
+    let deadlines = deadline::of(assignment);
+    deadlines.flat_map(deadline::calendars).count()
 }
 
 /// The time to compute this many deadlines by calendars.

@@ -152,6 +152,7 @@ impl Execution<'_> {
                 let mut lookup = super::assign::lookup(assignment);
                 self.ask_for_members(&asked, assignment, &mut lookup);
                 self.ask_for_familiar(assignment, &mut lookup);
+                self.ask_for_candidates(&asked, assignment, &mut lookup);
                 lookup
             }
             Work::Wait(waiting) => Lookup {
@@ -175,7 +176,7 @@ impl Execution<'_> {
     ) -> Result<(), ExecutionError> {
         match work {
             Work::Task(assignment) => match self.for_members(&asked, assignment, findings) {
-                Ok(assignment) => self.assigned(asked, assignment, findings),
+                Ok(assignment) => self.allocate(asked, assignment, findings),
                 Err(rejection) => self.work_rejected(&[asked], rejection),
             },
             Work::Wait(waiting) => self.enter_wait(asked.state_instance, waiting, findings),

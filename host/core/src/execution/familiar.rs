@@ -8,7 +8,7 @@ use super::Execution;
 use super::staffing::deciders;
 use crate::answer::{Assignment, Offer};
 use crate::ids::StateId;
-use crate::instance::{Candidate, Ownership, StateInstance, Task, TaskStatus};
+use crate::instance::{Candidate, StateInstance, Task};
 use crate::lookup::{Findings, Lookup};
 
 /// How many people are considered, the newest deciders first.
@@ -30,15 +30,15 @@ impl Execution<'_> {
         self.familiar().into_iter().map(str::to_owned).collect()
     }
 
-    /// The status of a new task whose offer wants somebody who is familiar with the instance: owned by them, as if claimed. None
-    /// if the offer wants nobody, or nobody is there.
+    /// The owner of a new task whose offer wants somebody who is familiar with the instance. None if the offer wants nobody, or
+    /// nobody is there.
     pub(super) fn familiar_owner(
         &self,
         state: StateId,
         offer: &Offer,
         familiar: &[String],
         findings: &Findings,
-    ) -> Option<TaskStatus> {
+    ) -> Option<String> {
         if !offer.retain || offer.owner.is_some() {
             return None;
         }
@@ -46,12 +46,7 @@ impl Execution<'_> {
         let candidates: Vec<_> = candidates
             .filter_map(|candidate| candidate.resolved(findings))
             .collect();
-        let owner = self.retained(state, &candidates, familiar, findings)?;
-        Some(TaskStatus::Claimed {
-            owner,
-            claimed_at: self.context.now,
-            ownership: Ownership::default(),
-        })
+        self.retained(state, &candidates, familiar, findings)
     }
 
     /// Who gets a new task of the state instance, because they are familiar with the instance and a candidate.
@@ -99,7 +94,7 @@ impl Execution<'_> {
     }
 
     /// The people who get no further task in the state instance: they must not decide there, have decided, or own one.
-    fn busy_in<'s>(&'s self, state_instance: &'s StateInstance) -> BTreeSet<&'s str> {
+    pub(super) fn busy_in<'s>(&'s self, state_instance: &'s StateInstance) -> BTreeSet<&'s str> {
         let requesters = self.instance.requesters.iter();
         let requesters = requesters.filter(|_| !self.is_own_work(&state_instance.name));
         let excluded = requesters.chain(&state_instance.exclude);

@@ -136,9 +136,6 @@ impl Execution<'_> {
             state_instance,
             cause,
         } = asked;
-        let name = &state_instance.name;
-        let requesters = self.instance.requesters.iter().cloned();
-        let decided = state_instance.tasks.iter().flat_map(deciders);
         let keeps = |task: &&Task| match cause {
             EntryCause::Overdue {
                 task: Some(overdue),
@@ -148,9 +145,23 @@ impl Execution<'_> {
         };
         let kept = state_instance.tasks.iter().filter(keeps);
         let kept = kept.flat_map(|task| among(&task.candidates).map(|(person, _)| person));
+        let mut without = self.must_not_decide(state_instance, assignment);
+        without.extend(kept.map(str::to_owned));
+        without
+    }
+
+    /// The people who must not decide in the state instance under this assignment, which is not the initiator's own work.
+    pub(super) fn must_not_decide(
+        &self,
+        state_instance: &StateInstance,
+        assignment: &Assignment,
+    ) -> BTreeSet<String> {
+        let requesters = self.instance.requesters.iter().cloned();
+        let excluded = self.all_excluded(&state_instance.name, assignment.exclude.clone());
+        let decided = state_instance.tasks.iter().flat_map(deciders);
         requesters
-            .chain(self.all_excluded(name, assignment.exclude.clone()))
-            .chain(decided.chain(kept).map(str::to_owned))
+            .chain(excluded)
+            .chain(decided.map(str::to_owned))
             .collect()
     }
 

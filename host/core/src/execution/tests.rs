@@ -2,6 +2,7 @@
 //!
 //! `script` has the flow and drives the executions.
 
+mod allocation;
 mod answers;
 mod branches;
 mod callers;

@@ -146,13 +146,16 @@ impl Candidate {
     }
 }
 
-/// How the owner got the task: by claim, assignment, substitution or delegation.
+/// How the owner got the task: by claim, allocation, assignment, substitution or delegation.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ownership {
     /// By an assignment or an operator, so the owner need not be a candidate.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub assigned: bool,
+    /// By the host, which chose the owner among the candidates.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub allocated: bool,
     /// The absent candidate for whom the owner claimed it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub on_behalf_of: Option<String>,
@@ -244,6 +247,16 @@ impl Task {
             TaskStatus::Pending => None,
             TaskStatus::Claimed { owner, .. } | TaskStatus::Completed { owner, .. } => Some(owner),
             TaskStatus::Cancelled { owner, .. } => owner.as_deref(),
+        }
+    }
+
+    /// To whom the host gave it by choice among its candidates, if they own it still.
+    pub fn allocated_to(&self) -> Option<&str> {
+        match &self.status {
+            TaskStatus::Claimed {
+                owner, ownership, ..
+            } if ownership.allocated && ownership.delegations.is_empty() => Some(owner),
+            _ => None,
         }
     }
 

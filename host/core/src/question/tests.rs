@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::*;
 use crate::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction,
-    Principal, PublishedEvent, Reason, Share, Since, Target, Violation, Waiting,
+    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
+    OverdueAction, Principal, PublishedEvent, Reason, Share, Since, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
 
@@ -172,6 +172,7 @@ fn works() -> Vec<Work> {
             owner: Some("ann".into()),
             each_member: Some("board".into()),
             retain: true,
+            allocation: Allocation::LeastLoaded,
             deadlines: vec![],
         }],
         needed: 2,

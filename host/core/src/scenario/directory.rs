@@ -1,16 +1,16 @@
 //! The directory of a scenario: people, groups, absences and calendars.
 //!
 //! It has what the test sets. A group without given members has unknown members. In a calendar that is not set, all time is
-//! working time.
+//! working time. It remembers to whom the host gave tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::absence::{Absence, LINKS_MAX};
 use crate::actor::{Actor, StandIn};
 use crate::json::Json;
-use crate::lookup::{Findings, Lookup};
+use crate::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 /// Every minute of the week.
 const ALWAYS: &str = r#"{"timeZone":"Etc/UTC","hours":{
@@ -28,6 +28,8 @@ pub struct Directory {
     calendars: BTreeMap<String, Json>,
     /// Who is absent when, with their substitutes.
     pub absences: Vec<Absence>,
+    /// How many tasks the host gave to people.
+    gave: i64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -35,6 +37,12 @@ struct Person {
     groups: BTreeSet<String>,
     permissions: Vec<String>,
     manager: Option<String>,
+    /// How many open tasks of other instances they own.
+    open: u32,
+    /// When they were last given a task, by its state; by an empty text for those of other instances.
+    given: BTreeMap<String, Timestamp>,
+    /// Absent at all times. [`Directory::absences`] has those who are absent for a time.
+    absent: bool,
 }
 
 impl Directory {
@@ -63,6 +71,28 @@ impl Directory {
     /// Somebody has this manager, or none.
     pub fn manages(&mut self, user: &str, manager: Option<&str>) {
         self.person(user).manager = manager.map(str::to_owned);
+    }
+
+    /// Somebody owns so many open tasks of other instances.
+    pub fn owns(&mut self, user: &str, tasks: u32) {
+        self.person(user).open = tasks;
+    }
+
+    /// The host gave somebody a task in another instance at this time.
+    pub fn was_given(&mut self, user: &str, at: Timestamp) {
+        self.person(user).given.insert(String::new(), at);
+    }
+
+    /// Somebody is absent at all times, without a substitute.
+    pub fn is_absent(&mut self, user: &str) {
+        self.person(user).absent = true;
+    }
+
+    /// Remembers a task that the host gave to somebody. Tasks of the same moment stay in their order.
+    pub(super) fn gave(&mut self, user: &str, state: &str, now: Timestamp) {
+        self.gave += 1;
+        let at = now + SignedDuration::from_nanos(self.gave);
+        self.person(user).given.insert(state.to_owned(), at);
     }
 
     /// The settings of a working calendar.
@@ -114,7 +144,29 @@ impl Directory {
             people: lookup.people.clone(),
             groups: lookup.memberships_of.iter().filter_map(groups).collect(),
             stand_ins: lookup.stand_ins_of.iter().filter_map(stand_ins).collect(),
+            workloads: lookup
+                .workloads
+                .as_ref()
+                .map_or_else(BTreeMap::new, |of| self.workloads(of, now)),
         }
+    }
+
+    /// The work of those who are not absent.
+    fn workloads(&self, of: &WorkloadsOf, now: Timestamp) -> BTreeMap<String, Workload> {
+        let work = |user: &String| {
+            let person = self.people.get(user).cloned().unwrap_or_default();
+            let mut absences = self.absences.iter();
+            let is_away = absences.any(|absence| {
+                absence.person == *user && absence.from <= now && now < absence.until
+            });
+            let given = person.given.get(&of.state).or(person.given.get(""));
+            let workload = Workload {
+                open: person.open.min(of.open_max),
+                given_at: given.copied(),
+            };
+            (!person.absent && !is_away).then(|| (user.clone(), workload))
+        };
+        of.people.iter().filter_map(work).collect()
     }
 
     fn person(&mut self, user: &str) -> &mut Person {

@@ -13,12 +13,13 @@ use crate::error::Error;
 use crate::observe::Observation;
 use crate::request::{Rendered, Request};
 use wrkflw_core::audit::Entry;
-use wrkflw_core::execution::{Context, check_dry_run, effort};
+use wrkflw_core::event::Event;
+use wrkflw_core::execution::{Context, Outcome, check_dry_run, effort};
 use wrkflw_core::ids::CommandId;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
-use wrkflw_store::commit::{Change, Signalled};
+use wrkflw_store::commit::{Allocated, Change, Signalled};
 use wrkflw_store::load::Stored;
 
 /// An executed command.
@@ -86,6 +87,7 @@ impl Engine {
             let change = None;
             return Ok(Executed { rendered, change });
         }
+        let allocations = allocated(&executed.outcome, now);
         let key = request.key();
         let replies = key.map(|key| self.keyed(request.who, key, &rendered));
         let change = Change {
@@ -95,6 +97,7 @@ impl Engine {
             before: loaded.stored,
             after: executed.outcome.instance,
             signals: signalled(request, &entries).into_iter().collect(),
+            allocations,
             entries,
             seals,
             replies: replies.into_iter().collect(),
@@ -147,6 +150,19 @@ fn counted_before(
     }
     let rendered = render(request, loaded, &stored.instance, &[], &[]);
     Ok(Some(rendered))
+}
+
+/// The tasks that the command gave to people by choice.
+fn allocated(outcome: &Outcome, at: Timestamp) -> Vec<Allocated> {
+    let given = outcome.events.iter().filter_map(Event::allocation);
+    given
+        .map(|(state, person)| Allocated {
+            definition: outcome.instance.definition.key.clone(),
+            state: state.to_owned(),
+            person: person.to_owned(),
+            at,
+        })
+        .collect()
 }
 
 /// The signal to record, if the command is one.

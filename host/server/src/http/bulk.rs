@@ -184,6 +184,7 @@ async fn chosen(
                 label: filter.label.clone(),
                 min_priority: None,
                 due_before: None,
+                suspended: None,
                 after: None,
                 limit: i64::try_from(TASKS_MAX + 1).expect("a small number"),
             };

@@ -23,7 +23,7 @@ use super::search::{Search, conditions};
 use super::shapes::InstanceStatus;
 use super::svg;
 use super::view::{each, view};
-use super::views::{InstanceView, StateView};
+use super::views::InstanceView;
 use crate::diagram::{Taken, TakenEdge};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::command::Command;
@@ -228,39 +228,6 @@ pub(super) async fn show(
     Ok((etag, answer).into_response())
 }
 
-/// The state instances of an instance with their tasks and decisions: the past ones, oldest first, then the active ones.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct History {
-    pub data: Vec<StateView>,
-}
-
-/// The history of an instance.
-#[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", operation_id = "getInstanceHistory", params(("id" = Uuid, Path)),
-    responses((status = 200, body = History)))]
-pub(super) async fn history(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-) -> Result<Response, Problem> {
-    let Stored { instance, .. } = read(&app, &who, id).await?;
-    let version = app.engine.version(who.tenant, &instance.definition).await?;
-    let (bytes, viewer) = (instance.weight(), who.subject.clone());
-    let history = move || {
-        let graph = &version.graph;
-        let past = instance
-            .past
-            .iter()
-            .map(|past| StateView::past(past, graph));
-        let active = instance
-            .active
-            .iter()
-            .map(|state| StateView::of(state, graph, &viewer));
-        let data = past.chain(active).collect();
-        History { data }
-    };
-    rendered(&app, who.tenant, bytes, history).await
-}
-
 /// What the caller may do now, and why other actions are refused.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Actions {
@@ -357,7 +324,7 @@ fn taken(instance: &Instance) -> Taken {
     taken
 }
 
-async fn read(app: &App, who: &Identity, id: Uuid) -> Result<Stored, Problem> {
+pub(super) async fn read(app: &App, who: &Identity, id: Uuid) -> Result<Stored, Problem> {
     app.engine.permit(who, "instance:read").await?;
     Ok(app.engine.read(who, InstanceId(id)).await?)
 }

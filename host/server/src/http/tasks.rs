@@ -122,6 +122,8 @@ pub(super) struct TaskQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub due_before: Option<Timestamp>,
+    /// `true` for suspended tasks only, `false` for all others.
+    pub suspended: Option<bool>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -214,6 +216,7 @@ pub(super) async fn list(
         label: query.label,
         min_priority: query.min_priority,
         due_before: query.due_before,
+        suspended: query.suspended,
         after: decode(query.after.as_deref())?,
         limit: i64::from(limit) + 1,
     };

@@ -191,6 +191,8 @@ pub struct SuspensionView {
 pub struct OwnershipView {
     /// Whether an assignment or an operator gave it to the owner.
     pub assigned: bool,
+    /// Whether the host gave it to the owner, by round robin or as the least loaded of its candidates.
+    pub allocated: bool,
     /// The absent candidate on whose behalf it was claimed.
     pub on_behalf_of: Option<String>,
     /// The delegations, oldest first.
@@ -438,6 +440,7 @@ impl OwnershipView {
         };
         OwnershipView {
             assigned: ownership.assigned,
+            allocated: ownership.allocated,
             on_behalf_of: ownership.on_behalf_of.clone(),
             delegations: ownership.delegations.iter().map(link).collect(),
         }

@@ -289,6 +289,17 @@ signalled as (
     from unnest($16::commit_signal[]) as r
     where (select passed from gate)[r.member]
 ),
+-- To whom the host gave tasks. Every host locks these rows in this order.
+allocated as (
+    insert into allocation (tenant_id, definition_key, state, person_id, given_at)
+    select r.tenant_id, r.definition_key, r.state, r.person_id, max(r.given_at)
+    from unnest($17::commit_allocation[]) as r
+    where (select passed from gate)[r.member]
+    group by r.tenant_id, r.definition_key, r.state, r.person_id
+    order by r.tenant_id, r.definition_key, r.state, r.person_id
+    on conflict (tenant_id, definition_key, state, person_id) do update
+    set given_at = greatest(allocation.given_at, excluded.given_at)
+),
 -- }rare
 announced as (
     insert into outbox_event (partition, pos, tenant_id, instance_id, seq)

@@ -108,6 +108,9 @@ rows! {
     CandidateRow<'a> as "commit_candidate" {
         member: i32, tenant_id: i32, task_id: Uuid, kind: Option<&'static str>, principal: Option<&'a str>,
     }
+    AllocationRow<'a> as "commit_allocation" {
+        member: i32, tenant_id: i32, definition_key: &'a str, state: &'a str, person_id: &'a str, given_at: Time,
+    }
     Decided<'a> as "commit_decision" {
         member: i32, tenant_id: i32, instance_id: Uuid, task_id: Uuid, key_id: &'a str, mac_version: i16, mac: &'a [u8];
         Decision: Vec<Column<'a>>
@@ -166,6 +169,7 @@ pub(super) struct Rows<'a> {
     pub(super) finished: Vec<FinishedJob>,
     pub(super) jobs: Vec<Job>,
     pub(super) signals: Vec<Signal<'a>>,
+    pub(super) allocations: Vec<AllocationRow<'a>>,
     /// Whether an instance is migrated to a version that is sole about its entity.
     pub(super) becomes_sole: bool,
 }
@@ -189,6 +193,7 @@ impl<'a> Rows<'a> {
             finished,
             jobs,
             signals,
+            allocations,
             becomes_sole,
             replies: _,
             entered: _,
@@ -205,7 +210,8 @@ impl<'a> Rows<'a> {
             && attributes.is_empty()
             && finished.is_empty()
             && jobs.is_empty()
-            && signals.is_empty())
+            && signals.is_empty()
+            && allocations.is_empty())
             || *becomes_sole
             || members.iter().any(|member| member.vacates)
     }
@@ -260,6 +266,16 @@ impl<'a> Rows<'a> {
                 identity: signal.key.identity(&signal.sender),
                 content: &signal.content,
                 entry_id: signal.entry,
+            }));
+        let allocations = change.allocations.iter();
+        self.allocations
+            .extend(allocations.map(|given| AllocationRow {
+                member: of.member,
+                tenant_id: of.tenant,
+                definition_key: &given.definition,
+                state: &given.state,
+                person_id: &given.person,
+                given_at: Time(given.at),
             }));
         self.attributes(of, before, &change.after);
         let entries = change.entries.iter();

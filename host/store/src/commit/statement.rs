@@ -53,6 +53,7 @@ impl Store {
             &rows.finished as _,
             &rows.jobs as _,
             &rows.signals as _,
+            &rows.allocations as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -140,6 +141,7 @@ mod tests {
             "into signal",
             "attribute",
             "descendant_place",
+            "into allocation",
             "entity_is_free",
         ] {
             assert!(!COMMON.contains(table), "{table}");

@@ -1,13 +1,13 @@
 //! A vote among the people that the instance's data names.
 //!
 //! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
-//! "from": "a member of the data that names a user", "owner": "", "eachMember": "a group", "retain": false, "label": "",
-//! "deadlines": []}], "needed": 1, or a part such as {"atLeast": [2, 3]} or {"moreThan": [1, 2]}, "exclude": [],
+//! "from": "a member of the data that names a user", "owner": "", "eachMember": "a group", "retain": false, "allocation": "round-robin or
+//! least-loaded", "label": "", "deadlines": []}], "needed": 1, or a part such as {"atLeast": [2, 3]} or {"moreThan": [1, 2]}, "exclude": [],
 //! "fallback": "", "priority": 0, "blind": false, "deadlines": [{"after": 60, "days": 7, "working": "a calendar",
 //! "every": 60, "since": "claim", "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after`
 //! for working days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
-//! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
+//! LATE, unless the data has `patient`. With `"noted": true` each plan has a note of the count. `complaints` is a number of violations with which every vote is refused.
 //!
 //! Its config makes different versions: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have", "instanceTitle": "a template", "instanceSummary": "another",
@@ -17,10 +17,10 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource,
-    FiredBy, Fraction, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, PriorityName,
-    Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, TaskStatus, Transition,
-    Violation, Work, WorkingDays, WorkingTime,
+    Allocation, Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event,
+    EventSource, FiredBy, Fraction, Join, Needed, Next, Note, Offer, OverdueAction, Plan,
+    Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target,
+    TaskStatus, Transition, Violation, Work, WorkingDays, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -160,7 +160,20 @@ impl Guest for Committee {
         } else {
             None
         });
-        Ok(Plan { data, ..plan })
+        let notes = if self::data(&facts)["noted"] == true {
+            vec![Note {
+                code: "counted".into(),
+                message: format!("{yes} of {needed}"),
+                detail: Some(json!({ "yes": yes }).to_string()),
+            }]
+        } else {
+            vec![]
+        };
+        Ok(Plan {
+            data,
+            notes,
+            ..plan
+        })
     }
 
     fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
@@ -319,6 +332,11 @@ fn offer(offer: &Value, data: &Value) -> Offer {
         owner: offer["owner"].as_str().map(str::to_owned),
         each_member: offer["eachMember"].as_str().map(str::to_owned),
         retain: offer["retain"] == true,
+        allocation: match offer["allocation"].as_str() {
+            Some("round-robin") => Allocation::RoundRobin,
+            Some("least-loaded") => Allocation::LeastLoaded,
+            _ => Allocation::Offered,
+        },
         deadlines: deadlines(&offer["deadlines"]),
         extensions: vec![],
     }

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule,
-    Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer, Plan, Principal,
-    PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target,
-    Transition, Violation, Waiting, Work,
+    Allocation, Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue,
+    CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer,
+    Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State,
+    StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -160,6 +160,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         owner,
         each_member: None,
         retain: false,
+        allocation: Allocation::Offered,
         deadlines: vec![],
         extensions: extended(behaviour == "extended_offer"),
     };

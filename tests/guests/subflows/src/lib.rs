@@ -10,9 +10,9 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy,
-    Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Since,
-    Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
+    Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event,
+    EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason,
+    Refusal, Since, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -176,6 +176,7 @@ fn assignment() -> Assignment {
             owner: None,
             each_member: None,
             retain: false,
+            allocation: Allocation::Offered,
             deadlines: vec![],
             extensions: vec![],
         }],

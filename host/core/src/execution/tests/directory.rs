@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use crate::actor::StandIn;
-use crate::lookup::{Findings, Lookup};
+use crate::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 /// People and groups, and how often somebody asked about them.
 #[derive(Debug, Clone, Default)]
@@ -11,6 +13,9 @@ pub(super) struct TestDirectory {
     pub(super) groups: BTreeMap<String, BTreeSet<String>>,
     pub(super) managers: BTreeMap<String, String>,
     pub(super) stand_ins: BTreeMap<String, Vec<StandIn>>,
+    /// How much work people have. Who is not in it has none.
+    pub(super) workloads: BTreeMap<String, Workload>,
+    pub(super) away: BTreeSet<String>,
     pub(super) asked: usize,
 }
 
@@ -32,6 +37,31 @@ impl TestDirectory {
     pub(super) fn manager(mut self, of: &str, manager: &str) -> TestDirectory {
         self.managers.insert(of.into(), manager.into());
         self
+    }
+
+    pub(super) fn working(
+        mut self,
+        person: &str,
+        open: u32,
+        given_at: Option<Timestamp>,
+    ) -> TestDirectory {
+        let workload = Workload { open, given_at };
+        self.workloads.insert(person.into(), workload);
+        self
+    }
+
+    pub(super) fn away(mut self, person: &str) -> TestDirectory {
+        self.away.insert(person.into());
+        self
+    }
+
+    fn workload(&self, person: &String, of: &WorkloadsOf) -> Option<(String, Workload)> {
+        if self.away.contains(person) {
+            return None;
+        }
+        let workload = self.workloads.get(person).cloned().unwrap_or_default();
+        let open = workload.open.min(of.open_max);
+        Some((person.clone(), Workload { open, ..workload }))
     }
 
     /// What a host would find.
@@ -70,6 +100,11 @@ impl TestDirectory {
                 .iter()
                 .filter(|(person, _)| asked(&lookup.stand_ins_of, person))
                 .map(|(person, found)| (person.clone(), found.clone()))
+                .collect(),
+            workloads: lookup
+                .workloads
+                .iter()
+                .flat_map(|of| of.people.iter().filter_map(|one| self.workload(one, of)))
                 .collect(),
             ..Findings::default()
         }

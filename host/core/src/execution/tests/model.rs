@@ -29,7 +29,7 @@ use crate::instance::{CHILD_CANCELLED, Instance, Status};
 use crate::json::Json;
 use crate::rejection::Rejection;
 
-use choices::Choices;
+use choices::{ALLOCATED, Choices};
 use flow::Flow;
 use ledger::{Checked, Ledger, Life, Moment, Place, ensure};
 use rules::Attempt;
@@ -40,7 +40,9 @@ const CASES: u32 = 700;
 const STEPS_MAX: usize = 60;
 
 /// What must have happened for the walks to show anything.
-const LEAST: [(&str, usize); 27] = [
+const LEAST: [(&str, usize); 29] = [
+    (ALLOCATED, 100),
+    ("FLOW_RETITLED", 20),
     ("DECISION_RECORDED", 300),
     (FOR_ANOTHER, 50),
     ("TASK_DELEGATED", 200),
@@ -315,6 +317,9 @@ impl Walk {
             let folded = apply(self.folded.take(), event, stamp);
             self.folded = Some(folded.map_err(|error| error.to_string())?);
             self.count(event.kind());
+            if event.allocation().is_some() {
+                self.count(ALLOCATED);
+            }
             if let Event::FlowCancelled {
                 deadline: Some(_), ..
             } = event
@@ -342,6 +347,7 @@ impl Walk {
             }
         }
         self.ledger.agrees(after)?;
+        self.ledger.all_are_given()?;
         self.ledger.settled()?;
         self.is_known(command)?;
         self.looked(world, command)?;
@@ -407,14 +413,7 @@ impl Walk {
             Ok(outcome) => {
                 let events = outcome.events.iter().map(|event| format!("{event:?}"));
                 let events: Vec<_> = events.collect();
-                format!(
-                    "
-    {}",
-                    events.join(
-                        "
-    "
-                    )
-                )
+                format!("\n    {}", events.join("\n    "))
             }
             Err(error) => format!(" no: {error}"),
         };

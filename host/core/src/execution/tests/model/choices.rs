@@ -2,12 +2,15 @@
 
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
-    Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent,
-    Reason, Refusal, Since, Target, Waiting,
+    Allocation, Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal,
+    PublishedEvent, Reason, Refusal, Since, Target, Waiting,
 };
 use crate::graph::{FiredBy, Graph};
 use crate::instance::Instance;
 use crate::question::{EntryCause, Occurrence};
+
+/// The label of tasks that the host gives to one of their candidates.
+pub(super) const ALLOCATED: &str = "allocated";
 
 /// Where the answers of one command come from: numbers, and zeros when they are used up.
 #[derive(Debug, Default)]
@@ -187,8 +190,18 @@ impl Choices {
         let offer = |choices: &mut Choices| {
             let count = [1, 1, 2, 3, 0][choices.below(5)];
             let owner = choices.below(6) == 5;
+            let allocation = [
+                Allocation::Offered,
+                Allocation::Offered,
+                Allocation::RoundRobin,
+                Allocation::LeastLoaded,
+            ][choices.below(4)];
             Offer {
-                label: "work".into(),
+                label: if allocation.is_offered() {
+                    "work".into()
+                } else {
+                    ALLOCATED.into()
+                },
                 candidates: (0..if is_meek { 0 } else { count })
                     .map(|_| choices.candidate())
                     .collect(),
@@ -196,6 +209,7 @@ impl Choices {
                 deadlines: choices.deadlines(graph, state, true),
                 each_member: None,
                 retain: false,
+                allocation,
             }
         };
         let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();
@@ -225,7 +239,7 @@ impl Choices {
             (2 | 3, _) | (4, None) => OverdueAction::Escalate,
             (4, Some(way)) => OverdueAction::Fire(way.trigger.clone()),
             _ if self.below(8) == 7 => OverdueAction::Fire("GO".into()),
-            _ if self.below(6) == 5 => OverdueAction::Cancel("too late".into()),
+            _ if self.below(3) == 2 => OverdueAction::Cancel("too late".into()),
             _ => OverdueAction::Remind,
         };
         vec![Deadline {

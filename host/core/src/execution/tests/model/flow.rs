@@ -15,6 +15,10 @@ use crate::instance::Instance;
 use crate::question::Occurrence;
 
 pub(super) const TRIGGERS: [&str; 3] = ["GO", "NO", "LATE"];
+/// Templates of a title or summary.
+pub(super) const TITLE: &str = "{/title} for {entityId}";
+pub(super) const EMPTY: &str = "{/nothing}";
+const TEMPLATES: [Option<&str>; 3] = [None, Some(TITLE), Some(EMPTY)];
 
 /// Task states first, then wait states, then routers, then two terminal states.
 #[derive(Debug, Clone)]
@@ -27,6 +31,8 @@ pub(super) struct Flow {
     only_crew_starts: bool,
     /// Lists of separate task states, by their numbers.
     separate: Vec<Vec<usize>>,
+    /// The templates of the title and of the summary.
+    templates: (usize, usize),
     sequel: Sequel,
 }
 
@@ -35,6 +41,7 @@ pub(super) struct Flow {
 struct Sequel {
     renamed: Vec<usize>,
     changed: Option<(usize, Feature)>,
+    templates: (usize, usize),
 }
 
 /// What a state must have in common with its state in the other version.
@@ -89,16 +96,24 @@ pub(super) fn flow() -> impl Strategy<Value = Flow> {
         prop::collection::vec(targets(), 0..3),
         (prop::bool::weighted(0.3), prop::bool::weighted(0.2)),
         prop::collection::vec(prop::collection::vec(0..6_usize, 2..4), 0..3),
-        sequel(),
+        (templates(), sequel()),
     )
         .prop_map(
-            |(works, waits, routers, (waits_first, only_crew_starts), separate, sequel)| Flow {
+            |(
+                works,
+                waits,
+                routers,
+                (waits_first, only_crew_starts),
+                separate,
+                (templates, sequel),
+            )| Flow {
                 works,
                 waits,
                 routers,
                 waits_first,
                 only_crew_starts,
                 separate,
+                templates,
                 sequel,
             },
         )
@@ -112,8 +127,25 @@ fn sequel() -> impl Strategy<Value = Sequel> {
         Just(Feature::Ways),
     ];
     let changed = prop::option::weighted(0.6, (0..8_usize, feature));
-    (prop::collection::vec(0..8_usize, 0..3), changed)
-        .prop_map(|(renamed, changed)| Sequel { renamed, changed })
+    (
+        prop::collection::vec(0..8_usize, 0..3),
+        changed,
+        templates(),
+    )
+        .prop_map(|(renamed, changed, templates)| Sequel {
+            renamed,
+            changed,
+            templates,
+        })
+}
+
+fn templates() -> impl Strategy<Value = (usize, usize)> {
+    (0..TEMPLATES.len(), 0..TEMPLATES.len())
+}
+
+fn entitle(graph: &mut Graph, (title, summary): (usize, usize)) {
+    graph.instance_title = TEMPLATES[title].map(str::to_owned);
+    graph.instance_summary = TEMPLATES[summary].map(str::to_owned);
 }
 
 impl Flow {
@@ -146,7 +178,7 @@ impl Flow {
                 own_work: work.is_some_and(|work| work.own),
             }
         });
-        Graph {
+        let mut graph = Graph {
             initial: self.first(&names).clone(),
             initiators: self
                 .only_crew_starts
@@ -157,7 +189,9 @@ impl Flow {
             states: states.collect(),
             separate: self.separate(),
             ..Graph::default()
-        }
+        };
+        entitle(&mut graph, self.templates);
+        graph
     }
 
     fn separate(&self) -> Vec<Vec<String>> {
@@ -241,6 +275,7 @@ impl Flow {
 
     /// Makes the second version's graph of the first one's.
     fn redraw(&self, graph: &mut Graph) {
+        entitle(graph, self.sequel.templates);
         let working = self.works.len() + self.waits.len();
         if let Some((number, feature)) = self.sequel.changed {
             let place = number % working;

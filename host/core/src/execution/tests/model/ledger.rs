@@ -1,6 +1,7 @@
 //! The model's state, built only from the events: who was offered, owned and decided what. Each event is checked against the
 //! rules when it is added.
 
+mod labels;
 mod migration;
 mod tasks;
 mod waits;
@@ -58,6 +59,8 @@ pub(super) struct Work {
     pub(super) state_instance: StateId,
     pub(super) offered: Vec<Candidate>,
     pub(super) hand: Option<Hand>,
+    /// The people to whom the host could have given it when it was created.
+    pub(super) able: Vec<&'static str>,
     pub(super) open: bool,
     pub(super) decided: bool,
     pub(super) suspended: bool,
@@ -105,6 +108,8 @@ pub(super) struct Ledger {
     pub(super) version: usize,
     pub(super) initiator: String,
     pub(super) requesters: Vec<String>,
+    /// The title and the summary.
+    labels: labels::Labels,
     pub(super) life: Life,
     pub(super) state_instances: BTreeMap<StateId, StateVisit>,
     pub(super) tasks: BTreeMap<TaskId, Work>,
@@ -132,6 +137,7 @@ impl Ledger {
             version: 0,
             initiator: String::new(),
             requesters: Vec::new(),
+            labels: (None, None),
             life: Life::Running,
             state_instances: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -212,17 +218,7 @@ impl Ledger {
     /// Adds an event after checking that the rules allow it.
     pub(super) fn write(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
         match event {
-            Event::FlowStarted {
-                initiator,
-                requesters,
-                ..
-            } => {
-                self.initiator.clone_from(initiator);
-                self.requesters.clone_from(requesters);
-                ensure(requesters.contains(initiator), || {
-                    "who asked is no requester".into()
-                })
-            }
+            Event::FlowStarted { .. } | Event::FlowRetitled { .. } => self.write_labels(event),
             Event::FlowCancelled { deadline, .. } => {
                 let by_deadline = matches!(now.command, Command::Deadline { deadline: due, .. } if Some(due) == deadline.as_ref());
                 let by_command =
@@ -254,7 +250,6 @@ impl Ledger {
             | Event::ChildEnded { .. }
             | Event::TriggerRefused { .. } => self.write_wait(event, now),
             Event::FlowMigrated { .. } => self.go_over(event, now),
-            Event::FlowRetitled { .. } => Ok(()),
             Event::TaskCreated { state, task, .. } => self.create(*state, task, now),
             Event::DecisionRecorded { .. } => self.decide(event, now),
             Event::StateDisclosed { .. } => Err("nothing is blind here".into()),
@@ -455,6 +450,7 @@ impl Ledger {
         ensure((life == Life::Ended) == instance.active.is_empty(), || {
             "idle, not ended".into()
         })?;
+        self.labels_agree(instance)?;
         self.waits_agree(instance)?;
         for state_instance in instance.state_instances() {
             let known = &self.state_instances[&state_instance.id];

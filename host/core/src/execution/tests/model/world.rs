@@ -128,6 +128,12 @@ impl World {
         members.is_some_and(|members| members.contains(person))
     }
 
+    /// Whether the person is absent from work of this flow.
+    pub(super) fn is_away(&self, person: &str) -> bool {
+        let away = self.away.get(person);
+        away.is_some_and(|(_, of)| *of != Scope::Other)
+    }
+
     /// Whether the work is offered to this person, as things stand.
     pub(super) fn is_offered(&self, to: &[Candidate], person: &str) -> bool {
         to.iter().any(|principal| match principal {
@@ -211,7 +217,12 @@ impl World {
             groups: self.groups.clone(),
             managers: self.managers.clone(),
             stand_ins: stand_ins.collect(),
-            asked: 0,
+            away: PEOPLE
+                .iter()
+                .filter(|person| self.is_away(person))
+                .map(ToString::to_string)
+                .collect(),
+            ..TestDirectory::default()
         };
         let known = lookup.people.iter();
         let known = known.filter(|id| PEOPLE.contains(&id.as_str()));

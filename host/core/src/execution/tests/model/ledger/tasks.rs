@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::super::choices::ALLOCATED;
+use super::super::world::{PEOPLE, World};
 use super::super::{rules, staffing};
 use super::{Checked, Hand, Ledger, Moment, Place, Work, ensure};
 use crate::command::Command;
@@ -30,9 +32,24 @@ impl Ledger {
         };
         if let Some(hand) = &hand {
             // Only a migration, or a plan that asks for other offers, makes a task for somebody who had it before.
-            ensure(hand.given || self.had(state, hand, now), || {
-                format!("{} never had what is made theirs", hand.owner)
-            })?;
+            let allocated = task.allocated_to().is_some() && !self.had(state, hand, now);
+            if allocated {
+                let owner = hand.owner.as_str();
+                let has_another =
+                    |work: &Work| work.hand.as_ref().is_some_and(|hand| hand.owner == owner);
+                let is_able = self
+                    .able(state, &task.candidates, now.world)
+                    .contains(&owner);
+                let mut here = self.open_tasks(state);
+                let is_due = is_able && !here.any(|(_, work)| has_another(work));
+                ensure(is_due && task.label == ALLOCATED, || {
+                    format!("{owner} is given what is not for them")
+                })?;
+            }
+            ensure(
+                hand.given || allocated || self.had(state, hand, now),
+                || format!("{} never had what is made theirs", hand.owner),
+            )?;
             let place = &self.state_instances[&state];
             let requested = !self.is_own_work(state) && self.requesters.contains(&hand.owner);
             ensure(!requested && !place.exclude.contains(&hand.owner), || {
@@ -45,16 +62,56 @@ impl Ledger {
                 && hand.iter().all(|hand| hand.owner == self.initiator);
             ensure(theirs, || format!("own work of others: {task:?}"))?;
         }
+        let is_new = self.state_instances[&state].since == task.created_at;
+        let able = if hand.is_none() && task.label == ALLOCATED && is_new {
+            self.able(state, &task.candidates, now.world)
+        } else {
+            Vec::new()
+        };
         let work = Work {
             state_instance: state,
             offered: task.candidates.clone(),
             hand,
+            able,
             open: true,
             decided: false,
             suspended: false,
         };
         let before = self.tasks.insert(task.id, work);
         ensure(before.is_none(), || format!("{} is made twice", task.id))
+    }
+
+    /// Who may be given a task with these candidates.
+    fn able(&self, state: StateId, to: &[Candidate], world: &World) -> Vec<&'static str> {
+        let is_able = |person: &&str| {
+            let may = !self.excluded_people(state, person) && !world.is_away(person);
+            may && world.is_offered(to, person)
+        };
+        let people = PEOPLE.iter().copied().filter(is_able);
+        people.filter(|_| !self.is_own_work(state)).collect()
+    }
+
+    /// A task that the host gives to somebody stays open only if everybody has a task who could have been given it.
+    pub(in super::super) fn all_are_given(&mut self) -> Checked {
+        let owned: BTreeSet<_> = self
+            .tasks
+            .values()
+            .filter_map(|work| {
+                let hand = work.hand.as_ref()?;
+                Some((work.state_instance, hand.owner.clone()))
+            })
+            .collect();
+        for (id, work) in &mut self.tasks {
+            let able = std::mem::take(&mut work.able);
+            let is_active = self.state_instances[&work.state_instance].place == Place::Active;
+            let has_none =
+                |person: &&&str| !owned.contains(&(work.state_instance, (**person).to_owned()));
+            let idle: Vec<_> = able.iter().filter(has_none).collect();
+            ensure(idle.is_empty() || !is_active, || {
+                format!("{id} was given to none of {idle:?}")
+            })?;
+        }
+        Ok(())
     }
 
     fn had(&self, state: StateId, hand: &Hand, now: &Moment<'_>) -> bool {

@@ -1,0 +1,292 @@
+//! Work that the host gives to one of its candidates: to everybody in turn, or to whoever has the fewest open tasks.
+//!
+//! The directory is asked twice: for the members of the groups among the candidates, and then for the work of the people who may
+//! do it. Both answers are recorded, so a replay makes the same choice. Commands that run at the same moment do not see each
+//! other's choice, so a person may get two tasks where one was due.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::assign::LookupPurpose;
+use super::deadline::ESCALATED;
+use super::enter::Asked;
+use super::staffing::MEMBERS_MAX;
+use super::{Execution, ExecutionError, Phase};
+use crate::answer::{Allocation, Assignment, Offer, Principal};
+use crate::event::Event;
+use crate::ids::StateId;
+use crate::instance::{Task, TaskStatus};
+use crate::lookup::{Findings, Lookup, WorkloadsOf};
+use crate::question::EntryCause;
+
+/// How many people are considered: of one offer, and of all offers of an assignment. They are taken in the order of the
+/// candidates, and the members of a group in the order of their ids. Nobody beyond them is given a task; they may still claim
+/// one that is given to nobody.
+pub const CONSIDERED_MAX: usize = 100;
+/// How many open tasks of a person are counted. Who has more counts as having as many.
+pub const OPEN_TASKS_MAX: u32 = 100;
+
+/// An assignment that waits for the work of its candidates.
+pub(super) struct Allocating {
+    pub(super) asked: Asked,
+    pub(super) assignment: Assignment,
+    /// The findings about the assignment.
+    pub(super) known: Findings,
+}
+
+/// The people to whom tasks of one state instance may be given.
+pub(super) struct Pool(BTreeMap<String, Standing>);
+
+/// What somebody's place in the order depends on.
+struct Standing {
+    open: usize,
+    /// When they were last given a task, and which of the instance's tasks in that state it was.
+    turn: Option<(Timestamp, usize)>,
+}
+
+/// The offers of an assignment whose tasks the host gives to somebody, unless they have an owner.
+fn allocated(assignment: &Assignment) -> impl Iterator<Item = &Offer> {
+    let offers = assignment.offers.iter();
+    offers.filter(|offer| !offer.allocation.is_offered())
+}
+
+/// How many people are examined to allocate an assignment.
+pub(super) fn examined(assignment: &Assignment, findings: &Findings) -> usize {
+    let of = |principal: &Principal| match principal {
+        Principal::Group(group) => findings.members.get(group).map_or(0, Vec::len),
+        Principal::User(_) | Principal::ManagerOf(_) | Principal::Member { .. } => 1,
+    };
+    let candidates = allocated(assignment).flat_map(|offer| &offer.candidates);
+    candidates.map(of).sum()
+}
+
+/// The people among the candidates of an offer, as far as they were asked for.
+fn people<'f>(offer: &'f Offer, findings: &'f Findings) -> impl Iterator<Item = &'f str> {
+    offer.candidates.iter().flat_map(move |principal| {
+        let (one, many) = match principal {
+            Principal::User(id) => (Some(id), &[][..]),
+            Principal::ManagerOf(id) => (findings.managers.get(id), &[][..]),
+            Principal::Member { person, group } => {
+                let is_in = |found: Option<&Vec<String>>, one| {
+                    found.is_some_and(|found| found.contains(one))
+                };
+                let is_member = is_in(findings.groups.get(person), group)
+                    || is_in(findings.members.get(group), person);
+                (is_member.then_some(person), &[][..])
+            }
+            Principal::Group(id) => {
+                let members = findings.members.get(id);
+                (None, members.map_or(&[][..], Vec::as_slice))
+            }
+        };
+        one.into_iter().chain(many).map(String::as_str)
+    })
+}
+
+/// The first people of each list, then the second of each, until they are enough.
+fn first_of_each<'f>(mut lists: Vec<impl Iterator<Item = &'f str>>) -> BTreeSet<String> {
+    let mut first = BTreeSet::new();
+    while !lists.is_empty() {
+        lists.retain_mut(|list| {
+            let next = list.next().filter(|_| first.len() < CONSIDERED_MAX);
+            next.map(|person| first.insert(person.to_owned())).is_some()
+        });
+    }
+    first
+}
+
+impl Execution<'_> {
+    /// Whether the host gives tasks to candidates here: not when work is offered anew, nor in the initiator's own work.
+    fn allocates(&self, asked: &Asked) -> bool {
+        let is_new = match asked.cause {
+            EntryCause::Entered | EntryCause::Overdue { .. } => true,
+            EntryCause::Migrated | EntryCause::Reoffered => false,
+        };
+        is_new && !self.is_own_work(&asked.state_instance.name)
+    }
+
+    /// Adds the groups among the candidates of allocated offers to the question to the directory.
+    pub(super) fn ask_for_candidates(
+        &self,
+        asked: &Asked,
+        assignment: &Assignment,
+        lookup: &mut Lookup,
+    ) {
+        if !self.allocates(asked) {
+            return;
+        }
+        let (mut groups, mut people) = (BTreeSet::new(), BTreeSet::new());
+        for principal in allocated(assignment).flat_map(|offer| &offer.candidates) {
+            match principal {
+                Principal::Group(id) if groups.len() < CONSIDERED_MAX => {
+                    groups.insert(id.clone());
+                }
+                Principal::Member { person, .. } if people.len() < CONSIDERED_MAX => {
+                    people.insert(person.clone());
+                }
+                _ => {}
+            }
+        }
+        lookup.memberships_of.extend(people);
+        if !groups.is_empty() {
+            // As many as are considered, even if all people who must not decide are members.
+            let excluded = self.must_not_decide(&asked.state_instance, assignment);
+            let members_max = (CONSIDERED_MAX + excluded.len()).min(MEMBERS_MAX);
+            let members_max = u32::try_from(members_max).expect("a small number");
+            lookup.members_max = lookup.members_max.max(members_max);
+            lookup.groups.extend(groups);
+        }
+    }
+
+    /// Creates the tasks of a checked assignment, once the work of the people is known to whom they may be given.
+    pub(super) fn allocate(
+        &mut self,
+        asked: Asked,
+        assignment: Assignment,
+        findings: &Findings,
+    ) -> Result<(), ExecutionError> {
+        let Some(workloads) = self.workloads(&asked, &assignment, findings) else {
+            return self.assigned(asked, assignment, findings);
+        };
+        let lookup = Lookup {
+            workloads: Some(workloads),
+            ..Lookup::default()
+        };
+        let known = findings.clone();
+        let allocating = Box::new(Allocating {
+            asked,
+            assignment,
+            known,
+        });
+        self.phase = Phase::Lookup(lookup, LookupPurpose::Allocate(allocating));
+        Ok(())
+    }
+
+    /// The question about the work of those to whom the tasks may be given; none if there is nobody.
+    fn workloads(
+        &self,
+        asked: &Asked,
+        assignment: &Assignment,
+        findings: &Findings,
+    ) -> Option<WorkloadsOf> {
+        let mut offers = allocated(assignment).peekable();
+        if !self.allocates(asked) || offers.peek().is_none() {
+            return None;
+        }
+        let excluded = self.must_not_decide(&asked.state_instance, assignment);
+        let lists = offers.map(|offer| {
+            let people = people(offer, findings).filter(|person| !excluded.contains(*person));
+            people.take(CONSIDERED_MAX)
+        });
+        let people = first_of_each(lists.collect());
+        let counts = |offer: &Offer| offer.allocation == Allocation::LeastLoaded;
+        (!people.is_empty()).then(|| WorkloadsOf {
+            people,
+            definition: self.context.version.reference.key.clone(),
+            state: asked.state_instance.name.clone(),
+            besides: self.instance.id,
+            open_max: if allocated(assignment).any(counts) {
+                OPEN_TASKS_MAX
+            } else {
+                0
+            },
+        })
+    }
+
+    /// The people to whom new tasks of the state instance may be given. Nobody gets two of its tasks, one that they must not
+    /// decide, or one in place of theirs that was overdue.
+    pub(super) fn pool(&self, state: StateId, offers: &[Offer], findings: &Findings) -> Pool {
+        let mut pool: BTreeMap<_, _> = findings
+            .workloads
+            .iter()
+            .map(|(person, work)| {
+                let open = usize::try_from(work.open).unwrap_or(usize::MAX);
+                let turn = work.given_at.map(|at| (at, 0));
+                (person.clone(), Standing { open, turn })
+            })
+            .collect();
+        if pool.is_empty() {
+            return Pool(pool);
+        }
+        let state_instance = self.state_instance_of(state);
+        let tasks = state_instance.tasks.iter();
+        let overdue = tasks.filter_map(|task| match &task.status {
+            TaskStatus::Cancelled { owner, reason, .. } if reason.as_deref() == Some(ESCALATED) => {
+                owner.as_deref()
+            }
+            _ => None,
+        });
+        let named = offers.iter().filter_map(|offer| offer.owner.as_deref());
+        let busy = self.busy_in(state_instance).into_iter();
+        for person in busy.chain(overdue).chain(named) {
+            pool.remove(person);
+        }
+        self.count_own(&state_instance.name, &mut pool);
+        Pool(pool)
+    }
+
+    /// Counts the tasks of the instance itself, with those that this command creates.
+    fn count_own(&self, state: &str, pool: &mut BTreeMap<String, Standing>) {
+        let active = self.instance.active.iter();
+        let open = active.flat_map(|active| &active.tasks);
+        for owner in open
+            .filter(|task| task.status.is_open())
+            .filter_map(Task::owner)
+        {
+            if let Some(standing) = pool.get_mut(owner) {
+                standing.open += 1;
+            }
+        }
+        let here = self.instance.state_instances();
+        let here = here.filter(|state_instance| state_instance.name == state);
+        let tasks = here.flat_map(|state_instance| &state_instance.tasks);
+        for (number, task) in (1..).zip(tasks) {
+            if let Some(owner) = task.allocated_to()
+                && let Some(standing) = pool.get_mut(owner)
+            {
+                standing.turn = standing.turn.max(Some((task.created_at, number)));
+            }
+        }
+    }
+}
+
+impl Event {
+    /// The state and the owner of a new task whose owner the host chose among its candidates.
+    pub fn allocation(&self) -> Option<(&str, &str)> {
+        match self {
+            Event::TaskCreated {
+                state_name, task, ..
+            } => Some((state_name, task.allocated_to()?)),
+            _ => None,
+        }
+    }
+}
+
+impl Pool {
+    /// To whom the task of this offer is given; none if it stays open to all candidates. Of people with the same place in the
+    /// order, the one whose turn is longest ago, and then the first by id.
+    pub(super) fn choose(&self, offer: &Offer, findings: &Findings) -> Option<String> {
+        if offer.owner.is_some() {
+            return None;
+        }
+        let standing = people(offer, findings)
+            .filter_map(|person| Some((person, self.0.get(person)?)))
+            .take(CONSIDERED_MAX);
+        let chosen = match offer.allocation {
+            Allocation::Offered => None,
+            Allocation::RoundRobin => standing
+                .map(|(person, standing)| (0, standing.turn, person))
+                .min(),
+            Allocation::LeastLoaded => standing
+                .map(|(person, standing)| (standing.open, standing.turn, person))
+                .min(),
+        };
+        chosen.map(|(_, _, person)| person.to_owned())
+    }
+
+    /// Takes somebody out who owns a task of the state instance now.
+    pub(super) fn leave(&mut self, person: &str) {
+        self.0.remove(person);
+    }
+}

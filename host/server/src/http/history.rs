@@ -1,0 +1,147 @@
+//! The history of an instance: its state instances in order, and why its flow moved it so.
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Caller, Path};
+use super::instances::read;
+use super::large::rendered;
+use super::problem::Problem;
+use super::view::view;
+use super::views::StateView;
+use wrkflw_core::answer;
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::{InstanceId, StateId};
+use wrkflw_core::json::Json;
+use wrkflw_store::load::Stored;
+use wrkflw_store::past::{Moves, PastMove};
+
+/// The state instances of an instance with their tasks and decisions: the past ones, oldest first, then the active ones.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct History {
+    pub data: Vec<PastStateView>,
+    /// Whether notes of old plans are left out: of all but the newest 500, or beyond a mebibyte.
+    pub notes_omitted: bool,
+}
+
+/// A state instance, and the notes of the plans that were made in it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PastStateView {
+    #[serde(flatten)]
+    state: StateView,
+    /// The plans with notes, oldest first. Empty in a blind state until it ends.
+    plans: Vec<PlanView>,
+}
+
+/// A plan of the flow with its notes.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PlanView {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// The trigger that it followed.
+    trigger: String,
+    /// The names of the states that it led to; empty if the state went on alone or its branch ended.
+    to: Vec<String>,
+    /// Why it was chosen.
+    notes: Vec<NoteView>,
+}
+
+view! {
+    of answer::Note;
+    /// A note of the flow on why it chose a plan.
+    pub(super) struct NoteView {
+        /// A code of the flow's own.
+        pub code: String,
+        /// A sentence for people.
+        pub message: String,
+        /// What programs may need.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<Object>)]
+        pub detail: Option<Json>,
+    }
+}
+
+/// The history of an instance.
+#[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", operation_id = "getInstanceHistory",
+    params(("id" = Uuid, Path)), responses((status = 200, body = History)))]
+pub(super) async fn history(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
+    let Stored { instance, head, .. } = read(&app, &who, id).await?;
+    let version = app.engine.version(who.tenant, &instance.definition).await?;
+    let reader = app.engine.reader();
+    let moves = reader.moves(who.tenant, InstanceId(id), head.seq).await?;
+    let Moves { newest, omitted } = moves;
+    let read = newest.iter().map(|one| one.payload.len()).sum::<usize>();
+    let (bytes, viewer) = (instance.weight() + read, who.subject.clone());
+    let history = move || {
+        let mut plans = noted(&newest);
+        let graph = &version.graph;
+        let mut with_plans = |id: &StateId, state: StateView, tells: bool| PastStateView {
+            plans: plans.remove(id).filter(|_| tells).unwrap_or_default(),
+            state,
+        };
+        let mut data = Vec::new();
+        for past in &instance.past {
+            data.push(with_plans(
+                &past.state.id,
+                StateView::past(past, graph),
+                true,
+            ));
+        }
+        for state in &instance.active {
+            let view = StateView::of(state, graph, &viewer);
+            data.push(with_plans(&state.id, view, !state.blind));
+        }
+        History {
+            data,
+            notes_omitted: omitted,
+        }
+    };
+    rendered(&app, who.tenant, bytes, history).await
+}
+
+/// The plans with notes, by the state instance in which they were made.
+fn noted(moves: &[PastMove]) -> HashMap<StateId, Vec<PlanView>> {
+    let mut plans: HashMap<_, Vec<_>> = HashMap::new();
+    for one in moves {
+        if let Ok(
+            Event::StateTransitioned {
+                state,
+                trigger,
+                to,
+                notes,
+                ..
+            }
+            | Event::StateContinued {
+                state,
+                trigger,
+                to,
+                notes,
+                ..
+            },
+        ) = serde_json::from_str(&one.payload)
+            && !notes.is_empty()
+        {
+            plans.entry(state).or_default().push(PlanView {
+                at: one.at,
+                trigger,
+                to,
+                notes: notes.into_iter().map(NoteView::from).collect(),
+            });
+        }
+    }
+    plans
+}

@@ -1,0 +1,63 @@
+//! The plans of statements of the host, on data of a test.
+
+use serde_json::Value;
+use sqlx::AssertSqlSafe;
+
+use super::postgres::TestDatabase;
+
+/// The plan of a statement of the host, as the writer runs it, and the pages that it read.
+pub(crate) async fn explained(database: &TestDatabase, beginning: &str, arguments: &str) -> Value {
+    let files = [
+        "lookups.rs",
+        "jobs.rs",
+        "jobs/claims.rs",
+        "jobs/claim.sql",
+        "bulk/settle.sql",
+    ];
+    let file = files.map(|name| {
+        let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("the store's source") + "\"#"
+    });
+    let file = file.concat();
+    let from = file.find(beginning).expect("the statement");
+    let length = file[from..].find("\"#").expect("its end");
+    let statement = &file[from..from + length];
+    let mut connection = database.admin_pool().acquire().await.expect("a connection");
+    let settings = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
+        set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
+    let prepared = format!("{settings} prepare looked as {statement};");
+    sqlx::raw_sql(AssertSqlSafe(prepared))
+        .execute(&mut *connection)
+        .await
+        .expect("a statement");
+    let explain = format!("explain (analyze, buffers, format json) execute looked{arguments}");
+    let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
+        .persistent(false)
+        .fetch_one(&mut *connection)
+        .await
+        .expect("a plan");
+    sqlx::raw_sql("reset role; deallocate all")
+        .execute(&mut *connection)
+        .await
+        .expect("an end");
+    plan[0]["Plan"].clone()
+}
+
+/// The pages that a plan read.
+pub(crate) fn pages(plan: &Value) -> i64 {
+    let of = |name: &str| plan[name].as_i64().expect("a count");
+    of("Shared Hit Blocks") + of("Shared Read Blocks")
+}
+
+/// The kinds of its nodes, with the indexes that they read.
+pub(crate) fn nodes(plan: &Value) -> Vec<String> {
+    let own = [&plan["Node Type"], &plan["Index Name"]]
+        .map(|value| value.as_str().unwrap_or_default())
+        .join(" ");
+    let below = plan["Plans"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(nodes);
+    std::iter::once(own).chain(below).collect()
+}
