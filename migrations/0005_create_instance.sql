@@ -118,8 +118,8 @@ create table state_instance (
     waiting boolean not null default false,
     -- Canonical JSON of its open deadlines; null for none. Each has a job.
     deadlines text,
-    correlation text,
-    buffer_signals boolean not null default false,
+    -- Canonical JSON of its signal subscriptions; null for none. Those with a correlation key are in `signal_subscription`.
+    subscriptions text,
     -- Canonical JSON of the instances that it started; null for none.
     children text,
     -- Since when it is unassignable.
@@ -136,8 +136,6 @@ create table state_instance (
     primary key (tenant_id, instance_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index state_instance_active on state_instance (tenant_id, name, instance_id) where left_at is null;
-create index state_instance_correlation on state_instance (tenant_id, correlation, instance_id)
-    where correlation is not null and left_at is null;
 create index state_instance_unassignable on state_instance (tenant_id, instance_id)
     where unassignable_since is not null and left_at is null;
 

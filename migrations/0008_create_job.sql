@@ -9,7 +9,9 @@ create table job (
     -- `reassess_instance` reassesses an instance of a stopped version. It is a job, because jobs wait until the version is
     -- resumed.
     kind text not null constraint job_kind_check
-        check (kind in ('deadline', 'start_child', 'cancel_child', 'child_ended', 'match_signals', 'reassess_instance')),
+        check (kind in (
+            'deadline', 'start_child', 'cancel_child', 'child_ended', 'match_signals', 'deliver_signal', 'reassess_instance'
+        )),
     instance_id uuid not null,
     due_at timestamptz not null,
     -- Canonical JSON; its content depends on the kind.

@@ -8,7 +8,7 @@ create table signal (
     instance_id uuid not null,
     signal_id text not null,
     received_at timestamptz not null,
-    -- SHA-256 over sender, trigger and correlation.
+    -- SHA-256 over sender, trigger and correlation, and the state instance if it was sent to all.
     identity bytea not null default '',
     -- SHA-256 over the input.
     content bytea not null default '',
@@ -17,6 +17,22 @@ create table signal (
     primary key (tenant_id, instance_id, signal_id, identity)
 );
 create index signal_by_age on signal using brin (received_at);
+
+-- Active state instances by the correlation keys under which they subscribe to signals. The key has the order in which they get
+-- them: the oldest first.
+create table signal_subscription (
+    tenant_id int not null,
+    correlation text not null,
+    trigger text not null,
+    entered_at timestamptz not null,
+    state_id uuid not null,
+    instance_id uuid not null,
+    -- By the database's clock, as that of a signal: a signal to all is for those that subscribed before it came.
+    subscribed_at timestamptz not null default now(),
+    primary key (tenant_id, correlation, trigger, entered_at, state_id)
+);
+-- Used by the audit.
+create index signal_subscription_by_instance on signal_subscription (tenant_id, instance_id);
 
 -- Signals by correlation key, from their arrival until they are purged.
 create table signal_inbox (
@@ -42,13 +58,20 @@ create table signal_inbox (
         generated always as (md5(trigger || chr(10) || coalesce(sender::jsonb ->> 'id', ''))::uuid) stored,
     -- Canonical JSON of the permanent refusal by the instance, `code` and `message`; null for none.
     refusal text,
+    -- Whether it is for all state instances that subscribe to it, and not for one. Then these are the last one that is done, in
+    -- the order of `signal_subscription`, and how many state instances have taken and refused it.
+    to_all boolean not null default false,
+    after_at timestamptz not null default 'epoch',
+    after_state uuid not null default '00000000-0000-0000-0000-000000000000',
+    taken int not null default 0,
+    refused int not null default 0,
     primary key (tenant_id, id)
 );
 create unique index signal_inbox_identity on signal_inbox (tenant_id, correlation, signal_id, identity);
 create index signal_inbox_undelivered on signal_inbox (tenant_id, correlation, received_at, signal_id)
     where delivered_at is null;
 -- Used by the count of a sender's waiting signals, with each new signal.
-create index signal_inbox_by_sender on signal_inbox (tenant_id, sender_id, correlation) include (received_at)
+create index signal_inbox_by_sender on signal_inbox (tenant_id, sender_id, correlation) include (received_at, to_all)
     where delivered_at is null;
 create index signal_inbox_by_age on signal_inbox (received_at);
 

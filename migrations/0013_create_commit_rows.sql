@@ -26,7 +26,7 @@ create type commit_state as (
     member int, tenant_id int, instance_id uuid, ordinal int, waiting boolean, left_at timestamptz, left_by text,
     left_actor text, id uuid, name text, entered_at timestamptz, due_at timestamptz, predecessors uuid[], entered_by text,
     caller text, needed int, exclude text[], fallback text, priority smallint, forks uuid[], choices int, deadlines text,
-    correlation text, buffer_signals boolean, children text, unassignable_since timestamptz,
+    subscriptions text, children text, unassignable_since timestamptz,
     key text, data text, priority_name text, share text, blind boolean
 );
 
@@ -70,6 +70,10 @@ create type commit_job as (
 
 create type commit_finished_job as (
     member int, tenant_id int, id uuid, cancels uuid
+);
+
+create type commit_subscription as (
+    member int, tenant_id int, correlation text, trigger text, entered_at timestamptz, state_id uuid, instance_id uuid
 );
 
 create type commit_signal as (

@@ -1,6 +1,7 @@
 //! Wait states over HTTP. What the flow waits for is set by the data of each instance: signals sent to the instance, signals sent
 //! by correlation, and child instances.
 
+mod broadcasts;
 mod cancellations;
 mod children;
 mod correlation;
@@ -11,6 +12,7 @@ mod neighbours;
 mod receipts;
 mod signals;
 mod stopped;
+mod subscriptions;
 mod waits;
 
 use std::collections::BTreeMap;

@@ -255,7 +255,6 @@ const ENTERED: &[(&str, &str)] = &[
     ("priority", "0"),
     ("forks", "'{}'"),
     ("choices", "0"),
-    ("buffer_signals", "false"),
     ("blind", "false"),
 ];
 

@@ -4,8 +4,7 @@
 //! candidates if nobody else is eligible.
 
 use crate::{
-    Allocation, Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction,
-    Principal, Since, Triggers, WorkingDays, WorkingTime,
+    Allocation, Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction, Principal, SignalSubscription, Since, Triggers, WorkingDays, WorkingTime,
 };
 
 impl Assignment {
@@ -19,6 +18,7 @@ impl Assignment {
             fallback: None,
             priority: 0,
             deadlines: vec![],
+            subscriptions: vec![],
             blind: false,
             extensions: vec![],
         }
@@ -137,6 +137,13 @@ impl Assignment {
     /// A deadline of the state as a whole.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         self.deadlines.push(deadline);
+        self
+    }
+
+    /// How a signal reaches this state besides being sent to its instance. It holds until the state ends: what an escalation or
+    /// a reoffer says changes nothing.
+    pub fn subscribe(mut self, subscription: SignalSubscription) -> Self {
+        self.subscriptions.push(subscription);
         self
     }
 

@@ -124,12 +124,7 @@ pub use sla::Sla;
 
 // What the contract says, as it says it.
 pub use bindings::wrkflw::flow::types::{
-    Actor, Allocation, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus,
-    CommentRule, Deadline, Decider, Decision, Due, EndedChild, EntryCause, EventSource, FiredBy,
-    Fraction, Instance, Member, Needed, Offer, Omitted, Overdue, OverdueAction, PassedDeadline,
-    PastState, Principal, PublishedEvent, Reads, Reason, ReceivedSignal, Refusal, ServiceCall,
-    Since, StateInstance, Suspension, Task, TaskDecision, TaskStatus, Violation, Waiting,
-    WorkingDays, WorkingTime,
+    Actor, Allocation, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus, CommentRule, Deadline, Decider, Decision, Due, EndedChild, EntryCause, EventSource, FiredBy, Fraction, Instance, Member, Needed, Offer, Omitted, Overdue, OverdueAction, PassedDeadline, PastState, Principal, PublishedEvent, Reads, Reason, ReceivedSignal, Refusal, ServiceCall, SignalSubscription, Since, StateInstance, Suspension, Task, TaskDecision, TaskStatus, Violation, Waiting, WorkingDays, WorkingTime,
 };
 
 /// What the macros expand to; no part of the surface.

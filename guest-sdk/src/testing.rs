@@ -11,9 +11,10 @@
 //! nobody, which a host reports to operators. [`export!`](crate::export!) adds a test that the flow can be published with its
 //! `config.json`.
 //!
-//! With the SDK's feature `schemas`, data is checked against the flow's schema and inputs against the forms of tasks; without it
-//! the tests compile faster. A test has no limits of the sandbox - memory, time and fuel of a call - and no checks of the API,
-//! such as permissions (`instance:start`) and budgets of tenants.
+//! With the SDK's feature `schemas`, the schemas of a graph are checked as by `plugin check`, data is held against the flow's schema
+//! and inputs against those of transitions. Without it, tests know nothing of schemas and compile faster. A test has no limits
+//! of the sandbox - memory, time and fuel of a call, the size and the imports of the component - and no checks of the API, such as
+//! permissions (`instance:start`) and budgets of tenants.
 //!
 //! ```
 //! # wrkflw_guest::states! { pub enum State { Review, Rework, Done } }

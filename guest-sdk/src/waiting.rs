@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::{Child, Deadline, ServiceCall, Triggers, Waiting, minutes};
+use crate::{Child, Deadline, ServiceCall, SignalSubscription, Triggers, Waiting, minutes};
 
 /// How long a service has for one attempt, unless said otherwise.
 const TIMEOUT_SECONDS: u32 = 30;
@@ -46,6 +46,12 @@ impl ServiceCall {
         self
     }
 
+    /// How a signal reaches this state besides being sent to its instance.
+    pub fn subscribe(mut self, subscription: SignalSubscription) -> Self {
+        self.subscriptions.push(subscription);
+        self
+    }
+
     pub(crate) fn between(
         service: &str,
         request: String,
@@ -60,6 +66,7 @@ impl ServiceCall {
             on_reply: on_reply.into(),
             on_failure: on_failure.into(),
             deadlines: vec![],
+            subscriptions: vec![],
         }
     }
 }
@@ -69,8 +76,7 @@ impl Waiting {
     pub fn for_signals() -> Self {
         Self {
             deadlines: vec![],
-            correlation: None,
-            buffer_signals: false,
+            subscriptions: vec![],
             children: vec![],
         }
     }
@@ -83,21 +89,38 @@ impl Waiting {
         }
     }
 
-    /// The correlation key by which signals find this state, such as an order number.
-    pub fn correlation(mut self, name: &str) -> Self {
-        self.correlation = Some(name.into());
-        self
-    }
-
-    /// Takes buffered signals: those that arrived before the state was entered.
-    pub fn buffer_signals(mut self) -> Self {
-        self.buffer_signals = true;
+    /// How a signal reaches this state besides being sent to its instance.
+    pub fn subscribe(mut self, subscription: SignalSubscription) -> Self {
+        self.subscriptions.push(subscription);
         self
     }
 
     /// A deadline of the state as a whole.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         self.deadlines.push(deadline);
+        self
+    }
+}
+
+impl SignalSubscription {
+    /// A subscription of a state to signals of this trigger. It needs a correlation key, or buffered signals, or both.
+    pub fn to(trigger: impl Triggers) -> Self {
+        Self {
+            trigger: trigger.name().into(),
+            correlation: None,
+            buffered: false,
+        }
+    }
+
+    /// The correlation key by which signals find the state, such as an order number.
+    pub fn correlation(mut self, key: &str) -> Self {
+        self.correlation = Some(key.into());
+        self
+    }
+
+    /// Takes buffered signals: those that arrived before the state was entered.
+    pub fn buffered(mut self) -> Self {
+        self.buffered = true;
         self
     }
 }
@@ -112,12 +135,19 @@ impl Child {
             entity_id,
             data: data.to_string(),
             on_end: None,
+            detached: false,
         }
     }
 
     /// Fires this trigger when it ends.
     pub fn on_end(mut self, trigger: impl Triggers) -> Self {
         self.on_end = Some(trigger.name().into());
+        self
+    }
+
+    /// It goes on when the state ends before it. Otherwise it is cancelled then.
+    pub fn detached(mut self) -> Self {
+        self.detached = true;
         self
     }
 }

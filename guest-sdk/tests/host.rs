@@ -8,8 +8,7 @@ use wrkflw_guest::testing::{
     Scenario, can_be_published, deadline, decide, given, later, migrate, signal, start,
 };
 use wrkflw_guest::{
-    Assignment, Attribute, AttributeType, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer,
-    Plan, Quorum, Refusal, ServiceCall, Waiting, config, days, hours, json,
+    Assignment, Attribute, AttributeType, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum, Refusal, ServiceCall, SignalSubscription, Waiting, config, days, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Begin, Turn, Left, Right, Wait, Meet, Done } }
@@ -94,7 +93,7 @@ impl Flow for Ruled {
     }
 
     fn wait(_: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
-        let waiting = Waiting::for_signals().buffer_signals();
+        let waiting = Waiting::for_signals().subscribe(SignalSubscription::to(Ring).buffered());
         Ok(waiting.deadline(Due::After(hours(4)).fire(Late)))
     }
 }
@@ -324,6 +323,7 @@ impl Flow for Misnamed {
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Begin)
             .attribute("cost centre", AttributeType::Text)
+            .data_schema(json!({ "type": "amount" }))
             .own_work(Begin, "Begin", |s| s.on(Go, Done))
             .own_work(Turn, "Turn", |s| s.on(Go, Done))
             .terminal(Done, "DONE")
@@ -364,7 +364,9 @@ fn a_flow_that_a_host_does_not_publish_fails_its_first_test() {
     ] {
         let said = complaint(attempt);
         assert!(said.starts_with(expected), "{said}");
-        assert!(said.contains("[unreachable]"), "{said}");
+        for code in ["[unreachable]", "[schema_invalid]"] {
+            assert!(said.contains(code), "{said}");
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use wrkflw_guest::testing::{
 };
 use wrkflw_guest::{
     Actor, Assignment, AttributeType, AttributeValue, Child, Due, Event, Facts, FiredBy, Flow,
-    Graph, Offer, Overdue, Plan, Quorum, Reads, Refusal, Value, Verdict, Violation, Waiting, allow,
-    days, deny, hours, invalid, json, not_now,
+    Graph, Offer, Overdue, Plan, Quorum, Reads, Refusal, SignalSubscription, Value, Verdict,
+    Violation, Waiting, allow, days, deny, hours, invalid, json, not_now,
 };
 
 wrkflw_guest::states! { enum State { Check, Unrated, Sort, Board, Legal, Technical, Agreed, Delivery, Done, Refused } }
@@ -156,14 +156,17 @@ impl Flow for Orders {
 
     fn wait(facts: &Facts<Self>, state: State) -> Result<Waiting, Refusal> {
         if state == State::Check {
-            let credit = Waiting::for_signals().correlation("credit");
+            let credit = Waiting::for_signals()
+                .subscribe(SignalSubscription::to(Trigger::Rated).correlation("credit"));
             return Ok(credit.deadline(Due::After(hours(1)).fire(Trigger::Unreachable)));
         }
         let invoice = Child::new("invoice", "order", &facts.instance.entity_id, &json!({}))
             .on_end(Trigger::Settled);
-        let waiting = Waiting::for_children([invoice])
-            .correlation(&facts.instance.entity_id)
-            .buffer_signals();
+        let waiting = Waiting::for_children([invoice]).subscribe(
+            SignalSubscription::to(Trigger::Arrived)
+                .correlation(&facts.instance.entity_id)
+                .buffered(),
+        );
         Ok(waiting.deadline(Due::After(days(30)).fire(Trigger::Late).every(days(7))))
     }
 }
@@ -179,7 +182,10 @@ fn ordered(amount: u32) -> Scenario<Orders> {
         .member("lea", "legal")
         .member("cy", "chair");
     let started = flow.when(start("ann", json!({ "amount": amount, "colour": "red" })));
-    assert_eq!(started.waiting().correlation.as_deref(), Some("credit"));
+    assert_eq!(
+        started.waiting().subscriptions[0].correlation.as_deref(),
+        Some("credit")
+    );
     flow
 }
 
@@ -216,6 +222,16 @@ fn a_small_order_is_delivered_without_a_vote() {
     );
     flow.when(child(Trigger::Settled, "invoice", "PAID"))
         .ends("DONE");
+}
+
+#[test]
+fn a_signal_finds_the_state_by_its_key() {
+    let mut flow = ordered(10);
+    let answer = || rated(json!({ "rating": "A" }));
+    flow.when(answer().correlation("debit"))
+        .denied("nobody_waits");
+    flow.when(answer().correlation("credit"))
+        .enters(State::Sort);
 }
 
 #[test]

@@ -6,8 +6,7 @@ use wrkflw_guest::testing::{
     Scenario, child, claim, decide, given, later, migrate, release, resume, signal, start, suspend,
 };
 use wrkflw_guest::{
-    Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Refusal,
-    Verdict, Waiting, allow, days, hours, json, minutes,
+    Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum, Refusal, SignalSubscription, Verdict, Waiting, allow, days, hours, json, minutes,
 };
 
 wrkflw_guest::states! { enum State { Draft, Review, Parts, Vote, Done, Dropped } }
@@ -87,7 +86,8 @@ impl Flow for Papers {
 
     fn wait(_: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
         let child = |id| Child::new("part", "part", id, &json!({})).on_end(Ended);
-        Ok(Waiting::for_children([child("1"), child("2")]).buffer_signals())
+        Ok(Waiting::for_children([child("1"), child("2")])
+            .subscribe(SignalSubscription::to(Called).buffered()))
     }
 }
 

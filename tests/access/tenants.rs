@@ -238,6 +238,7 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
         trigger: "PAID".into(),
         id: "1".into(),
         correlation: None,
+        state: None,
     };
     let reception = engine
         .reader()

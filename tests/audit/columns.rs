@@ -14,6 +14,7 @@ use super::tampering;
 use super::verify::{approved, behind, everything, id};
 use crate::api::{hostile_start, with_hostile};
 use crate::support::app::{TestApp, task_of};
+use crate::support::guests::subflows;
 
 const DOCS: &str = include_str!("../../docs/audit.md");
 
@@ -136,6 +137,15 @@ async fn history() -> (TestApp, String, String) {
     )
     .await
     .expect(201);
+    let published = app.publish("subflows", subflows(), &json!({})).await;
+    published.expect(201);
+    let activation = "/v1/definitions/subflows/versions/1/activate";
+    app.post("admin", activation, json!({})).await.expect(200);
+    let errand = json!({ "definitionKey": "subflows", "entityType": "errand", "entityId": "1", "data": {
+        "wait": { "subscriptions": [{ "trigger": "PAID", "correlation": "order 7" }] } } });
+    app.post("author", "/v1/instances", errand)
+        .await
+        .expect(201);
     let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
     app.post("admin", "/v1/migrations", many).await.expect(201);
     (app, completed, id(&open).to_string())
@@ -220,6 +230,7 @@ async fn victims(app: &TestApp, completed: &str, open: &str) -> BTreeMap<&'stati
     let decided = text(app, &decided).await;
     let entered = format!("select id::text from state_instance where instance_id = '{open}'");
     let entered = text(app, &entered).await;
+    let subscribed = text(app, "select state_id::text from signal_subscription").await;
     let definition = text(
         app,
         "select id::text from definition where key = 'document-approval'",
@@ -248,6 +259,10 @@ async fn victims(app: &TestApp, completed: &str, open: &str) -> BTreeMap<&'stati
         ("engine_profile", Victim::of("true", &profile)),
         ("idempotency_key", Victim::of("key = 'k-1'", &repeated)),
         ("instance", by_id(open)),
+        (
+            "signal_subscription",
+            Victim::of(format!("state_id = '{subscribed}'"), &subscribed),
+        ),
         ("state_instance", by_id(&entered)),
         ("subscription", by_id(&subscription)),
         ("task", by_id(&decided)),

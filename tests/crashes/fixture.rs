@@ -219,7 +219,7 @@ impl Fixture {
     pub(super) async fn forget_leases(&self) {
         for sql in [
             "update job set lease_until = now() where lease_until > now()",
-            "update job set due_at = now() where kind = 'match_signals' and due_at > now()",
+            "update job set due_at = now() where kind = 'deliver_signal' and due_at > now()",
             "update reassessment set lease_until = now() where lease_until > now() and attempts > 0",
             "update webhook_delivery set lease_until = now() where lease_until > now()",
             "update bulk_item set lease_until = now() where lease_until > now()",

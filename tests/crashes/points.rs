@@ -42,6 +42,7 @@ impl Walker {
             "job" | "child" => self.subflow_with_child(),
             "reassessment" | "directory" => self.move_people(),
             "batch" => self.migrate(),
+            "signal" if point == "signal.broadcast" => self.broadcast(),
             "signal" => self.correlate(),
             "artifact" | "publish" => {
                 let version = self.version + 1;
@@ -193,6 +194,32 @@ impl Walker {
             shown["status"] == "COMPLETED"
         });
         assert_eq!(shown["data"]["paid"], 1, "{shown}");
+    }
+
+    /// Two instances wait under one key, and each gets the signal once.
+    fn broadcast(&mut self) {
+        let entity = self.name.clone();
+        let data = json!({ "first": "Wait", "payments": 9, "wait": { "correlation": entity } });
+        let waiting =
+            ["a", "b"].map(|one| id(&self.start("subflows", &format!("{entity}-{one}"), &data)));
+        let body = json!({ "correlation": entity, "id": entity, "deliver": "all" });
+        let headers = [("content-type", "application/json")];
+        let to = ("author", "POST", "/v1/signals/PAID");
+        let sent = self.sent(to, &headers, body.to_string().as_bytes());
+        assert!(sent.is_accepted(), "{}", sent.text);
+        let signal = sent.body()["signal"].as_str().expect("an id").to_owned();
+        let path = format!("/v1/signals/{signal}");
+        let told = self.read_until(&path, |told| told["status"] == "delivered");
+        assert_eq!(
+            (&told["taken"], &told["refused"]),
+            (&json!(2), &json!(0)),
+            "{told}"
+        );
+        for instance in waiting {
+            let shown = self.read_until(&format!("/v1/instances/{instance}"), |_| true);
+            assert_eq!(shown["data"]["paid"], 1, "{shown}");
+            self.cancel(&instance);
+        }
     }
 
     /// Publishes the sub-flows under another digest as this version, and activates it.

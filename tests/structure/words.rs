@@ -20,7 +20,7 @@ const SPOKEN: [&str; 10] = [
 const LIST: &str = "tests/structure/words.rs";
 
 /// A replaced word and what is said instead. Whole words, in any case, in code, comments and pages.
-const REPLACED: [(&str, &str); 43] = [
+const REPLACED: [(&str, &str); 44] = [
     ("a stay", "a state instance"),
     ("the stay", "the state instance"),
     ("this stay", "this state instance"),
@@ -30,7 +30,8 @@ const REPLACED: [(&str, &str); 43] = [
     ("scribe", "fan-out"),
     ("recheck", "reassessment"),
     ("rechecks", "reassessments"),
-    ("keep_early", "buffer_signals"),
+    ("keep_early", "buffered"),
+    ("buffer_signals", "buffered"),
     ("early_signals", "buffered_signals"),
     ("lost_standing", "lost_eligibility"),
     ("standing_mark", "access_mark"),

@@ -252,3 +252,85 @@ async fn a_child_about_a_taken_entity_is_not_started() {
     timers.stop().await;
     proven(&app, &subflow).await;
 }
+
+/// A detached child goes on after its parent has ended, also if its start comes only then. Nobody is told its end.
+#[tokio::test]
+async fn detached_children_outlive_their_parent() {
+    let app = fixture().await;
+    let detached = |entity: &str| {
+        let mut detached = child(entity, json!({}));
+        detached["detached"] = json!(true);
+        detached
+    };
+    for (number, is_begun) in [("1", true), ("2", false)] {
+        let asked = [
+            detached(&format!("d{number}")),
+            child(&format!("a{number}"), json!({})),
+        ];
+        let subflow = begin(&app, number, parent(&asked)).await;
+        if is_begun {
+            let timers = app.timers();
+            children(&app, &subflow, 2).await;
+            settled(&app).await;
+            timers.stop().await;
+        }
+        signal(&app, &subflow, "PAID", json!({})).await.expect(200);
+        let ended = shown(&app, &subflow).await;
+        assert_eq!(ended["outcome"], "DONE");
+        let timers = app.timers();
+        settled(&app).await;
+        let all = children(&app, &subflow, if is_begun { 2 } else { 1 }).await;
+        let mut ends = Vec::new();
+        for one in &all {
+            let one = shown(&app, one).await;
+            ends.push((one["entity"]["id"].clone(), one["status"].clone()));
+        }
+        ends.sort_by_key(|(entity, _)| entity.to_string());
+        let lasts = (json!(format!("d{number}")), json!("RUNNING"));
+        let stopped = (json!(format!("a{number}")), json!("CANCELLED"));
+        if is_begun {
+            assert_eq!(ends, [stopped, lasts]);
+        } else {
+            assert_eq!(ends, [lasts]);
+        }
+        for one in &all {
+            let one = shown(&app, one).await;
+            assert_eq!(
+                (&one["parent"], &one["requesters"]),
+                (&json!(subflow), &json!(["author"]))
+            );
+            if one["status"] == "RUNNING" {
+                signal(&app, one["id"].as_str().expect("an id"), "PAID", json!({}))
+                    .await
+                    .expect(200);
+            }
+        }
+        settled(&app).await;
+        timers.stop().await;
+        assert_eq!(shown(&app, &subflow).await, ended);
+        for one in all.iter().chain([&subflow]) {
+            proven(&app, one).await;
+        }
+    }
+}
+
+/// The end of a detached child is told as long as its parent waits.
+#[tokio::test]
+async fn a_detached_child_that_is_waited_for_moves_its_parent() {
+    let app = fixture().await;
+    let timers = app.timers();
+    let mut detached = child("d", json!({}));
+    detached["detached"] = json!(true);
+    let subflow = begin(&app, "1", parent(&[detached])).await;
+    let one = children(&app, &subflow, 1).await.remove(0);
+    let told = &shown(&app, &subflow).await["states"][0]["children"][0];
+    assert_eq!(
+        (&told["id"], &told["detached"]),
+        (&json!(one), &json!(true))
+    );
+    signal(&app, &one, "PAID", json!({})).await.expect(200);
+    until_status(&app, &subflow, "COMPLETED").await;
+    settled(&app).await;
+    timers.stop().await;
+    proven(&app, &subflow).await;
+}

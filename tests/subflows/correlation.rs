@@ -7,8 +7,8 @@ use wrkflw_store::signals::{Keeping, NewSignal};
 
 use super::*;
 
-fn waiting(correlation: &str, buffer_signals: bool) -> Value {
-    json!({ "payments": 2, "wait": { "correlation": correlation, "bufferSignals": buffer_signals } })
+fn waiting(correlation: &str, buffered: bool) -> Value {
+    json!({ "payments": 2, "wait": { "correlation": correlation, "bufferSignals": buffered } })
 }
 
 async fn send(app: &TestApp, correlation: &str, id: &str) -> Answer {
@@ -20,9 +20,11 @@ async fn send(app: &TestApp, correlation: &str, id: &str) -> Answer {
 async fn the_instance_that_waits_under_the_name_takes_the_signal_once() {
     let app = fixture().await;
     let subflow = begin(&app, "1", waiting("order 7", false)).await;
+    let subscription =
+        |trigger: &str| json!({ "trigger": trigger, "correlation": "order 7", "buffered": false });
     assert_eq!(
-        shown(&app, &subflow).await["states"][0]["correlation"],
-        "order 7"
+        shown(&app, &subflow).await["states"][0]["subscriptions"],
+        json!([subscription("PAID"), subscription("LEAVE")])
     );
     let taken = send(&app, "order 7", "p-1").await.expect(200);
     assert_eq!(
@@ -165,17 +167,20 @@ async fn a_signal_of_a_lost_host_is_delivered_in_the_senders_name() {
         trigger: "PAID".into(),
         definition: None,
         input: wrkflw_core::json::Json::empty(),
+        to_all: false,
         sender_id: "payer".into(),
         sender: wrkflw_core::json::Json::of(&json!({ "id": "payer", "roles": ["user"] })),
     };
-    let found = store.keep_signal(tenant, &new).await;
+    let found = store.keep_signal(tenant, &new, now).await;
     let Keeping::Kept(kept) = found.expect("a signal") else {
         panic!("there is room");
     };
     assert_eq!((kept.signal, kept.instance), (new.signal, None));
     let instance = InstanceId(subflow.parse().expect("an id"));
     for expected in [true, false] {
-        let assigned = store.assign_signal(tenant, &kept, instance, now).await;
+        let assigned = store
+            .assign_signal(tenant, kept.signal, instance, now)
+            .await;
         assert_eq!(assigned.expect("an answer"), expected);
     }
     let timers = app.timers();

@@ -328,3 +328,35 @@ async fn a_start_in_flight_stays_until_it_is_done() {
         .expect("jobs");
     assert_eq!(kinds, ["cancel_child", "start_child"]);
 }
+
+/// A detached child keeps its place when its parent has left the state: it is no way around the bound.
+#[tokio::test]
+async fn a_detached_child_keeps_its_place() {
+    let budgets = Budgets {
+        descendants_max: 1,
+        ..Budgets::default()
+    };
+    let app = within(fixture().await, budgets).await;
+    let timers = app.timers();
+    let child = json!({ "entity": "child", "data": {}, "onEnd": "ENDED", "detached": true });
+    let root = begin(&app, "root", json!({ "wait": { "children": [child] } })).await;
+    let detached = children(&app, &root, 1).await.remove(0);
+    signal(&app, &root, "LEAVE", json!({})).await.expect(200);
+    settled(&app).await;
+    assert_eq!(shown(&app, &detached).await["status"], "RUNNING");
+    let task = task_of(&shown(&app, &root).await);
+    for (verb, body) in [("claim", json!({})), ("decide", json!({ "outcome": "GO" }))] {
+        let path = format!("/v1/tasks/{task}/{verb}");
+        app.post("reviewer", &path, body).await.expect(200);
+    }
+    until_status(&app, &root, "COMPLETED").await;
+    let (outcome, reason) = ends(&app, &root).await.remove(0);
+    assert_eq!(outcome, "NOT_STARTED");
+    assert!(
+        reason.starts_with(&format!("1 instances below {root} run")),
+        "{reason}"
+    );
+    settled(&app).await;
+    timers.stop().await;
+    proven(&app, &root).await;
+}

@@ -7,8 +7,8 @@ use tokio::task::JoinSet;
 
 use super::*;
 
-fn waiting(correlation: &str, buffer_signals: bool) -> Value {
-    json!({ "payments": 9, "wait": { "correlation": correlation, "bufferSignals": buffer_signals } })
+fn waiting(correlation: &str, buffered: bool) -> Value {
+    json!({ "payments": 9, "wait": { "correlation": correlation, "bufferSignals": buffered } })
 }
 
 async fn send_as(app: &TestApp, who: &str, trigger: &str, body: Value) -> Answer {
@@ -189,16 +189,19 @@ async fn a_suspended_instance_is_passed_over() {
     assert_eq!(taken["instance"]["id"], json!(younger));
 }
 
-/// More state instances than one query reads wait under the name and do not take the signal.
+/// Many state instances subscribe under the key to another trigger, and many of suspended instances to the same.
 #[tokio::test]
 async fn state_instances_that_do_not_take_a_signal_hide_none_that_does() {
     let app = fixture().await;
-    let other = begin(&app, "1", json!({ "first": "Work" })).await;
+    let other = begin(&app, "1", waiting("order 7", false)).await;
+    let path = format!("/v1/instances/{other}/suspend");
+    app.post("admin", &path, json!({ "reason": "an audit" }))
+        .await
+        .expect(200);
     let subflow = begin(&app, "2", waiting("order 7", false)).await;
-    let strangers = "insert into state_instance (tenant_id, instance_id, id, ordinal, name, entered_at, predecessors, needed,
-            exclude, priority, correlation)
-        select s.tenant_id, s.instance_id, gen_random_uuid(), n, 'Work', s.entered_at - interval '1 hour', '{}', 1, '{}', 0, 'order 7'
-        from state_instance s, generate_series(1000, 1200) n where s.instance_id = $1 and s.name = 'Work'";
+    let strangers = "insert into signal_subscription
+        select tenant_id, correlation, trigger, entered_at - interval '1 hour', gen_random_uuid(), instance_id
+        from signal_subscription, generate_series(1, 1200) n where instance_id = $1";
     sqlx::query(strangers)
         .bind(InstanceId(other.parse().expect("an id")).0)
         .execute(app.database.admin_pool())

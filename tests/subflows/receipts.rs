@@ -12,8 +12,8 @@ use super::*;
 
 const PAID: &str = "/v1/signals/PAID";
 
-fn waiting(buffer_signals: bool) -> Value {
-    json!({ "payments": 9, "wait": { "correlation": "order 7", "bufferSignals": buffer_signals } })
+fn waiting(buffered: bool) -> Value {
+    json!({ "payments": 9, "wait": { "correlation": "order 7", "bufferSignals": buffered } })
 }
 
 fn payment(id: &str, amount: u32) -> Value {
@@ -295,18 +295,23 @@ async fn given(app: &TestApp, instance: &str) -> Kept {
         trigger: "PAID".into(),
         definition: None,
         input: Json::empty(),
+        to_all: false,
         sender_id: "author".into(),
         sender: Json::of(&json!({ "id": "author", "roles": ["user"] })),
     };
-    let Keeping::Kept(kept) = store.keep_signal(tenant, &new).await.expect("a signal") else {
+    let Keeping::Kept(kept) = store
+        .keep_signal(tenant, &new, clock.now())
+        .await
+        .expect("a signal")
+    else {
         panic!("there is room");
     };
     let instance = InstanceId(instance.parse().expect("an id"));
     let assigned = store
-        .assign_signal(tenant, &kept, instance, clock.now())
+        .assign_signal(tenant, kept.signal, instance, clock.now())
         .await;
     assert!(assigned.expect("an answer"));
-    kept
+    *kept
 }
 
 /// The instance that a dead host assigned the signal to ends before the job delivers it. The next waiting one gets it.
@@ -398,7 +403,7 @@ async fn a_job_delivers_the_signal_of_a_dead_host() {
     let waiting = async {
         while counted(
             &app,
-            "select count(*) from job where kind = 'match_signals'",
+            "select count(*) from job where kind = 'deliver_signal'",
         )
         .await
             == 0

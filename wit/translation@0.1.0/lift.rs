@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use wrkflw_core::answer::{
-    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
-    OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, Since, Target,
+    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, SignalSubscription, Since, Target,
     Violation, Waiting, Work,
 };
 use wrkflw_core::json::Json;
@@ -134,6 +133,7 @@ fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
         fallback: optional("the fallback group", assignment.fallback)?,
         priority: assignment.priority,
         deadlines: each(assignment.deadlines, deadline)?,
+        subscriptions: each(assignment.subscriptions, subscription)?,
         blind: assignment.blind,
     })
 }
@@ -141,9 +141,16 @@ fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
 fn waiting(waiting: types::Waiting) -> Lifted<Waiting> {
     Ok(Waiting {
         deadlines: each(waiting.deadlines, deadline)?,
-        correlation: optional("a correlation", waiting.correlation)?,
-        buffer_signals: waiting.buffer_signals,
+        subscriptions: each(waiting.subscriptions, subscription)?,
         children: each(waiting.children, child)?,
+    })
+}
+
+fn subscription(subscription: types::SignalSubscription) -> Lifted<SignalSubscription> {
+    Ok(SignalSubscription {
+        trigger: text("a subscription's trigger", subscription.trigger)?,
+        correlation: optional("a correlation key", subscription.correlation)?,
+        buffered: subscription.buffered,
     })
 }
 
@@ -154,6 +161,7 @@ fn child(child: types::Child) -> Lifted<Child> {
         entity_id: text("a child's entity id", child.entity_id)?,
         data: text("a child's data", child.data)?,
         on_end: optional("a child's trigger", child.on_end)?,
+        detached: child.detached,
     })
 }
 

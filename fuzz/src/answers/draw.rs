@@ -149,6 +149,7 @@ fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
         priority: u.arbitrary()?,
         blind: u.arbitrary()?,
         deadlines: list(u, deadline)?,
+        subscriptions: list(u, subscription)?,
         extensions: rarely(u, extension)?,
     })
 }
@@ -229,8 +230,7 @@ fn deadline(u: &mut Unstructured<'_>) -> Result<types::Deadline> {
 fn waiting(u: &mut Unstructured<'_>) -> Result<types::Waiting> {
     Ok(types::Waiting {
         deadlines: list(u, deadline)?,
-        correlation: maybe(u, text)?,
-        buffer_signals: u.arbitrary()?,
+        subscriptions: list(u, subscription)?,
         children: list(u, |u| {
             Ok(types::Child {
                 key: text(u)?,
@@ -238,8 +238,17 @@ fn waiting(u: &mut Unstructured<'_>) -> Result<types::Waiting> {
                 entity_id: text(u)?,
                 data: text(u)?,
                 on_end: maybe(u, text)?,
+                detached: u.arbitrary()?,
             })
         })?,
+    })
+}
+
+fn subscription(u: &mut Unstructured<'_>) -> Result<types::SignalSubscription> {
+    Ok(types::SignalSubscription {
+        trigger: text(u)?,
+        correlation: maybe(u, text)?,
+        buffered: u.arbitrary()?,
     })
 }
 

@@ -1245,6 +1245,53 @@ f.debug_tuple("Needed::MoreThan").field(e).finish()
 }
 }
 }
+/// Who gets a new task. A task that the host gives to somebody is owned by them from the start, as if claimed: they may release
+/// it to all candidates, and lose it when they are no candidate any more. It goes to nobody who must not decide, owns another
+/// task of the state instance, lost one there because it was overdue, or is absent; a substitute gets it only as a candidate.
+/// At most 100 people are considered, in the order of the candidates, members of a group by their ids. If nobody is left, the
+/// task is open to all candidates, and so it is when the work is offered anew or migrated, and in the initiator's own work.
+#[repr(u8)]
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Allocation {
+/// Nobody: a candidate claims it.
+Offered,
+/// Whoever was given a task of this definition in this state longest ago, or never; of several, the first by id.
+RoundRobin,
+/// Whoever owns the fewest open tasks of the tenant, of which up to 100 are counted; of several, as by `round-robin`.
+LeastLoaded,
+}
+impl ::core::fmt::Debug for Allocation {
+fn fmt(
+&self,
+f: &mut ::core::fmt::Formatter<'_>,
+) -> ::core::fmt::Result {
+match self {
+Allocation::Offered => {
+f.debug_tuple("Allocation::Offered").finish()
+}
+Allocation::RoundRobin => {
+f.debug_tuple("Allocation::RoundRobin").finish()
+}
+Allocation::LeastLoaded => {
+f.debug_tuple("Allocation::LeastLoaded").finish()
+}
+}
+}
+}
+impl Allocation {
+#[doc(hidden)]
+pub unsafe fn _lift(val: u8) -> Allocation {
+if !cfg!(debug_assertions) {
+return unsafe { ::core::mem::transmute(val) };
+}
+match val {
+0 => Allocation::Offered,
+1 => Allocation::RoundRobin,
+2 => Allocation::LeastLoaded,
+_ => panic!("invalid enum discriminant"),
+}
+}
+}
 /// A person as a member of a group.
 #[derive(Clone, PartialEq)]
 pub struct Member {
@@ -1643,6 +1690,8 @@ pub each_member: ::core::option::Option<GroupId>,
 /// owns another task of it, among the last 50. Nobody gets two tasks of a state instance so. Without such a candidate,
 /// and when the work is offered anew or migrated, it is open to all candidates.
 pub retain: bool,
+/// Whether the host gives it to one of its candidates; first to whom `retain` finds. An explicit `owner` comes before both.
+pub allocation: Allocation,
 /// Of this task alone.
 pub deadlines: _rt::Vec<Deadline>,
 pub extensions: _rt::Vec<Extension>,
@@ -1658,8 +1707,33 @@ f.debug_struct("Offer")
 .field("owner", &self.owner)
 .field("each-member", &self.each_member)
 .field("retain", &self.retain)
+.field("allocation", &self.allocation)
 .field("deadlines", &self.deadlines)
 .field("extensions", &self.extensions)
+.finish()
+}
+}
+/// How a signal reaches a state besides being sent to its instance: it has a correlation key, or counts although it came
+/// before, or both. At most 20 of a state, each pair of trigger and key once.
+#[derive(Clone, PartialEq)]
+pub struct SignalSubscription {
+/// A trigger that a signal fires in the state.
+pub trigger: TriggerName,
+/// A name of the flow's own by which signals find the state, such as an order number.
+pub correlation: ::core::option::Option<_rt::String>,
+/// Signals that came before the state was entered count: those with the correlation key, and those that were sent to the
+/// instance.
+pub buffered: bool,
+}
+impl ::core::fmt::Debug for SignalSubscription {
+fn fmt(
+&self,
+f: &mut ::core::fmt::Formatter<'_>,
+) -> ::core::fmt::Result {
+f.debug_struct("SignalSubscription")
+.field("trigger", &self.trigger)
+.field("correlation", &self.correlation)
+.field("buffered", &self.buffered)
 .finish()
 }
 }
@@ -1681,6 +1755,8 @@ pub fallback: ::core::option::Option<GroupId>,
 pub priority: u8,
 /// Of the state as a whole.
 pub deadlines: _rt::Vec<Deadline>,
+/// Those of an assignment for an entered state and after a migration hold, until the state ends.
+pub subscriptions: _rt::Vec<SignalSubscription>,
 /// Other people are not told a decision until the state has ended: not who made it, its outcome, comment or input.
 /// Logic is told. Only an assignment for an entered state says it; it holds until the state ends.
 pub blind: bool,
@@ -1698,6 +1774,7 @@ f.debug_struct("Assignment")
 .field("fallback", &self.fallback)
 .field("priority", &self.priority)
 .field("deadlines", &self.deadlines)
+.field("subscriptions", &self.subscriptions)
 .field("blind", &self.blind)
 .field("extensions", &self.extensions)
 .finish()
@@ -1720,6 +1797,7 @@ pub on_reply: TriggerName,
 pub on_failure: TriggerName,
 /// Of the state as a whole.
 pub deadlines: _rt::Vec<Deadline>,
+pub subscriptions: _rt::Vec<SignalSubscription>,
 }
 impl ::core::fmt::Debug for ServiceCall {
 fn fmt(
@@ -1734,6 +1812,7 @@ f.debug_struct("ServiceCall")
 .field("on-reply", &self.on_reply)
 .field("on-failure", &self.on_failure)
 .field("deadlines", &self.deadlines)
+.field("subscriptions", &self.subscriptions)
 .finish()
 }
 }
@@ -1746,8 +1825,10 @@ pub entity_type: _rt::String,
 pub entity_id: _rt::String,
 /// The data that it starts with.
 pub data: Json,
-/// Fired when it ends.
+/// Fired when it ends. Nothing is fired once the state has ended.
 pub on_end: ::core::option::Option<TriggerName>,
+/// It goes on when the state ends before it. Otherwise it is cancelled then.
+pub detached: bool,
 }
 impl ::core::fmt::Debug for Child {
 fn fmt(
@@ -1760,6 +1841,7 @@ f.debug_struct("Child")
 .field("entity-id", &self.entity_id)
 .field("data", &self.data)
 .field("on-end", &self.on_end)
+.field("detached", &self.detached)
 .finish()
 }
 }
@@ -1768,10 +1850,7 @@ f.debug_struct("Child")
 pub struct Waiting {
 /// Of the state as a whole.
 pub deadlines: _rt::Vec<Deadline>,
-/// A name of the flow's own by which signals may find this state, such as an order number.
-pub correlation: ::core::option::Option<_rt::String>,
-/// Signals that came before the state was entered count.
-pub buffer_signals: bool,
+pub subscriptions: _rt::Vec<SignalSubscription>,
 /// Instances to start, whose ends come back as triggers.
 pub children: _rt::Vec<Child>,
 }
@@ -1782,8 +1861,7 @@ f: &mut ::core::fmt::Formatter<'_>,
 ) -> ::core::fmt::Result {
 f.debug_struct("Waiting")
 .field("deadlines", &self.deadlines)
-.field("correlation", &self.correlation)
-.field("buffer-signals", &self.buffer_signals)
+.field("subscriptions", &self.subscriptions)
 .field("children", &self.children)
 .finish()
 }
@@ -14714,27 +14792,27 @@ let ptr511 = (&raw mut _RET_AREA.0).cast::<u8>();
 match result510 {
 Ok(e) => {
 *ptr511.add(0).cast::<u8>() = (0i32) as u8;
-let vec600 = e;
-let len600 = vec600.len();
-let layout600 = _rt::alloc::Layout::from_size_align(
-vec600.len()
-* (8 + 15 * ::core::mem::size_of::<*const u8>()),
+let vec611 = e;
+let len611 = vec611.len();
+let layout611 = _rt::alloc::Layout::from_size_align(
+vec611.len()
+* (8 + 17 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result600, _cleanup600) = wit_bindgen::rt::Cleanup::new(
-layout600,
+let (result611, _cleanup611) = wit_bindgen::rt::Cleanup::new(
+layout611,
 );
-if let Some(cleanup) = _cleanup600 {
+if let Some(cleanup) = _cleanup611 {
 cleanup.forget();
 }
-for (i, e) in vec600.into_iter().enumerate() {
-let base = result600
-.add(i * (8 + 15 * ::core::mem::size_of::<*const u8>()));
+for (i, e) in vec611.into_iter().enumerate() {
+let base = result611
+.add(i * (8 + 17 * ::core::mem::size_of::<*const u8>()));
 {
-use super::super::super::super::wrkflw::flow::types::Work as V599;
+use super::super::super::super::wrkflw::flow::types::Work as V610;
 match e {
-V599::Task(e) => {
+V610::Task(e) => {
 *base.add(0).cast::<u8>() = (0i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Assignment {
 offers: offers512,
@@ -14743,6 +14821,7 @@ exclude: exclude512,
 fallback: fallback512,
 priority: priority512,
 deadlines: deadlines512,
+subscriptions: subscriptions512,
 blind: blind512,
 extensions: extensions512,
 } = e;
@@ -14769,6 +14848,7 @@ candidates: candidates513,
 owner: owner513,
 each_member: each_member513,
 retain: retain513,
+allocation: allocation513,
 deadlines: deadlines513,
 extensions: extensions513,
 } = e;
@@ -14924,6 +15004,9 @@ None => {
 true => 1,
 false => 0,
 }) as u8;
+*base
+.add(1 + 10 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (allocation513.clone() as i32) as u8;
 let vec535 = deadlines513;
 let len535 = vec535.len();
 let layout535 = _rt::alloc::Layout::from_size_align(
@@ -15398,16 +15481,10 @@ let len555 = vec555.len();
 *base
 .add(8 + 10 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = result557;
-*base
-.add(8 + 12 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (match blind512 {
-true => 1,
-false => 0,
-}) as u8;
-let vec561 = extensions512;
+let vec561 = subscriptions512;
 let len561 = vec561.len();
 let layout561 = _rt::alloc::Layout::from_size_align(
-vec561.len() * (4 * ::core::mem::size_of::<*const u8>()),
+vec561.len() * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
@@ -15419,13 +15496,14 @@ cleanup.forget();
 }
 for (i, e) in vec561.into_iter().enumerate() {
 let base = result561
-.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::Extension {
-name: name558,
-value: value558,
+let super::super::super::super::wrkflw::flow::types::SignalSubscription {
+trigger: trigger558,
+correlation: correlation558,
+buffered: buffered558,
 } = e;
-let vec559 = (name558.into_bytes()).into_boxed_slice();
+let vec559 = (trigger558.into_bytes()).into_boxed_slice();
 let ptr559 = vec559.as_ptr().cast::<u8>();
 let len559 = vec559.len();
 ::core::mem::forget(vec559);
@@ -15433,181 +15511,253 @@ let len559 = vec559.len();
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len559;
 *base.add(0).cast::<*mut u8>() = ptr559.cast_mut();
-let vec560 = (value558.into_bytes()).into_boxed_slice();
+match correlation558 {
+Some(e) => {
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec560 = (e.into_bytes()).into_boxed_slice();
 let ptr560 = vec560.as_ptr().cast::<u8>();
 let len560 = vec560.len();
 ::core::mem::forget(vec560);
 *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len560;
 *base
-.add(2 * ::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr560.cast_mut();
 }
-}
+None => {
 *base
-.add(8 + 14 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len561;
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (match buffered558 {
+true => 1,
+false => 0,
+}) as u8;
+}
+}
 *base
 .add(8 + 13 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len561;
+*base
+.add(8 + 12 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = result561;
+*base
+.add(8 + 14 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (match blind512 {
+true => 1,
+false => 0,
+}) as u8;
+let vec565 = extensions512;
+let len565 = vec565.len();
+let layout565 = _rt::alloc::Layout::from_size_align(
+vec565.len() * (4 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result565, _cleanup565) = wit_bindgen::rt::Cleanup::new(
+layout565,
+);
+if let Some(cleanup) = _cleanup565 {
+cleanup.forget();
 }
-V599::Service(e) => {
-*base.add(0).cast::<u8>() = (1i32) as u8;
-let super::super::super::super::wrkflw::flow::types::ServiceCall {
-service: service562,
-request: request562,
-timeout: timeout562,
-retries: retries562,
-on_reply: on_reply562,
-on_failure: on_failure562,
-deadlines: deadlines562,
+for (i, e) in vec565.into_iter().enumerate() {
+let base = result565
+.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Extension {
+name: name562,
+value: value562,
 } = e;
-let vec563 = (service562.into_bytes()).into_boxed_slice();
+let vec563 = (name562.into_bytes()).into_boxed_slice();
 let ptr563 = vec563.as_ptr().cast::<u8>();
 let len563 = vec563.len();
 ::core::mem::forget(vec563);
 *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len563;
-*base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr563.cast_mut();
-let vec564 = (request562.into_bytes()).into_boxed_slice();
+.cast::<usize>() = len563;
+*base.add(0).cast::<*mut u8>() = ptr563.cast_mut();
+let vec564 = (value562.into_bytes()).into_boxed_slice();
 let ptr564 = vec564.as_ptr().cast::<u8>();
 let len564 = vec564.len();
 ::core::mem::forget(vec564);
 *base
-.add(4 * ::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len564;
 *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr564.cast_mut();
+}
+}
 *base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>() = _rt::as_i32(timeout562);
-let vec565 = <_ as Into<_rt::Vec<_>>>::into(retries562)
-.into_boxed_slice();
-let ptr565 = vec565.as_ptr().cast::<u8>();
-let len565 = vec565.len();
-::core::mem::forget(vec565);
-*base
-.add(7 * ::core::mem::size_of::<*const u8>())
+.add(8 + 16 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len565;
 *base
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr565.cast_mut();
-let vec566 = (on_reply562.into_bytes()).into_boxed_slice();
-let ptr566 = vec566.as_ptr().cast::<u8>();
-let len566 = vec566.len();
-::core::mem::forget(vec566);
-*base
-.add(9 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len566;
-*base
-.add(8 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr566.cast_mut();
-let vec567 = (on_failure562.into_bytes())
-.into_boxed_slice();
+.add(8 + 15 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result565;
+}
+V610::Service(e) => {
+*base.add(0).cast::<u8>() = (1i32) as u8;
+let super::super::super::super::wrkflw::flow::types::ServiceCall {
+service: service566,
+request: request566,
+timeout: timeout566,
+retries: retries566,
+on_reply: on_reply566,
+on_failure: on_failure566,
+deadlines: deadlines566,
+subscriptions: subscriptions566,
+} = e;
+let vec567 = (service566.into_bytes()).into_boxed_slice();
 let ptr567 = vec567.as_ptr().cast::<u8>();
 let len567 = vec567.len();
 ::core::mem::forget(vec567);
 *base
-.add(11 * ::core::mem::size_of::<*const u8>())
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len567;
 *base
-.add(10 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr567.cast_mut();
-let vec578 = deadlines562;
-let len578 = vec578.len();
-let layout578 = _rt::alloc::Layout::from_size_align(
-vec578.len()
+let vec568 = (request566.into_bytes()).into_boxed_slice();
+let ptr568 = vec568.as_ptr().cast::<u8>();
+let len568 = vec568.len();
+::core::mem::forget(vec568);
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len568;
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr568.cast_mut();
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>() = _rt::as_i32(timeout566);
+let vec569 = <_ as Into<_rt::Vec<_>>>::into(retries566)
+.into_boxed_slice();
+let ptr569 = vec569.as_ptr().cast::<u8>();
+let len569 = vec569.len();
+::core::mem::forget(vec569);
+*base
+.add(7 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len569;
+*base
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr569.cast_mut();
+let vec570 = (on_reply566.into_bytes()).into_boxed_slice();
+let ptr570 = vec570.as_ptr().cast::<u8>();
+let len570 = vec570.len();
+::core::mem::forget(vec570);
+*base
+.add(9 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len570;
+*base
+.add(8 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr570.cast_mut();
+let vec571 = (on_failure566.into_bytes())
+.into_boxed_slice();
+let ptr571 = vec571.as_ptr().cast::<u8>();
+let len571 = vec571.len();
+::core::mem::forget(vec571);
+*base
+.add(11 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len571;
+*base
+.add(10 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr571.cast_mut();
+let vec582 = deadlines566;
+let len582 = vec582.len();
+let layout582 = _rt::alloc::Layout::from_size_align(
+vec582.len()
 * (8 + 8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result578, _cleanup578) = wit_bindgen::rt::Cleanup::new(
-layout578,
+let (result582, _cleanup582) = wit_bindgen::rt::Cleanup::new(
+layout582,
 );
-if let Some(cleanup) = _cleanup578 {
+if let Some(cleanup) = _cleanup582 {
 cleanup.forget();
 }
-for (i, e) in vec578.into_iter().enumerate() {
-let base = result578
+for (i, e) in vec582.into_iter().enumerate() {
+let base = result582
 .add(i * (8 + 8 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Deadline {
-when: when568,
-since: since568,
-repeat: repeat568,
-action: action568,
+when: when572,
+since: since572,
+repeat: repeat572,
+action: action572,
 } = e;
-use super::super::super::super::wrkflw::flow::types::Due as V574;
-match when568 {
-V574::After(e) => {
+use super::super::super::super::wrkflw::flow::types::Due as V578;
+match when572 {
+V578::After(e) => {
 *base.add(0).cast::<u8>() = (0i32) as u8;
 *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<i32>() = _rt::as_i32(e);
 }
-V574::Working(e) => {
+V578::Working(e) => {
 *base.add(0).cast::<u8>() = (1i32) as u8;
 let super::super::super::super::wrkflw::flow::types::WorkingTime {
-time: time569,
-calendar: calendar569,
+time: time573,
+calendar: calendar573,
 } = e;
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<i32>() = _rt::as_i32(time569);
-let vec570 = (calendar569.into_bytes()).into_boxed_slice();
-let ptr570 = vec570.as_ptr().cast::<u8>();
-let len570 = vec570.len();
-::core::mem::forget(vec570);
+.cast::<i32>() = _rt::as_i32(time573);
+let vec574 = (calendar573.into_bytes()).into_boxed_slice();
+let ptr574 = vec574.as_ptr().cast::<u8>();
+let len574 = vec574.len();
+::core::mem::forget(vec574);
 *base
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len570;
+.cast::<usize>() = len574;
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr570.cast_mut();
+.cast::<*mut u8>() = ptr574.cast_mut();
 }
-V574::WorkingDays(e) => {
+V578::WorkingDays(e) => {
 *base.add(0).cast::<u8>() = (2i32) as u8;
 let super::super::super::super::wrkflw::flow::types::WorkingDays {
-days: days571,
-calendar: calendar571,
+days: days575,
+calendar: calendar575,
 } = e;
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<i32>() = _rt::as_i32(days571);
-let vec572 = (calendar571.into_bytes()).into_boxed_slice();
-let ptr572 = vec572.as_ptr().cast::<u8>();
-let len572 = vec572.len();
-::core::mem::forget(vec572);
+.cast::<i32>() = _rt::as_i32(days575);
+let vec576 = (calendar575.into_bytes()).into_boxed_slice();
+let ptr576 = vec576.as_ptr().cast::<u8>();
+let len576 = vec576.len();
+::core::mem::forget(vec576);
 *base
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len572;
+.cast::<usize>() = len576;
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr572.cast_mut();
+.cast::<*mut u8>() = ptr576.cast_mut();
 }
-V574::At(e) => {
+V578::At(e) => {
 *base.add(0).cast::<u8>() = (3i32) as u8;
-let vec573 = (e.into_bytes()).into_boxed_slice();
-let ptr573 = vec573.as_ptr().cast::<u8>();
-let len573 = vec573.len();
-::core::mem::forget(vec573);
+let vec577 = (e.into_bytes()).into_boxed_slice();
+let ptr577 = vec577.as_ptr().cast::<u8>();
+let len577 = vec577.len();
+::core::mem::forget(vec577);
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len573;
+.cast::<usize>() = len577;
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr573.cast_mut();
+.cast::<*mut u8>() = ptr577.cast_mut();
 }
 }
 *base
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (since568.clone() as i32) as u8;
-match repeat568 {
+.cast::<u8>() = (since572.clone() as i32) as u8;
+match repeat572 {
 Some(e) => {
 *base
 .add(4 + 4 * ::core::mem::size_of::<*const u8>())
@@ -15622,263 +15772,141 @@ None => {
 .cast::<u8>() = (0i32) as u8;
 }
 };
-use super::super::super::super::wrkflw::flow::types::OverdueAction as V577;
-match action568 {
-V577::Remind => {
+use super::super::super::super::wrkflw::flow::types::OverdueAction as V581;
+match action572 {
+V581::Remind => {
 *base
 .add(8 + 5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
 }
-V577::Escalate => {
+V581::Escalate => {
 *base
 .add(8 + 5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
 }
-V577::Release => {
+V581::Release => {
 *base
 .add(8 + 5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (2i32) as u8;
 }
-V577::Fire(e) => {
+V581::Fire(e) => {
 *base
 .add(8 + 5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (3i32) as u8;
-let vec575 = (e.into_bytes()).into_boxed_slice();
-let ptr575 = vec575.as_ptr().cast::<u8>();
-let len575 = vec575.len();
-::core::mem::forget(vec575);
+let vec579 = (e.into_bytes()).into_boxed_slice();
+let ptr579 = vec579.as_ptr().cast::<u8>();
+let len579 = vec579.len();
+::core::mem::forget(vec579);
 *base
 .add(8 + 7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len575;
+.cast::<usize>() = len579;
 *base
 .add(8 + 6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr575.cast_mut();
+.cast::<*mut u8>() = ptr579.cast_mut();
 }
-V577::Cancel(e) => {
+V581::Cancel(e) => {
 *base
 .add(8 + 5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (4i32) as u8;
-let vec576 = (e.into_bytes()).into_boxed_slice();
-let ptr576 = vec576.as_ptr().cast::<u8>();
-let len576 = vec576.len();
-::core::mem::forget(vec576);
+let vec580 = (e.into_bytes()).into_boxed_slice();
+let ptr580 = vec580.as_ptr().cast::<u8>();
+let len580 = vec580.len();
+::core::mem::forget(vec580);
 *base
 .add(8 + 7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len576;
+.cast::<usize>() = len580;
 *base
 .add(8 + 6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr576.cast_mut();
+.cast::<*mut u8>() = ptr580.cast_mut();
 }
 }
 }
 }
 *base
 .add(13 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len578;
+.cast::<usize>() = len582;
 *base
 .add(12 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result578;
-}
-V599::Wait(e) => {
-*base.add(0).cast::<u8>() = (2i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Waiting {
-deadlines: deadlines579,
-correlation: correlation579,
-buffer_signals: buffer_signals579,
-children: children579,
-} = e;
-let vec590 = deadlines579;
-let len590 = vec590.len();
-let layout590 = _rt::alloc::Layout::from_size_align(
-vec590.len()
-* (8 + 8 * ::core::mem::size_of::<*const u8>()),
+.cast::<*mut u8>() = result582;
+let vec586 = subscriptions566;
+let len586 = vec586.len();
+let layout586 = _rt::alloc::Layout::from_size_align(
+vec586.len() * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result590, _cleanup590) = wit_bindgen::rt::Cleanup::new(
-layout590,
+let (result586, _cleanup586) = wit_bindgen::rt::Cleanup::new(
+layout586,
 );
-if let Some(cleanup) = _cleanup590 {
+if let Some(cleanup) = _cleanup586 {
 cleanup.forget();
 }
-for (i, e) in vec590.into_iter().enumerate() {
-let base = result590
-.add(i * (8 + 8 * ::core::mem::size_of::<*const u8>()));
+for (i, e) in vec586.into_iter().enumerate() {
+let base = result586
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::Deadline {
-when: when580,
-since: since580,
-repeat: repeat580,
-action: action580,
+let super::super::super::super::wrkflw::flow::types::SignalSubscription {
+trigger: trigger583,
+correlation: correlation583,
+buffered: buffered583,
 } = e;
-use super::super::super::super::wrkflw::flow::types::Due as V586;
-match when580 {
-V586::After(e) => {
-*base.add(0).cast::<u8>() = (0i32) as u8;
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<i32>() = _rt::as_i32(e);
-}
-V586::Working(e) => {
-*base.add(0).cast::<u8>() = (1i32) as u8;
-let super::super::super::super::wrkflw::flow::types::WorkingTime {
-time: time581,
-calendar: calendar581,
-} = e;
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<i32>() = _rt::as_i32(time581);
-let vec582 = (calendar581.into_bytes()).into_boxed_slice();
-let ptr582 = vec582.as_ptr().cast::<u8>();
-let len582 = vec582.len();
-::core::mem::forget(vec582);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len582;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr582.cast_mut();
-}
-V586::WorkingDays(e) => {
-*base.add(0).cast::<u8>() = (2i32) as u8;
-let super::super::super::super::wrkflw::flow::types::WorkingDays {
-days: days583,
-calendar: calendar583,
-} = e;
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<i32>() = _rt::as_i32(days583);
-let vec584 = (calendar583.into_bytes()).into_boxed_slice();
+let vec584 = (trigger583.into_bytes()).into_boxed_slice();
 let ptr584 = vec584.as_ptr().cast::<u8>();
 let len584 = vec584.len();
 ::core::mem::forget(vec584);
 *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len584;
+*base.add(0).cast::<*mut u8>() = ptr584.cast_mut();
+match correlation583 {
+Some(e) => {
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr584.cast_mut();
-}
-V586::At(e) => {
-*base.add(0).cast::<u8>() = (3i32) as u8;
+.cast::<u8>() = (1i32) as u8;
 let vec585 = (e.into_bytes()).into_boxed_slice();
 let ptr585 = vec585.as_ptr().cast::<u8>();
 let len585 = vec585.len();
 ::core::mem::forget(vec585);
 *base
-.add(2 * ::core::mem::size_of::<*const u8>())
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len585;
 *base
-.add(::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr585.cast_mut();
 }
-}
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (since580.clone() as i32) as u8;
-match repeat580 {
-Some(e) => {
-*base
-.add(4 + 4 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-*base
-.add(8 + 4 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>() = _rt::as_i32(e);
-}
 None => {
-*base
-.add(4 + 4 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-};
-use super::super::super::super::wrkflw::flow::types::OverdueAction as V589;
-match action580 {
-V589::Remind => {
-*base
-.add(8 + 5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-V589::Escalate => {
-*base
-.add(8 + 5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-}
-V589::Release => {
-*base
-.add(8 + 5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (2i32) as u8;
-}
-V589::Fire(e) => {
-*base
-.add(8 + 5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (3i32) as u8;
-let vec587 = (e.into_bytes()).into_boxed_slice();
-let ptr587 = vec587.as_ptr().cast::<u8>();
-let len587 = vec587.len();
-::core::mem::forget(vec587);
-*base
-.add(8 + 7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len587;
-*base
-.add(8 + 6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr587.cast_mut();
-}
-V589::Cancel(e) => {
-*base
-.add(8 + 5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (4i32) as u8;
-let vec588 = (e.into_bytes()).into_boxed_slice();
-let ptr588 = vec588.as_ptr().cast::<u8>();
-let len588 = vec588.len();
-::core::mem::forget(vec588);
-*base
-.add(8 + 7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len588;
-*base
-.add(8 + 6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr588.cast_mut();
-}
-}
-}
-}
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len590;
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result590;
-match correlation579 {
-Some(e) => {
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let vec591 = (e.into_bytes()).into_boxed_slice();
-let ptr591 = vec591.as_ptr().cast::<u8>();
-let len591 = vec591.len();
-::core::mem::forget(vec591);
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len591;
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr591.cast_mut();
-}
-None => {
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
 }
 };
 *base
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (match buffer_signals579 {
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (match buffered583 {
 true => 1,
 false => 0,
 }) as u8;
-let vec598 = children579;
+}
+}
+*base
+.add(15 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len586;
+*base
+.add(14 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result586;
+}
+V610::Wait(e) => {
+*base.add(0).cast::<u8>() = (2i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Waiting {
+deadlines: deadlines587,
+subscriptions: subscriptions587,
+children: children587,
+} = e;
+let vec598 = deadlines587;
 let len598 = vec598.len();
 let layout598 = _rt::alloc::Layout::from_size_align(
-vec598.len() * (11 * ::core::mem::size_of::<*const u8>()),
+vec598.len()
+* (8 + 8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
@@ -15890,69 +15918,295 @@ cleanup.forget();
 }
 for (i, e) in vec598.into_iter().enumerate() {
 let base = result598
-.add(i * (11 * ::core::mem::size_of::<*const u8>()));
+.add(i * (8 + 8 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::Child {
-key: key592,
-entity_type: entity_type592,
-entity_id: entity_id592,
-data: data592,
-on_end: on_end592,
+let super::super::super::super::wrkflw::flow::types::Deadline {
+when: when588,
+since: since588,
+repeat: repeat588,
+action: action588,
 } = e;
-let vec593 = (key592.into_bytes()).into_boxed_slice();
+use super::super::super::super::wrkflw::flow::types::Due as V594;
+match when588 {
+V594::After(e) => {
+*base.add(0).cast::<u8>() = (0i32) as u8;
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<i32>() = _rt::as_i32(e);
+}
+V594::Working(e) => {
+*base.add(0).cast::<u8>() = (1i32) as u8;
+let super::super::super::super::wrkflw::flow::types::WorkingTime {
+time: time589,
+calendar: calendar589,
+} = e;
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<i32>() = _rt::as_i32(time589);
+let vec590 = (calendar589.into_bytes()).into_boxed_slice();
+let ptr590 = vec590.as_ptr().cast::<u8>();
+let len590 = vec590.len();
+::core::mem::forget(vec590);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len590;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr590.cast_mut();
+}
+V594::WorkingDays(e) => {
+*base.add(0).cast::<u8>() = (2i32) as u8;
+let super::super::super::super::wrkflw::flow::types::WorkingDays {
+days: days591,
+calendar: calendar591,
+} = e;
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<i32>() = _rt::as_i32(days591);
+let vec592 = (calendar591.into_bytes()).into_boxed_slice();
+let ptr592 = vec592.as_ptr().cast::<u8>();
+let len592 = vec592.len();
+::core::mem::forget(vec592);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len592;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr592.cast_mut();
+}
+V594::At(e) => {
+*base.add(0).cast::<u8>() = (3i32) as u8;
+let vec593 = (e.into_bytes()).into_boxed_slice();
 let ptr593 = vec593.as_ptr().cast::<u8>();
 let len593 = vec593.len();
 ::core::mem::forget(vec593);
 *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len593;
-*base.add(0).cast::<*mut u8>() = ptr593.cast_mut();
-let vec594 = (entity_type592.into_bytes())
-.into_boxed_slice();
-let ptr594 = vec594.as_ptr().cast::<u8>();
-let len594 = vec594.len();
-::core::mem::forget(vec594);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len594;
-*base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr594.cast_mut();
-let vec595 = (entity_id592.into_bytes()).into_boxed_slice();
+.cast::<usize>() = len593;
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr593.cast_mut();
+}
+}
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (since588.clone() as i32) as u8;
+match repeat588 {
+Some(e) => {
+*base
+.add(4 + 4 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+*base
+.add(8 + 4 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>() = _rt::as_i32(e);
+}
+None => {
+*base
+.add(4 + 4 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
+use super::super::super::super::wrkflw::flow::types::OverdueAction as V597;
+match action588 {
+V597::Remind => {
+*base
+.add(8 + 5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+V597::Escalate => {
+*base
+.add(8 + 5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+}
+V597::Release => {
+*base
+.add(8 + 5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (2i32) as u8;
+}
+V597::Fire(e) => {
+*base
+.add(8 + 5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (3i32) as u8;
+let vec595 = (e.into_bytes()).into_boxed_slice();
 let ptr595 = vec595.as_ptr().cast::<u8>();
 let len595 = vec595.len();
 ::core::mem::forget(vec595);
 *base
-.add(5 * ::core::mem::size_of::<*const u8>())
+.add(8 + 7 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len595;
 *base
-.add(4 * ::core::mem::size_of::<*const u8>())
+.add(8 + 6 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr595.cast_mut();
-let vec596 = (data592.into_bytes()).into_boxed_slice();
+}
+V597::Cancel(e) => {
+*base
+.add(8 + 5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (4i32) as u8;
+let vec596 = (e.into_bytes()).into_boxed_slice();
 let ptr596 = vec596.as_ptr().cast::<u8>();
 let len596 = vec596.len();
 ::core::mem::forget(vec596);
 *base
-.add(7 * ::core::mem::size_of::<*const u8>())
+.add(8 + 7 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len596;
 *base
-.add(6 * ::core::mem::size_of::<*const u8>())
+.add(8 + 6 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr596.cast_mut();
-match on_end592 {
+}
+}
+}
+}
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len598;
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result598;
+let vec602 = subscriptions587;
+let len602 = vec602.len();
+let layout602 = _rt::alloc::Layout::from_size_align(
+vec602.len() * (6 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result602, _cleanup602) = wit_bindgen::rt::Cleanup::new(
+layout602,
+);
+if let Some(cleanup) = _cleanup602 {
+cleanup.forget();
+}
+for (i, e) in vec602.into_iter().enumerate() {
+let base = result602
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::SignalSubscription {
+trigger: trigger599,
+correlation: correlation599,
+buffered: buffered599,
+} = e;
+let vec600 = (trigger599.into_bytes()).into_boxed_slice();
+let ptr600 = vec600.as_ptr().cast::<u8>();
+let len600 = vec600.len();
+::core::mem::forget(vec600);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len600;
+*base.add(0).cast::<*mut u8>() = ptr600.cast_mut();
+match correlation599 {
+Some(e) => {
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec601 = (e.into_bytes()).into_boxed_slice();
+let ptr601 = vec601.as_ptr().cast::<u8>();
+let len601 = vec601.len();
+::core::mem::forget(vec601);
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len601;
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr601.cast_mut();
+}
+None => {
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (match buffered599 {
+true => 1,
+false => 0,
+}) as u8;
+}
+}
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len602;
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result602;
+let vec609 = children587;
+let len609 = vec609.len();
+let layout609 = _rt::alloc::Layout::from_size_align(
+vec609.len() * (12 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result609, _cleanup609) = wit_bindgen::rt::Cleanup::new(
+layout609,
+);
+if let Some(cleanup) = _cleanup609 {
+cleanup.forget();
+}
+for (i, e) in vec609.into_iter().enumerate() {
+let base = result609
+.add(i * (12 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Child {
+key: key603,
+entity_type: entity_type603,
+entity_id: entity_id603,
+data: data603,
+on_end: on_end603,
+detached: detached603,
+} = e;
+let vec604 = (key603.into_bytes()).into_boxed_slice();
+let ptr604 = vec604.as_ptr().cast::<u8>();
+let len604 = vec604.len();
+::core::mem::forget(vec604);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len604;
+*base.add(0).cast::<*mut u8>() = ptr604.cast_mut();
+let vec605 = (entity_type603.into_bytes())
+.into_boxed_slice();
+let ptr605 = vec605.as_ptr().cast::<u8>();
+let len605 = vec605.len();
+::core::mem::forget(vec605);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len605;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr605.cast_mut();
+let vec606 = (entity_id603.into_bytes()).into_boxed_slice();
+let ptr606 = vec606.as_ptr().cast::<u8>();
+let len606 = vec606.len();
+::core::mem::forget(vec606);
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len606;
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr606.cast_mut();
+let vec607 = (data603.into_bytes()).into_boxed_slice();
+let ptr607 = vec607.as_ptr().cast::<u8>();
+let len607 = vec607.len();
+::core::mem::forget(vec607);
+*base
+.add(7 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len607;
+*base
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr607.cast_mut();
+match on_end603 {
 Some(e) => {
 *base
 .add(8 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
-let vec597 = (e.into_bytes()).into_boxed_slice();
-let ptr597 = vec597.as_ptr().cast::<u8>();
-let len597 = vec597.len();
-::core::mem::forget(vec597);
+let vec608 = (e.into_bytes()).into_boxed_slice();
+let ptr608 = vec608.as_ptr().cast::<u8>();
+let len608 = vec608.len();
+::core::mem::forget(vec608);
 *base
 .add(10 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len597;
+.cast::<usize>() = len608;
 *base
 .add(9 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr597.cast_mut();
+.cast::<*mut u8>() = ptr608.cast_mut();
 }
 None => {
 *base
@@ -15960,154 +16214,39 @@ None => {
 .cast::<u8>() = (0i32) as u8;
 }
 };
+*base
+.add(11 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (match detached603 {
+true => 1,
+false => 0,
+}) as u8;
 }
 }
 *base
-.add(8 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len598;
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len609;
 *base
-.add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result598;
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result609;
 }
 }
 }
 }
 *ptr511
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len600;
+.cast::<usize>() = len611;
 *ptr511
 .add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result600;
+.cast::<*mut u8>() = result611;
 }
 Err(e) => {
 *ptr511.add(0).cast::<u8>() = (1i32) as u8;
-use super::super::super::super::wrkflw::flow::types::Refusal as V615;
+use super::super::super::super::wrkflw::flow::types::Refusal as V626;
 match e {
-V615::Denied(e) => {
+V626::Denied(e) => {
 *ptr511
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code601,
-message: message601,
-} = e;
-let vec602 = (code601.into_bytes()).into_boxed_slice();
-let ptr602 = vec602.as_ptr().cast::<u8>();
-let len602 = vec602.len();
-::core::mem::forget(vec602);
-*ptr511
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len602;
-*ptr511
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr602.cast_mut();
-let vec603 = (message601.into_bytes()).into_boxed_slice();
-let ptr603 = vec603.as_ptr().cast::<u8>();
-let len603 = vec603.len();
-::core::mem::forget(vec603);
-*ptr511
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len603;
-*ptr511
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr603.cast_mut();
-}
-V615::NotNow(e) => {
-*ptr511
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code604,
-message: message604,
-} = e;
-let vec605 = (code604.into_bytes()).into_boxed_slice();
-let ptr605 = vec605.as_ptr().cast::<u8>();
-let len605 = vec605.len();
-::core::mem::forget(vec605);
-*ptr511
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len605;
-*ptr511
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr605.cast_mut();
-let vec606 = (message604.into_bytes()).into_boxed_slice();
-let ptr606 = vec606.as_ptr().cast::<u8>();
-let len606 = vec606.len();
-::core::mem::forget(vec606);
-*ptr511
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len606;
-*ptr511
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr606.cast_mut();
-}
-V615::Invalid(e) => {
-*ptr511
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (2i32) as u8;
-let vec611 = e;
-let len611 = vec611.len();
-let layout611 = _rt::alloc::Layout::from_size_align(
-vec611.len() * (6 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result611, _cleanup611) = wit_bindgen::rt::Cleanup::new(
-layout611,
-);
-if let Some(cleanup) = _cleanup611 {
-cleanup.forget();
-}
-for (i, e) in vec611.into_iter().enumerate() {
-let base = result611
-.add(i * (6 * ::core::mem::size_of::<*const u8>()));
-{
-let super::super::super::super::wrkflw::flow::types::Violation {
-field: field607,
-code: code607,
-message: message607,
-} = e;
-let vec608 = (field607.into_bytes()).into_boxed_slice();
-let ptr608 = vec608.as_ptr().cast::<u8>();
-let len608 = vec608.len();
-::core::mem::forget(vec608);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len608;
-*base.add(0).cast::<*mut u8>() = ptr608.cast_mut();
-let vec609 = (code607.into_bytes()).into_boxed_slice();
-let ptr609 = vec609.as_ptr().cast::<u8>();
-let len609 = vec609.len();
-::core::mem::forget(vec609);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len609;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr609.cast_mut();
-let vec610 = (message607.into_bytes()).into_boxed_slice();
-let ptr610 = vec610.as_ptr().cast::<u8>();
-let len610 = vec610.len();
-::core::mem::forget(vec610);
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len610;
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr610.cast_mut();
-}
-}
-*ptr511
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len611;
-*ptr511
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result611;
-}
-V615::Fault(e) => {
-*ptr511
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (3i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Reason {
 code: code612,
 message: message612,
@@ -16133,6 +16272,127 @@ let len614 = vec614.len();
 .add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr614.cast_mut();
 }
+V626::NotNow(e) => {
+*ptr511
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
+code: code615,
+message: message615,
+} = e;
+let vec616 = (code615.into_bytes()).into_boxed_slice();
+let ptr616 = vec616.as_ptr().cast::<u8>();
+let len616 = vec616.len();
+::core::mem::forget(vec616);
+*ptr511
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len616;
+*ptr511
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr616.cast_mut();
+let vec617 = (message615.into_bytes()).into_boxed_slice();
+let ptr617 = vec617.as_ptr().cast::<u8>();
+let len617 = vec617.len();
+::core::mem::forget(vec617);
+*ptr511
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len617;
+*ptr511
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr617.cast_mut();
+}
+V626::Invalid(e) => {
+*ptr511
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (2i32) as u8;
+let vec622 = e;
+let len622 = vec622.len();
+let layout622 = _rt::alloc::Layout::from_size_align(
+vec622.len() * (6 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result622, _cleanup622) = wit_bindgen::rt::Cleanup::new(
+layout622,
+);
+if let Some(cleanup) = _cleanup622 {
+cleanup.forget();
+}
+for (i, e) in vec622.into_iter().enumerate() {
+let base = result622
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Violation {
+field: field618,
+code: code618,
+message: message618,
+} = e;
+let vec619 = (field618.into_bytes()).into_boxed_slice();
+let ptr619 = vec619.as_ptr().cast::<u8>();
+let len619 = vec619.len();
+::core::mem::forget(vec619);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len619;
+*base.add(0).cast::<*mut u8>() = ptr619.cast_mut();
+let vec620 = (code618.into_bytes()).into_boxed_slice();
+let ptr620 = vec620.as_ptr().cast::<u8>();
+let len620 = vec620.len();
+::core::mem::forget(vec620);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len620;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr620.cast_mut();
+let vec621 = (message618.into_bytes()).into_boxed_slice();
+let ptr621 = vec621.as_ptr().cast::<u8>();
+let len621 = vec621.len();
+::core::mem::forget(vec621);
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len621;
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr621.cast_mut();
+}
+}
+*ptr511
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len622;
+*ptr511
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result622;
+}
+V626::Fault(e) => {
+*ptr511
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (3i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
+code: code623,
+message: message623,
+} = e;
+let vec624 = (code623.into_bytes()).into_boxed_slice();
+let ptr624 = vec624.as_ptr().cast::<u8>();
+let len624 = vec624.len();
+::core::mem::forget(vec624);
+*ptr511
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len624;
+*ptr511
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr624.cast_mut();
+let vec625 = (message623.into_bytes()).into_boxed_slice();
+let ptr625 = vec625.as_ptr().cast::<u8>();
+let len625 = vec625.len();
+::core::mem::forget(vec625);
+*ptr511
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len625;
+*ptr511
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr625.cast_mut();
+}
 }
 }
 };
@@ -16152,11 +16412,11 @@ let l1 = *arg0
 let l2 = *arg0
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base139 = l1;
-let len139 = l2;
-for i in 0..len139 {
-let base = base139
-.add(i * (8 + 15 * ::core::mem::size_of::<*const u8>()));
+let base160 = l1;
+let len160 = l2;
+for i in 0..len160 {
+let base = base160
+.add(i * (8 + 17 * ::core::mem::size_of::<*const u8>()));
 {
 let l3 = i32::from(*base.add(0).cast::<u8>());
 match l3 {
@@ -16513,153 +16773,148 @@ len73 * (8 + 8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
 let l74 = *base
-.add(8 + 13 * ::core::mem::size_of::<*const u8>())
+.add(8 + 12 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l75 = *base
-.add(8 + 14 * ::core::mem::size_of::<*const u8>())
+.add(8 + 13 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base80 = l74;
-let len80 = l75;
-for i in 0..len80 {
-let base = base80
-.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+let base81 = l74;
+let len81 = l75;
+for i in 0..len81 {
+let base = base81
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
 let l76 = *base.add(0).cast::<*mut u8>();
 let l77 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 _rt::cabi_dealloc(l76, l77, 1);
-let l78 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l79 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l78, l79, 1);
-}
-}
-_rt::cabi_dealloc(
-base80,
-len80 * (4 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-}
-1 => {
-let l81 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l82 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l81, l82, 1);
-let l83 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l84 = *base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l83, l84, 1);
-let l85 = *base
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l86 = *base
-.add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base87 = l85;
-let len87 = l86;
-_rt::cabi_dealloc(base87, len87 * 4, 4);
-let l88 = *base
-.add(8 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l89 = *base
-.add(9 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l88, l89, 1);
-let l90 = *base
-.add(10 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l91 = *base
-.add(11 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l90, l91, 1);
-let l92 = *base
-.add(12 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l93 = *base
-.add(13 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base106 = l92;
-let len106 = l93;
-for i in 0..len106 {
-let base = base106
-.add(i * (8 + 8 * ::core::mem::size_of::<*const u8>()));
-{
-let l94 = i32::from(*base.add(0).cast::<u8>());
-match l94 {
-0 => {}
-1 => {
-let l95 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l96 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l95, l96, 1);
-}
-2 => {
-let l97 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l98 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l97, l98, 1);
-}
-_ => {
-let l99 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l100 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l99, l100, 1);
-}
-}
-let l101 = i32::from(
+let l78 = i32::from(
 *base
-.add(8 + 5 * ::core::mem::size_of::<*const u8>())
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-match l101 {
+match l78 {
 0 => {}
-1 => {}
-2 => {}
-3 => {
-let l102 = *base
-.add(8 + 6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l103 = *base
-.add(8 + 7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l102, l103, 1);
-}
 _ => {
-let l104 = *base
-.add(8 + 6 * ::core::mem::size_of::<*const u8>())
+let l79 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l105 = *base
-.add(8 + 7 * ::core::mem::size_of::<*const u8>())
+let l80 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l104, l105, 1);
+_rt::cabi_dealloc(l79, l80, 1);
 }
 }
 }
 }
 _rt::cabi_dealloc(
-base106,
-len106 * (8 + 8 * ::core::mem::size_of::<*const u8>()),
+base81,
+len81 * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
+let l82 = *base
+.add(8 + 15 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l83 = *base
+.add(8 + 16 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base88 = l82;
+let len88 = l83;
+for i in 0..len88 {
+let base = base88
+.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+{
+let l84 = *base.add(0).cast::<*mut u8>();
+let l85 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l84, l85, 1);
+let l86 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l87 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l86, l87, 1);
+}
+}
+_rt::cabi_dealloc(
+base88,
+len88 * (4 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+}
+1 => {
+let l89 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l90 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l89, l90, 1);
+let l91 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l92 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l91, l92, 1);
+let l93 = *base
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l94 = *base
+.add(7 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base95 = l93;
+let len95 = l94;
+_rt::cabi_dealloc(base95, len95 * 4, 4);
+let l96 = *base
+.add(8 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l97 = *base
+.add(9 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l96, l97, 1);
+let l98 = *base
+.add(10 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l99 = *base
+.add(11 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l98, l99, 1);
+let l100 = *base
+.add(12 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l101 = *base
+.add(13 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base114 = l100;
+let len114 = l101;
+for i in 0..len114 {
+let base = base114
+.add(i * (8 + 8 * ::core::mem::size_of::<*const u8>()));
+{
+let l102 = i32::from(*base.add(0).cast::<u8>());
+match l102 {
+0 => {}
+1 => {
+let l103 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l104 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l103, l104, 1);
+}
+2 => {
+let l105 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l106 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l105, l106, 1);
 }
 _ => {
 let l107 = *base
@@ -16668,259 +16923,370 @@ let l107 = *base
 let l108 = *base
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base121 = l107;
-let len121 = l108;
-for i in 0..len121 {
-let base = base121
-.add(i * (8 + 8 * ::core::mem::size_of::<*const u8>()));
-{
-let l109 = i32::from(*base.add(0).cast::<u8>());
-match l109 {
-0 => {}
-1 => {
-let l110 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l111 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l110, l111, 1);
-}
-2 => {
-let l112 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l113 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l112, l113, 1);
-}
-_ => {
-let l114 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l115 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l114, l115, 1);
+_rt::cabi_dealloc(l107, l108, 1);
 }
 }
-let l116 = i32::from(
+let l109 = i32::from(
 *base
 .add(8 + 5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-match l116 {
+match l109 {
 0 => {}
 1 => {}
 2 => {}
 3 => {
-let l117 = *base
+let l110 = *base
 .add(8 + 6 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l118 = *base
+let l111 = *base
 .add(8 + 7 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l117, l118, 1);
+_rt::cabi_dealloc(l110, l111, 1);
 }
 _ => {
-let l119 = *base
+let l112 = *base
 .add(8 + 6 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l120 = *base
+let l113 = *base
 .add(8 + 7 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l119, l120, 1);
+_rt::cabi_dealloc(l112, l113, 1);
 }
 }
 }
 }
 _rt::cabi_dealloc(
-base121,
-len121 * (8 + 8 * ::core::mem::size_of::<*const u8>()),
+base114,
+len114 * (8 + 8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l122 = i32::from(
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-match l122 {
-0 => {}
-_ => {
-let l123 = *base
-.add(4 * ::core::mem::size_of::<*const u8>())
+let l115 = *base
+.add(14 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l124 = *base
-.add(5 * ::core::mem::size_of::<*const u8>())
+let l116 = *base
+.add(15 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l123, l124, 1);
-}
-}
-let l125 = *base
-.add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l126 = *base
-.add(8 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base138 = l125;
-let len138 = l126;
-for i in 0..len138 {
-let base = base138
-.add(i * (11 * ::core::mem::size_of::<*const u8>()));
+let base122 = l115;
+let len122 = l116;
+for i in 0..len122 {
+let base = base122
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
-let l127 = *base.add(0).cast::<*mut u8>();
-let l128 = *base
+let l117 = *base.add(0).cast::<*mut u8>();
+let l118 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l127, l128, 1);
-let l129 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l130 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l129, l130, 1);
-let l131 = *base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l132 = *base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l131, l132, 1);
-let l133 = *base
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l134 = *base
-.add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l133, l134, 1);
-let l135 = i32::from(
+_rt::cabi_dealloc(l117, l118, 1);
+let l119 = i32::from(
 *base
-.add(8 * ::core::mem::size_of::<*const u8>())
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-match l135 {
+match l119 {
 0 => {}
 _ => {
-let l136 = *base
-.add(9 * ::core::mem::size_of::<*const u8>())
+let l120 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l137 = *base
-.add(10 * ::core::mem::size_of::<*const u8>())
+let l121 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l136, l137, 1);
+_rt::cabi_dealloc(l120, l121, 1);
 }
 }
 }
 }
 _rt::cabi_dealloc(
-base138,
-len138 * (11 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-}
-}
-}
-}
-_rt::cabi_dealloc(
-base139,
-len139 * (8 + 15 * ::core::mem::size_of::<*const u8>()),
+base122,
+len122 * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
 }
 _ => {
-let l140 = i32::from(
-*arg0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
-);
-match l140 {
-0 => {
-let l141 = *arg0
+let l123 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l124 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base137 = l123;
+let len137 = l124;
+for i in 0..len137 {
+let base = base137
+.add(i * (8 + 8 * ::core::mem::size_of::<*const u8>()));
+{
+let l125 = i32::from(*base.add(0).cast::<u8>());
+match l125 {
+0 => {}
+1 => {
+let l126 = *base
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l142 = *arg0
+let l127 = *base
 .add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l141, l142, 1);
-let l143 = *arg0
-.add(4 * ::core::mem::size_of::<*const u8>())
+_rt::cabi_dealloc(l126, l127, 1);
+}
+2 => {
+let l128 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l144 = *arg0
-.add(5 * ::core::mem::size_of::<*const u8>())
+let l129 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l128, l129, 1);
+}
+_ => {
+let l130 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l131 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l130, l131, 1);
+}
+}
+let l132 = i32::from(
+*base
+.add(8 + 5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+match l132 {
+0 => {}
+1 => {}
+2 => {}
+3 => {
+let l133 = *base
+.add(8 + 6 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l134 = *base
+.add(8 + 7 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l133, l134, 1);
+}
+_ => {
+let l135 = *base
+.add(8 + 6 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l136 = *base
+.add(8 + 7 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l135, l136, 1);
+}
+}
+}
+}
+_rt::cabi_dealloc(
+base137,
+len137 * (8 + 8 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+let l138 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l139 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base145 = l138;
+let len145 = l139;
+for i in 0..len145 {
+let base = base145
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
+{
+let l140 = *base.add(0).cast::<*mut u8>();
+let l141 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l140, l141, 1);
+let l142 = i32::from(
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+match l142 {
+0 => {}
+_ => {
+let l143 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l144 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 _rt::cabi_dealloc(l143, l144, 1);
 }
-1 => {
-let l145 = *arg0
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l146 = *arg0
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l145, l146, 1);
-let l147 = *arg0
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l148 = *arg0
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l147, l148, 1);
 }
-2 => {
-let l149 = *arg0
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l150 = *arg0
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base157 = l149;
-let len157 = l150;
-for i in 0..len157 {
-let base = base157
-.add(i * (6 * ::core::mem::size_of::<*const u8>()));
-{
-let l151 = *base.add(0).cast::<*mut u8>();
-let l152 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l151, l152, 1);
-let l153 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l154 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l153, l154, 1);
-let l155 = *base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l156 = *base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l155, l156, 1);
 }
 }
 _rt::cabi_dealloc(
-base157,
-len157 * (6 * ::core::mem::size_of::<*const u8>()),
+base145,
+len145 * (6 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+let l146 = *base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l147 = *base
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base159 = l146;
+let len159 = l147;
+for i in 0..len159 {
+let base = base159
+.add(i * (12 * ::core::mem::size_of::<*const u8>()));
+{
+let l148 = *base.add(0).cast::<*mut u8>();
+let l149 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l148, l149, 1);
+let l150 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l151 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l150, l151, 1);
+let l152 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l153 = *base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l152, l153, 1);
+let l154 = *base
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l155 = *base
+.add(7 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l154, l155, 1);
+let l156 = i32::from(
+*base
+.add(8 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+match l156 {
+0 => {}
+_ => {
+let l157 = *base
+.add(9 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l158 = *base
+.add(10 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l157, l158, 1);
+}
+}
+}
+}
+_rt::cabi_dealloc(
+base159,
+len159 * (12 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+}
+}
+}
+}
+_rt::cabi_dealloc(
+base160,
+len160 * (8 + 17 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
 }
 _ => {
-let l158 = *arg0
+let l161 = i32::from(
+*arg0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+);
+match l161 {
+0 => {
+let l162 = *arg0
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l159 = *arg0
+let l163 = *arg0
 .add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l158, l159, 1);
-let l160 = *arg0
+_rt::cabi_dealloc(l162, l163, 1);
+let l164 = *arg0
 .add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l161 = *arg0
+let l165 = *arg0
 .add(5 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l160, l161, 1);
+_rt::cabi_dealloc(l164, l165, 1);
+}
+1 => {
+let l166 = *arg0
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l167 = *arg0
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l166, l167, 1);
+let l168 = *arg0
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l169 = *arg0
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l168, l169, 1);
+}
+2 => {
+let l170 = *arg0
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l171 = *arg0
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base178 = l170;
+let len178 = l171;
+for i in 0..len178 {
+let base = base178
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
+{
+let l172 = *base.add(0).cast::<*mut u8>();
+let l173 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l172, l173, 1);
+let l174 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l175 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l174, l175, 1);
+let l176 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l177 = *base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l176, l177, 1);
+}
+}
+_rt::cabi_dealloc(
+base178,
+len178 * (6 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+}
+_ => {
+let l179 = *arg0
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l180 = *arg0
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l179, l180, 1);
+let l181 = *arg0
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l182 = *arg0
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l181, l182, 1);
 }
 }
 }
@@ -17158,10 +17524,10 @@ with_types_in $($path_to_types_root)*:: exports::wrkflw::flow::logic); const _ :
 () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
 "component-type:wit-bindgen:0.61.1:wrkflw:flow@0.1.0:flow:imports and exports")]
 #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-__WIT_BINDGEN_COMPONENT_TYPE : [u8; 4688] = *
+__WIT_BINDGEN_COMPONENT_TYPE : [u8; 4847] = *
 b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd5#\x01A\x02\x01A\x0d\
-\x01B\xac\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf4$\x01A\x02\x01A\x0d\
+\x01B\xb1\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
 \0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
 \0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
 r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01r\x02\x04names\x08at\
@@ -17219,53 +17585,56 @@ entered\0\0\x07overdue\x01\xf0\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bent
 ry-cause\x03\0q\x01r\x03\x0estate-instances\x05state\x0b\x05cause\xf2\0\x04\0\x05\
 entry\x03\0s\x01r\x02\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0u\x01\
 q\x03\x05count\x01y\0\x08at-least\x01\xf6\0\0\x09more-than\x01\xf6\0\0\x04\0\x06\
-needed\x03\0w\x01r\x02\x06person\x07\x05group\x09\x04\0\x06member\x03\0y\x01q\x04\
-\x04user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfa\0\
-\0\x04\0\x09principal\x03\0{\x01p\xfc\0\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05\
-labels\x06status\xc4\0\x0acandidates\xfd\0\x05owner:\x0acreated-at\x03\x0aclaime\
-d-at\xc5\0\x06due-at\xc5\0\x09suspended\xfe\0\x08decision\xff\0\x04\0\x04task\x03\
-\0\x80\x01\x01p\x81\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\
-\x06due-at\xc5\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x82\x01\x08\
-children\x83\x01\x04\0\x0estate-instance\x03\0\x84\x01\x01r\x0b\x02ids\x04name\x0b\
-\x0aentered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03k\
-ey\"\x06neededy\x05tasks\x82\x01\x08children\x83\x01\x04\0\x0apast-state\x03\0\x86\
-\x01\x01p\x85\x01\x01p\x87\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instan\
-ce\xc2\0\x06active\x88\x01\x07waiting\x88\x01\x04past\x89\x01\x08deciders\x8a\x01\
-\x07omitted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8b\x01\x01m\x02\x07creat\
-ed\x07claimed\x04\0\x05since\x03\0\x8d\x01\x01r\x02\x04time\x05\x08calendars\x04\
-\0\x0cworking-time\x03\0\x8f\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking\
--days\x03\0\x91\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x90\x01\0\x0cwork\
-ing-days\x01\x92\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x93\x01\x01q\x05\x06re\
-mind\0\0\x08escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\
-\x0eoverdue-action\x03\0\x95\x01\x01k\x05\x01r\x04\x04when\x94\x01\x05since\x8e\x01\
-\x06repeat\x97\x01\x06action\x96\x01\x04\0\x08deadline\x03\0\x98\x01\x01k\x09\x01\
-p\x99\x01\x01r\x07\x05labels\x0acandidates\xfd\0\x05owner:\x0beach-member\x9a\x01\
-\x06retain\x7f\x09deadlines\x9b\x01\x0aextensions\x1a\x04\0\x05offer\x03\0\x9c\x01\
-\x01p\x9d\x01\x01r\x08\x06offers\x9e\x01\x06needed\xf8\0\x07exclude?\x08fallback\
-\x9a\x01\x08priority}\x09deadlines\x9b\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0a\
-assignment\x03\0\x9f\x01\x01p\x05\x01r\x07\x07services\x07request\x01\x07timeout\
-\x05\x07retries\xa1\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9b\x01\x04\
-\0\x0cservice-call\x03\0\xa2\x01\x01k\x0d\x01r\x05\x03keys\x0bentity-types\x09en\
-tity-ids\x04data\x01\x06on-end\xa4\x01\x04\0\x05child\x03\0\xa5\x01\x01p\xa6\x01\
-\x01r\x04\x09deadlines\x9b\x01\x0bcorrelation\"\x0ebuffer-signals\x7f\x08childre\
-n\xa7\x01\x04\0\x07waiting\x03\0\xa8\x01\x01q\x03\x04task\x01\xa0\x01\0\x07servi\
-ce\x01\xa3\x01\0\x04wait\x01\xa9\x01\0\x04\0\x04work\x03\0\xaa\x01\x03\0\x17wrkf\
-lw:flow/types@0.1.0\x05\0\x02\x03\0\0\x04json\x02\x03\0\0\x0adefinition\x02\x03\0\
-\0\x08snapshot\x02\x03\0\0\x05event\x02\x03\0\0\x04plan\x02\x03\0\0\x05entry\x02\
-\x03\0\0\x04work\x02\x03\0\0\x07refusal\x02\x03\0\0\x09violation\x01B!\x02\x03\x02\
-\x01\x01\x04\0\x04json\x03\0\0\x02\x03\x02\x01\x02\x04\0\x0adefinition\x03\0\x02\
-\x02\x03\x02\x01\x03\x04\0\x08snapshot\x03\0\x04\x02\x03\x02\x01\x04\x04\0\x05ev\
-ent\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x04plan\x03\0\x08\x02\x03\x02\x01\x06\x04\
-\0\x05entry\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x04work\x03\0\x0c\x02\x03\x02\x01\
-\x08\x04\0\x07refusal\x03\0\x0e\x02\x03\x02\x01\x09\x04\0\x09violation\x03\0\x10\
-\x01p\x11\x01j\x01\x03\x01\x12\x01@\x01\x06config\x01\0\x13\x04\0\x08describe\x01\
-\x14\x01j\0\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x15\x04\0\x05guard\x01\x16\
-\x01j\x01\x09\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x17\x04\0\x0atransiti\
-on\x01\x18\x01p\x0b\x01p\x0d\x01j\x01\x1a\x01\x0f\x01@\x02\x05facts\x05\x07entri\
-es\x19\0\x1b\x04\0\x05enter\x01\x1c\x04\0\x17wrkflw:flow/logic@0.1.0\x05\x0a\x04\
-\0\x16wrkflw:flow/flow@0.1.0\x04\0\x0b\x0a\x01\0\x04flow\x03\0\0\0G\x09producers\
-\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61\
-.1";
+needed\x03\0w\x01m\x03\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aalloca\
+tion\x03\0y\x01r\x02\x06person\x07\x05group\x09\x04\0\x06member\x03\0{\x01q\x04\x04\
+user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfc\0\0\x04\
+\0\x09principal\x03\0}\x01p\xfe\0\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05label\
+s\x06status\xc4\0\x0acandidates\xff\0\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\
+\0\x06due-at\xc5\0\x09suspended\x80\x01\x08decision\x81\x01\x04\0\x04task\x03\0\x82\
+\x01\x01p\x83\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06du\
+e-at\xc5\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x84\x01\x08chi\
+ldren\x85\x01\x04\0\x0estate-instance\x03\0\x86\x01\x01r\x0b\x02ids\x04name\x0b\x0a\
+entered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\
+\x06neededy\x05tasks\x84\x01\x08children\x85\x01\x04\0\x0apast-state\x03\0\x88\x01\
+\x01p\x87\x01\x01p\x89\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\
+\0\x06active\x8a\x01\x07waiting\x8a\x01\x04past\x8b\x01\x08deciders\x8c\x01\x07o\
+mitted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8d\x01\x01m\x02\x07created\x07\
+claimed\x04\0\x05since\x03\0\x8f\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0c\
+working-time\x03\0\x91\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
+\0\x93\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x92\x01\0\x0cworking-days\x01\
+\x94\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x95\x01\x01q\x05\x06remind\0\0\x08\
+escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-\
+action\x03\0\x97\x01\x01k\x05\x01r\x04\x04when\x96\x01\x05since\x90\x01\x06repea\
+t\x99\x01\x06action\x98\x01\x04\0\x08deadline\x03\0\x9a\x01\x01k\x09\x01p\x9b\x01\
+\x01r\x08\x05labels\x0acandidates\xff\0\x05owner:\x0beach-member\x9c\x01\x06reta\
+in\x7f\x0aallocation\xfa\0\x09deadlines\x9d\x01\x0aextensions\x1a\x04\0\x05offer\
+\x03\0\x9e\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
+signal-subscription\x03\0\xa0\x01\x01p\x9f\x01\x01p\xa1\x01\x01r\x09\x06offers\xa2\
+\x01\x06needed\xf8\0\x07exclude?\x08fallback\x9c\x01\x08priority}\x09deadlines\x9d\
+\x01\x0dsubscriptions\xa3\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
+\x03\0\xa4\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
+tries\xa6\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9d\x01\x0dsubscrip\
+tions\xa3\x01\x04\0\x0cservice-call\x03\0\xa7\x01\x01k\x0d\x01r\x06\x03keys\x0be\
+ntity-types\x09entity-ids\x04data\x01\x06on-end\xa9\x01\x08detached\x7f\x04\0\x05\
+child\x03\0\xaa\x01\x01p\xab\x01\x01r\x03\x09deadlines\x9d\x01\x0dsubscriptions\xa3\
+\x01\x08children\xac\x01\x04\0\x07waiting\x03\0\xad\x01\x01q\x03\x04task\x01\xa5\
+\x01\0\x07service\x01\xa8\x01\0\x04wait\x01\xae\x01\0\x04\0\x04work\x03\0\xaf\x01\
+\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x02\x03\0\0\x04json\x02\x03\0\0\x0adefin\
+ition\x02\x03\0\0\x08snapshot\x02\x03\0\0\x05event\x02\x03\0\0\x04plan\x02\x03\0\
+\0\x05entry\x02\x03\0\0\x04work\x02\x03\0\0\x07refusal\x02\x03\0\0\x09violation\x01\
+B!\x02\x03\x02\x01\x01\x04\0\x04json\x03\0\0\x02\x03\x02\x01\x02\x04\0\x0adefini\
+tion\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x08snapshot\x03\0\x04\x02\x03\x02\x01\x04\
+\x04\0\x05event\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x04plan\x03\0\x08\x02\x03\x02\
+\x01\x06\x04\0\x05entry\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x04work\x03\0\x0c\x02\
+\x03\x02\x01\x08\x04\0\x07refusal\x03\0\x0e\x02\x03\x02\x01\x09\x04\0\x09violati\
+on\x03\0\x10\x01p\x11\x01j\x01\x03\x01\x12\x01@\x01\x06config\x01\0\x13\x04\0\x08\
+describe\x01\x14\x01j\0\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x15\x04\0\x05\
+guard\x01\x16\x01j\x01\x09\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x17\x04\0\
+\x0atransition\x01\x18\x01p\x0b\x01p\x0d\x01j\x01\x1a\x01\x0f\x01@\x02\x05facts\x05\
+\x07entries\x19\0\x1b\x04\0\x05enter\x01\x1c\x04\0\x17wrkflw:flow/logic@0.1.0\x05\
+\x0a\x04\0\x16wrkflw:flow/flow@0.1.0\x04\0\x0b\x0a\x01\0\x04flow\x03\0\0\0G\x09p\
+roducers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\
+\x060.61.1";
 };
 };
 }
@@ -17278,57 +17647,57 @@ link_section = "component-type:wit-bindgen:0.61.1:wrkflw:flow@0.1.0:flow-with-al
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4313] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xbe\x20\x01A\x02\x01\
-A\x02\x01B\xac\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01\
-y\x04\0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08grou\
-p-id\x03\0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\
-\0\x0c\x01r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01r\x02\x04n\
-ames\x08at-least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x03\x05group\x01\x09\0\x06\
-person\x01\x07\0\x08calendar\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\x06grou\
-ps\x0bpermissions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\x04non\
-e\0\0\x03all\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\0\0\x07\
-service\0\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-kind\x03\
-\0\x18\x01p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\x04jo\
-in\x17\x08own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\x08op\
-tional\x08required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08decision\x06\
-signal\x08deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired-by\x03\0\
-\x1f\x01p\x0b\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07targets!\x02\
-by\x20\x0apermission\"\x05titles\x0bdescriptions\x09conditions\x05input#\x07comm\
-ent\x1e\x0aextensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\x07boolean\
-\x07decimal\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\0&\x01r\x02\
-\x04names\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01p\x1c\x01p%\
-\x01p)\x01p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptions\x07initi\
-al\x0b\x0ainitiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aattributes-\x0e\
-instance-title\"\x10instance-summary\"\x0apriorities.\x08separate/\x05reads\x15\x0f\
-sole-per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\0\x0adefinition\x03\
-\02\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07decimal\x01s\0\x05floa\
-t\x01u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fattribute-value\x03\05\x01\
-k6\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01k\x07\x01r\x06\x05st\
-ate\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x0adecid\
-ed-at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06statesy\x04\0\x07omitted\
-\x03\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07versiony\x08revisio\
-ny\x0bentity-types\x09entity-ids\x09initiator\x07\x0arequesters?\x0astarted-at\x03\
-\x0bpredecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\0\x04\0\x08instance\x03\
-\0A\x01m\x04\x07pending\x07claimed\x09completed\x09cancelled\x04\0\x0btask-statu\
-s\x03\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\0\x04\0\x0asuspensio\
-n\x03\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x07comment\"\x05i\
-nput\x01\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\x03\0H\x01ky\x01r\x06\
-\x02ids\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\x07version\xca\0\x04\0\
-\x0cchild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0bpermissions1\x0con-beha\
-lf-of:\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02ids\x0bcorrelation\"\x0b\
-received-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x03\x04task\"\x06due-at\x03\
-\x05county\x04\0\x0fpassed-deadline\x03\0Q\x01r\x07\x02ids\x03keys\x0bentity-typ\
-es\x09entity-ids\x07version\xca\0\x07outcomes\x06reason\"\x04\0\x0bended-child\x03\
-\0S\x01r\x03\x04tasks\x05actor\xce\0\x07comment\"\x04\0\x0dtask-decision\x03\0U\x01\
-q\x07\x05start\x01\xce\0\0\x04task\x01\xd6\0\0\x06signal\x01\xd0\0\0\x07service\0\
-\0\x08deadline\x01\xd2\0\0\x05child\x01\xd4\0\0\x05entry\0\0\x04\0\x0cevent-sour\
-ce\x03\0W\x01r\x04\x0estate-instance\"\x07trigger\x0d\x06source\xd8\0\x05input\x01\
-\x04\0\x05event\x03\0Y\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0[\x01r\
-\x03\x05fields\x04codes\x07messages\x04\0\x09violation\x03\0]\x01p\xde\0\x01q\x04\
-\x06denied\x01\xdc\0\0\x07not-now\x01\xdc\0\0\x07invalid\x01\xdf\0\0\x05fault\x01\
-\xdc\0\0\x04\0\x07refusal\x03\0`\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04\
-note\x03\0b\x01r\x03\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0d\x01p\xe5\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4472] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdd!\x01A\x02\x01A\x02\
+\x01B\xb1\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
+\0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
+\0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
+r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01r\x02\x04names\x08at\
+-least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x03\x05group\x01\x09\0\x06person\x01\
+\x07\0\x08calendar\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\x06groups\x0bperm\
+issions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\x04none\0\0\x03a\
+ll\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\0\0\x07service\0\
+\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-kind\x03\0\x18\x01\
+p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\x04join\x17\x08\
+own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\x08optional\x08\
+required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08decision\x06signal\x08\
+deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired-by\x03\0\x1f\x01p\x0b\
+\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07targets!\x02by\x20\x0ap\
+ermission\"\x05titles\x0bdescriptions\x09conditions\x05input#\x07comment\x1e\x0a\
+extensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\x07boolean\x07decimal\
+\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\0&\x01r\x02\x04names\
+\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01p\x1c\x01p%\x01p)\x01\
+p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptions\x07initial\x0b\x0a\
+initiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aattributes-\x0einstanc\
+e-title\"\x10instance-summary\"\x0apriorities.\x08separate/\x05reads\x15\x0fsole\
+-per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\0\x0adefinition\x03\0\
+2\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07decimal\x01s\0\x05float\x01\
+u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fattribute-value\x03\05\x01k6\
+\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01k\x07\x01r\x06\x05stat\
+e\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x0adecided\
+-at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06statesy\x04\0\x07omitted\x03\
+\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07versiony\x08revisiony\x0b\
+entity-types\x09entity-ids\x09initiator\x07\x0arequesters?\x0astarted-at\x03\x0b\
+predecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\0\x04\0\x08instance\x03\0\
+A\x01m\x04\x07pending\x07claimed\x09completed\x09cancelled\x04\0\x0btask-status\x03\
+\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\0\x04\0\x0asuspension\x03\
+\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x07comment\"\x05input\x01\
+\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\x03\0H\x01ky\x01r\x06\x02ids\
+\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\x07version\xca\0\x04\0\x0cch\
+ild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0bpermissions1\x0con-behalf-of:\
+\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02ids\x0bcorrelation\"\x0breceiv\
+ed-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x03\x04task\"\x06due-at\x03\x05co\
+unty\x04\0\x0fpassed-deadline\x03\0Q\x01r\x07\x02ids\x03keys\x0bentity-types\x09\
+entity-ids\x07version\xca\0\x07outcomes\x06reason\"\x04\0\x0bended-child\x03\0S\x01\
+r\x03\x04tasks\x05actor\xce\0\x07comment\"\x04\0\x0dtask-decision\x03\0U\x01q\x07\
+\x05start\x01\xce\0\0\x04task\x01\xd6\0\0\x06signal\x01\xd0\0\0\x07service\0\0\x08\
+deadline\x01\xd2\0\0\x05child\x01\xd4\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\
+\0W\x01r\x04\x0estate-instance\"\x07trigger\x0d\x06source\xd8\0\x05input\x01\x04\
+\0\x05event\x03\0Y\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0[\x01r\x03\
+\x05fields\x04codes\x07messages\x04\0\x09violation\x03\0]\x01p\xde\0\x01q\x04\x06\
+denied\x01\xdc\0\0\x07not-now\x01\xdc\0\0\x07invalid\x01\xdf\0\0\x05fault\x01\xdc\
+\0\0\x04\0\x07refusal\x03\0`\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04n\
+ote\x03\0b\x01r\x03\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0d\x01p\xe5\
 \0\x01q\x05\x04stay\0\0\x07reoffer\0\0\x05enter\x01\xe6\0\0\x05spawn\x01\xe6\0\0\
 \x0aend-branch\0\0\x04\0\x04next\x03\0g\x01r\x02\x04names\x04data\x01\x04\0\x0fp\
 ublished-event\x03\0i\x01p\xea\0\x01p\xe3\0\x01r\x07\x04next\xe8\0\x06cancel1\x04\
@@ -17338,41 +17707,44 @@ entered\0\0\x07overdue\x01\xf0\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bent
 ry-cause\x03\0q\x01r\x03\x0estate-instances\x05state\x0b\x05cause\xf2\0\x04\0\x05\
 entry\x03\0s\x01r\x02\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0u\x01\
 q\x03\x05count\x01y\0\x08at-least\x01\xf6\0\0\x09more-than\x01\xf6\0\0\x04\0\x06\
-needed\x03\0w\x01r\x02\x06person\x07\x05group\x09\x04\0\x06member\x03\0y\x01q\x04\
-\x04user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfa\0\
-\0\x04\0\x09principal\x03\0{\x01p\xfc\0\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05\
-labels\x06status\xc4\0\x0acandidates\xfd\0\x05owner:\x0acreated-at\x03\x0aclaime\
-d-at\xc5\0\x06due-at\xc5\0\x09suspended\xfe\0\x08decision\xff\0\x04\0\x04task\x03\
-\0\x80\x01\x01p\x81\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\
-\x06due-at\xc5\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x82\x01\x08\
-children\x83\x01\x04\0\x0estate-instance\x03\0\x84\x01\x01r\x0b\x02ids\x04name\x0b\
-\x0aentered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03k\
-ey\"\x06neededy\x05tasks\x82\x01\x08children\x83\x01\x04\0\x0apast-state\x03\0\x86\
-\x01\x01p\x85\x01\x01p\x87\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instan\
-ce\xc2\0\x06active\x88\x01\x07waiting\x88\x01\x04past\x89\x01\x08deciders\x8a\x01\
-\x07omitted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8b\x01\x01m\x02\x07creat\
-ed\x07claimed\x04\0\x05since\x03\0\x8d\x01\x01r\x02\x04time\x05\x08calendars\x04\
-\0\x0cworking-time\x03\0\x8f\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking\
--days\x03\0\x91\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x90\x01\0\x0cwork\
-ing-days\x01\x92\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x93\x01\x01q\x05\x06re\
-mind\0\0\x08escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\
-\x0eoverdue-action\x03\0\x95\x01\x01k\x05\x01r\x04\x04when\x94\x01\x05since\x8e\x01\
-\x06repeat\x97\x01\x06action\x96\x01\x04\0\x08deadline\x03\0\x98\x01\x01k\x09\x01\
-p\x99\x01\x01r\x07\x05labels\x0acandidates\xfd\0\x05owner:\x0beach-member\x9a\x01\
-\x06retain\x7f\x09deadlines\x9b\x01\x0aextensions\x1a\x04\0\x05offer\x03\0\x9c\x01\
-\x01p\x9d\x01\x01r\x08\x06offers\x9e\x01\x06needed\xf8\0\x07exclude?\x08fallback\
-\x9a\x01\x08priority}\x09deadlines\x9b\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0a\
-assignment\x03\0\x9f\x01\x01p\x05\x01r\x07\x07services\x07request\x01\x07timeout\
-\x05\x07retries\xa1\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9b\x01\x04\
-\0\x0cservice-call\x03\0\xa2\x01\x01k\x0d\x01r\x05\x03keys\x0bentity-types\x09en\
-tity-ids\x04data\x01\x06on-end\xa4\x01\x04\0\x05child\x03\0\xa5\x01\x01p\xa6\x01\
-\x01r\x04\x09deadlines\x9b\x01\x0bcorrelation\"\x0ebuffer-signals\x7f\x08childre\
-n\xa7\x01\x04\0\x07waiting\x03\0\xa8\x01\x01q\x03\x04task\x01\xa0\x01\0\x07servi\
-ce\x01\xa3\x01\0\x04wait\x01\xa9\x01\0\x04\0\x04work\x03\0\xaa\x01\x03\0\x17wrkf\
-lw:flow/types@0.1.0\x05\0\x04\06wrkflw:flow/flow-with-all-of-its-exports-removed\
-@0.1.0\x04\0\x0b*\x01\0$flow-with-all-of-its-exports-removed\x03\0\0\0G\x09produ\
-cers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x06\
-0.61.1";
+needed\x03\0w\x01m\x03\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aalloca\
+tion\x03\0y\x01r\x02\x06person\x07\x05group\x09\x04\0\x06member\x03\0{\x01q\x04\x04\
+user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfc\0\0\x04\
+\0\x09principal\x03\0}\x01p\xfe\0\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05label\
+s\x06status\xc4\0\x0acandidates\xff\0\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\
+\0\x06due-at\xc5\0\x09suspended\x80\x01\x08decision\x81\x01\x04\0\x04task\x03\0\x82\
+\x01\x01p\x83\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06du\
+e-at\xc5\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x84\x01\x08chi\
+ldren\x85\x01\x04\0\x0estate-instance\x03\0\x86\x01\x01r\x0b\x02ids\x04name\x0b\x0a\
+entered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\
+\x06neededy\x05tasks\x84\x01\x08children\x85\x01\x04\0\x0apast-state\x03\0\x88\x01\
+\x01p\x87\x01\x01p\x89\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\
+\0\x06active\x8a\x01\x07waiting\x8a\x01\x04past\x8b\x01\x08deciders\x8c\x01\x07o\
+mitted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8d\x01\x01m\x02\x07created\x07\
+claimed\x04\0\x05since\x03\0\x8f\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0c\
+working-time\x03\0\x91\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
+\0\x93\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x92\x01\0\x0cworking-days\x01\
+\x94\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x95\x01\x01q\x05\x06remind\0\0\x08\
+escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-\
+action\x03\0\x97\x01\x01k\x05\x01r\x04\x04when\x96\x01\x05since\x90\x01\x06repea\
+t\x99\x01\x06action\x98\x01\x04\0\x08deadline\x03\0\x9a\x01\x01k\x09\x01p\x9b\x01\
+\x01r\x08\x05labels\x0acandidates\xff\0\x05owner:\x0beach-member\x9c\x01\x06reta\
+in\x7f\x0aallocation\xfa\0\x09deadlines\x9d\x01\x0aextensions\x1a\x04\0\x05offer\
+\x03\0\x9e\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
+signal-subscription\x03\0\xa0\x01\x01p\x9f\x01\x01p\xa1\x01\x01r\x09\x06offers\xa2\
+\x01\x06needed\xf8\0\x07exclude?\x08fallback\x9c\x01\x08priority}\x09deadlines\x9d\
+\x01\x0dsubscriptions\xa3\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
+\x03\0\xa4\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
+tries\xa6\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9d\x01\x0dsubscrip\
+tions\xa3\x01\x04\0\x0cservice-call\x03\0\xa7\x01\x01k\x0d\x01r\x06\x03keys\x0be\
+ntity-types\x09entity-ids\x04data\x01\x06on-end\xa9\x01\x08detached\x7f\x04\0\x05\
+child\x03\0\xaa\x01\x01p\xab\x01\x01r\x03\x09deadlines\x9d\x01\x0dsubscriptions\xa3\
+\x01\x08children\xac\x01\x04\0\x07waiting\x03\0\xad\x01\x01q\x03\x04task\x01\xa5\
+\x01\0\x07service\x01\xa8\x01\0\x04wait\x01\xae\x01\0\x04\0\x04work\x03\0\xaf\x01\
+\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x04\06wrkflw:flow/flow-with-all-of-its-e\
+xports-removed@0.1.0\x04\0\x0b*\x01\0$flow-with-all-of-its-exports-removed\x03\0\
+\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\
+ndgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -173,7 +173,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         self.block.quorum.set(Some((of, otherwise)));
     }
 
-    fn way(&self, trigger: T, targets: impl Targets<S>, leads: Leads) -> TransitionBuilder<S, T> {
+    fn way(&self, trigger: T, targets: Vec<S>, leads: Leads) -> TransitionBuilder<S, T> {
         let rest = Transition {
             source: String::new(),
             trigger: String::new(),

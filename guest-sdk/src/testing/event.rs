@@ -17,6 +17,7 @@ pub struct When<T> {
     pub(super) state: Option<&'static str>,
     pub(super) key: Option<String>,
     pub(super) on_behalf_of: Option<String>,
+    pub(super) correlation: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -155,6 +156,7 @@ impl<T: Triggers> When<T> {
             state: None,
             key: None,
             on_behalf_of: None,
+            correlation: None,
         }
     }
 
@@ -191,6 +193,13 @@ impl<T: Triggers> When<T> {
     /// Of several branches, that of the item with this key.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
+        self
+    }
+
+    /// A signal that is sent under this correlation key, not to the instance. Without a state that subscribes to it the
+    /// outcome is denied as `nobody_waits`; a host keeps the signal.
+    pub fn correlation(mut self, key: &str) -> Self {
+        self.correlation = Some(key.into());
         self
     }
 

@@ -50,7 +50,8 @@ impl<F: Flow> Scenario<F> {
                     trigger,
                     id: sent,
                     input: canonical("the payload", &input.to_string()),
-                    correlation: None,
+                    correlation: when.correlation.clone(),
+                    state: None,
                 };
                 let actor = self.actor(actor, when.on_behalf_of.as_deref());
                 self.run(&actor, &command)

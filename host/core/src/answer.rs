@@ -207,6 +207,8 @@ pub struct Assignment {
     pub fallback: Option<String>,
     pub priority: u8,
     pub deadlines: Vec<Deadline>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub subscriptions: Vec<SignalSubscription>,
     /// Whether decisions are hidden from other people until the state ends.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub blind: bool,
@@ -416,9 +418,23 @@ impl OverdueAction {
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
     pub deadlines: Vec<Deadline>,
-    pub correlation: Option<String>,
-    pub buffer_signals: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub subscriptions: Vec<SignalSubscription>,
     pub children: Vec<Child>,
+}
+
+record! {
+    /// How a signal reaches a state instance besides being sent to its instance.
+    #[derive(Eq, Hash, PartialOrd, Ord)]
+    pub struct SignalSubscription {
+        /// The trigger that the signal fires.
+        pub trigger: String,
+        /// The correlation key by which signals find the state instance.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub correlation: Option<String>,
+        /// Whether signals count that came before it was entered.
+        pub buffered: bool,
+    }
 }
 
 /// An instance to start as a child.
@@ -431,4 +447,7 @@ pub struct Child {
     /// Not canonical yet.
     pub data: String,
     pub on_end: Option<String>,
+    /// Whether it goes on when its state instance ends before it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub detached: bool,
 }

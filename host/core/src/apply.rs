@@ -1,5 +1,6 @@
 //! The fold: what an event does to an instance. Folding an instance's audit entries gives the stored instance.
 
+mod signals;
 mod tasks;
 
 use jiff::{SignedDuration, Timestamp};
@@ -7,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::answer::Attribute;
 use super::event::Event;
 use super::ids::{DeadlineId, InstanceId, StateId};
-use super::instance::{BufferedSignal, Instance, OpenDeadline, PastState, StateInstance, Status};
+use super::instance::{Instance, OpenDeadline, PastState, StateInstance, Status};
 use super::json::Json;
 use super::template::Labels;
 
@@ -296,9 +297,9 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
         Event::StateAssignable { state, .. } => {
             active(instance, *state)?.unassignable_since = None;
         }
-        Event::SignalReceived { .. } => receive(instance, event, stamp),
+        Event::SignalReceived { .. } => signals::receive(instance, event, stamp),
         Event::SignalTaken { id, older, .. } => {
-            take(&mut instance.buffered, id, older.unwrap_or(0));
+            signals::take(&mut instance.buffered, id, older.unwrap_or(0));
         }
         Event::ChildEnded { .. } => end_child(instance, event)?,
         Event::DeadlinePassed { .. } => pass_deadline(instance, event)?,
@@ -359,6 +360,7 @@ fn reassign(state_instance: &mut StateInstance, event: &Event) {
         priority,
         priority_name,
         deadlines,
+        subscriptions,
         ..
     } = event
     else {
@@ -375,39 +377,8 @@ fn reassign(state_instance: &mut StateInstance, event: &Event) {
         state_instance.due_at = None;
         next_due(&state_instance.deadlines, &mut state_instance.due_at);
     }
-}
-
-fn receive(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) {
-    let Event::SignalReceived {
-        id,
-        trigger,
-        state,
-        input,
-        sender,
-    } = event
-    else {
-        unreachable!("called only for a signal")
-    };
-    if state.is_none() {
-        instance.buffered.push(BufferedSignal {
-            id: id.clone(),
-            trigger: trigger.clone(),
-            input: input.clone(),
-            sender: sender.clone(),
-            at: stamp.at,
-        });
-    }
-}
-
-/// Removes a buffered signal: of those with this id, the one after `older` others.
-fn take(buffered: &mut Vec<BufferedSignal>, id: &str, older: u32) {
-    let mut places = buffered
-        .iter()
-        .enumerate()
-        .filter(|(_, signal)| signal.id == id);
-    let place = places.nth(older as usize).map(|(place, _)| place);
-    if let Some(place) = place {
-        buffered.remove(place);
+    if let Some(subscriptions) = subscriptions {
+        state_instance.subscriptions.clone_from(subscriptions);
     }
 }
 

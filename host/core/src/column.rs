@@ -8,7 +8,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::answer::Share;
+use crate::answer::{Share, SignalSubscription};
 use crate::ids::{ForkId, StateId, TaskId};
 use crate::instance::{Candidate, ChildInstance, OpenDeadline, Ownership, Suspension};
 use crate::json::Json;
@@ -119,7 +119,7 @@ macro_rules! lists {
     };
 }
 
-lists!(OpenDeadline, ChildInstance);
+lists!(OpenDeadline, ChildInstance, SignalSubscription);
 
 /// Declares the types of which a column holds the JSON text, made and read as told.
 macro_rules! texts {

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use self::declare::commands;
 use super::audit::sha256;
-use super::ids::{DeadlineId, InstanceId, TaskId};
+use super::ids::{DeadlineId, InstanceId, StateId, TaskId};
 use super::instance::Entity;
 use super::json::Json;
 
@@ -98,6 +98,9 @@ commands! {
             /// The correlation key by which it was sent; none if it was sent to the instance itself.
             #[serde(skip_serializing_if = "Option::is_none")]
             correlation: Option<String>,
+            /// The state instance that it is for, if it was sent to all; none: the oldest that takes it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            state: Option<StateId>,
         }
         /// A deadline is due. Issued by the host.
         Deadline(instance) = "deadline" needs "host:act" {
@@ -175,11 +178,13 @@ impl Command {
                 trigger,
                 id,
                 correlation,
+                state,
                 ..
             } => Some(SignalKey {
                 trigger: trigger.clone(),
                 id: id.clone(),
                 correlation: correlation.clone(),
+                state: *state,
             }),
             _ => None,
         }
@@ -201,15 +206,17 @@ pub struct SignalKey {
     /// The sender's id of the signal.
     pub id: String,
     pub correlation: Option<String>,
+    /// The state instance that it is for, if it was sent to all.
+    pub state: Option<StateId>,
 }
 
 impl SignalKey {
-    /// SHA-256 over the sender, the trigger and the correlation key.
+    /// SHA-256 over the sender, the trigger, the correlation key, and the state instance if it was sent to all.
     pub fn identity(&self, sender: &str) -> [u8; 32] {
-        sha256(
-            Json::of(&(sender, &self.trigger, &self.correlation))
-                .as_str()
-                .as_bytes(),
-        )
+        let identity = match self.state {
+            None => Json::of(&(sender, &self.trigger, &self.correlation)),
+            Some(state) => Json::of(&(sender, &self.trigger, &self.correlation, state)),
+        };
+        sha256(identity.as_str().as_bytes())
     }
 }

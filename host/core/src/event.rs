@@ -7,15 +7,13 @@ mod public;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::de::{Deserialize, Deserializer, Error as _};
-use serde_json::value::RawValue;
 
 use self::declare::events;
 pub use self::disclosed::Disclosed;
 pub use self::public::{CUSTOM, is_blind, public_view, type_suffix};
 
 use super::actor::Actor;
-use super::answer::{Attribute, Note, OverdueAction, Share};
+use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
 use super::json::Json;
@@ -284,6 +282,9 @@ events! {
             priority_name: Option<String>,
             /// The new deadlines of the state as a whole; none if they stay as they are.
             deadlines: Option<Vec<OpenDeadline>>,
+            /// How signals reach the state from now on; none if that stays as it is.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            subscriptions: Option<Vec<SignalSubscription>>,
         }
         /// Too few people are eligible for the work of a state.
         public StateUnassignable = "STATE_UNASSIGNABLE" {
@@ -486,13 +487,6 @@ impl Event {
             | Event::TaskEscalated { task, .. } => *task,
             _ => None,
         }
-    }
-}
-
-impl<'de> Deserialize<'de> for Event {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
-        let text = Box::<RawValue>::deserialize(deserializer)?;
-        Event::stored(text.get()).map_err(D::Error::custom)
     }
 }
 

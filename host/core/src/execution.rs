@@ -284,8 +284,9 @@ impl<'a> Execution<'a> {
                 id,
                 input,
                 correlation,
+                state,
                 ..
-            } => execution.signal(trigger, id, input, correlation.as_deref())?,
+            } => execution.signal(trigger, id, input, (correlation.as_deref(), *state))?,
             Command::ChildEnded { child, .. } => execution.child_ended(*child, command),
         }
         Ok(execution)

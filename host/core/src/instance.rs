@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::task::{Candidate, Decision, Delegation, Ownership, Suspension, Task, TaskStatus};
 use super::actor::Actor;
-use super::answer::{AttributeValue, Due, OverdueAction, Share};
+use super::answer::{AttributeValue, Due, OverdueAction, Share, SignalSubscription};
 use super::declare::record;
 use super::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use super::json::Json;
@@ -158,14 +158,10 @@ record! {
             /// Its open deadlines.
             #[serde(skip_serializing_if = "Vec::is_empty", default)]
             pub deadlines: Vec<OpenDeadline>,
-            // The correlation key, chosen by the flow.
-            /// The name by which signals find it.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            pub correlation: Option<String>,
-            // They were buffered before it was entered.
-            /// Whether it takes buffered signals.
-            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-            pub buffer_signals: bool,
+            // Chosen by the flow. Those with a correlation key have rows of their own besides.
+            /// How signals reach it besides being sent to its instance.
+            #[serde(skip_serializing_if = "Vec::is_empty", default)]
+            pub subscriptions: Vec<SignalSubscription>,
             /// The instances that it started, in the order of the flow's answer.
             #[hidden("their data may be confidential")]
             #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -229,8 +225,7 @@ impl StateInstance {
             forks: Vec::new(),
             choices: 0,
             deadlines: Vec::new(),
-            correlation: None,
-            buffer_signals: false,
+            subscriptions: Vec::new(),
             children: Vec::new(),
             unassignable_since: None,
             key: None,
@@ -239,6 +234,18 @@ impl StateInstance {
             share: None,
             blind: false,
         }
+    }
+
+    /// The subscriptions with a correlation key, each with its key.
+    pub fn correlated(&self) -> impl Iterator<Item = (&SignalSubscription, &str)> {
+        let all = self.subscriptions.iter();
+        all.filter_map(|one| Some((one, one.correlation.as_deref()?)))
+    }
+
+    /// Whether it takes buffered signals of this trigger.
+    pub fn takes_buffered(&self, trigger: &str) -> bool {
+        let mut all = self.subscriptions.iter();
+        all.any(|one| one.buffered && one.trigger == trigger)
     }
 
     /// Counts what is needed again, if that is a part of the tasks. Those that were withdrawn do not count.
@@ -289,6 +296,9 @@ pub struct ChildInstance {
     /// The trigger that its end fires.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub on_end: Option<String>,
+    /// Whether it goes on when the state instance ends before it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub detached: bool,
     /// Its outcome, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub outcome: Option<String>,

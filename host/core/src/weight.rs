@@ -51,7 +51,12 @@ fn state_instance(state_instance: &StateInstance) -> usize {
         .children
         .iter()
         .map(|child| ITEM_BYTES * 4 + text(&child.data));
+    let subscriptions = state_instance.subscriptions.iter().map(|one| {
+        let key = one.correlation.as_ref().map_or(0, String::len);
+        ITEM_BYTES + one.trigger.len() + key
+    });
     STATE_INSTANCE_BYTES
+        + subscriptions.sum::<usize>()
         + items * ITEM_BYTES
         + names(&state_instance.exclude)
         + state_instance.key.as_ref().map_or(0, String::len)

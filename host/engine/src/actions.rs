@@ -375,6 +375,7 @@ fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<Strin
                     id: "explain".to_owned(),
                     input: Json::empty(),
                     correlation: None,
+                    state: None,
                 };
                 (signal, Some(state.name.clone()))
             })

@@ -92,7 +92,7 @@ fn open(instance: &Instance) -> usize {
                 .map(|task| task.deadlines.len() + usize::from(task.resumption().is_some()))
                 .sum::<usize>()
             + children.count()
-            + usize::from(state_instance.correlation.is_some())
+            + state_instance.correlated().count()
     };
     instance.active.iter().map(of_state_instance).sum()
 }

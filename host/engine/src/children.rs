@@ -2,7 +2,7 @@
 //!
 //! A parent chooses the id of its child, so a second host that starts the child again finds it. If the parent leaves the state
 //! while its child is being started, this is found after the start and the child is cancelled. A start that no host has begun
-//! ends together with the state instance that asked for it.
+//! ends together with the state instance that asked for it. All this is not so for detached children: they start and go on.
 
 use std::time::Duration;
 
@@ -47,8 +47,8 @@ struct ChildEnded {
 
 /// The state of a parent, as far as it concerns a child.
 enum Parent {
-    /// It waits for the child.
-    Waits(Box<Instance>),
+    /// It waits for the child, or the child is detached.
+    Wants(Box<Instance>),
     /// It is suspended: its jobs are put off.
     Suspended,
     /// It has left the state, or the end of the child is recorded.
@@ -61,13 +61,14 @@ impl Engine {
         let StartChild { state, child } = payload(job)?;
         let id = child.id;
         let parent = match self.parent(job, state, id).await? {
-            Parent::Waits(parent) => parent,
+            Parent::Wants(parent) => parent,
             Parent::Suspended => return self.put_off(job, REST).await,
             Parent::Gone => return Ok(self.0.store.free_place(job).await?),
         };
         let is_started = self.0.store.knows_instance(job.tenant, id.0).await?;
         if !is_started && let Some(reason) = self.begin(job, &parent, child).await? {
             self.0.store.free_place(job).await?;
+            tracing::info!(instance.id = %job.instance, child = %id, reason, "a child could not be started");
             let command = Command::ChildEnded {
                 instance: job.instance,
                 child: id,
@@ -81,7 +82,7 @@ impl Engine {
         wrkflw_fault::point("child.started");
         match self.parent(job, state, id).await? {
             Parent::Gone => self.act(job.tenant, cancel(id), None).await,
-            Parent::Waits(_) | Parent::Suspended => Ok(()),
+            Parent::Wants(_) | Parent::Suspended => Ok(()),
         }
     }
 
@@ -120,19 +121,20 @@ impl Engine {
         let Some(instance) = loaded.found.map(|stored| stored.instance) else {
             return Ok(Parent::Gone);
         };
-        let state_instance = instance
-            .active
-            .iter()
-            .find(|state_instance| state_instance.id == state);
-        let mut children = state_instance
-            .into_iter()
-            .flat_map(|state_instance| &state_instance.children);
-        if !children.any(|known| known.id == child && known.outcome.is_none()) {
+        let left = instance.past.iter().map(|past| (&past.state, true));
+        let active = instance.active.iter().map(|one| (one, false));
+        let mut state_instances = active.chain(left).filter(|(one, _)| one.id == state);
+        let is_wanted = state_instances.any(|(state_instance, is_left)| {
+            let mut children = state_instance.children.iter();
+            let known = children.find(|known| known.id == child && known.outcome.is_none());
+            known.is_some_and(|known| known.detached || !is_left)
+        });
+        if !is_wanted {
             return Ok(Parent::Gone);
         }
         Ok(match instance.status {
             Status::Suspended { .. } => Parent::Suspended,
-            _ => Parent::Waits(Box::new(instance)),
+            _ => Parent::Wants(Box::new(instance)),
         })
     }
 
@@ -221,14 +223,13 @@ fn cancel(child: InstanceId) -> Command {
 
 /// Whether a commit has jobs that are due at once: for children, for a parent, or for signals sent by correlation.
 pub(super) fn leaves_work(change: &Change) -> bool {
-    let linked = |instance: &Instance| -> Vec<Uuid> {
-        let is_linked = |state_instance: &&StateInstance| {
-            state_instance.correlation.is_some() || !state_instance.children.is_empty()
+    let linked = |instance: &Instance| -> Vec<(Uuid, usize)> {
+        let link = |state_instance: &StateInstance| {
+            let subscriptions = state_instance.correlated().count();
+            let is_linked = subscriptions > 0 || !state_instance.children.is_empty();
+            is_linked.then_some((state_instance.id.0, subscriptions))
         };
-        let state_instances = instance.active.iter().filter(is_linked);
-        state_instances
-            .map(|state_instance| state_instance.id.0)
-            .collect()
+        instance.active.iter().filter_map(link).collect()
     };
     let before = change.before.as_ref().map(|stored| &stored.instance);
     let after = &change.after;

@@ -72,6 +72,7 @@ impl Engine {
             "cancel_child" => self.cancel_child(job).await,
             "child_ended" => self.child_ended(job).await,
             "match_signals" => self.match_signals(job).await,
+            "deliver_signal" => self.deliver_signal(job).await,
             "reassess_instance" => {
                 let instance = job.instance;
                 let command = Command::Reassessment { instance };

@@ -2,8 +2,9 @@
 //!
 //! Each signal is stored first, then delivered in its sender's name to the instance with the oldest state instance that takes it.
 //! If no state instance waits for it, it is delivered to the next one that is entered with that key and takes buffered signals.
-//! `handing` assigns and delivers.
+//! `handing` assigns and delivers. A signal may be for all that subscribe to it instead, and is never kept then: `broadcast`.
 
+mod broadcast;
 mod handing;
 
 use std::collections::BTreeSet;
@@ -26,7 +27,9 @@ use wrkflw_runtime::clock;
 use wrkflw_store::StoreError;
 use wrkflw_store::load::Asked;
 use wrkflw_store::receipts::Receipt;
-use wrkflw_store::signals::{INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, Kept, NewSignal};
+use wrkflw_store::signals::{
+    INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, Kept, NewSignal, TO_ALL_OF_SENDER_MAX,
+};
 
 /// The permission to send signals.
 const SENDS: &str = "instance:signal";
@@ -44,12 +47,15 @@ pub struct Correlated {
     /// Deliver only to instances of this definition. None: of any.
     pub definition: Option<String>,
     pub input: Json,
+    /// Deliver it to all state instances that subscribe to it now, not to one.
+    pub to_all: bool,
     pub idempotency: Option<Idempotency>,
     pub dry_run: bool,
     pub trace: Trace,
 }
 
-/// Renders the answer to a signal. The `Uuid` is the host's id of the signal. There is none on a dry run.
+/// Renders the answer to a signal. The `Uuid` is the host's id of the signal. There is none on a dry run. A signal to all is
+/// answered as one that is kept.
 pub struct Rendering<'a> {
     /// An instance has taken it.
     pub taken: &'a (dyn Fn(&Done<'_>, Option<Uuid>) -> Rendered + Send + Sync),
@@ -76,9 +82,9 @@ pub struct SentSignal {
 pub enum SignalStatus {
     /// It waits for an instance.
     Kept,
-    /// It is being delivered to an instance.
+    /// It is being delivered to an instance, or to all.
     Assigned,
-    /// The instance has taken it, with the id of the audit entry.
+    /// The instance has taken it, with the id of the audit entry. All have it that it is for.
     Delivered(Option<Uuid>),
     /// No instance took it in time.
     Expired,
@@ -110,16 +116,26 @@ impl Engine {
         }
         let new = new(who, &signal);
         self.check_trigger(who, &new).await?;
+        if signal.dry_run && signal.to_all {
+            let known = store.sent_signal(tenant, &new).await?;
+            known.map_or(Ok(()), |known| check_same(&known, &new))?;
+            return Ok(Reply::fresh((rendering.kept)(None)));
+        }
         if signal.dry_run {
             return self.try_signal(who, &new, signal.trace, rendering).await;
         }
-        let kept = match store.keep_signal(tenant, &new).await? {
-            Keeping::Kept(kept) => kept,
+        let kept = match store.keep_signal(tenant, &new, self.0.clock.now()).await? {
+            Keeping::Kept(kept) => *kept,
             full => return Err(is_full(&full, &new).into()),
         };
         check_same(&kept, &new)?;
         wrkflw_fault::point("signal.kept");
         let id = kept.signal;
+        if kept.to_all.is_some() {
+            self.wake_workers();
+            let rendered = (rendering.kept)(Some(id));
+            return self.acknowledge(who, id, key, rendered).await;
+        }
         let taken = |done: &Done<'_>| (rendering.taken)(done, Some(id));
         let sending = Sending {
             trace: signal.trace,
@@ -224,6 +240,10 @@ impl Engine {
 
     async fn sent(&self, who: &Identity, receipt: Receipt) -> Result<SentSignal, Error> {
         let status = match (&receipt.refusal, receipt.instance) {
+            _ if receipt.to_all.is_some() && receipt.settled_at.is_some() => {
+                SignalStatus::Delivered(None)
+            }
+            _ if receipt.to_all.is_some() => SignalStatus::Assigned,
             (Some(refusal), _) => {
                 SignalStatus::Refused(serde_json::from_str(refusal.as_str()).map_err(|error| {
                     StoreError::inconsistent("signal_inbox", receipt.signal, error)
@@ -236,6 +256,7 @@ impl Engine {
                     trigger: receipt.trigger.clone(),
                     id: receipt.id.clone(),
                     correlation: Some(receipt.correlation.clone()),
+                    state: None,
                 };
                 // The host that delivered it may have died before it recorded that.
                 let store = &self.0.store;
@@ -261,6 +282,7 @@ fn new(who: &Identity, signal: &Correlated) -> NewSignal {
         trigger: signal.trigger.clone(),
         definition: signal.definition.clone(),
         input: signal.input.clone(),
+        to_all: signal.to_all,
         sender_id: who.subject.clone(),
         sender: Json::of(&Sender {
             id: who.subject.clone(),
@@ -282,12 +304,14 @@ fn as_kept(new: &NewSignal, received_at: Timestamp) -> Kept {
         received_at,
         instance: None::<InstanceId>,
         is_settled: false,
+        to_all: None,
     }
 }
 
 /// The same id must stand for the same content. Otherwise other content would be acknowledged and lost.
 fn check_same(kept: &Kept, new: &NewSignal) -> Result<(), Rejection> {
-    if kept.definition == new.definition && kept.input == new.input {
+    let is_same = kept.to_all.is_some() == new.to_all;
+    if is_same && kept.definition == new.definition && kept.input == new.input {
         return Ok(());
     }
     Err(Rejection::SignalIdReused {
@@ -309,6 +333,9 @@ fn is_full(full: &Keeping, new: &NewSignal) -> Rejection {
             format!(
                 "{INBOX_MAX} signals of yours for {correlation} wait already; nobody takes them"
             )
+        }
+        Keeping::FullToAll => {
+            format!("{TO_ALL_OF_SENDER_MAX} signals of yours are being delivered to all; try again")
         }
         _ => format!("{INBOX_OF_SENDER_MAX} signals of yours wait already; nobody takes them"),
     };

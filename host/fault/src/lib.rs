@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub const VARIABLE: &str = "FAULT_POINT";
 
 /// Every point, in the order in which work reaches them.
-pub const POINTS: [&str; 29] = [
+pub const POINTS: [&str; 30] = [
     // A command: loaded, executed, committed, announced to the relay and to event streams.
     "command.loaded",
     "command.judged",
@@ -42,9 +42,10 @@ pub const POINTS: [&str; 29] = [
     "notifier.moved",
     "webhook.claimed",
     "webhook.posted",
-    // A signal by correlation: kept, and assigned to an instance.
+    // A signal by correlation: kept, and assigned to an instance. A portion of one to all: delivered, not recorded.
     "signal.kept",
     "signal.assigned",
+    "signal.broadcast",
     // Publishing: machine code on disk, the row of the component, the row of the version.
     "artifact.written",
     "artifact.kept",

@@ -14,6 +14,7 @@
 pub mod attempts;
 pub mod attributes;
 pub mod audit;
+pub mod broadcasts;
 pub mod bulk;
 pub mod calendars;
 pub mod checkpoints;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::load::StoredReply;
-use super::signals::{Kept, SIGNALS_KEPT};
+use super::signals::SIGNALS_KEPT;
 use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::answer::Reason;
@@ -29,9 +29,18 @@ pub struct Receipt {
     pub expires_at: Timestamp,
     pub is_expired: bool,
     pub instance: Option<InstanceId>,
+    /// If it is for all state instances that subscribe to it: how many have taken and refused it so far.
+    pub to_all: Option<Tally>,
     pub settled_at: Option<Timestamp>,
     /// Canonical JSON of a [`Reason`].
     pub refusal: Option<Json>,
+}
+
+/// How many state instances have taken and refused a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    pub taken: u32,
+    pub refused: u32,
 }
 
 /// Whether a signal was deleted.
@@ -55,7 +64,7 @@ impl Reader {
                 received_at as "received_at: Time",
                 received_at + make_interval(secs => $3) as "expires_at!: Time",
                 received_at + make_interval(secs => $3) <= now() as "is_expired!",
-                instance_id, delivered_at as "delivered_at: Time", refusal
+                instance_id, delivered_at as "delivered_at: Time", refusal, to_all, taken, refused
             from signal_inbox where tenant_id = $1 and id = $2"#,
             tenant.0,
             signal,
@@ -95,14 +104,10 @@ impl Store {
     pub async fn assign_signal(
         &self,
         tenant: TenantId,
-        signal: &Kept,
+        signal: Uuid,
         instance: InstanceId,
         later: Timestamp,
     ) -> Result<bool, StoreError> {
-        // Hosts of an earlier release look for the sender's id.
-        let payload = Json::of(&serde_json::json!({
-            "correlation": signal.correlation, "signal": signal.id, "kept": signal.signal,
-        }));
         let assigned = sqlx::query!(
             "with assigned as (
                 update signal_inbox set instance_id = $3
@@ -110,15 +115,14 @@ impl Store {
                 returning tenant_id
             )
             insert into job (tenant_id, id, kind, instance_id, due_at, payload)
-            select tenant_id, $2, 'match_signals', $3, $4, $5 from assigned
+            select tenant_id, $2, 'deliver_signal', $3, $4, '{}' from assigned
             on conflict (tenant_id, id) do update
             set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at,
                 payload = excluded.payload, lease_until = null, attempts = 0, last_error = null",
             tenant.0,
-            signal.signal,
+            signal,
             instance.0,
-            Time(later) as _,
-            payload.as_str()
+            Time(later) as _
         )
         .execute(&self.writer)
         .await?;
@@ -284,6 +288,9 @@ struct Row {
     instance_id: Option<Uuid>,
     delivered_at: Option<Time>,
     refusal: Option<String>,
+    to_all: bool,
+    taken: i32,
+    refused: i32,
 }
 
 impl Row {
@@ -299,6 +306,10 @@ impl Row {
             expires_at: self.expires_at.0,
             is_expired: self.is_expired,
             instance: self.instance_id.map(InstanceId),
+            to_all: self.to_all.then_some(Tally {
+                taken: self.taken.cast_unsigned(),
+                refused: self.refused.cast_unsigned(),
+            }),
             settled_at: self.delivered_at.map(|time| time.0),
             refusal: self.refusal.map(Json::from_canonical),
         }

@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use super::time::Time;
 use super::{Store, StoreError};
-use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
+use wrkflw_core::ids::{InstanceId, StateId, TenantId, VersionRef};
+use wrkflw_core::instance::StateInstance;
 use wrkflw_core::json::Json;
 
 /// How long a signal waits for an instance that takes it.
@@ -22,8 +23,8 @@ pub const SIGNALS_TOLD: Duration = Duration::from_hours(60 * 24);
 pub const INBOX_MAX: i64 = 100;
 /// Limit of all waiting signals of one sender.
 pub const INBOX_OF_SENDER_MAX: i64 = 10_000;
-/// Limit of the states, of all versions, that are read for one correlation key.
-const WAITING_MAX: i64 = 1_000;
+/// Limit of the signals to all of one sender that are being delivered.
+pub const TO_ALL_OF_SENDER_MAX: i64 = 20;
 /// Limit of the versions that are asked whether they take a signal.
 const VERSIONS_MAX: i64 = 10_000;
 
@@ -39,6 +40,8 @@ pub struct NewSignal {
     /// Only for instances of this definition.
     pub definition: Option<String>,
     pub input: Json,
+    /// Whether it is for all state instances that subscribe to it, and not for one.
+    pub to_all: bool,
     pub sender_id: String,
     /// The sender as JSON; its `id` is `sender_id`.
     pub sender: Json,
@@ -61,49 +64,48 @@ pub struct Kept {
     pub received_at: Timestamp,
     /// The instance that it is assigned to.
     pub instance: Option<InstanceId>,
-    /// Whether the instance has received it or refused it permanently.
+    /// Whether the instance has received it or refused it permanently, or all have that it is for.
     pub is_settled: bool,
+    /// If it is for all: the last state instance that is done.
+    pub to_all: Option<Place>,
+}
+
+/// The place of a state instance among those that subscribe to a trigger under a correlation key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    pub entered_at: Timestamp,
+    pub state: StateId,
 }
 
 /// The result of storing a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keeping {
     /// It is stored, now or by an earlier request with the same id.
-    Kept(Kept),
+    Kept(Box<Kept>),
     /// The sender has [`INBOX_MAX`] waiting signals with this correlation key.
     FullUnderName,
     /// The sender has [`INBOX_OF_SENDER_MAX`] waiting signals.
     Full,
+    /// The sender has [`TO_ALL_OF_SENDER_MAX`] signals to all that are being delivered.
+    FullToAll,
 }
 
-/// The oldest open state instance of a state with a signal's correlation key.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Correlating {
+/// The instance whose state instance takes a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Subscriber {
     pub instance: InstanceId,
-    pub definition: VersionRef,
-    pub state: String,
-    /// Its instance is suspended, and so are all others of this state and version.
+    /// It is suspended, and so are all others.
     pub is_suspended: bool,
-}
-
-/// Which signals a state instance takes.
-#[derive(Debug, Clone, Copy)]
-pub struct Taking<'a> {
-    pub correlation: &'a str,
-    /// The key of its definition.
-    pub definition: &'a str,
-    pub triggers: &'a [String],
-    /// Signals that were received earlier are skipped.
-    pub since: Option<Timestamp>,
 }
 
 impl Store {
     /// Stores a signal, unless one of this sender with the same id, trigger and correlation key is stored already. A signal
-    /// that was refused permanently, or that has expired unassigned, is replaced.
+    /// that was refused permanently, or that has expired unassigned, is replaced. One to all gets a job that is due `now`.
     pub async fn keep_signal(
         &self,
         tenant: TenantId,
         new: &NewSignal,
+        now: Timestamp,
     ) -> Result<Keeping, StoreError> {
         let waiting = sqlx::query!(
             r#"with waiting as (
@@ -117,23 +119,33 @@ impl Store {
                         select from signal_inbox o
                         where o.tenant_id = $1 and o.sender_id = $9 and o.delivered_at is null
                           and o.received_at > now() - make_interval(secs => $10) limit $12
-                    ) as sent) as of_sender
+                    ) as sent) as of_sender,
+                    case when $13 then (select count(*) from (
+                        select from signal_inbox o
+                        where o.tenant_id = $1 and o.sender_id = $9 and o.delivered_at is null and o.to_all limit $14
+                    ) as open) else 0 end as to_all
             ), kept as (
                 insert into signal_inbox
-                    (tenant_id, correlation, signal_id, trigger, definition_key, input, sender, received_at, id)
-                select $1, $2, $3, $4, $5, $6, $7, now(), $8
-                from waiting where under_name < $11 and of_sender < $12
+                    (tenant_id, correlation, signal_id, trigger, definition_key, input, sender, received_at, id, to_all)
+                select $1, $2, $3, $4, $5, $6, $7, now(), $8, $13
+                from waiting where under_name < $11 and of_sender < $12 and to_all < $14
                 on conflict (tenant_id, correlation, signal_id, identity) do update
                 set id = excluded.id, definition_key = excluded.definition_key, input = excluded.input,
                     sender = excluded.sender, received_at = excluded.received_at, instance_id = null,
-                    delivered_at = null, refusal = null
+                    delivered_at = null, refusal = null, to_all = excluded.to_all, after_at = excluded.after_at,
+                    after_state = excluded.after_state, taken = 0, refused = 0
                 where signal_inbox.tenant_id = $1 and (
                     signal_inbox.refusal is not null
                     or (signal_inbox.delivered_at is null and signal_inbox.instance_id is null
                         and signal_inbox.received_at <= now() - make_interval(secs => $10))
                 )
+                returning tenant_id, id, to_all
+            ), queued as (
+                insert into job (tenant_id, id, kind, instance_id, due_at, payload)
+                select tenant_id, id, 'deliver_signal', id, $15, '{}' from kept where to_all
+                on conflict do nothing
             )
-            select under_name as "under_name!", of_sender as "of_sender!" from waiting"#,
+            select under_name as "under_name!", of_sender as "of_sender!", to_all as "to_all!" from waiting"#,
             tenant.0,
             new.correlation,
             new.id,
@@ -145,14 +157,18 @@ impl Store {
             new.sender_id,
             SIGNALS_KEPT.as_secs_f64(),
             INBOX_MAX,
-            INBOX_OF_SENDER_MAX
+            INBOX_OF_SENDER_MAX,
+            new.to_all,
+            TO_ALL_OF_SENDER_MAX,
+            Time(now) as _
         )
         .fetch_one(&self.writer)
         .await?;
         Ok(match self.sent_signal(tenant, new).await? {
-            Some(kept) => Keeping::Kept(kept),
+            Some(kept) => Keeping::Kept(Box::new(kept)),
             None if waiting.under_name >= INBOX_MAX => Keeping::FullUnderName,
             None if waiting.of_sender >= INBOX_OF_SENDER_MAX => Keeping::Full,
+            None if waiting.to_all >= TO_ALL_OF_SENDER_MAX => Keeping::FullToAll,
             // A concurrent request with the same id has withdrawn the signal meanwhile.
             None => return Err(StoreError::Lost),
         })
@@ -167,7 +183,7 @@ impl Store {
         let row = sqlx::query_as!(
             Row,
             r#"select id, correlation, signal_id, trigger, definition_key, input, sender, received_at as "received_at: Time",
-                instance_id, delivered_at is not null as "is_settled!"
+                instance_id, delivered_at is not null as "is_settled!", to_all, after_at as "after_at: Time", after_state
             from signal_inbox
             where tenant_id = $1 and correlation = $2 and signal_id = $3 and trigger = $4 and sender_id = $5"#,
             tenant.0,
@@ -181,28 +197,19 @@ impl Store {
         Ok(row.map(Row::kept))
     }
 
-    /// The signal with this host's id. A job of an earlier release lacks that id; then `earlier` has the correlation key, the
-    /// sender's id and the instance.
+    /// The signal with this host's id.
     pub async fn kept_signal(
         &self,
         tenant: TenantId,
-        signal: Option<Uuid>,
-        earlier: (&str, &str, InstanceId),
+        signal: Uuid,
     ) -> Result<Option<Kept>, StoreError> {
-        let (correlation, id, instance) = earlier;
         let row = sqlx::query_as!(
             Row,
             r#"select id, correlation, signal_id, trigger, definition_key, input, sender, received_at as "received_at: Time",
-                instance_id, delivered_at is not null as "is_settled!"
-            from signal_inbox
-            where tenant_id = $1 and (id = $2 or ($2 is null and correlation = $3 and signal_id = $4 and instance_id = $5))
-            order by delivered_at nulls first
-            limit 1"#,
+                instance_id, delivered_at is not null as "is_settled!", to_all, after_at as "after_at: Time", after_state
+            from signal_inbox where tenant_id = $1 and id = $2"#,
             tenant.0,
-            signal,
-            correlation,
-            id,
-            instance.0
+            signal
         )
         .fetch_optional(&self.writer)
         .await?;
@@ -213,24 +220,34 @@ impl Store {
     pub async fn unclaimed_signal(
         &self,
         tenant: TenantId,
-        taking: Taking<'_>,
+        definition: &str,
+        state_instance: &StateInstance,
     ) -> Result<Option<Kept>, StoreError> {
+        let (mut keys, mut triggers, mut buffered) = (Vec::new(), Vec::new(), Vec::new());
+        for (one, key) in state_instance.correlated() {
+            keys.push(key.to_owned());
+            triggers.push(one.trigger.clone());
+            buffered.push(one.buffered);
+        }
         let row = sqlx::query_as!(
             Row,
-            r#"select id, correlation, signal_id, trigger, definition_key, input, sender, received_at as "received_at: Time",
-                instance_id, delivered_at is not null as "is_settled!"
-            from signal_inbox
-            where tenant_id = $1 and correlation = $2 and delivered_at is null and instance_id is null
-              and (definition_key is null or definition_key = $3) and trigger = any($4)
-              and ($5::timestamptz is null or received_at >= $5)
-              and received_at > now() - make_interval(secs => $6)
-            order by received_at, id
+            r#"select s.id, s.correlation, s.signal_id, s.trigger, s.definition_key, s.input, s.sender,
+                s.received_at as "received_at: Time", s.instance_id, s.delivered_at is not null as "is_settled!", s.to_all,
+                s.after_at as "after_at: Time", s.after_state
+            from unnest($2::text[], $3::text[], $4::boolean[]) as t (correlation, trigger, buffered)
+            join signal_inbox s on s.tenant_id = $1 and s.correlation = t.correlation and s.trigger = t.trigger
+            where s.delivered_at is null and s.instance_id is null and not s.to_all and (s.definition_key is null or s.definition_key = $5)
+              -- Without buffered signals, those that were received earlier are skipped.
+              and (t.buffered or s.received_at >= $6)
+              and s.received_at > now() - make_interval(secs => $7)
+            order by s.received_at, s.id
             limit 1"#,
             tenant.0,
-            taking.correlation,
-            taking.definition,
-            taking.triggers,
-            taking.since.map(Time) as _,
+            &keys,
+            &triggers,
+            &buffered,
+            definition,
+            Time(state_instance.entered_at) as _,
             SIGNALS_KEPT.as_secs_f64()
         )
         .fetch_optional(&self.writer)
@@ -238,45 +255,37 @@ impl Store {
         Ok(row.map(Row::kept))
     }
 
-    /// The state instances that wait with this correlation key: the oldest one for each state of each version. Those of
-    /// running instances come first, then the oldest.
-    pub async fn correlating(
+    /// The oldest state instance that subscribes to the trigger under the correlation key. One of a suspended instance only if
+    /// there is no other.
+    pub async fn subscriber(
         &self,
         tenant: TenantId,
-        correlation: &str,
-        definition: Option<&str>,
-    ) -> Result<Vec<Correlating>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select w.instance_id as "instance_id!", w.name as "name!", w.definition_key as "definition_key!",
-                w.definition_version as "definition_version!", w.is_suspended as "is_suspended!"
-            from (
-                select distinct on (i.definition_key, i.definition_version, s.name)
-                    s.instance_id, s.name, i.definition_key, i.definition_version, i.status = 'SUSPENDED' as is_suspended,
-                    s.entered_at, s.id
-                from state_instance s join instance i on i.tenant_id = s.tenant_id and i.id = s.instance_id
-                where s.tenant_id = $1 and s.correlation = $2 and s.left_at is null and not s.waiting
-                  and i.status in ('RUNNING', 'SUSPENDED') and ($3::text is null or i.definition_key = $3)
-                order by i.definition_key, i.definition_version, s.name, i.status = 'SUSPENDED', s.entered_at, s.id
-            ) as w
-            order by w.is_suspended, w.entered_at, w.id
-            limit $4"#,
+        signal: &Kept,
+    ) -> Result<Option<Subscriber>, StoreError> {
+        let row = sqlx::query!(
+            r#"(select s.instance_id as "instance_id!", false as "is_suspended!"
+             from signal_subscription s join instance i on i.tenant_id = s.tenant_id and i.id = s.instance_id
+             where s.tenant_id = $1 and s.correlation = $2 and s.trigger = $3 and i.status = 'RUNNING'
+               and ($4::text is null or i.definition_key = $4)
+             order by s.entered_at, s.state_id limit 1)
+            union all
+            (select s.instance_id, true
+             from signal_subscription s join instance i on i.tenant_id = s.tenant_id and i.id = s.instance_id
+             where s.tenant_id = $1 and s.correlation = $2 and s.trigger = $3 and i.status = 'SUSPENDED'
+               and ($4::text is null or i.definition_key = $4)
+             order by s.entered_at, s.state_id limit 1)
+            limit 1"#,
             tenant.0,
-            correlation,
-            definition,
-            WAITING_MAX
+            signal.correlation,
+            signal.trigger,
+            signal.definition.as_deref()
         )
-        .fetch_all(&self.writer)
+        .fetch_optional(&self.writer)
         .await?;
-        let state_instances = rows.into_iter().map(|row| Correlating {
+        Ok(row.map(|row| Subscriber {
             instance: InstanceId(row.instance_id),
-            definition: VersionRef {
-                key: row.definition_key,
-                version: row.definition_version.cast_unsigned(),
-            },
-            state: row.name,
             is_suspended: row.is_suspended,
-        });
-        Ok(state_instances.collect())
+        }))
     }
 
     /// The active versions of a definition, or of all definitions; with `active` false, all others. The newest come first.
@@ -337,6 +346,9 @@ struct Row {
     received_at: Time,
     instance_id: Option<Uuid>,
     is_settled: bool,
+    to_all: bool,
+    after_at: Time,
+    after_state: Uuid,
 }
 
 impl Row {
@@ -352,6 +364,10 @@ impl Row {
             received_at: self.received_at.0,
             instance: self.instance_id.map(InstanceId),
             is_settled: self.is_settled,
+            to_all: self.to_all.then_some(Place {
+                entered_at: self.after_at.0,
+                state: StateId(self.after_state),
+            }),
         }
     }
 }

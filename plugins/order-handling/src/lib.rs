@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
     Assignment, AttributeType, Decimal, Due, Event, Facts, Flow, Graph, Moment, Plan, Refusal,
-    Verdict, Waiting, allow, days, hours, json,
+    SignalSubscription, Verdict, Waiting, allow, days, hours, json,
 };
 
 wrkflw_guest::states! { pub enum State { Intake, Received, CreditCheck, StockReservation, Payment, Shipping, Shipped, Refused } }
@@ -126,9 +126,8 @@ impl Flow for OrderHandling {
     }
 
     fn wait(facts: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
-        Ok(Waiting::for_signals()
-            .correlation(&facts.instance.entity_id)
-            .buffer_signals())
+        let paid = SignalSubscription::to(Trigger::Paid).correlation(&facts.instance.entity_id);
+        Ok(Waiting::for_signals().subscribe(paid.buffered()))
     }
 }
 

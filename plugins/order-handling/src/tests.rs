@@ -163,7 +163,10 @@ fn a_payment_may_come_early() {
     flow.follow([start("ann", order)]);
     flow.when(signal("bank", Paid)).is_kept();
     let forked: Outcome = flow.when(decide("ida", Accept));
-    assert_eq!(forked.waiting().correlation.as_deref(), Some("1"));
+    assert_eq!(
+        forked.waiting().subscriptions[0].correlation.as_deref(),
+        Some("1")
+    );
     assert_eq!(flow.states(), [CreditCheck, StockReservation]);
     flow.follow([decide("walt", Reserve), decide("cleo", Grant)])
         .offers_to_group("dispatch");

@@ -11,7 +11,7 @@ use super::{history, restore};
 use crate::support::app::TestApp;
 
 /// What an intruder would do to approve what is none of their business, and what hides it afterwards.
-const BY_HAND: [(&str, &str, &str); 23] = [
+const BY_HAND: [(&str, &str, &str); 24] = [
     (
         "membership",
         "membership",
@@ -66,6 +66,11 @@ const BY_HAND: [(&str, &str, &str); 23] = [
         "candidate",
         "task_candidate",
         "insert into task_candidate select tenant_id, 'user', 'outsider', id from task where status = 'CLAIMED'",
+    ),
+    (
+        "signal_subscription",
+        "signal_subscription",
+        "insert into signal_subscription select tenant_id, 'order 8', trigger, entered_at, state_id, instance_id from signal_subscription",
     ),
     (
         "definition",

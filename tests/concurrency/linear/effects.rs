@@ -119,12 +119,12 @@ impl Instance {
 
     /// Takes buffered signals, or drops them.
     fn begin_wait(&mut self, shown: &Value) {
-        let Flow::Subflows { buffer_signals, .. } = self.flow else {
+        let Flow::Subflows { buffered, .. } = self.flow else {
             return;
         };
         self.waits = true;
         self.state_instance = self.tasks.len();
-        if !buffer_signals {
+        if !buffered {
             self.buffered.retain(|trigger| *trigger == "WITHDRAW");
         }
         while self.waits && !self.is_over() {

@@ -29,7 +29,7 @@ pub(super) enum Flow {
     /// Ends once so many have decided YES, or too few voters are left for that.
     Committee { needed: usize },
     /// Work, then a wait that ends after so many payments, or leads back to work.
-    Subflows { payments: u64, buffer_signals: bool },
+    Subflows { payments: u64, buffered: bool },
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -103,14 +103,11 @@ impl Fixture {
             let data = json!({ "assign": { "offers": offers, "needed": needed } });
             (Flow::Committee { needed }, "committee", data)
         } else {
-            let (payments, buffer_signals) = (2 + random.roll() % 3, random.below(2) == 0);
+            let (payments, buffered) = (2 + random.roll() % 3, random.below(2) == 0);
             let data = json!({
-                "first": "Work", "payments": payments, "wait": { "bufferSignals": buffer_signals },
+                "first": "Work", "payments": payments, "wait": { "bufferSignals": buffered },
             });
-            let flow = Flow::Subflows {
-                payments,
-                buffer_signals,
-            };
+            let flow = Flow::Subflows { payments, buffered };
             (flow, "subflows", data)
         };
         let body = json!({

@@ -195,6 +195,7 @@ pub struct PartRows {
     /// The columns of its own row that [`InstanceRow`] does not have.
     pub own: Vec<Columns>,
     pub state_instances: Vec<Columns>,
+    pub subscriptions: Vec<Columns>,
     pub tasks: Vec<Columns>,
     pub candidates: Vec<Columns>,
     pub attributes: Vec<Columns>,

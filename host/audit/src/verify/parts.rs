@@ -23,7 +23,7 @@ static STATE: Table = Table {
     name: "state_instance",
     code: "state",
     key: &["id"],
-    hidden: &["children", "deadlines"],
+    hidden: &["children", "deadlines", "subscriptions"],
 };
 static TASK: Table = Table {
     name: "task",
@@ -35,6 +35,12 @@ static CANDIDATE: Table = Table {
     name: "task_candidate",
     code: "candidate",
     key: &["task_id", "kind", "principal"],
+    hidden: &[],
+};
+static SUBSCRIPTION: Table = Table {
+    name: "signal_subscription",
+    code: "signal_subscription",
+    key: &["state_id", "trigger", "correlation"],
     hidden: &[],
 };
 static ATTRIBUTE: Table = Table {
@@ -91,6 +97,20 @@ pub(super) fn compare(
             of_candidates(task, &mut candidates);
         }
     }
+    let mut subscriptions = Expected::new(&SUBSCRIPTION);
+    for state_instance in &instance.active {
+        for (one, key) in state_instance.correlated() {
+            subscriptions.give(vec![
+                ("tenant_id", json!(tenant)),
+                ("instance_id", id.clone()),
+                ("state_id", json!(state_instance.id)),
+                ("entered_at", time(state_instance.entered_at)),
+                ("trigger", json!(one.trigger)),
+                ("correlation", json!(key)),
+            ]);
+        }
+    }
+    subscriptions.hold(&rows.subscriptions, problems);
     state_instances.hold(&rows.state_instances, problems);
     tasks.hold(&rows.tasks, problems);
     candidates.hold(&rows.candidates, problems);

@@ -1,7 +1,7 @@
 //! `wrkflw signal`: sends a signal by correlation key, and shows its status.
 
 use anyhow::Result;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
 
 use super::client::{ChangeArgs, segment};
@@ -35,6 +35,9 @@ pub(super) struct SendArgs {
     /// Only for instances of this definition
     #[arg(long, value_name = "KEY")]
     definition: Option<String>,
+    /// To the state that has waited longest, now or later, or to every state that subscribes to it now
+    #[arg(long, value_enum, default_value_t)]
+    deliver: Deliver,
     /// Its input, JSON or @FILE
     #[arg(long, value_name = "JSON", default_value = "{}")]
     input: String,
@@ -42,6 +45,13 @@ pub(super) struct SendArgs {
     change: ChangeArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Deliver {
+    #[default]
+    One,
+    All,
 }
 
 const SENT: &[Column] = &[
@@ -62,6 +72,9 @@ const SIGNAL: &[Column] = &[
     ("sender", "/sender"),
     ("received", "/receivedAt"),
     ("status", "/status"),
+    ("deliver", "/deliver"),
+    ("taken", "/taken"),
+    ("refused", "/refused"),
     ("expires", "/expiresAt"),
     ("instance", "/instance"),
     ("event", "/event"),
@@ -75,6 +88,9 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
             let mut body = json!({
                 "correlation": args.correlation, "id": args.id, "input": json_argument(&args.input)?,
             });
+            if matches!(args.deliver, Deliver::All) {
+                body["deliver"] = json!("all");
+            }
             if let Some(definition) = &args.definition {
                 body["definition"] = json!(definition);
             }

@@ -1,6 +1,11 @@
 //! The macro that declares the events. One list generates each event's type, its stored form and the parser for it, and the
 //! schema for consumers.
 
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::value::RawValue;
+
+use super::Event;
+
 /// Declares the events. Each is `public` or `internal`: consumers see the public ones, with the documentation of the event
 /// and of its members. A member with `#[hidden("reason")]` is stored and not published. A member with a `#[serde(...)]` rule
 /// is left out when it is empty; any other member of type `Option` is then null.
@@ -80,3 +85,10 @@ macro_rules! events {
 }
 
 pub(super) use events;
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Event::stored(text.get()).map_err(D::Error::custom)
+    }
+}

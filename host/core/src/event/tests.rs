@@ -41,6 +41,7 @@ fn state_instance() -> StateInstance {
             },
             data: json(r#"{"amount":1.50}"#),
             on_end: Some("CHECKED".into()),
+            detached: false,
             outcome: None,
             version: None,
         }],

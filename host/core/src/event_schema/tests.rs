@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::actor::Actor;
-use crate::answer::{Attribute, AttributeValue, Note, OverdueAction, Share};
+use crate::answer::{Attribute, AttributeValue, Note, OverdueAction, Share, SignalSubscription};
 use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
 use crate::event::{Disclosed, Event};
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
@@ -147,6 +147,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             priority: 9,
             priority_name: Some("urgent".into()),
             deadlines: Some(deadlines()),
+            subscriptions: Some(subscriptions()),
         },
         Event::StateReassigned { .. } => Event::StateUnassignable {
             state,
@@ -289,6 +290,14 @@ fn started() -> Event {
     }
 }
 
+fn subscriptions() -> Vec<SignalSubscription> {
+    vec![SignalSubscription {
+        trigger: "PAID".into(),
+        correlation: Some("order-7".into()),
+        buffered: true,
+    }]
+}
+
 fn state_instance() -> StateInstance {
     StateInstance {
         due_at: Some(Timestamp::UNIX_EPOCH),
@@ -298,8 +307,7 @@ fn state_instance() -> StateInstance {
         forks: vec![ForkId(STATE.0)],
         choices: 1,
         deadlines: deadlines(),
-        correlation: Some("order-7".into()),
-        buffer_signals: true,
+        subscriptions: subscriptions(),
         key: Some("line-1".into()),
         data: Some(Json::empty()),
         priority_name: Some("high".into()),

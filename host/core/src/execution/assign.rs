@@ -6,7 +6,7 @@ use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
 use super::ownership::OwnerChange;
 use super::reoffer::Why;
-use super::{Execution, Phase, deadline, members};
+use super::{Execution, Phase, deadline, members, signal};
 use crate::answer::{Assignment, Offer, Principal, Work};
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
@@ -85,6 +85,7 @@ impl Execution<'_> {
         }
         let (graph, state) = (&self.context.version.graph, &state_instance.name);
         deadline::check(ENTER, graph, state, &assignment.deadlines, false)?;
+        signal::check_subscriptions(graph, state, &assignment.subscriptions)?;
         for offer in &assignment.offers {
             deadline::check(ENTER, graph, state, &offer.deadlines, true)?;
         }
@@ -125,6 +126,7 @@ impl Execution<'_> {
         state_instance.needed = assignment.needed_of(assignment.offers.len());
         state_instance.share = assignment.share;
         state_instance.blind = assignment.blind;
+        state_instance.subscriptions = assignment.subscriptions;
         state_instance.exclude = self.all_excluded(&state_name, assignment.exclude);
         state_instance.fallback = assignment.fallback;
         state_instance.priority = assignment.priority;

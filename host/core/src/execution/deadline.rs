@@ -346,6 +346,7 @@ impl Execution<'_> {
             priority: assignment.priority,
             priority_name: self.priority_name(assignment.priority),
             deadlines: None,
+            subscriptions: None,
         });
         for overdue in self.overdue(state_instance.id, task) {
             self.emit(Event::TaskCancelled {

@@ -62,8 +62,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Asks `enter` for the work in the pending state instances, if there are any. Skips those that a buffered signal or a join
-    /// has moved on or cancelled meanwhile.
+    /// Asks `enter` for the work in the pending state instances, if there are any. Skips those that a join has cancelled
+    /// meanwhile.
     pub(super) fn assign_migrated_states(&mut self) -> bool {
         let Some(migration) = &mut self.migration else {
             return false;
@@ -211,7 +211,10 @@ fn undeclared_triggers(
             .as_ref()
             .map(|trigger| (trigger, FiredBy::Child))
     });
+    let signals = state_instance.subscriptions.iter();
+    let signals = signals.map(|one| (&one.trigger, FiredBy::Signal));
     due.chain(ends)
+        .chain(signals)
         .filter(|(trigger, by)| {
             let way = target.transition(name, trigger);
             way.is_none_or(|way| !way.by.contains(by))

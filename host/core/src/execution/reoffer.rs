@@ -37,11 +37,13 @@ impl Execution<'_> {
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
-        let deadlines = match why {
+        let (deadlines, subscriptions) = match why {
             Why::Migrated => {
-                Some(self.open_deadlines(ENTER, &assignment.deadlines, false, findings)?)
+                let deadlines =
+                    self.open_deadlines(ENTER, &assignment.deadlines, false, findings)?;
+                (Some(deadlines), Some(assignment.subscriptions.clone()))
             }
-            Why::Reoffered => None,
+            Why::Reoffered => (None, None),
         };
         let decided = state_instance.tasks.iter().filter_map(Task::decision);
         self.emit(Event::StateReassigned {
@@ -53,6 +55,7 @@ impl Execution<'_> {
             priority: assignment.priority,
             priority_name: self.priority_name(assignment.priority),
             deadlines,
+            subscriptions,
         });
         let mut offers = self.completed(&state_instance.name, assignment.offers);
         let mut made = Vec::new();

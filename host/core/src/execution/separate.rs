@@ -98,6 +98,7 @@ impl Execution<'_> {
             priority: from.priority,
             priority_name: from.priority_name.clone(),
             deadlines: None,
+            subscriptions: None,
         }];
         let concerned = |person: &str| people.contains(person);
         for task in from.tasks.iter().filter(|task| task.status.is_open()) {

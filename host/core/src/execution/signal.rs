@@ -1,18 +1,20 @@
 //! Signals: which state instance takes one, and how signals are buffered.
 //!
 //! A signal moves the oldest active state instance that declares its trigger for signals. If there is none, the signal is
-//! buffered until a wait state that takes buffered signals is entered. A wait state that declares the trigger and does not take
-//! buffered signals drops it. A signal never replaces a decision.
+//! buffered until a state is entered that subscribes to buffered signals of its trigger. A wait state that declares the trigger
+//! without such a subscription drops it; a task state leaves it. A signal never replaces a decision.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::fault::ExecutionError;
+use super::enter::ENTER;
+use super::fault::{self, ExecutionError, Fault};
 use super::{After, Execution, Moving, Phase, rules};
 use crate::actor::Actor;
+use crate::answer::SignalSubscription;
 use crate::event::Event;
-use crate::graph::{FiredBy, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, Transition};
 use crate::ids::{StateId, check_id};
 use crate::instance::{BufferedSignal, StateInstance, Status};
 use crate::json::Json;
@@ -25,6 +27,8 @@ pub const BUFFERED_OF_SENDER_MAX: usize = 100;
 /// How many bytes of input the buffered signals may have. Every command on the instance reads and writes them.
 const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
 const BUFFERED_BYTES_OF_SENDER_MAX: usize = 256 * 1024;
+/// How many subscriptions a state instance may have.
+const SUBSCRIPTIONS_MAX: usize = 20;
 /// The code of a refused signal by correlation: no state instance waits for it now.
 pub const NOBODY_WAITS: &str = "nobody_waits";
 /// The longest id of a signal, in bytes.
@@ -50,13 +54,14 @@ struct Sent<'s> {
 
 impl<'a> Execution<'a> {
     /// Takes or buffers a signal. The caller has already excluded duplicates. A signal by correlation is only for a state
-    /// instance with that correlation key; it is refused if there is none, never buffered.
+    /// instance that subscribes to its trigger under that key, and one sent to all for the one that is named; it is refused if
+    /// there is none, never buffered.
     pub(super) fn signal(
         &mut self,
         trigger: &str,
         id: &str,
         input: &Json,
-        correlation: Option<&str>,
+        (correlation, meant): (Option<&str>, Option<StateId>),
     ) -> Result<(), ExecutionError> {
         super::operation::not_ended(&self.instance)?;
         check_signal_id(id).map_err(|rule| Rejection::invalid("/id", "malformed", rule))?;
@@ -70,7 +75,12 @@ impl<'a> Execution<'a> {
             at: self.context.now,
         };
         let is_meant = |state_instance: &&StateInstance| {
-            correlation.is_none() || state_instance.correlation.as_deref() == correlation
+            let is_subscribed = |key| {
+                let mut all = state_instance.correlated();
+                all.any(|(one, own)| own == key && one.trigger == trigger)
+            };
+            meant.is_none_or(|meant| meant == state_instance.id)
+                && correlation.is_none_or(is_subscribed)
         };
         let taker = self
             .takers(trigger)
@@ -221,11 +231,12 @@ impl<'a> Execution<'a> {
         self.phase = Phase::Guard(occurrence, After::Transition(moving));
     }
 
-    /// Drops buffered signals whose trigger the state instance declares, unless another state instance takes them.
+    /// Drops buffered signals whose trigger a wait state declares without taking them, unless another state instance does.
     pub(super) fn drop_buffered(&mut self, state: StateId) {
-        let name = self.state_instance_of(state).name.clone();
+        let state_instance = self.state_instance_of(state);
         let taken = |signal: &&BufferedSignal| {
-            self.way(&name, &signal.trigger).is_some()
+            self.way(&state_instance.name, &signal.trigger).is_some()
+                && !state_instance.takes_buffered(&signal.trigger)
                 && self.buffered_taker(&signal.trigger).is_none()
         };
         let buffered = self.instance.buffered.iter().filter(taken);
@@ -251,19 +262,14 @@ impl<'a> Execution<'a> {
         });
     }
 
-    /// The oldest wait state instance that takes buffered signals of this trigger.
+    /// The oldest state instance that takes buffered signals of this trigger.
     fn buffered_taker(&self, trigger: &str) -> Option<StateId> {
-        let graph = &self.context.version.graph;
-        let waits = |state_instance: &&StateInstance| {
-            let declared = graph.state(&state_instance.name);
-            state_instance.buffer_signals
-                && declared.is_some_and(|state| state.kind == StateKind::Wait)
-        };
         let mut takers = self.takers(trigger);
-        takers.find(waits).map(|state_instance| state_instance.id)
+        let taker = takers.find(|state_instance| state_instance.takes_buffered(trigger));
+        taker.map(|state_instance| state_instance.id)
     }
 
-    /// Proposes the oldest buffered signal that a wait state takes, if there is one. A suspended instance takes it when it is
+    /// Proposes the oldest buffered signal that a state instance takes, if there is one. A suspended instance takes it when it is
     /// resumed.
     pub(super) fn take_buffered(&mut self) -> bool {
         if self.instance.status != Status::Running {
@@ -295,6 +301,44 @@ impl<'a> Execution<'a> {
         }
         true
     }
+}
+
+/// Checks the subscriptions of a state.
+pub(super) fn check_subscriptions(
+    graph: &Graph,
+    state: &str,
+    subscriptions: &[SignalSubscription],
+) -> Result<(), Fault> {
+    let fault = |message| Err(Fault::new(ENTER, message));
+    let count = subscriptions.len();
+    if count > SUBSCRIPTIONS_MAX {
+        let message = format!("{state} has {SUBSCRIPTIONS_MAX} subscriptions at most, not {count}");
+        return fault(message);
+    }
+    let mut known = BTreeSet::new();
+    for one in subscriptions {
+        let trigger = one.trigger.chars().take(100).collect::<String>();
+        if !graph.transition(state, &one.trigger).is_some_and(by_signal) {
+            let message =
+                format!("{state} subscribes to {trigger:?}, which is declared for no signal there");
+            return fault(message);
+        }
+        if let Some(key) = &one.correlation {
+            fault::id(ENTER, "a correlation key", key)?;
+        } else if !one.buffered {
+            let message = format!(
+                "{state} subscribes to {trigger} without a correlation key, and buffered signals do not count: the subscription \
+                 has no effect"
+            );
+            return fault(message);
+        }
+        if !known.insert((&one.trigger, &one.correlation)) {
+            let key = one.correlation.as_deref();
+            let key = key.map_or_else(String::new, |key| format!(" under the key {key}"));
+            return fault(format!("{state} subscribes to {trigger}{key} twice"));
+        }
+    }
+    Ok(())
 }
 
 fn by_signal(way: &Transition) -> bool {

@@ -33,6 +33,7 @@ mod signals;
 mod sources;
 mod spawn;
 mod staffing;
+mod subscriptions;
 mod substitutes;
 mod suspended_tasks;
 mod waits;

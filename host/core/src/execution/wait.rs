@@ -6,9 +6,9 @@
 use std::collections::BTreeSet;
 
 use super::Execution;
-use super::deadline;
 use super::enter::ENTER;
-use super::fault::{self, ExecutionError, Fault};
+use super::fault::{ExecutionError, Fault};
+use super::{deadline, signal};
 use crate::answer::{Child, Waiting};
 use crate::check::names::is_name;
 use crate::command::Command;
@@ -37,20 +37,16 @@ impl Execution<'_> {
         state_instance.deadlines =
             self.open_deadlines(ENTER, &waiting.deadlines, false, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
-        state_instance.correlation = waiting.correlation;
-        state_instance.buffer_signals = waiting.buffer_signals;
+        state_instance.subscriptions = waiting.subscriptions;
         for child in waiting.children {
             let child = self.child(child)?;
             state_instance.children.push(child);
         }
         let state = state_instance.id;
-        let drops_buffered = !state_instance.buffer_signals;
         self.emit(Event::StateEntered {
             state: state_instance,
         });
-        if drops_buffered {
-            self.drop_buffered(state);
-        }
+        self.drop_buffered(state);
         Ok(())
     }
 
@@ -64,6 +60,7 @@ impl Execution<'_> {
             },
             data: data_of(&child.data)?,
             on_end: child.on_end,
+            detached: child.detached,
             outcome: None,
             version: None,
         })
@@ -72,9 +69,7 @@ impl Execution<'_> {
     pub(super) fn check_waiting(&self, state: &str, waiting: &Waiting) -> Result<(), Fault> {
         let graph = &self.context.version.graph;
         deadline::check(ENTER, graph, state, &waiting.deadlines, false)?;
-        if let Some(correlation) = &waiting.correlation {
-            fault::id(ENTER, "a correlation", correlation)?;
-        }
+        signal::check_subscriptions(graph, state, &waiting.subscriptions)?;
         let count = waiting.children.len();
         if count > CHILDREN_MAX {
             let message = format!("{state} starts {CHILDREN_MAX} instances at most, not {count}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::answer::{Due, Share};
+use crate::answer::{Due, Share, SignalSubscription};
 use crate::column::{Column, Row};
 
 /// A state instance with a value in every member but its tasks.
@@ -34,8 +34,11 @@ fn full() -> StateInstance {
             action: OverdueAction::Remind,
             count: 0,
         }],
-        correlation: Some("order 7".into()),
-        buffer_signals: true,
+        subscriptions: vec![SignalSubscription {
+            trigger: "PAID".into(),
+            correlation: Some("order 7".into()),
+            buffered: true,
+        }],
         children: vec![ChildInstance {
             id: InstanceId(Uuid::from_u128(5)),
             key: "check".into(),
@@ -45,6 +48,7 @@ fn full() -> StateInstance {
             },
             data: Json::parse(r#"{"amount":1.50}"#).expect("JSON"),
             on_end: None,
+            detached: false,
             outcome: None,
             version: None,
         }],

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::*;
 use crate::answer::{
-    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
-    OverdueAction, Principal, PublishedEvent, Reason, Share, Since, Target, Violation, Waiting,
+    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Principal, PublishedEvent, Reason, Share, SignalSubscription, Since, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
 
@@ -131,6 +130,14 @@ fn plan(next: Next) -> Plan {
     }
 }
 
+fn subscription(trigger: &str, correlation: Option<&str>) -> SignalSubscription {
+    SignalSubscription {
+        trigger: trigger.into(),
+        correlation: correlation.map(str::to_owned),
+        buffered: true,
+    }
+}
+
 fn works() -> Vec<Work> {
     let deadline = |when, action| Deadline {
         when,
@@ -185,18 +192,19 @@ fn works() -> Vec<Work> {
         fallback: Some("office".into()),
         priority: 3,
         deadlines: deadlines.clone(),
+        subscriptions: vec![subscription("WITHDRAW", None)],
         blind: true,
     };
     let waiting = Waiting {
         deadlines,
-        correlation: Some("order 7".into()),
-        buffer_signals: true,
+        subscriptions: vec![subscription("PAID", Some("order 7"))],
         children: vec![Child {
             key: "audit".into(),
             entity_type: "order".into(),
             entity_id: "7".into(),
             data: "{}".into(),
             on_end: Some("AUDITED".into()),
+            detached: false,
         }],
     };
     vec![Work::Task(assignment), Work::Wait(waiting)]

@@ -3,18 +3,15 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
 use tokio::time::Instant;
-use uuid::Uuid;
 
-use super::super::job_handlers::{REST, Unread, payload};
+use super::super::job_handlers::{REST, Unread};
 use super::super::request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 use super::super::{Engine, Error};
-use super::{Sender, by_signal};
+use super::Sender;
 use wrkflw_core::answer::Reason;
 use wrkflw_core::command::Command;
 use wrkflw_core::execution::NOBODY_WAITS;
-use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 use wrkflw_core::instance::{StateInstance, Status};
 use wrkflw_core::rejection::Rejection;
@@ -22,7 +19,7 @@ use wrkflw_store::StoreError;
 use wrkflw_store::jobs::Job;
 use wrkflw_store::load::Asked;
 use wrkflw_store::receipts::Forgotten;
-use wrkflw_store::signals::{Correlating, Kept, Taking};
+use wrkflw_store::signals::Kept;
 
 /// How long after the request's timeout a job delivers an assigned signal, if the host that assigned it has died.
 const HANDED_OVER: Duration = Duration::from_secs(5);
@@ -43,21 +40,12 @@ pub(super) struct Sending<'a> {
     pub(super) render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
 }
 
-#[derive(Deserialize)]
-struct Matching {
-    correlation: String,
-    /// The sender's id of the signal that was assigned to the instance. None: all signals that a state instance waits for.
-    signal: Option<String>,
-    /// The host's id of the signal. None if a host of an earlier release assigned it.
-    kept: Option<Uuid>,
-}
-
 /// What remains of a refused signal.
 enum Left {
     Nothing,
     /// Still open: another request or job handles it.
     Open,
-    Settled(Kept),
+    Settled(Box<Kept>),
 }
 
 /// The result of a delivery.
@@ -80,7 +68,7 @@ impl Engine {
         let (store, tenant) = (&self.0.store, who.tenant);
         loop {
             let Some(instance) = kept.instance else {
-                let Some(taker) = self.taker(tenant, &kept).await? else {
+                let Some(taker) = store.subscriber(tenant, &kept).await? else {
                     store.leave_signal(tenant, kept.signal).await?;
                     return Ok(None);
                 };
@@ -105,7 +93,7 @@ impl Engine {
                         Left::Nothing => return Err(error),
                         Left::Open => return Ok(None),
                         // A concurrent delivery has settled it, perhaps with another answer.
-                        Left::Settled(settled) => kept = settled,
+                        Left::Settled(settled) => kept = *settled,
                     }
                 }
                 Err(error) => return Err(error),
@@ -142,7 +130,7 @@ impl Engine {
         }
         Ok(match self.still_kept(tenant, kept).await? {
             None => Left::Nothing,
-            Some(settled) if settled.is_settled => Left::Settled(settled),
+            Some(settled) if settled.is_settled => Left::Settled(Box::new(settled)),
             // A concurrent delivery handles it. Its status is open, and the sender can query it.
             Some(_) => Left::Open,
         })
@@ -157,12 +145,15 @@ impl Engine {
     ) -> Result<Option<Reply>, Error> {
         let instance = match kept.instance {
             Some(instance) => instance,
-            None => match self.taker(who.tenant, &kept).await? {
+            None => match self.0.store.subscriber(who.tenant, &kept).await? {
                 Some(taker) => taker.instance,
                 None => return Ok(None),
             },
         };
-        match self.execute(request(who, &kept, instance, sending)).await {
+        match self
+            .execute(request(who, &kept, (instance, None), sending))
+            .await
+        {
             Ok(reply) => Ok(Some(reply)),
             Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
@@ -170,30 +161,7 @@ impl Engine {
     }
 
     async fn still_kept(&self, tenant: TenantId, kept: &Kept) -> Result<Option<Kept>, Error> {
-        let nobody = InstanceId(Uuid::nil());
-        let earlier = (kept.correlation.as_str(), kept.id.as_str(), nobody);
-        let store = &self.0.store;
-        Ok(store
-            .kept_signal(tenant, Some(kept.signal), earlier)
-            .await?)
-    }
-
-    /// The oldest state instance that takes the signal. One of a suspended instance only if there is no other.
-    async fn taker(&self, tenant: TenantId, signal: &Kept) -> Result<Option<Correlating>, Error> {
-        let definition = signal.definition.as_deref();
-        let store = &self.0.store;
-        let state_instances = store
-            .correlating(tenant, &signal.correlation, definition)
-            .await?;
-        for state_instance in state_instances {
-            let version = self.version(tenant, &state_instance.definition).await?;
-            if taken(&version.graph, &state_instance.state)
-                .any(|trigger| *trigger == signal.trigger)
-            {
-                return Ok(Some(state_instance));
-            }
-        }
-        Ok(None)
+        Ok(self.0.store.kept_signal(tenant, kept.signal).await?)
     }
 
     async fn assign(
@@ -204,7 +172,9 @@ impl Engine {
     ) -> Result<bool, Error> {
         let later = self.0.clock.now() + self.0.timeout + HANDED_OVER;
         let store = &self.0.store;
-        let is_assigned = store.assign_signal(tenant, signal, instance, later).await?;
+        let is_assigned = store
+            .assign_signal(tenant, signal.signal, instance, later)
+            .await?;
         if is_assigned {
             wrkflw_fault::point("signal.assigned");
         }
@@ -219,16 +189,10 @@ impl Engine {
         instance: InstanceId,
         sending: &Sending<'_>,
     ) -> Result<Delivered, Error> {
-        let sender: Sender = serde_json::from_str(signal.sender.as_str())
-            .map_err(|error| StoreError::inconsistent("signal_inbox", signal.signal, error))?;
-        let sender = Identity {
-            subject: sender.id,
-            roles: sender.roles,
-            ..who.clone()
-        };
+        let sender = sender_of(who, signal)?;
         let (store, tenant) = (&self.0.store, who.tenant);
         match self
-            .execute(request(&sender, signal, instance, sending))
+            .execute(request(&sender, signal, (instance, None), sending))
             .await
         {
             Ok(reply) => {
@@ -245,32 +209,31 @@ impl Engine {
         }
     }
 
-    /// Delivers the signals that were sent before a state instance was entered, or one that a host assigned and did not deliver.
-    pub(in super::super) async fn match_signals(&self, job: &Job) -> Result<(), Error> {
-        let matching: Matching = payload(job)?;
-        let name = self.tenant_name(job.tenant).await?;
-        let host = Identity::host(job.tenant, &name);
-        if let Some(id) = &matching.signal {
-            let earlier = (matching.correlation.as_str(), id.as_str(), job.instance);
-            let store = &self.0.store;
-            let kept = store
-                .kept_signal(job.tenant, matching.kept, earlier)
-                .await?;
-            // If another host assigned it to another instance, that host has added another job.
-            let is_open = |kept: &Kept| {
-                !kept.is_settled
-                    && kept
-                        .instance
-                        .is_none_or(|instance| instance == job.instance)
-            };
-            return match kept.filter(is_open) {
-                Some(kept) => self.hand_over_later(&host, kept, job).await.map(drop),
-                None => Ok(()),
-            };
+    /// Delivers a signal that a host assigned and did not deliver, or one to all.
+    pub(in super::super) async fn deliver_signal(&self, job: &Job) -> Result<(), Error> {
+        let store = &self.0.store;
+        let kept = store.kept_signal(job.tenant, job.id).await?;
+        // If another host assigned it to another instance, that host has added another job.
+        let is_open = |kept: &Kept| {
+            let is_here = |instance| instance == job.instance;
+            !kept.is_settled && kept.instance.is_none_or(is_here)
+        };
+        let Some(kept) = kept.filter(is_open) else {
+            return Ok(());
+        };
+        let host = self.host_of(job.tenant).await?;
+        match kept.to_all {
+            Some(after) => self.broadcast(&host, &kept, after, job).await,
+            None => self.hand_over_later(&host, kept, job).await.map(drop),
         }
+    }
+
+    /// Delivers the signals that were sent before a state instance was entered.
+    pub(in super::super) async fn match_signals(&self, job: &Job) -> Result<(), Error> {
+        let host = self.host_of(job.tenant).await?;
         // Each delivery may end the state instance, or change which signals it takes.
         for _ in 0..DELIVERIES_MAX {
-            let Some(mut kept) = self.next_match(&host, job, &matching.correlation).await? else {
+            let Some(mut kept) = self.next_match(&host, job).await? else {
                 return Ok(());
             };
             if self.assign(job.tenant, &kept, job.instance).await? {
@@ -283,13 +246,13 @@ impl Engine {
         self.put_off(job, Duration::ZERO).await
     }
 
+    async fn host_of(&self, tenant: TenantId) -> Result<Identity, Error> {
+        let name = self.tenant_name(tenant).await?;
+        Ok(Identity::host(tenant, &name))
+    }
+
     /// The oldest unassigned signal that the job's state instance takes.
-    async fn next_match(
-        &self,
-        host: &Identity,
-        job: &Job,
-        correlation: &str,
-    ) -> Result<Option<Kept>, Error> {
+    async fn next_match(&self, host: &Identity, job: &Job) -> Result<Option<Kept>, Error> {
         let asked = Asked::at(self.0.clock.now());
         let principal = host.principalship();
         let store = &self.0.store;
@@ -305,17 +268,10 @@ impl Engine {
             self.put_off(job, REST).await?;
             return Ok(None);
         }
-        let version = self.version(job.tenant, &instance.definition).await?;
-        let triggers: Vec<String> = taken(&version.graph, &state_instance.name)
-            .cloned()
-            .collect();
-        let taking = Taking {
-            correlation,
-            definition: &instance.definition.key,
-            triggers: &triggers,
-            since: (!state_instance.buffer_signals).then_some(state_instance.entered_at),
-        };
-        Ok(store.unclaimed_signal(job.tenant, taking).await?)
+        let definition = &instance.definition.key;
+        Ok(store
+            .unclaimed_signal(job.tenant, definition, state_instance)
+            .await?)
     }
 
     /// Delivers a signal whose sender is no longer waiting. A refusal settles it. Returns false if the instance is suspended.
@@ -335,7 +291,7 @@ impl Engine {
         };
         for _ in 0..ASSIGNMENTS_MAX {
             let Some(instance) = kept.instance else {
-                let Some(taker) = self.taker(tenant, &kept).await? else {
+                let Some(taker) = store.subscriber(tenant, &kept).await? else {
                     store.leave_signal(tenant, kept.signal).await?;
                     return Ok(true);
                 };
@@ -350,7 +306,7 @@ impl Engine {
                 Ok(Delivered::Reply(_)) => return Ok(true),
                 Ok(Delivered::Returned) => kept.instance = None,
                 Err(Error::Rejected(Rejection::Suspended { .. })) => {
-                    let taker = self.taker(tenant, &kept).await?;
+                    let taker = store.subscriber(tenant, &kept).await?;
                     if taker.is_none_or(|taker| taker.is_suspended) {
                         self.put_off(job, REST).await?;
                         return Ok(false);
@@ -373,10 +329,21 @@ impl Engine {
     }
 }
 
-fn request<'a>(
+/// The sender of the signal, in whose name it is delivered.
+pub(super) fn sender_of(who: &Identity, signal: &Kept) -> Result<Identity, Error> {
+    let sender: Sender = serde_json::from_str(signal.sender.as_str())
+        .map_err(|error| StoreError::inconsistent("signal_inbox", signal.signal, error))?;
+    Ok(Identity {
+        subject: sender.id,
+        roles: sender.roles,
+        ..who.clone()
+    })
+}
+
+pub(super) fn request<'a>(
     who: &'a Identity,
     signal: &Kept,
-    instance: InstanceId,
+    (instance, state): (InstanceId, Option<StateId>),
     sending: &'a Sending<'a>,
 ) -> Request<'a> {
     Request {
@@ -387,6 +354,7 @@ fn request<'a>(
             id: signal.id.clone(),
             input: signal.input.clone(),
             correlation: Some(signal.correlation.clone()),
+            state,
         },
         if_match: None,
         idempotency: sending.key.clone(),
@@ -398,14 +366,8 @@ fn request<'a>(
     }
 }
 
-/// The triggers that a state takes as signals.
-fn taken<'a>(graph: &'a Graph, state: &'a str) -> impl Iterator<Item = &'a String> {
-    let ways = graph.leaving(state).filter(|way| by_signal(way));
-    ways.map(|way| &way.trigger)
-}
-
 /// Whether the instance has refused the signal.
-fn is_refusal(error: &Error) -> bool {
+pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Rejected(_) | Error::Permission(_))
 }
 
@@ -415,7 +377,7 @@ fn is_final(error: &Error) -> bool {
 }
 
 /// Whether the instance does not wait for the signal (any more).
-fn is_gone(error: &Error) -> bool {
+pub(super) fn is_gone(error: &Error) -> bool {
     match error {
         Error::Rejected(Rejection::NotNow { code, .. }) => *code == NOBODY_WAITS,
         Error::Rejected(Rejection::Ended { .. }) | Error::NotFound { .. } => true,

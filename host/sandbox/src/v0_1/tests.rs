@@ -208,6 +208,7 @@ fn recorded() -> Instance {
         entity: entity("order", "7"),
         data: Json::empty(),
         on_end: None,
+        detached: false,
         outcome: Some("DONE".into()),
         version: Some(3),
     }];

@@ -44,12 +44,24 @@ pub(super) struct CorrelatedBody {
     pub id: String,
     /// Key of a definition: only for its instances. Others may wait for the same correlation key.
     pub definition: Option<String>,
+    /// `one`: to the state that has waited longest, now or later. `all`: to every state that subscribes to it now; it is not kept.
+    #[serde(default)]
+    pub deliver: Deliver,
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
     pub input: Json,
 }
 
-/// A buffered signal: no instance waits for it yet.
+/// To how many of the states that subscribe to it a signal is delivered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Deliver {
+    #[default]
+    One,
+    All,
+}
+
+/// A buffered signal that no instance waits for yet, or a signal that is being delivered to all.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeptSignal {
@@ -85,6 +97,7 @@ pub(super) async fn send(
         id: value.id.unwrap_or_else(|| clock::new_id().to_string()),
         input: value.input,
         correlation: None,
+        state: None,
     };
     run(&app, &who, command, options, &canonical).await
 }
@@ -92,10 +105,11 @@ pub(super) async fn send(
 /// Sends a signal to an instance that waits for a correlation key.
 ///
 /// Of several instances, the one that has waited longest gets the signal; suspended ones are skipped. If no instance waits,
-/// the signal is buffered for 30 days, for a state that counts earlier signals. `GET /v1/signals/{id}` shows its status.
+/// the signal is buffered for 30 days, for a state that counts earlier signals. With `"deliver": "all"`, every state that
+/// subscribes to it now gets it, soon after the answer. `GET /v1/signals/{id}` shows its status.
 #[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals", operation_id = "sendSignal",
     params(("signal" = String, Path, description = "The trigger."), DryRun), request_body = CorrelatedBody,
-    responses((status = 200, body = CommandAnswer), (status = 202, body = KeptSignal, description = "kept until somebody waits for it")))]
+    responses((status = 200, body = CommandAnswer), (status = 202, body = KeptSignal, description = "kept until somebody waits for it, or being delivered to all")))]
 pub(super) async fn correlate(
     State(app): State<App>,
     Caller(who): Caller,
@@ -134,6 +148,7 @@ pub(super) async fn correlate(
         id: value.id,
         definition: value.definition,
         input: value.input,
+        to_all: value.deliver == Deliver::All,
         idempotency: options.idempotency(&canonical),
         dry_run,
         trace: options.trace,
@@ -176,9 +191,17 @@ pub(super) struct SignalView {
     pub received_at: Timestamp,
     /// `kept`, `assigned`, `delivered`, `expired` or `refused`.
     pub status: &'static str,
-    /// Until when it is buffered.
-    #[schema(value_type = String, format = DateTime)]
-    pub expires_at: Timestamp,
+    pub deliver: Deliver,
+    /// Of a signal to all: how many states have taken it so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken: Option<u32>,
+    /// Of a signal to all: how many states have refused it so far.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<u32>,
+    /// Until when it is buffered. None for a signal to all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
     /// The instance that has received it, or will receive it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<Uuid>,
@@ -220,7 +243,13 @@ impl SignalView {
             definition: receipt.definition,
             received_at: receipt.received_at,
             status,
-            expires_at: receipt.expires_at,
+            deliver: match receipt.to_all {
+                Some(_) => Deliver::All,
+                None => Deliver::One,
+            },
+            taken: receipt.to_all.map(|tally| tally.taken),
+            refused: receipt.to_all.map(|tally| tally.refused),
+            expires_at: receipt.to_all.is_none().then_some(receipt.expires_at),
             instance: receipt.instance.map(|instance| instance.0),
             event,
             settled_at: receipt.settled_at,

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::shapes::{self, InstanceStatus};
 
-use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::answer::{AttributeValue, SignalSubscription};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::instance::{
     Candidate, ChildInstance, Decision, Delegation, Instance, Ownership, PastState, StateInstance,
@@ -107,9 +107,9 @@ pub struct StateView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub data: Option<Json>,
-    /// The correlation key by which signals find it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub correlation: Option<String>,
+    /// How signals reach it besides being sent to its instance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subscriptions: Vec<SignalSubscriptionView>,
     /// The instances that it started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,
@@ -131,6 +131,17 @@ pub struct StateView {
     pub left: Option<LeftView>,
 }
 
+/// How a signal reaches a state instance besides being sent to its instance.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SignalSubscriptionView {
+    pub trigger: String,
+    /// The correlation key by which signals find the state instance.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<String>,
+    /// Whether signals count that came before it was entered.
+    pub buffered: bool,
+}
+
 /// An instance that a state instance started.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ChildView {
@@ -139,6 +150,8 @@ pub struct ChildView {
     pub key: String,
     /// None while it runs. `CANCELLED` or `NOT_STARTED` if it reached no outcome of its own.
     pub outcome: Option<String>,
+    /// Whether it goes on when the state instance ends before it.
+    pub detached: bool,
 }
 
 /// How a state instance ended.
@@ -316,7 +329,11 @@ impl StateView {
             forks: state.forks.iter().map(|fork| fork.0).collect(),
             key: state.key.clone(),
             data: state.data.clone(),
-            correlation: state.correlation.clone(),
+            subscriptions: state
+                .subscriptions
+                .iter()
+                .map(SignalSubscriptionView::of)
+                .collect(),
             children: state.children.iter().map(ChildView::of).collect(),
             needed: state.needed,
             priority: state.priority,
@@ -341,12 +358,23 @@ impl StateView {
     }
 }
 
+impl SignalSubscriptionView {
+    fn of(subscription: &SignalSubscription) -> SignalSubscriptionView {
+        SignalSubscriptionView {
+            trigger: subscription.trigger.clone(),
+            correlation: subscription.correlation.clone(),
+            buffered: subscription.buffered,
+        }
+    }
+}
+
 impl ChildView {
     fn of(child: &ChildInstance) -> ChildView {
         ChildView {
             id: child.id.0,
             key: child.key.clone(),
             outcome: child.outcome.clone(),
+            detached: child.detached,
         }
     }
 }

@@ -143,12 +143,12 @@ start_replies as (
 entered as (
     insert into state_instance (
         tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
-        needed, exclude, fallback, priority, forks, choices, waiting, deadlines, correlation, buffer_signals,
+        needed, exclude, fallback, priority, forks, choices, waiting, deadlines, subscriptions,
         children, unassignable_since, key, data, priority_name, share, blind, left_at, left_by, left_actor
     )
     select
         r.tenant_id, r.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors, r.entered_by, r.caller,
-        r.needed, r.exclude, r.fallback, r.priority, r.forks, r.choices, r.waiting, r.deadlines, r.correlation, r.buffer_signals,
+        r.needed, r.exclude, r.fallback, r.priority, r.forks, r.choices, r.waiting, r.deadlines, r.subscriptions,
         r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.share, r.blind, r.left_at, r.left_by, r.left_actor
     from unnest($4::commit_state[]) as r
     where (select passed from gate)[r.member]
@@ -167,8 +167,8 @@ changed_states as (
     update state_instance s
     set name = r.name, entered_at = r.entered_at, due_at = r.due_at, predecessors = r.predecessors, entered_by = r.entered_by,
         caller = r.caller, needed = r.needed, exclude = r.exclude, fallback = r.fallback, priority = r.priority, forks = r.forks,
-        choices = r.choices, waiting = r.waiting, deadlines = r.deadlines, correlation = r.correlation,
-        buffer_signals = r.buffer_signals, children = r.children, unassignable_since = r.unassignable_since,
+        choices = r.choices, waiting = r.waiting, deadlines = r.deadlines,
+        subscriptions = r.subscriptions, children = r.children, unassignable_since = r.unassignable_since,
         priority_name = r.priority_name, share = r.share, blind = r.blind, left_at = r.left_at, left_by = r.left_by,
         left_actor = r.left_actor
     from unnest($6::commit_state[]) as r
@@ -281,6 +281,18 @@ put as (
     on conflict (tenant_id, id) do update
     set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at, payload = excluded.payload,
         lease_until = null, attempts = 0, last_error = null, claim = null
+),
+subscribed as (
+    insert into signal_subscription (tenant_id, correlation, trigger, entered_at, state_id, instance_id)
+    select r.tenant_id, r.correlation, r.trigger, r.entered_at, r.state_id, r.instance_id
+    from unnest($18::commit_subscription[]) as r
+    where (select passed from gate)[r.member]
+),
+unsubscribed as (
+    delete from signal_subscription s
+    using unnest($19::commit_subscription[]) as r
+    where (select passed from gate)[r.member] and s.tenant_id = r.tenant_id and s.correlation = r.correlation
+      and s.trigger = r.trigger and s.entered_at = r.entered_at and s.state_id = r.state_id
 ),
 signalled as (
     -- By the database's clock, as it is forgotten: a host's may be off by more than it is kept.

@@ -6,6 +6,7 @@
 mod attributes;
 pub(super) mod jobs;
 mod state_instances;
+mod subscriptions;
 mod tasks;
 
 use sqlx::encode::IsNull;
@@ -129,6 +130,9 @@ rows! {
         member: i32, tenant_id: i32, id: Uuid, kind: &'static str, instance_id: Uuid, due_at: Time, payload: String,
     }
     FinishedJob as "commit_finished_job" { member: i32, tenant_id: i32, id: Uuid, cancels: Option<Uuid> }
+    SubscriptionRow<'a> as "commit_subscription" {
+        member: i32, tenant_id: i32, correlation: &'a str, trigger: &'a str, entered_at: Time, state_id: Uuid, instance_id: Uuid,
+    }
     Signal<'a> as "commit_signal" {
         member: i32, tenant_id: i32, instance_id: Uuid, signal_id: &'a str, identity: [u8; 32], content: &'a [u8],
         entry_id: Option<Uuid>,
@@ -170,6 +174,8 @@ pub(super) struct Rows<'a> {
     pub(super) jobs: Vec<Job>,
     pub(super) signals: Vec<Signal<'a>>,
     pub(super) allocations: Vec<AllocationRow<'a>>,
+    pub(super) subscribed: Vec<SubscriptionRow<'a>>,
+    pub(super) unsubscribed: Vec<SubscriptionRow<'a>>,
     /// Whether an instance is migrated to a version that is sole about its entity.
     pub(super) becomes_sole: bool,
 }
@@ -194,6 +200,8 @@ impl<'a> Rows<'a> {
             jobs,
             signals,
             allocations,
+            subscribed,
+            unsubscribed,
             becomes_sole,
             replies: _,
             entered: _,
@@ -211,7 +219,9 @@ impl<'a> Rows<'a> {
             && finished.is_empty()
             && jobs.is_empty()
             && signals.is_empty()
-            && allocations.is_empty())
+            && allocations.is_empty()
+            && subscribed.is_empty()
+            && unsubscribed.is_empty())
             || *becomes_sole
             || members.iter().any(|member| member.vacates)
     }
@@ -256,6 +266,7 @@ impl<'a> Rows<'a> {
                 }
             }
         }
+        self.subscriptions(of, change);
         let vacates = self.jobs(of, change);
         self.signals
             .extend(change.signals.iter().map(|signal| Signal {

@@ -54,6 +54,8 @@ impl Store {
             &rows.jobs as _,
             &rows.signals as _,
             &rows.allocations as _,
+            &rows.subscribed as _,
+            &rows.unsubscribed as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -139,6 +141,7 @@ mod tests {
             "into job",
             "from job",
             "into signal",
+            "signal_subscription",
             "attribute",
             "descendant_place",
             "into allocation",

@@ -47,6 +47,11 @@ impl Tables for Snapshot {
             tenant,
             instances
         );
+        let subscriptions = rows!(
+            "select * from signal_subscription where tenant_id = $1 and instance_id = any($2)",
+            tenant,
+            instances
+        );
         let tasks = rows!(
             "select id, instance_id, ordinal, label, candidates, created_at, claimed_at, ended_at, ownership, due_at,
                 deadlines, suspended, cancel_reason
@@ -72,6 +77,9 @@ impl Tables for Snapshot {
         sort(self.all(own).await?, &mut parts, |of| &mut of.own);
         sort(self.all(state_instances).await?, &mut parts, |of| {
             &mut of.state_instances
+        });
+        sort(self.all(subscriptions).await?, &mut parts, |of| {
+            &mut of.subscriptions
         });
         sort(self.all(tasks).await?, &mut parts, |of| &mut of.tasks);
         sort(self.all(candidates).await?, &mut parts, |of| {

@@ -207,6 +207,7 @@ fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
         fallback: assign["fallback"].as_str().map(str::to_owned),
         priority: u8::try_from(number("priority")).expect("a small number"),
         deadlines: deadlines(&assign["deadlines"]),
+        subscriptions: vec![],
         blind: assign["blind"] == true,
         extensions: vec![],
     }

@@ -126,8 +126,7 @@ impl Guest for Hostile {
             "more_work" => vec![work(), work()],
             "other_work" => vec![Work::Wait(Waiting {
                 deadlines: vec![],
-                correlation: None,
-                buffer_signals: false,
+                subscriptions: vec![],
                 children: vec![],
             })],
             "service_work" => vec![Work::Service(ServiceCall {
@@ -138,6 +137,7 @@ impl Guest for Hostile {
                 on_reply: "GO".into(),
                 on_failure: "GO".into(),
                 deadlines: vec![],
+                subscriptions: vec![],
             })],
             _ => entries.iter().map(|_| work()).collect(),
         })
@@ -171,6 +171,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         fallback: None,
         priority: 0,
         deadlines: vec![],
+        subscriptions: vec![],
         blind: false,
         extensions: extended(behaviour == "extended"),
     }

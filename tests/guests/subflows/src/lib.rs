@@ -1,18 +1,18 @@
 //! Sub-flows that wait: for signals, for a deadline, for other sub-flows, as the instance's data says.
 //!
 //! Data: `{"first": "Work", "wait": {"correlation": "", "bufferSignals": true, "children": [{"key": "", "entity": "", "data": {},
-//! "onEnd": "ENDED"}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
+//! "onEnd": "ENDED", "detached": true}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
 //! so many PAID, with LATE (or is cancelled then, for the reason in `cancel`), or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
 //! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
-//! `children`, each starts so many like itself. With `{"sole": true}` in the config the flow is sole per entity.
+//! `children`, each starts so many like itself. `wait` and `work` may
+//! have `"subscriptions": [{"trigger": "PAID", "correlation": "", "buffered": true}]`. A `work`
+//! in the config replaces that of the data. With `{"sole": true}` in the config the flow is sole per entity.
 
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event,
-    EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason,
-    Refusal, Since, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
+    Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, SignalSubscription, Since, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -162,13 +162,15 @@ impl Guest for Subflows {
     fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
         let work = |entry: &Entry| match entry.state.as_str() {
             "Wait" => Work::Wait(waiting(&facts)),
-            _ => Work::Task(assignment()),
+            _ => Work::Task(assignment(&facts)),
         };
         Ok(entries.iter().map(work).collect())
     }
 }
 
-fn assignment() -> Assignment {
+fn assignment(facts: &Snapshot) -> Assignment {
+    let (config, data) = (parsed(&facts.config), parsed(&facts.instance.data));
+    let (of_version, of_instance) = (&config["work"], &data["work"]);
     Assignment {
         offers: vec![Offer {
             label: "work".into(),
@@ -185,6 +187,11 @@ fn assignment() -> Assignment {
         fallback: None,
         priority: 0,
         deadlines: vec![],
+        subscriptions: subscriptions(if of_version.is_object() {
+            of_version
+        } else {
+            of_instance
+        }),
         blind: false,
         extensions: vec![],
     }
@@ -202,6 +209,7 @@ fn waiting(facts: &Snapshot) -> Waiting {
         entity_id: format!("{}/{number}", facts.instance.entity_id),
         data: facts.instance.data.clone(),
         on_end: Some("ENDED".into()),
+        detached: false,
     });
     let children = wait["children"].as_array().into_iter().flatten();
     Waiting {
@@ -217,10 +225,28 @@ fn waiting(facts: &Snapshot) -> Waiting {
             })
             .into_iter()
             .collect(),
-        correlation: wait["correlation"].as_str().map(str::to_owned),
-        buffer_signals: wait["bufferSignals"] == true,
+        subscriptions: subscriptions(wait),
         children: children.map(child).chain(swarm).collect(),
     }
+}
+
+/// Those of `subscriptions`. A `correlation` or `bufferSignals` beside them holds for every signal of the wait state.
+fn subscriptions(of: &Value) -> Vec<SignalSubscription> {
+    let named = of["subscriptions"].as_array().into_iter().flatten();
+    let named = named.cloned();
+    let all = ["PAID", "LEAVE"].map(|trigger| {
+        json!({ "trigger": trigger, "correlation": of["correlation"], "buffered": of["bufferSignals"] })
+    });
+    let says = of["correlation"].is_string() || of["bufferSignals"] == true;
+    let subscription = |one: Value| SignalSubscription {
+        trigger: one["trigger"].as_str().unwrap_or_default().into(),
+        correlation: one["correlation"].as_str().map(str::to_owned),
+        buffered: one["buffered"] == true,
+    };
+    named
+        .chain(all.into_iter().filter(|_| says))
+        .map(subscription)
+        .collect()
 }
 
 fn child(child: &Value) -> Child {
@@ -231,6 +257,7 @@ fn child(child: &Value) -> Child {
         entity_id: text("entity").unwrap_or_default(),
         data: child["data"].to_string(),
         on_end: text("onEnd"),
+        detached: child["detached"] == true,
     }
 }
 

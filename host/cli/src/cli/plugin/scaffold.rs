@@ -26,6 +26,7 @@ static PYTHON_SDK: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-
 static C_TEMPLATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/c/template");
 static C_SDK: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/c/sdk");
 static SDK_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/src");
+static SDK_WIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../wit/flow@0.1.0");
 static TRANSLATION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../wit/translation@0.1.0");
 static CORE_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../core/src");
 static FAULT_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../fault/src");

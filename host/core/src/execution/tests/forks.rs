@@ -348,6 +348,7 @@ fn signal(instance: &Instance, trigger: &str, number: usize) -> Command {
         id: number.to_string(),
         input: Json::empty(),
         correlation: None,
+        state: None,
     }
 }
 

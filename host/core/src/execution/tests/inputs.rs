@@ -66,7 +66,7 @@ fn script(graph: Graph) -> Script {
     script
         .planning_for(plan)
         .waiting(|_| Waiting {
-            buffer_signals: true,
+            subscriptions: vec![waits::subscription("CALL", None, true)],
             ..waits::signals()
         })
         .claimed()
@@ -88,6 +88,7 @@ fn signal(script: &Script, id: &str, input: &str) -> Command {
         id: id.into(),
         input: json(input),
         correlation: None,
+        state: None,
     }
 }
 

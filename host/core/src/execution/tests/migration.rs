@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::directory::TestDirectory;
 use super::script::{Script, decide, json, offers, rejection};
+use super::waits::subscription;
 use crate::answer::{
     Assignment, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal, Since,
 };
@@ -260,10 +261,11 @@ fn a_wait_goes_on_as_it_is_where_its_triggers_lead_somewhere() {
         },
         data: json("{}"),
         on_end: Some(on_end.into()),
+        detached: false,
         outcome: None,
         version: None,
     };
-    let waiting = |by: &'static [FiredBy]| {
+    let waiting = |by: &'static [FiredBy], subscribed: Option<&str>| {
         let mut script = Script::new()
             .followed_by(move |graph| wait(graph, by))
             .started();
@@ -272,18 +274,23 @@ fn a_wait_goes_on_as_it_is_where_its_triggers_lead_somewhere() {
         let state_instance = &mut instance.active[0];
         state_instance.tasks.clear();
         state_instance.children.push(child("GO"));
-        state_instance.correlation = Some("errand-1".into());
+        let subscriptions = &mut state_instance.subscriptions;
+        subscriptions.extend(subscribed.map(|to| subscription(to, Some("errand-1"), false)));
         script.instance = Some(instance);
-        script.redraw(|graph| wait(graph, &[FiredBy::Child]));
+        script.redraw(|graph| wait(graph, &[FiredBy::Child, FiredBy::Signal]));
         script
     };
-    let mut script = waiting(&[FiredBy::Child]);
+    let mut script = waiting(&[FiredBy::Child, FiredBy::Signal], Some("GO"));
     let before = script.instance().active[0].clone();
     let outcome = migrate(&mut script, &[]).expect("a migration");
     assert_eq!(told(&outcome), "FLOW_MIGRATED");
     assert_eq!(outcome.instance.active[0], before);
-    let mut script = waiting(&[FiredBy::Signal]);
-    assert_eq!(unfit(&mut script, &[]), ["/states/Review unknown_trigger"]);
+    let unknown = ["/states/Review unknown_trigger"];
+    let mut script = waiting(&[FiredBy::Signal], Some("GO"));
+    assert_eq!(unfit(&mut script, &[]), unknown);
+    let mut script = waiting(&[FiredBy::Child], Some("GO"));
+    assert_eq!(unfit(&mut script, &[]), unknown);
+    migrate(&mut waiting(&[FiredBy::Child], None), &[]).expect("a migration");
 }
 
 #[test]

@@ -58,6 +58,7 @@ fn nothing_happens_to_a_suspended_instance() {
             id: "1".into(),
             input: Json::empty(),
             correlation: None,
+            state: None,
         },
         Command::Deadline {
             instance,

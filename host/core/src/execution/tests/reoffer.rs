@@ -155,6 +155,7 @@ fn only_a_task_state_offers_anew() {
         id: "1".into(),
         input: Json::empty(),
         correlation: None,
+        state: None,
     };
     assert_eq!(
         fault(script.run("sam", &signal)),

@@ -64,8 +64,7 @@ fn a_deadline_says_which_one_it_is_and_how_often_it_has_passed() {
 #[test]
 fn a_signal_says_who_sent_it_under_which_id_and_when() {
     let script = Script::new().drawn(waits::graph()).waiting(|_| Waiting {
-        buffer_signals: true,
-        correlation: Some("order-7".into()),
+        subscriptions: vec![waits::subscription("PAID", Some("order-7"), true)],
         ..waits::signals()
     });
     let (script, sources) = noting(script, |state| match state {
@@ -80,6 +79,7 @@ fn a_signal_says_who_sent_it_under_which_id_and_when() {
             id: id.into(),
             input: json("{}"),
             correlation: correlation.map(str::to_owned),
+            state: None,
         };
         script.at(second);
         script.run("sam", &command).expect("a signal");
@@ -124,6 +124,7 @@ fn the_end_of_a_child_says_what_it_was_about_and_why_it_never_began() {
         entity_id: "7".into(),
         data: "{}".into(),
         on_end: Some("ENDED".into()),
+        detached: false,
     };
     let script = Script::new()
         .drawn(waits::graph())

@@ -191,6 +191,7 @@ fn a_signal_and_the_end_of_a_child_begin_branches_too() {
         id: "one".into(),
         input: Json::empty(),
         correlation: None,
+        state: None,
     };
     let called = script.run("eve", &command).expect("a signal");
     assert_eq!(names(&called.instance.active), ["Review", "Reminder"]);
@@ -201,6 +202,7 @@ fn a_signal_and_the_end_of_a_child_begin_branches_too() {
         entity_id: "1".into(),
         data: "{}".into(),
         on_end: Some("ENDED".into()),
+        detached: false,
     };
     let waiting = crate::answer::Waiting {
         children: vec![child],

@@ -2,7 +2,9 @@
 
 use super::script::{Script, decide, enter, fault, forbidden, json};
 use crate::actor::Actor;
-use crate::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Refusal, Since, Waiting};
+use crate::answer::{
+    Child, Deadline, Due, OverdueAction, Plan, Reason, Refusal, SignalSubscription, Since, Waiting,
+};
 use crate::check::samples::{self, way_by as way};
 use crate::command::{Command, Lineage};
 use crate::event::Event;
@@ -13,7 +15,7 @@ use crate::instance::{CHILD_NOT_STARTED, Entity, Status};
 use crate::json::Json;
 use crate::question::{Occurrence, Source};
 
-/// `Fixture` leads on GO to any wait state. `Wait` takes everything, `Deaf` is meant to be asked without `buffer_signals`,
+/// `Fixture` leads on GO to any wait state. `Wait` takes everything, `Deaf` subscribes to nothing,
 /// `Idle` is moved by children alone.
 pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| samples::state(name, name, kind);
@@ -50,15 +52,27 @@ fn child(key: &str, on_end: Option<&str>) -> Child {
         entity_id: key.into(),
         data: r#"{"b": 1, "a": 2.50}"#.into(),
         on_end: on_end.map(str::to_owned),
+        detached: false,
     }
 }
 
 pub(super) fn signals() -> Waiting {
     Waiting {
         deadlines: vec![],
-        correlation: None,
-        buffer_signals: false,
+        subscriptions: vec![],
         children: vec![],
+    }
+}
+
+pub(super) fn subscription(
+    trigger: &str,
+    correlation: Option<&str>,
+    buffered: bool,
+) -> SignalSubscription {
+    SignalSubscription {
+        trigger: trigger.into(),
+        correlation: correlation.map(str::to_owned),
+        buffered,
     }
 }
 
@@ -115,8 +129,7 @@ pub(super) fn is_done(script: &Script) -> bool {
 fn a_state_instance_that_waits_has_what_was_said() {
     let mut script = script("Wait", |_| Waiting {
         deadlines: vec![deadline(OverdueAction::Fire("LATE".into()))],
-        correlation: Some("order 7".into()),
-        buffer_signals: true,
+        subscriptions: vec![subscription("PAID", Some("order 7"), true)],
         children: vec![child("b", Some("ENDED")), child("a", None)],
     });
     let outcome = script.go().expect("a wait");
@@ -125,8 +138,9 @@ fn a_state_instance_that_waits_has_what_was_said() {
         Some("STATE_ENTERED")
     );
     let state_instance = &script.instance().active[0];
-    assert_eq!(state_instance.correlation.as_deref(), Some("order 7"));
-    assert!(state_instance.buffer_signals && state_instance.tasks.is_empty());
+    let subscribed = [subscription("PAID", Some("order 7"), true)];
+    assert_eq!(state_instance.subscriptions, subscribed);
+    assert!(state_instance.tasks.is_empty());
     assert_eq!(state_instance.due_at, state_instance.deadlines[0].due_at);
     let keys: Vec<_> = state_instance
         .children
@@ -161,7 +175,7 @@ fn a_wait_that_nothing_could_end_is_the_flows_fault() {
         ..signals()
     };
     let named = |correlation: &str| Waiting {
-        correlation: Some(correlation.into()),
+        subscriptions: vec![subscription("PAID", Some(correlation), false)],
         ..signals()
     };
     let nothing = "waits for nothing that could move it";
@@ -174,16 +188,16 @@ fn a_wait_that_nothing_could_end_is_the_flows_fault() {
             fires(OverdueAction::Fire("PAID".into())),
             "declared for no deadline",
         ),
-        ("Wait", named(""), "a correlation is empty"),
+        ("Wait", named(""), "a correlation key is empty"),
         (
             "Wait",
             named(&"x".repeat(201)),
-            "a correlation is longer than 200",
+            "a correlation key is longer than 200",
         ),
         (
             "Wait",
             named("cafe\u{301}"),
-            "a correlation is not in Unicode's normal form C",
+            "a correlation key is not in Unicode's normal form C",
         ),
     ]);
 }

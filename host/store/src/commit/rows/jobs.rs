@@ -1,4 +1,4 @@
-//! The jobs of a change as rows: deadlines, starts and cancellations of children, ends for parents, earlier signals to match.
+//! The jobs of a change as rows: deadlines, starts and cancellations of children, ends for parents.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,6 @@ impl Rows<'_> {
             self.job(of, id.0, "deadline", after.id, *due_at, &payload);
         }
         self.children(of, change, before);
-        self.correlations(of, change, before);
         let vacates = self.end(of, change, before);
         for done in &change.done {
             // A repeating deadline keeps its job, which is due again.
@@ -84,8 +83,9 @@ impl Rows<'_> {
             let payload = json!({ "state": state_instance.id, "child": child });
             self.job(of, id.0, "start_child", change.after.id, now, &payload);
         }
-        // Children whose state instance was left before they ended.
-        for (id, _) in old.iter().filter(|(id, _)| !new.contains_key(id)) {
+        // Children whose state instance was left before they ended. Detached ones go on, or still start.
+        let left = old.iter().filter(|(id, _)| !new.contains_key(id));
+        for (id, _) in left.filter(|(_, (_, child))| !child.detached) {
             let mut state_instances = change.after.state_instances();
             let ended = state_instances.any(|state_instance| {
                 let mut children = state_instance.children.iter();
@@ -96,44 +96,6 @@ impl Rows<'_> {
                 self.job(of, cancelling(*id), "cancel_child", *id, now, &payload);
                 self.finish_idle(of, id.0, cancelling(*id));
                 self.finish(of, telling(*id));
-            }
-        }
-    }
-
-    /// Adds the jobs that match signals sent before a state instance was entered. Removes those of state instances that were
-    /// left.
-    fn correlations(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
-        let old = before.into_iter().flat_map(|before| &before.active);
-        for state_instance in old.filter(|state_instance| state_instance.correlation.is_some()) {
-            if !change
-                .after
-                .active
-                .iter()
-                .any(|new| new.id == state_instance.id)
-            {
-                self.finish(of, state_instance.id.0);
-            }
-        }
-        let known = |state_instance: &StateInstance| {
-            before.is_some_and(|before| before.active.iter().any(|old| old.id == state_instance.id))
-        };
-        for state_instance in change
-            .after
-            .active
-            .iter()
-            .filter(|state_instance| !known(state_instance))
-        {
-            if let Some(correlation) = &state_instance.correlation {
-                let payload = json!({ "correlation": correlation });
-                let now = change.after.updated_at;
-                self.job(
-                    of,
-                    state_instance.id.0,
-                    "match_signals",
-                    change.after.id,
-                    now,
-                    &payload,
-                );
             }
         }
     }
@@ -170,7 +132,7 @@ impl Rows<'_> {
         true
     }
 
-    fn job(
+    pub(super) fn job(
         &mut self,
         of: Of,
         id: Uuid,
@@ -190,7 +152,7 @@ impl Rows<'_> {
         });
     }
 
-    fn finish(&mut self, of: Of, id: Uuid) {
+    pub(super) fn finish(&mut self, of: Of, id: Uuid) {
         self.finished.push(FinishedJob {
             member: of.member,
             tenant_id: of.tenant,

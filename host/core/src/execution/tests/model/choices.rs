@@ -2,10 +2,9 @@
 
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
-    Allocation, Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal,
-    PublishedEvent, Reason, Refusal, Since, Target, Waiting,
+    Allocation, Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, SignalSubscription, Since, Target, Waiting,
 };
-use crate::graph::{FiredBy, Graph};
+use crate::graph::{FiredBy, Graph, Transition};
 use crate::instance::Instance;
 use crate::question::{EntryCause, Occurrence};
 
@@ -173,13 +172,13 @@ impl Choices {
                 entity_id: format!("child {}", if twice { 0 } else { number }),
                 data: r#"{"title":"A part"}"#.into(),
                 on_end,
+                detached: self.below(3) == 0,
             }
         });
         Waiting {
             children: children.collect(),
             deadlines,
-            correlation: (self.below(2) == 1).then(|| "order 7".to_owned()),
-            buffer_signals: self.below(2) == 0,
+            subscriptions: self.subscriptions(&graph, state),
         }
     }
 
@@ -223,8 +222,35 @@ impl Choices {
             fallback: (self.below(3) == 2).then(|| self.group()),
             priority: 0,
             deadlines: self.deadlines(graph, state, false),
+            subscriptions: self.subscriptions(graph, state),
             blind: false,
         }
+    }
+
+    /// Sometimes to what the state does not take, or without an effect, which is not allowed.
+    fn subscriptions(&mut self, graph: &Graph, state: &str) -> Vec<SignalSubscription> {
+        let is_signal = |way: &&Transition| way.by.contains(&FiredBy::Signal);
+        let ways = graph.leaving(state).filter(is_signal);
+        let mut triggers: Vec<_> = ways.map(|way| way.trigger.as_str()).collect();
+        if self.below(40) == 39 {
+            triggers.push("GO");
+        }
+        let mut subscriptions = Vec::new();
+        for trigger in triggers {
+            let (by_key, buffered) = match self.below(32) {
+                0..=9 => continue,
+                10..=16 => (true, false),
+                17..=23 => (false, true),
+                24..=30 => (true, true),
+                _ => (false, false),
+            };
+            subscriptions.push(SignalSubscription {
+                trigger: trigger.to_owned(),
+                correlation: by_key.then(|| "order 7".to_owned()),
+                buffered,
+            });
+        }
+        subscriptions
     }
 
     fn deadlines(&mut self, graph: &Graph, state: &str, of_task: bool) -> Vec<Deadline> {

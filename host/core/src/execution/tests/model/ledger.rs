@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::world::World;
+use crate::answer::SignalSubscription;
 use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, StateKind};
@@ -50,8 +51,8 @@ pub(super) struct StateVisit {
     pub(super) spent: BTreeSet<String>,
     pub(super) marked: bool,
     pub(super) since: Timestamp,
-    /// It takes buffered signals.
-    pub(super) buffer_signals: bool,
+    /// The triggers of which it takes buffered signals.
+    pub(super) buffered: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -291,15 +292,22 @@ impl Ledger {
                 needed,
                 exclude,
                 fallback,
+                subscriptions,
                 ..
             } => {
                 ensure(self.life == Life::Running || migrates(now), || {
                     "reassigned at rest".into()
                 })?;
+                ensure(subscriptions.is_none() || migrates(now), || {
+                    "subscribed otherwise".into()
+                })?;
                 let state_instance = self.active(*state)?;
                 state_instance.needed = *needed as usize;
                 state_instance.exclude.clone_from(exclude);
                 state_instance.fallback.clone_from(fallback);
+                if let Some(subscriptions) = subscriptions {
+                    state_instance.buffered = buffered(subscriptions);
+                }
                 Ok(())
             }
             Event::StateUnassignable { state, .. } => {
@@ -478,8 +486,13 @@ fn begun(state: &StateInstance, place: Place) -> StateVisit {
         spent: BTreeSet::new(),
         marked: false,
         since: state.entered_at,
-        buffer_signals: state.buffer_signals,
+        buffered: buffered(&state.subscriptions),
     }
+}
+
+fn buffered(subscriptions: &[SignalSubscription]) -> BTreeSet<String> {
+    let buffered = subscriptions.iter().filter(|one| one.buffered);
+    buffered.map(|one| one.trigger.clone()).collect()
 }
 
 fn migrates(now: &Moment<'_>) -> bool {

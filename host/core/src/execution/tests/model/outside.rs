@@ -38,6 +38,7 @@ impl Step {
             },
             input: Json::empty(),
             correlation: None,
+            state: None,
         }
     }
 

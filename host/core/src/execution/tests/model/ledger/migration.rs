@@ -65,7 +65,11 @@ impl Ledger {
                 let mut on_end = child.on_end.iter();
                 on_end.all(|trigger| leads(trigger, FiredBy::Child))
             });
-            ensure(due && ends, || format!("{name} would wait in vain"))?;
+            let mut subscriptions = state_instance.subscriptions.iter();
+            let signals = subscriptions.all(|one| leads(&one.trigger, FiredBy::Signal));
+            ensure(due && ends && signals, || {
+                format!("{name} would wait in vain")
+            })?;
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Buffered, Checked, Child, Firing, Ledger, Life, Moment, Place, ensure};
+use super::{Buffered, Checked, Child, Firing, Ledger, Life, Moment, Place, StateVisit, ensure};
 use crate::answer::OverdueAction;
 use crate::command::Command;
 use crate::event::Event;
@@ -19,22 +19,20 @@ impl Ledger {
 
     /// The oldest state instance that takes the signal now.
     pub(in super::super) fn taker(&self, trigger: &str) -> Option<StateId> {
-        self.oldest(|name, _| self.heard(name, trigger).is_some())
+        self.oldest(|visit| self.heard(&visit.name, trigger).is_some())
     }
 
-    /// The oldest wait state instance that takes the buffered signal.
+    /// The oldest state instance that takes the buffered signal.
     fn listener(&self, trigger: &str) -> Option<StateId> {
-        self.oldest(|name, keeps| {
-            keeps && self.is_wait(name) && self.heard(name, trigger).is_some()
+        self.oldest(|visit| {
+            visit.buffered.contains(trigger) && self.heard(&visit.name, trigger).is_some()
         })
     }
 
-    fn oldest(&self, is_meant: impl Fn(&str, bool) -> bool) -> Option<StateId> {
+    fn oldest(&self, is_meant: impl Fn(&StateVisit) -> bool) -> Option<StateId> {
         let here = self.state_instances.iter();
         here.filter(|(_, state_instance)| state_instance.place == Place::Active)
-            .filter(|(_, state_instance)| {
-                is_meant(&state_instance.name, state_instance.buffer_signals)
-            })
+            .filter(|(_, state_instance)| is_meant(state_instance))
             .min_by_key(|(id, state_instance)| (state_instance.since, **id))
             .map(|(id, _)| *id)
     }
@@ -69,15 +67,14 @@ impl Ledger {
             let before = self.children.insert(child.id, new);
             ensure(before.is_none(), || format!("{} begins twice", child.id))?;
         }
-        if !state.buffer_signals {
-            let buffered = self.buffered.iter();
-            let ended = buffered.filter(|signal| {
-                self.heard(&state.name, &signal.trigger).is_some()
-                    && self.listener(&signal.trigger).is_none()
-            });
-            let ended: Vec<_> = ended.map(|signal| signal.id.clone()).collect();
-            self.dropped.extend(ended);
-        }
+        // One that it takes has itself as a listener.
+        let buffered = self.buffered.iter();
+        let ended = buffered.filter(|signal| {
+            self.heard(&state.name, &signal.trigger).is_some()
+                && self.listener(&signal.trigger).is_none()
+        });
+        let ended: Vec<_> = ended.map(|signal| signal.id.clone()).collect();
+        self.dropped.extend(ended);
         Ok(())
     }
 
@@ -222,10 +219,12 @@ impl Ledger {
         let listener = self.listener(&signal.trigger);
         let state_instance = self.active(state)?.clone();
         let heard = self.heard(&state_instance.name, &signal.trigger).is_some();
-        ensure(heard && self.is_wait(&state_instance.name), || {
-            format!("{} takes {}", state_instance.name, signal.trigger)
-        })?;
-        if !state_instance.buffer_signals {
+        let takes = state_instance.buffered.contains(&signal.trigger);
+        ensure(
+            heard && (takes || self.is_wait(&state_instance.name)),
+            || format!("{} takes {}", state_instance.name, signal.trigger),
+        )?;
+        if !takes {
             return ensure(listener.is_none(), || {
                 format!("{id} is waited for, and dropped")
             });

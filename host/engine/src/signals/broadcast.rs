@@ -1,0 +1,84 @@
+//! Delivers a signal to all state instances that subscribed to it before it came, in the order in which they were entered.
+//!
+//! A job does it in portions and comes back behind other jobs after each. A portion is recorded when it is done. If its host
+//! dies before, it is done again: each state instance counts a signal once. Nothing is kept for later state instances.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::job_handlers::Unread;
+use super::super::request::{Identity, Trace};
+use super::super::{Engine, Error};
+use super::handing::{Sending, is_gone, is_refusal, request, sender_of};
+use wrkflw_store::broadcasts::Portion;
+use wrkflw_store::jobs::{Job, STUCK_ATTEMPTS};
+use wrkflw_store::signals::{Kept, Place};
+
+/// Limit of the state instances in one portion. Then other jobs have their turn.
+const PORTION_MAX: i64 = 50;
+
+impl Engine {
+    /// Delivers the next portion, after the place `after`.
+    pub(super) async fn broadcast(
+        &self,
+        host: &Identity,
+        signal: &Kept,
+        after: Place,
+        job: &Job,
+    ) -> Result<(), Error> {
+        let (store, begun) = (&self.0.store, Instant::now());
+        let sender = sender_of(host, signal)?;
+        let recipients = store.recipients(job.tenant, signal, after, PORTION_MAX);
+        let recipients = recipients.await?;
+        let sending = Sending {
+            trace: Trace::default(),
+            key: None,
+            dry_run: false,
+            is_new: false,
+            render: &Unread::render,
+        };
+        let (mut portion, mut failure) = (Portion::default(), None);
+        let mut left = recipients.iter();
+        for one in left.by_ref() {
+            let to = (one.instance, Some(one.place.state));
+            match self.execute(request(&sender, signal, to, &sending)).await {
+                Ok(_) => portion.taken += 1,
+                // It has ended meanwhile.
+                Err(error) if is_gone(&error) => {}
+                Err(error) if is_lasting(&error) || is_stuck(job, &portion) => {
+                    tracing::warn!(%error, instance.id = %one.instance, signal = %signal.signal, "a signal to all was refused");
+                    portion.refused += 1;
+                }
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+            portion.last = Some(one.place);
+            if begun.elapsed() >= self.0.timeout {
+                break;
+            }
+        }
+        let is_short = i64::try_from(recipients.len()).is_ok_and(|count| count < PORTION_MAX);
+        portion.is_last = failure.is_none() && is_short && left.len() == 0;
+        wrkflw_fault::point("signal.broadcast");
+        let recorded = store.record_portion(job.tenant, signal.signal, after, portion);
+        recorded.await?;
+        match failure {
+            Some(error) => Err(error),
+            None if portion.is_last => Ok(()),
+            None => self.put_off(job, Duration::ZERO).await,
+        }
+    }
+}
+
+/// Whether the state instance would refuse the signal again.
+fn is_lasting(error: &Error) -> bool {
+    is_refusal(error) || matches!(error, Error::Logic(_) | Error::Stopped { .. })
+}
+
+/// Whether the first state instance of the portion has failed so often that those behind it do not wait any longer.
+fn is_stuck(job: &Job, portion: &Portion) -> bool {
+    portion.last.is_none() && job.attempts >= STUCK_ATTEMPTS
+}
