@@ -203,3 +203,6 @@ fn is_refusal(answer: &Answer) -> bool {
         Answer::Guard(Err(_)) | Answer::Transition(Err(_)) | Answer::Enter(Err(_))
     )
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::apply::{Stamp, apply};
 use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
+use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{CommandId, InstanceId, TaskId};
 use wrkflw_core::instance::{Instance, StateInstance, Task};
 use wrkflw_core::json::{Json, Node};
@@ -85,20 +86,20 @@ pub struct Made {
     pub kept: Vec<String>,
 }
 
-/// The text of a scenario. `config` is that of the instance's version. The error says what a scenario cannot have.
+/// The text of a scenario. Config and graph are those of the instance's version. The error says what a scenario cannot have.
 pub fn record(
     id: InstanceId,
     entries: Vec<Entry>,
-    config: &Json,
+    (config, graph): (&Json, &Graph),
     rules: &Rules,
 ) -> Result<Made, String> {
     let commands = commands(id, entries)?;
     let first = commands.first().ok_or("the instance has no audit")?;
     let (begins, definition) = (first.evidence.now, first.evidence.definition.clone());
-    let mut timeline = Timeline::of(&commands);
+    let mut timeline = Timeline::of(&commands, graph);
     let mut redactor = Redactor::new(rules, people::all(&commands));
     let mut steps: Vec<Node> = Vec::new();
-    let mut index = 0;
+    let (mut index, mut now) = (0, begins);
     while index < commands.len() {
         let recorded = &commands[index];
         let changes = timeline.changes_before(index);
@@ -107,7 +108,8 @@ pub fn record(
         // Deadlines that pass one after the other pass in one step: a scenario passes them all, and the host may have been late.
         if matches!(recorded.evidence.command, Command::Deadline { .. }) {
             while let Some(next) = commands.get(index + 1) {
-                if !matches!(next.evidence.command, Command::Deadline { .. }) {
+                let is_deadline = matches!(next.evidence.command, Command::Deadline { .. });
+                if !is_deadline || timeline.changes(index + 1) {
                     break;
                 }
                 events.extend(&next.events);
@@ -122,7 +124,8 @@ pub fn record(
         }
         let count = written.len();
         for (place, mut members) in written.into_iter().enumerate() {
-            if place == 0 && !steps.is_empty() {
+            if place == 0 && last.evidence.now != now {
+                now = last.evidence.now;
                 members.push(at.clone());
             }
             if place + 1 == count {
@@ -212,143 +215,153 @@ fn changed(redactor: &mut Redactor<'_>, changes: &[Change]) -> Vec<Members> {
 
 /// The step of a command; none for what a scenario does by itself.
 fn step(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Option<Members>, String> {
-    let Recorded {
-        evidence,
-        events,
-        before,
-        after,
-    } = recorded;
-    let by = ("by", text(&redactor.person(&evidence.actor.id)));
-    let mut members: Members = Vec::new();
-    match &evidence.command {
-        Command::Start {
-            entity,
-            data,
-            lineage,
-            ..
-        } => {
-            let requesters = after
-                .requesters
-                .iter()
-                .filter(|one| **one != after.initiator);
-            let requesters: Vec<_> = requesters.map(|one| text(&redactor.person(one))).collect();
-            if lineage
-                .as_ref()
-                .is_some_and(|lineage| lineage.parent.is_some())
-            {
-                return Err(
-                    "it is the child of another instance, which a scenario cannot start".into(),
-                );
-            }
-            let entity = format!("{}/{}", entity.kind, redactor.entity(&entity.id));
-            members.push(("start", redactor.data(data)));
-            members.push(("by", text(&redactor.person(&after.initiator))));
-            members.push(("entity", text(&entity)));
-            if !requesters.is_empty() {
-                members.push(("requesters", Node::Array(requesters)));
-            }
-            return Ok(Some(members));
-        }
-        Command::Decide {
-            task,
-            outcome,
-            comment,
-            input,
-        } => {
-            members.push(("decide", text(outcome)));
-            members.extend(which(redactor, before.as_ref(), *task, None));
-            members.extend(absent(redactor, evidence, events));
-            if let Some(comment) = comment {
-                members.push(("comment", text(&redactor.comment(comment))));
-            }
-            if *input != Json::empty() {
-                members.push(("input", redactor.data(input)));
-            }
-        }
-        Command::Claim { task } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("claim")));
-            members.extend(absent(redactor, evidence, events));
-        }
-        Command::Release { task } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("release")))
-        }
-        Command::Resolve { task } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("resolve")))
-        }
-        Command::ResumeTask { task } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("resumeTask")))
-        }
-        Command::Reset { task, .. } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("reset")))
-        }
-        Command::Delegate { task, to, .. } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("delegate")));
-            members.push(("to", text(&redactor.person(to))));
-        }
-        Command::Reassign { task, to, .. } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("reassign")));
-            members.push(("to", text(&redactor.person(to))));
-        }
-        Command::SuspendTask { task, until, .. } => {
-            members.extend(which(redactor, before.as_ref(), *task, Some("suspendTask")));
-            members.extend(until.map(|until| ("until", text(&until.to_string()))));
-        }
-        Command::Signal {
-            trigger,
-            id,
-            input,
-            correlation,
-            ..
-        } => {
-            members.push(("signal", text(trigger)));
-            members.push(("id", text(&redactor.text(id))));
-            if *input != Json::empty() {
-                members.push(("input", redactor.data(input)));
-            }
-            let correlation = correlation.as_ref().map(|key| text(&redactor.entity(key)));
-            members.extend(correlation.map(|key| ("correlation", key)));
-        }
-        Command::Cancel { .. } => members.push(("cancel", text("-"))),
-        Command::Suspend { .. } => members.push(("suspend", text("-"))),
-        Command::Resume { .. } => members.push(("resume", Node::Bool(true))),
-        Command::ChildEnded {
-            child,
-            outcome,
-            data,
-            ..
-        } => {
-            let states = before.iter().flat_map(Instance::state_instances);
-            let mut children = states.flat_map(|state| &state.children);
-            let key = children
-                .find(|one| one.id == *child)
-                .map(|one| one.key.clone());
-            members.push(("child", text(&key.unwrap_or_default())));
-            members.push(("outcome", text(outcome)));
-            if *data != Json::empty() {
-                members.push(("input", redactor.data(data)));
-            }
-            return Ok(Some(members));
-        }
+    let mut members = match &recorded.evidence.command {
+        Command::Start { .. } => return start(redactor, recorded).map(Some),
+        Command::ChildEnded { .. } => return Ok(Some(child_ended(redactor, recorded))),
         // Time passes, and the host does the rest.
-        Command::Deadline { .. } => return Ok(Some(members)),
+        Command::Deadline { .. } => return Ok(Some(Members::new())),
         // It follows from a change of the directory.
         Command::Reassessment { .. } => return Ok(None),
         Command::Migrate { .. } => {
             return Err("it was migrated to another version, which a scenario cannot do".into());
         }
-    }
-    members.push(by);
+        Command::Signal { .. } => signal(redactor, recorded),
+        Command::Cancel { .. } => vec![("cancel", text("-"))],
+        Command::Suspend { .. } => vec![("suspend", text("-"))],
+        Command::Resume { .. } => vec![("resume", Node::Bool(true))],
+        Command::Claim { task } => {
+            let mut members = which(redactor, recorded, *task, Some("claim"));
+            members.extend(absent(redactor, recorded));
+            members
+        }
+        Command::Decide { .. } => decision(redactor, recorded),
+        Command::Release { task } => which(redactor, recorded, *task, Some("release")),
+        Command::Resolve { task } => which(redactor, recorded, *task, Some("resolve")),
+        Command::ResumeTask { task } => which(redactor, recorded, *task, Some("resumeTask")),
+        Command::Reset { task, .. } => which(redactor, recorded, *task, Some("reset")),
+        Command::Delegate { task, to, .. } => {
+            let mut members = which(redactor, recorded, *task, Some("delegate"));
+            members.push(("to", text(&redactor.person(to))));
+            members
+        }
+        Command::Reassign { task, to, .. } => {
+            let mut members = which(redactor, recorded, *task, Some("reassign"));
+            members.push(("to", text(&redactor.person(to))));
+            members
+        }
+        Command::SuspendTask { task, until, .. } => {
+            let mut members = which(redactor, recorded, *task, Some("suspendTask"));
+            members.extend(until.map(|until| ("until", text(&until.to_string()))));
+            members
+        }
+    };
+    let by = redactor.person(&recorded.evidence.actor.id);
+    members.push(("by", text(&by)));
     Ok(Some(members))
+}
+
+fn start(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Members, String> {
+    let Command::Start {
+        entity,
+        data,
+        lineage,
+        ..
+    } = &recorded.evidence.command
+    else {
+        return Ok(Members::new());
+    };
+    let is_child = lineage
+        .as_ref()
+        .is_some_and(|lineage| lineage.parent.is_some());
+    if is_child {
+        return Err("it is the child of another instance, which a scenario cannot start".into());
+    }
+    let after = &recorded.after;
+    let requesters = after.requesters.iter();
+    let requesters = requesters.filter(|one| **one != after.initiator);
+    let requesters: Vec<_> = requesters.map(|one| text(&redactor.person(one))).collect();
+    let entity = format!("{}/{}", entity.kind, redactor.entity(&entity.id));
+    let mut members = vec![
+        ("start", redactor.data(data)),
+        ("by", text(&redactor.person(&after.initiator))),
+        ("entity", text(&entity)),
+    ];
+    if !requesters.is_empty() {
+        members.push(("requesters", Node::Array(requesters)));
+    }
+    Ok(members)
+}
+
+fn child_ended(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
+    let Command::ChildEnded {
+        child,
+        outcome,
+        data,
+        ..
+    } = &recorded.evidence.command
+    else {
+        return Members::new();
+    };
+    let states = recorded.before.iter().flat_map(Instance::state_instances);
+    let mut children = states.flat_map(|state| &state.children);
+    let key = children.find(|one| one.id == *child);
+    let key = key.map_or("", |child| child.key.as_str());
+    let mut members = vec![("child", text(key)), ("outcome", text(outcome))];
+    members.extend(input(redactor, data));
+    members
+}
+
+fn signal(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
+    let Command::Signal {
+        trigger,
+        id,
+        input: payload,
+        correlation,
+        ..
+    } = &recorded.evidence.command
+    else {
+        return Members::new();
+    };
+    let mut members = vec![("signal", text(trigger)), ("id", text(&redactor.text(id)))];
+    members.extend(input(redactor, payload));
+    let key = correlation.as_ref();
+    members.extend(key.map(|key| ("correlation", text(&redactor.entity(key)))));
+    members
+}
+
+fn decision(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
+    let Command::Decide {
+        task,
+        outcome,
+        comment,
+        input: form,
+    } = &recorded.evidence.command
+    else {
+        return Members::new();
+    };
+    let mut members = vec![("decide", text(outcome))];
+    members.extend(which(redactor, recorded, *task, None));
+    members.extend(absent(redactor, recorded));
+    let comment = comment.as_ref();
+    members.extend(comment.map(|comment| ("comment", text(&redactor.comment(comment)))));
+    members.extend(input(redactor, form));
+    members
+}
+
+/// An input that is not empty.
+fn input(redactor: &mut Redactor<'_>, input: &Json) -> Option<(&'static str, Node)> {
+    (*input != Json::empty()).then(|| ("input", redactor.data(input)))
 }
 
 /// What names the task: under `verb`, its label where there are several, or `true`; with its state and item where these differ.
 fn which(
     redactor: &mut Redactor<'_>,
-    before: Option<&Instance>,
+    recorded: &Recorded,
     id: TaskId,
     verb: Option<&'static str>,
 ) -> Members {
-    let open: Vec<(&StateInstance, &Task)> = before
+    let open: Vec<(&StateInstance, &Task)> = recorded
+        .before
         .iter()
         .flat_map(|instance| &instance.active)
         .flat_map(|state| state.tasks.iter().map(move |task| (state, task)))
@@ -376,20 +389,16 @@ fn which(
 }
 
 /// The absent person for whom the actor claims or decides.
-fn absent(
-    redactor: &mut Redactor<'_>,
-    evidence: &Evidence,
-    events: &[Event],
-) -> Option<(&'static str, Node)> {
-    let mut acted_for = events.iter().filter_map(|event| match event {
+fn absent(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Option<(&'static str, Node)> {
+    let mut acted_for = recorded.events.iter().filter_map(|event| match event {
         Event::TaskClaimed { on_behalf_of, .. } | Event::DecisionRecorded { on_behalf_of, .. } => {
             on_behalf_of.as_ref()
         }
         _ => None,
     });
     let absent = acted_for.find(|person| {
-        let stand_ins = &evidence.actor.stands_in_for;
-        stand_ins.iter().any(|one| one.person == **person)
+        let mut stand_ins = recorded.evidence.actor.stands_in_for.iter();
+        stand_ins.any(|one| one.person == **person)
     });
     absent.map(|person| ("for", text(&redactor.person(person))))
 }
@@ -402,16 +411,18 @@ fn expected(redactor: &mut Redactor<'_>, after: &Instance, events: &[&Event]) ->
         .filter(|(name, _)| ["outcome", "states", "waiting", "unassignable"].contains(name))
         .filter(|(name, value)| *name == "states" || *value != Node::Array(Vec::new()))
         .collect();
-    if after.status.name() != "RUNNING" {
+    if !["RUNNING", "COMPLETED"].contains(&after.status.name()) {
         members.push(("status", text(after.status.name())));
     }
+    let one_state = after.active.len() == 1;
     let tasks = seen::tasks(after).into_iter().map(|task| {
         let Node::Object(members) = task else {
             return task;
         };
         let shown = members
             .into_iter()
-            .filter(|(name, _)| OF_TASKS.contains(&name.as_str()));
+            .filter(|(name, _)| OF_TASKS.contains(&name.as_str()) && !(one_state && name == "in"));
+        let shown = shown.map(|(name, value)| (name, short(value)));
         redactor.names(&Node::Object(shown.collect()))
     });
     members.push(("tasks", Node::Array(tasks.collect())));
@@ -437,5 +448,16 @@ fn expected(redactor: &mut Redactor<'_>, after: &Instance, events: &[&Event]) ->
     if !notable.is_empty() {
         members.push(("events", Node::Array(notable)));
     }
-    object(members)
+    object(members.into_iter().map(|(name, value)| match name {
+        "states" | "waiting" | "unassignable" => (name, short(value)),
+        _ => (name, value),
+    }))
+}
+
+/// One value stands for a list of it.
+fn short(node: Node) -> Node {
+    match node {
+        Node::Array(mut items) if items.len() == 1 => items.remove(0),
+        other => other,
+    }
 }

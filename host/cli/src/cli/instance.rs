@@ -210,15 +210,7 @@ pub(super) fn run(
             output.list(&one.get("/history", environment)?, STATE_INSTANCES)
         }
         InstanceCommand::Export(args) => export::run(&args, output, environment),
-        InstanceCommand::Actions(one) => {
-            let answer = one.get("/actions", environment)?;
-            match output.format {
-                super::output::Format::Json => output.record(&answer, &[]),
-                super::output::Format::Table => {
-                    output.list(&json!({ "data": answer["actions"] }), ACTIONS)
-                }
-            }
-        }
+        InstanceCommand::Actions(one) => actions(&one, output, environment),
         InstanceCommand::Diagram { one, out } => {
             let svg = one
                 .connection
@@ -272,6 +264,14 @@ pub(super) fn run(
             let path = format!("{}/restart", path(&one.id));
             show_changed(&client.change(&path, &body, &change)?, output)
         }
+    }
+}
+
+fn actions(one: &OneArgs, output: Output, environment: &Environment) -> Result<()> {
+    let answer = one.get("/actions", environment)?;
+    match output.format {
+        super::output::Format::Json => output.record(&answer, &[]),
+        super::output::Format::Table => output.list(&json!({ "data": answer["actions"] }), ACTIONS),
     }
 }
 

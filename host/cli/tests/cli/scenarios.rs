@@ -156,6 +156,9 @@ pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
     place.data(&format!(
         "task decide {task} RETURN --comment Which? --as reviewer"
     ));
+    let shown = place.data(&format!("instance show {id}"));
+    let rework = text(&shown, "/states/0/tasks/0/id");
+    place.data(&format!("task decide {rework} SUBMIT --as author"));
     place.data(&format!(
         "instance export {id} --scenario -o {flow}/scenarios/recorded.yaml"
     ));
@@ -164,22 +167,22 @@ pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
     change(
         place,
         flow,
-        ".on(Trigger::Return, State::Rework)",
-        ".on(Trigger::Return, State::Declined)",
+        ".on(Trigger::Submit, State::Review)",
+        ".on(Trigger::Submit, State::Accepted)",
     );
     let fails = place.run_in(flow, "plugin test scenarios/recorded.yaml");
     assert_eq!(fails.code, 1, "{}", fails.stderr);
     for words in [
-        "step 3, decide RETURN",
-        r#"states: expected ["Rework"], got []"#,
+        "step 4, decide SUBMIT",
+        r#"states: expected "Review", got []"#,
     ] {
         assert!(fails.stderr.contains(words), "{words}: {}", fails.stderr);
     }
     change(
         place,
         flow,
-        ".on(Trigger::Return, State::Declined)",
-        ".on(Trigger::Return, State::Rework)",
+        ".on(Trigger::Submit, State::Accepted)",
+        ".on(Trigger::Submit, State::Review)",
     );
 }
 
@@ -198,11 +201,12 @@ pub(crate) fn watched(place: &Place, flow: &str) {
         log,
     };
     let mut at = watch.until("waiting for changes", 0);
-    change(place, flow, "\"Review\")", "\"Second look\")");
+    change(place, flow, "\"Review\"", "\"Second look\"");
     at = watch.until("FAILED  scenarios", at);
     at = watch.until("waiting for changes", at);
-    change(place, flow, "\"Second look\")", "\"Review\")");
-    at = watch.until("active already:", at);
+    change(place, flow, "\"Second look\"", "\"Review\"");
+    // Published anew, or found to be active.
+    at = watch.until("activ", at);
     at = watch.until("waiting for changes", at);
     change(
         place,

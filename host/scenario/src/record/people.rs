@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use wrkflw_core::event::Event;
+use wrkflw_core::graph::{Graph, Read};
 use wrkflw_core::instance::Candidate;
 use wrkflw_core::json::{Json, Node};
 
 use super::Recorded;
 use super::redact::Redactor;
 use crate::seen::{object, text};
+
+/// The permission of those who may act on the tasks of others.
+const OPERATOR: &str = "task:assign";
 
 /// A change of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +47,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn of(commands: &[Recorded]) -> Timeline {
+    pub(super) fn of(commands: &[Recorded], graph: &Graph) -> Timeline {
         let mut timeline = Timeline::default();
         let known = memberships(commands);
         let mut members = BTreeMap::new();
@@ -81,13 +85,13 @@ impl Timeline {
                     }
                 }
             }
-            timeline.take_actor(recorded);
+            timeline.take_actor(recorded, graph);
             timeline.changes.push(changes);
         }
         timeline
     }
 
-    fn take_actor(&mut self, recorded: &Recorded) {
+    fn take_actor(&mut self, recorded: &Recorded, graph: &Graph) {
         let actor = &recorded.evidence.actor;
         if actor.is_host() {
             return;
@@ -97,8 +101,17 @@ impl Timeline {
             self.absences
                 .insert((substitute, person, absent.definition.clone()));
         }
-        let permissions = self.permissions.entry(actor.id.clone()).or_default();
-        permissions.extend(actor.permissions.iter().cloned());
+        let held = actor.permissions.iter().filter(|held| matters(held, graph));
+        let mut held = held.peekable();
+        if held.peek().is_some() {
+            let permissions = self.permissions.entry(actor.id.clone()).or_default();
+            permissions.extend(held.cloned());
+        }
+    }
+
+    /// Whether something changed before this command.
+    pub(super) fn changes(&self, command: usize) -> bool {
+        !self.changes[command].is_empty()
     }
 
     pub(super) fn changes_before(&mut self, command: usize) -> Vec<Change> {
@@ -154,6 +167,14 @@ impl Timeline {
         }
         members
     }
+}
+
+/// Whether a rule of the host or of the flow asks for the permission.
+fn matters(permission: &str, graph: &Graph) -> bool {
+    let mut ways = graph.transitions.iter();
+    permission == OPERATOR
+        || graph.reads.contains(&Read::Permissions)
+        || ways.any(|way| way.permission.as_deref() == Some(permission))
 }
 
 /// Every membership that is told at least once, by group and person.

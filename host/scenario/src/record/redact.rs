@@ -1,4 +1,6 @@
-//! What a scenario that is made of an instance tells of people and their texts: nothing, unless a rule keeps it.
+//! What a scenario that is made of an instance tells of people and their texts: the shape of texts, unless a rule says otherwise.
+//!
+//! Schemas have patterns, so a text stands for another one of the same shape: of as many letters, digits and other characters.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +13,10 @@ use crate::yaml::Document;
 
 /// What stands for a comment.
 const COMMENT: &str = "(comment)";
+/// What stands for a text that is masked.
+const MASK: &str = "(text)";
+/// How many others are tried for a text, so that no two have the same.
+const TRIES_MAX: u32 = 1000;
 /// What rules may keep besides fields of the data.
 const WHOLES: [&str; 3] = ["people", "comments", "entity"];
 /// Limit of the rules.
@@ -22,7 +28,7 @@ const RULES_MAX: usize = 1000;
 pub struct Rules {
     /// `people`, `comments`, `entity`, or JSON Pointers into data and inputs.
     keep: Vec<String>,
-    /// JSON Pointers into data and inputs whose numbers and booleans are not kept either.
+    /// JSON Pointers into data and inputs of which nothing is kept: no number, no boolean, no shape of a text.
     mask: Vec<String>,
 }
 
@@ -156,6 +162,7 @@ impl<'a> Redactor<'a> {
         }
         let is_masked = self.rules.mask.iter().any(is_below);
         match node {
+            Node::String(_) if is_masked => Node::String(MASK.to_owned()),
             Node::String(text) => Node::String(self.value(text)),
             Node::Number(_) if is_masked => Node::Number("0".to_owned()),
             Node::Bool(_) if is_masked => Node::Bool(false),
@@ -184,11 +191,18 @@ impl<'a> Redactor<'a> {
         known.unwrap_or_else(|| self.text(text))
     }
 
-    /// What stands for a text.
+    /// The text of the same shape that stands for this one.
     pub(super) fn text(&mut self, text: &str) -> String {
-        let next = self.texts.len() + 1;
-        let other = self.texts.entry(text.to_owned());
-        other.or_insert_with(|| format!("text-{next}")).clone()
+        if let Some(other) = self.texts.get(text) {
+            return other.clone();
+        }
+        let first = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
+        let tried = (0..TRIES_MAX).map(|more| shaped(text, first.saturating_add(more)));
+        let is_free = |other: &String| !self.texts.values().any(|taken| taken == other);
+        let other = tried.into_iter().find(is_free);
+        let other = other.unwrap_or_else(|| shaped(text, first));
+        self.texts.insert(text.to_owned(), other.clone());
+        other
     }
 
     /// What was kept.
@@ -198,6 +212,7 @@ impl<'a> Redactor<'a> {
             "labels of tasks",
             "the config, with other names for people",
             "times",
+            "of other texts, how many letters, digits and other characters they have",
             "numbers, booleans and names of fields in data and inputs, unless a rule masks them",
         ]
         .map(str::to_owned)
@@ -210,6 +225,25 @@ impl<'a> Redactor<'a> {
         );
         kept
     }
+}
+
+/// A text of this shape: its letters and digits count to `number` from the end.
+fn shaped(text: &str, mut number: u32) -> String {
+    let mut digit = |base: u32| {
+        let digit = number % base;
+        number /= base;
+        u8::try_from(digit).unwrap_or_default()
+    };
+    let mut chars: Vec<char> = text.chars().collect();
+    for c in chars.iter_mut().rev() {
+        *c = match *c {
+            '0'..='9' => char::from(b'0' + digit(10)),
+            upper if upper.is_uppercase() => char::from(b'A' + digit(26)),
+            letter if letter.is_alphabetic() => char::from(b'a' + digit(26)),
+            other => other,
+        };
+    }
+    chars.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -229,12 +263,12 @@ mod tests {
             (
                 "{}",
                 r#"{"a":"Desk","b":["Desk","Lamp"],"by":"bob","n":1.50,"t":"2026-01-05T09:00:00Z","x":true}"#,
-                r#"{"a":"text-1","b":["text-1","text-2"],"by":"person-2","n":1.50,"t":"2026-01-05T09:00:00Z","x":true}"#,
+                r#"{"a":"Aaaa","b":["Aaaa","Aaab"],"by":"person-2","n":1.50,"t":"2026-01-05T09:00:00Z","x":true}"#,
             ),
             (
                 "keep: [/a]",
                 r#"{"a":"Desk","ab":"Desk"}"#,
-                r#"{"a":"Desk","ab":"text-1"}"#,
+                r#"{"a":"Desk","ab":"Aaaa"}"#,
             ),
             (
                 "keep: [/a]",
@@ -243,16 +277,33 @@ mod tests {
             ),
             (
                 "mask: [/a]",
-                r#"{"a":{"b":7,"c":true},"d":7}"#,
-                r#"{"a":{"b":0,"c":false},"d":7}"#,
+                r#"{"a":{"b":7,"c":true,"e":"Desk"},"d":7}"#,
+                r#"{"a":{"b":0,"c":false,"e":"(text)"},"d":7}"#,
             ),
             (
                 "keep: [people]",
                 r#"{"a":"ann","b":"Desk"}"#,
-                r#"{"a":"ann","b":"text-1"}"#,
+                r#"{"a":"ann","b":"Aaaa"}"#,
             ),
         ] {
             assert_eq!(redacted(rules, data), expected, "{rules}");
+        }
+    }
+
+    #[test]
+    fn a_text_keeps_its_shape_and_no_two_become_the_same() {
+        let rules = Rules::default();
+        let mut redactor = Redactor::new(&rules, vec![]);
+        for (text, other) in [
+            ("EUR", "AAA"),
+            ("4711", "0001"),
+            ("Ärger & Söhne, 1. OG", "Aaaaa & Aaaaa, 0. AC"),
+            ("USD", "AAD"),
+            ("a", "e"),
+            ("b", "f"),
+            ("EUR", "AAA"),
+        ] {
+            assert_eq!(redactor.text(text), other, "{text}");
         }
     }
 

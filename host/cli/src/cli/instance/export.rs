@@ -14,6 +14,7 @@ use super::super::client::{Client, segment};
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
 use super::{OneArgs, path};
+use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
 use wrkflw_scenario::record::{Entry, Rules, record};
@@ -54,6 +55,7 @@ struct Next {
 #[derive(Deserialize)]
 struct Version {
     config: Json,
+    graph: Graph,
 }
 
 pub(in crate::cli) fn run(
@@ -82,8 +84,14 @@ pub(in crate::cli) fn run(
     );
     let version: Version = serde_json::from_str(&client.get_text(&version)?)?;
     let entries = entries(&client, &args.one.id)?;
-    let made = record(InstanceId(id), entries, &version.config, &rules);
+    let made = record(
+        InstanceId(id),
+        entries,
+        (&version.config, &version.graph),
+        &rules,
+    );
     let made = made.map_err(|why| Failure::new(Exit::Conflict, format!("no scenario: {why}")))?;
+    output.hint("other texts stand for the rest; if a step fails for that, keep what the flow decides by with --redact");
     for kept in &made.kept {
         output.hint(&format!("kept: {kept}"));
     }

@@ -21,11 +21,28 @@ use wrkflw_sandbox::componentize::componentize;
 const TARGET: &str = "wasm32-unknown-unknown";
 /// The profile that the scaffold's manifest declares.
 const PROFILE: &str = "guest";
+/// The profile of `wrkflw plugin watch`. It compiles in a fraction of the time, to a larger and slower component.
+const QUICK: &str = "watch";
+const OF_QUICK: [&str; 5] = [
+    "inherits=\"guest\"",
+    "lto=false",
+    "codegen-units=16",
+    "opt-level=1",
+    "incremental=true",
+];
+
+/// What a component is built for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum For {
+    Publishing,
+    /// To try a change soon. Only crates are built another way.
+    Watching,
+}
 
 pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
-    let built = build(project, output, environment)?;
+    let built = build(project, For::Publishing, (output, environment))?;
     output.record(
         &built,
         &[
@@ -39,9 +56,16 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     Ok(())
 }
 
-/// Builds the component and writes it to its path. Returns what is shown of it.
-pub(super) fn build(project: &Project, output: Output, environment: &Environment) -> Result<Value> {
-    let path = project.component();
+/// Builds the component and writes it to a file. Returns what is shown of it, with its path.
+pub(super) fn build(
+    project: &Project,
+    for_: For,
+    (output, environment): (Output, &Environment),
+) -> Result<Value> {
+    let path = match for_ {
+        For::Publishing => project.component(),
+        For::Watching => project.component().with_extension("watch.wasm"),
+    };
     let folder = path.parent().context("the component has a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     let tools = Tools {
@@ -50,7 +74,7 @@ pub(super) fn build(project: &Project, output: Output, environment: &Environment
         environment,
     };
     let component = match project.language {
-        Language::Rust => of_crate(project, output, environment)?,
+        Language::Rust => of_crate(project, for_, (output, environment))?,
         Language::Ts | Language::Js => signed(tools.node()?, "typescript"),
         Language::Python => signed(tools.python()?, "python"),
         Language::C => signed(tools.clang()?, "c"),
@@ -76,7 +100,15 @@ fn signed(mut component: Vec<u8>, language: &str) -> Vec<u8> {
 }
 
 /// The component of a crate.
-fn of_crate(project: &Project, output: Output, environment: &Environment) -> Result<Vec<u8>> {
+fn of_crate(
+    project: &Project,
+    for_: For,
+    (output, environment): (Output, &Environment),
+) -> Result<Vec<u8>> {
+    let profile = match for_ {
+        For::Publishing => PROFILE,
+        For::Watching => QUICK,
+    };
     let toolchain = toolchain::find()?;
     let mut command = cargo(Some(&toolchain), environment);
     command.current_dir(&project.folder).args([
@@ -85,11 +117,15 @@ fn of_crate(project: &Project, output: Output, environment: &Environment) -> Res
         "--target",
         TARGET,
         "--profile",
-        PROFILE,
+        profile,
         "--package",
         &project.name,
     ]);
     command.arg("--target-dir").arg(&project.target);
+    if for_ == For::Watching {
+        let settings = OF_QUICK.iter();
+        command.args(settings.map(|setting| format!("--config=profile.{QUICK}.{setting}")));
+    }
     if output.quiet {
         command.arg("--quiet");
     }
@@ -109,7 +145,7 @@ fn of_crate(project: &Project, output: Output, environment: &Environment) -> Res
     let module = project
         .target
         .join(TARGET)
-        .join(PROFILE)
+        .join(profile)
         .join(project.name.replace('-', "_"))
         .with_extension("wasm");
     let core = fs::read(&module).with_context(|| {

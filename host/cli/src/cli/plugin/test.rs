@@ -11,7 +11,7 @@ use super::super::Environment;
 use super::super::failure::{Exit, Failure};
 use super::super::flow_config::FlowConfig;
 use super::super::output::Output;
-use super::build;
+use super::build::{self, For};
 use super::language::Language;
 use super::project::{Project, cargo};
 use super::scenarios::{self, FOLDER, Subject};
@@ -53,7 +53,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
             (Some(component), _) => component.clone(),
             (None, project) => {
                 let project = Project::require(project)?;
-                build::build(project, output, environment)?;
+                build::build(project, For::Publishing, (output, environment))?;
                 project.component()
             }
         };

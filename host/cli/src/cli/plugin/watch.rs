@@ -1,5 +1,6 @@
 //! `wrkflw plugin watch`: builds, checks, tests and publishes a flow whenever a file of it changes.
 //!
+//! The component is built quickly, not well: `wrkflw plugin build` makes the one for others.
 //! It looks at the files' times and lengths some times a second: a plugin has few files, and this works on every file system.
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use super::super::definition::publish_and_activate;
 use super::super::failure::{Exit, Failure};
 use super::super::flow_config::FlowConfig;
 use super::super::output::Output;
-use super::build;
+use super::build::{self, For};
 use super::project::Project;
 use super::scenarios::{self, Subject};
 use super::test::of;
@@ -88,10 +89,10 @@ fn round(
         output,
         began: Instant::now(),
     };
-    let built = build::build(project, output, environment)?;
+    let built = build::build(project, For::Watching, (output, environment))?;
     steps.done(&format!("built {} bytes", built["sizeBytes"]));
     let config = FlowConfig::read(project.config())?.parse()?;
-    let component = project.component();
+    let component = PathBuf::from(built["path"].as_str().unwrap_or_default());
     subject.take(&component, &project.name, config.clone())?;
     subject.check()?;
     steps.done("checked");
