@@ -171,8 +171,7 @@ CREATE TYPE public.commit_state AS (
 	forks uuid[],
 	choices integer,
 	deadlines text,
-	correlation text,
-	buffer_signals boolean,
+	subscriptions text,
 	children text,
 	unassignable_since timestamp with time zone,
 	key text,
@@ -180,6 +179,15 @@ CREATE TYPE public.commit_state AS (
 	priority_name text,
 	share text,
 	blind boolean
+);
+CREATE TYPE public.commit_subscription AS (
+	member integer,
+	tenant_id integer,
+	correlation text,
+	trigger text,
+	entered_at timestamp with time zone,
+	state_id uuid,
+	instance_id uuid
 );
 CREATE TYPE public.commit_task AS (
 	member integer,
@@ -677,7 +685,7 @@ CREATE TABLE public.job (
     attempts integer DEFAULT 0 NOT NULL,
     last_error text,
     claim uuid,
-    CONSTRAINT job_kind_check CHECK ((kind = ANY (ARRAY['deadline'::text, 'start_child'::text, 'cancel_child'::text, 'child_ended'::text, 'match_signals'::text, 'reassess_instance'::text])))
+    CONSTRAINT job_kind_check CHECK ((kind = ANY (ARRAY['deadline'::text, 'start_child'::text, 'cancel_child'::text, 'child_ended'::text, 'match_signals'::text, 'deliver_signal'::text, 'reassess_instance'::text])))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 
@@ -811,7 +819,22 @@ CREATE TABLE public.signal_inbox (
     id uuid DEFAULT gen_random_uuid() NOT NULL,
     sender_id text GENERATED ALWAYS AS (COALESCE(((sender)::jsonb ->> 'id'::text), ''::text)) STORED NOT NULL,
     identity uuid GENERATED ALWAYS AS ((md5(((trigger || chr(10)) || COALESCE(((sender)::jsonb ->> 'id'::text), ''::text))))::uuid) STORED NOT NULL,
-    refusal text
+    refusal text,
+    to_all boolean DEFAULT false NOT NULL,
+    after_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    after_state uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    taken integer DEFAULT 0 NOT NULL,
+    refused integer DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.signal_subscription (
+    tenant_id integer NOT NULL,
+    correlation text NOT NULL,
+    trigger text NOT NULL,
+    entered_at timestamp with time zone NOT NULL,
+    state_id uuid NOT NULL,
+    instance_id uuid NOT NULL,
+    subscribed_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
 CREATE TABLE public.state_instance (
@@ -836,8 +859,7 @@ CREATE TABLE public.state_instance (
     choices integer DEFAULT 0 NOT NULL,
     waiting boolean DEFAULT false NOT NULL,
     deadlines text,
-    correlation text,
-    buffer_signals boolean DEFAULT false NOT NULL,
+    subscriptions text,
     children text,
     unassignable_since timestamp with time zone,
     key text,
@@ -1002,6 +1024,8 @@ ALTER TABLE ONLY public.signal_inbox
     ADD CONSTRAINT signal_inbox_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.signal
     ADD CONSTRAINT signal_pkey PRIMARY KEY (tenant_id, instance_id, signal_id, identity);
+ALTER TABLE ONLY public.signal_subscription
+    ADD CONSTRAINT signal_subscription_pkey PRIMARY KEY (tenant_id, correlation, trigger, entered_at, state_id);
 ALTER TABLE ONLY public.state_instance
     ADD CONSTRAINT state_instance_pkey PRIMARY KEY (tenant_id, instance_id, id);
 ALTER TABLE ONLY public.subscription
@@ -1063,11 +1087,11 @@ CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurr
 CREATE INDEX refused_attempt_pos ON public.refused_attempt USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX signal_by_age ON public.signal USING brin (received_at);
 CREATE INDEX signal_inbox_by_age ON public.signal_inbox USING btree (received_at);
-CREATE INDEX signal_inbox_by_sender ON public.signal_inbox USING btree (tenant_id, sender_id, correlation) INCLUDE (received_at) WHERE (delivered_at IS NULL);
+CREATE INDEX signal_inbox_by_sender ON public.signal_inbox USING btree (tenant_id, sender_id, correlation) INCLUDE (received_at, to_all) WHERE (delivered_at IS NULL);
 CREATE UNIQUE INDEX signal_inbox_identity ON public.signal_inbox USING btree (tenant_id, correlation, signal_id, identity);
 CREATE INDEX signal_inbox_undelivered ON public.signal_inbox USING btree (tenant_id, correlation, received_at, signal_id) WHERE (delivered_at IS NULL);
+CREATE INDEX signal_subscription_by_instance ON public.signal_subscription USING btree (tenant_id, instance_id);
 CREATE INDEX state_instance_active ON public.state_instance USING btree (tenant_id, name, instance_id) WHERE (left_at IS NULL);
-CREATE INDEX state_instance_correlation ON public.state_instance USING btree (tenant_id, correlation, instance_id) WHERE ((correlation IS NOT NULL) AND (left_at IS NULL));
 CREATE INDEX state_instance_unassignable ON public.state_instance USING btree (tenant_id, instance_id) WHERE ((unassignable_since IS NOT NULL) AND (left_at IS NULL));
 CREATE INDEX task_by_instance ON public.task USING btree (tenant_id, instance_id);
 CREATE INDEX task_by_owner ON public.task USING btree (tenant_id, owner, id) WHERE (status = 'CLAIMED'::text);
@@ -1160,6 +1184,7 @@ CREATE POLICY reader ON public.refused_attempt FOR SELECT TO wrkflw_reader USING
 CREATE POLICY reader ON public.role_permission FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal_inbox FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.signal_subscription FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.state_instance FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.subscription FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.task FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1175,6 +1200,7 @@ CREATE POLICY relay ON public.outbox_event TO wrkflw_relay USING (true) WITH CHE
 ALTER TABLE public.role_permission ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal_inbox ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.signal_subscription ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.state_instance ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.subscription ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
@@ -1212,6 +1238,7 @@ CREATE POLICY writer ON public.refused_attempt TO wrkflw_writer USING (true) WIT
 CREATE POLICY writer ON public.role_permission TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal_inbox TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.signal_subscription TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.state_instance TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.subscription TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.task TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1312,6 +1339,8 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.signal TO wrkflw_writer;
 GRANT SELECT ON TABLE public.signal TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.signal_inbox TO wrkflw_writer;
 GRANT SELECT ON TABLE public.signal_inbox TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.signal_subscription TO wrkflw_writer;
+GRANT SELECT ON TABLE public.signal_subscription TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.state_instance TO wrkflw_writer;
 GRANT SELECT ON TABLE public.state_instance TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription TO wrkflw_writer;

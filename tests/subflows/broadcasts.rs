@@ -57,6 +57,10 @@ async fn all_that_wait_get_the_signal_once() {
     let elsewhere = begin(&app, "elsewhere", elsewhere).await;
     let other = Other::of(&app).await;
     other.start("1", waiting(1)).await;
+    // No job is left that would wait until the suspended instance goes on.
+    let timers = app.timers();
+    settled(&app).await;
+    timers.stop().await;
     let (asleep, ended) = (all.remove(7), all.remove(70));
     suspend(&app, &asleep).await;
     let sent = send(&app, to_all("open-1")).await.expect(202);

@@ -283,7 +283,7 @@ async fn detached_children_outlive_their_parent() {
         let mut ends = Vec::new();
         for one in &all {
             let one = shown(&app, one).await;
-            ends.push((one["entity"]["id"].clone(), one["status"].clone()));
+            ends.push((one["entityId"].clone(), one["status"].clone()));
         }
         ends.sort_by_key(|(entity, _)| entity.to_string());
         let lasts = (json!(format!("d{number}")), json!("RUNNING"));

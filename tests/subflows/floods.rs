@@ -224,7 +224,9 @@ async fn open_jobs_of_an_instance_are_limited() {
     let asked = |count: u32| {
         let body = json!({
             "definitionKey": "subflows", "entityType": "errand", "entityId": "1",
-            "data": { "wait": { "swarm": count, "late": 600, "correlation": "1" } },
+            "data": { "wait": {
+                "swarm": count, "late": 600, "subscriptions": [{ "trigger": "PAID", "correlation": "1" }],
+            } },
         });
         app.post("author", "/v1/instances", body)
     };

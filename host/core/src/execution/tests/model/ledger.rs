@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::world::World;
-use crate::answer::SignalSubscription;
 use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, StateKind};
@@ -306,7 +305,7 @@ impl Ledger {
                 state_instance.exclude.clone_from(exclude);
                 state_instance.fallback.clone_from(fallback);
                 if let Some(subscriptions) = subscriptions {
-                    state_instance.buffered = buffered(subscriptions);
+                    state_instance.buffered = waits::buffered(subscriptions);
                 }
                 Ok(())
             }
@@ -486,13 +485,8 @@ fn begun(state: &StateInstance, place: Place) -> StateVisit {
         spent: BTreeSet::new(),
         marked: false,
         since: state.entered_at,
-        buffered: buffered(&state.subscriptions),
+        buffered: waits::buffered(&state.subscriptions),
     }
-}
-
-fn buffered(subscriptions: &[SignalSubscription]) -> BTreeSet<String> {
-    let buffered = subscriptions.iter().filter(|one| one.buffered);
-    buffered.map(|one| one.trigger.clone()).collect()
 }
 
 fn migrates(now: &Moment<'_>) -> bool {

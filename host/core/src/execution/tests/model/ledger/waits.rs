@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Buffered, Checked, Child, Firing, Ledger, Life, Moment, Place, StateVisit, ensure};
-use crate::answer::OverdueAction;
+use crate::answer::{OverdueAction, SignalSubscription};
 use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, StateKind, Transition};
@@ -287,4 +287,10 @@ impl Ledger {
         }
         Ok(())
     }
+}
+
+/// The triggers of which buffered signals are taken.
+pub(super) fn buffered(subscriptions: &[SignalSubscription]) -> BTreeSet<String> {
+    let buffered = subscriptions.iter().filter(|one| one.buffered);
+    buffered.map(|one| one.trigger.clone()).collect()
 }
