@@ -175,6 +175,7 @@ impl<L: Logic> Play<'_, L> {
                 id: id.unwrap_or_else(|| self.world.next_id().to_string()),
                 input: step.input.clone().unwrap_or_else(Json::empty),
                 correlation: step.correlation.clone(),
+                state: None,
             }
         } else if let Some(key) = &step.child {
             return self.child_ends(step, key, instance);
