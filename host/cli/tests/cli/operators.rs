@@ -24,8 +24,8 @@ fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
 }
 
 /// Publishes another version, whose reviewers are of this group.
-fn published(place: &Place, reviewers: &str) -> Value {
-    let config = json!({ "reviewers": reviewers }).to_string();
+fn published(place: &Place, config: &Value) -> Value {
+    let config = config.to_string();
     let write = |name: &str, bytes: &[u8]| {
         fs::write(place.folder.join(name), bytes).expect("our own folder");
     };
@@ -190,7 +190,10 @@ fn a_version_is_stopped_and_its_instances_are_cancelled() {
 fn instances_are_migrated_together() {
     let place = Place::new();
     let (_dev, ids) = office(&place, 2);
-    assert_eq!(published(&place, "approvers")["version"], 2);
+    assert_eq!(
+        published(&place, &json!({ "reviewers": "approvers" }))["version"],
+        2
+    );
 
     let migrate =
         "operation migrate document-approval 1 --to 2 --state Submitted=Submitted --as admin";
@@ -220,7 +223,7 @@ fn instances_are_migrated_together() {
 fn a_version_that_names_what_is_unknown_is_activated_by_force() {
     let place = Place::new();
     let (_dev, _) = office(&place, 0);
-    let warned = &published(&place, "moon-people")["warnings"][0];
+    let warned = &published(&place, &json!({ "initiators": "moon-people" }))["warnings"][0];
     assert_eq!(
         (&warned["kind"], &warned["name"]),
         (&json!("group"), &json!("moon-people"))

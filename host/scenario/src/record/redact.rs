@@ -164,7 +164,7 @@ impl<'a> Redactor<'a> {
         match node {
             Node::String(_) if is_masked => Node::String(MASK.to_owned()),
             Node::String(text) => Node::String(self.value(text)),
-            Node::Number(_) if is_masked => Node::Number("0".to_owned()),
+            Node::Number(_) if is_masked => Node::Number("1".to_owned()),
             Node::Bool(_) if is_masked => Node::Bool(false),
             Node::Array(items) => {
                 let items = items.iter().enumerate();
@@ -278,7 +278,7 @@ mod tests {
             (
                 "mask: [/a]",
                 r#"{"a":{"b":7,"c":true,"e":"Desk"},"d":7}"#,
-                r#"{"a":{"b":0,"c":false,"e":"(text)"},"d":7}"#,
+                r#"{"a":{"b":1,"c":false,"e":"(text)"},"d":7}"#,
             ),
             (
                 "keep: [people]",
