@@ -6,8 +6,8 @@ use wrkflw_guest::testing::{
     Scenario, child, claim, decide, given, later, migrate, release, resume, signal, start, suspend,
 };
 use wrkflw_guest::{
-    Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Refusal, SignalSubscription, Verdict, Waiting, allow, days, hours, json, minutes,
+    Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Refusal,
+    SignalSubscription, Verdict, Waiting, allow, days, hours, json, minutes,
 };
 
 wrkflw_guest::states! { enum State { Draft, Review, Parts, Vote, Done, Dropped } }

@@ -151,10 +151,6 @@ fn place(
 /// Numbers of so many characters are compared by value, longer ones digit by digit.
 const EXACT_CHARS_MAX: usize = 15;
 
-#[expect(
-    clippy::float_cmp,
-    reason = "short decimals are the same number or not"
-)]
 fn same_number(one: &str, other: &str) -> bool {
     let is_short = one.len() <= EXACT_CHARS_MAX && other.len() <= EXACT_CHARS_MAX;
     let value = |text: &str| text.parse::<f64>().ok();

@@ -211,5 +211,5 @@ impl Scenario {
 fn pointer(path: &str) -> String {
     let path = path.replace('[', ".").replace(']', "");
     let parts = path.split('.').filter(|part| !part.is_empty());
-    parts.map(|part| format!("/{part}")).collect()
+    parts.flat_map(|part| ["/", part]).collect()
 }

@@ -43,8 +43,10 @@ impl fmt::Display for Failure {
         for difference in &self.differences {
             write!(f, "\n  {difference}")?;
         }
-        let hint = self.hint.iter();
-        hint.map(|hint| write!(f, "\n  hint: {hint}")).collect()
+        if let Some(hint) = &self.hint {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
     }
 }
 
@@ -82,17 +84,17 @@ fn world(scenario: &Scenario) -> World {
     let directory = &mut world.directory;
     for (group, members) in &text.groups {
         directory.knows(group);
-        members
-            .iter()
-            .for_each(|member| directory.joins(member, group));
+        for member in members {
+            directory.joins(member, group);
+        }
     }
     for (person, manager) in &text.managers {
         directory.manages(person, Some(manager));
     }
     for (person, permissions) in &text.permissions {
-        permissions
-            .iter()
-            .for_each(|one| directory.permits(person, one));
+        for permission in permissions {
+            directory.permits(person, permission);
+        }
     }
     for (name, settings) in &text.calendars {
         directory.calendar(name, settings.clone());
@@ -163,7 +165,8 @@ impl<L: Logic> Play<'_, L> {
             let message = "nothing has started: begin with the step `start`";
             return Err(vec![Refused::new("not_started", message)]);
         };
-        if let Some(which) = step.which() {
+        let which = step.which();
+        if which.is_some() || step.decide.is_some() {
             return self.work(step, which, by);
         }
         let reason = |reason: &Option<String>| reason.clone();
@@ -242,10 +245,14 @@ impl<L: Logic> Play<'_, L> {
     fn changes_directory(&mut self, step: &Step) -> bool {
         let (directory, now) = (&mut self.world.directory, self.world.now);
         for (group, people) in step.join.iter().flatten() {
-            people.iter().for_each(|one| directory.joins(one, group));
+            for person in people {
+                directory.joins(person, group);
+            }
         }
         for (group, people) in step.leave.iter().flatten() {
-            people.iter().for_each(|one| directory.leaves(one, group));
+            for person in people {
+                directory.leaves(person, group);
+            }
         }
         for (person, manager) in step.manager.iter().flatten() {
             directory.manages(person, manager.as_deref());
@@ -320,11 +327,8 @@ fn acting<'a>(version: &'a Version, actor: &'a Actor) -> Acting<'a> {
 }
 
 impl Step {
-    /// For a step about a task: the one that it is about, if it says so.
-    fn which(&self) -> Option<Option<&Which>> {
-        if self.decide.is_some() {
-            return Some(None);
-        }
+    /// The task that it names. A decision names none.
+    fn which(&self) -> Option<&Which> {
         let named = [
             &self.claim,
             &self.release,
@@ -335,7 +339,7 @@ impl Step {
             &self.suspend_task,
             &self.resume_task,
         ];
-        named.into_iter().find_map(Option::as_ref).map(Some)
+        named.into_iter().find_map(Option::as_ref)
     }
 
     /// The command on this task.

@@ -169,21 +169,19 @@ fn commands(id: InstanceId, entries: Vec<Entry>) -> Result<Vec<Recorded>, String
         let before = instance.clone();
         let after = apply(instance, &entry.payload, stamp).map_err(|error| error.to_string())?;
         instance = Some(after.clone());
-        match (last == Some(entry.command_id), commands.last_mut()) {
-            (true, Some(command)) => {
-                command.events.push(entry.payload);
-                command.after = after;
-            }
-            _ => {
-                let evidence = entry.evidence.ok_or("an entry lacks its evidence")?;
-                last = Some(entry.command_id);
-                commands.push(Recorded {
-                    evidence,
-                    events: vec![entry.payload],
-                    before,
-                    after,
-                });
-            }
+        let is_same = last == Some(entry.command_id);
+        if let Some(command) = commands.last_mut().filter(|_| is_same) {
+            command.events.push(entry.payload);
+            command.after = after;
+        } else {
+            let evidence = entry.evidence.ok_or("an entry lacks its evidence")?;
+            last = Some(entry.command_id);
+            commands.push(Recorded {
+                evidence,
+                events: vec![entry.payload],
+                before,
+                after,
+            });
         }
     }
     Ok(commands)

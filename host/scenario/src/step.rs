@@ -203,7 +203,7 @@ impl Step {
                 return Err((String::new(), message));
             }
         };
-        for name in needed.iter().filter(|name| !has(name)) {
+        if let Some(name) = needed.iter().find(|name| !has(name)) {
             return Err((format!("/{name}"), format!("`{action}` needs `{name}`")));
         }
         let goes = |name: &str| {

@@ -276,9 +276,10 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
     for warning in published["warnings"].as_array().into_iter().flatten() {
         Output::warn(warning["message"].as_str().unwrap_or_default());
     }
-    let published = match args.activate {
-        true => activated(&client, &key, published, args.force)?,
-        false => published,
+    let published = if args.activate {
+        activated(&client, &key, published, args.force)?
+    } else {
+        published
     };
     let version = published["version"].clone();
     output.record(&published, PUBLISHED)?;

@@ -18,11 +18,11 @@ pub(in crate::cli) enum Language {
     /// Rust
     #[default]
     Rust,
-    /// TypeScript, which QuickJS runs
+    /// TypeScript, which `QuickJS` runs
     Ts,
-    /// JavaScript, which QuickJS runs
+    /// JavaScript, which `QuickJS` runs
     Js,
-    /// Python, which CPython runs
+    /// Python, which `CPython` runs
     Python,
     /// C, which clang compiles
     C,

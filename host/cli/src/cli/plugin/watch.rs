@@ -105,9 +105,10 @@ fn round(
     let bytes = fs::read(&component);
     let bytes = bytes.with_context(|| format!("cannot read {}", component.display()))?;
     let published = publish_and_activate(&client, &project.name, &bytes, config.as_str())?;
-    let what = match published["created"] == true {
-        true => "published and activated",
-        false => "active already:",
+    let what = if published["created"] == true {
+        "published and activated"
+    } else {
+        "active already:"
     };
     steps.done(&format!("{what} {} {}", project.name, published["version"]));
     Ok(())

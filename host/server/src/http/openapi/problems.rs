@@ -65,8 +65,7 @@ pub(super) fn codes(path: &str, method: &str, operation: &Value) -> BTreeSet<&'s
         return BTreeSet::from(["headers_too_large"]);
     }
     let parameters = operation["parameters"].as_array();
-    let any =
-        |is: &dyn Fn(&Value) -> bool| parameters.is_some_and(|all| all.iter().any(|one| is(one)));
+    let any = |is: &dyn Fn(&Value) -> bool| parameters.is_some_and(|all| all.iter().any(is));
     let has = |name: &str| any(&|one| one["name"] == name);
     let mut parts = vec![OF_EVERY];
     let mut add_if = |applies: bool, codes| {
@@ -120,18 +119,16 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "releaseTask" => &[OF_TASKS],
         "delegateTask" => &[OF_TASKS, &["invalid_input", "delegations_exhausted"]],
         "resolveTask" => &[OF_TASKS, &["not_delegated"]],
-        "reassignTask" => &[OF_TASKS, &["invalid_input"]],
+        "reassignTask" | "suspendTask" => &[OF_TASKS, &["invalid_input"]],
         "resetTask" => &[OF_TASKS, &["not_claimed"]],
-        "suspendTask" => &[OF_TASKS, &["invalid_input"]],
         "resumeTask" => &[&["task_taken", "instance_suspended", "not_suspended"]],
         "getInstanceActions" => &[OF_LOGIC],
         "getInstanceEligibility" => &[OF_LOGIC, &["invalid_input"]],
         "publishVersion" => &[&["unpublishable", "limit_reached"], OF_LOGIC],
         "activateVersion" => &[&["forbidden", "version_retired", "unknown_names"]],
-        "stopVersion" => &[&["limit_reached"]],
+        "stopVersion" | "createSubscription" => &[&["limit_reached"]],
         "migrateInstances" => &[OF_VERSIONS, OF_MANY],
         "cancelInstances" => &[OF_MANY],
-        "createSubscription" => &[&["limit_reached"]],
         "retryDeadLetter" | "discardDeadLetter" => &[&["not_first"]],
         "listEvents" => &[&["cursor_expired"]],
         "streamEvents" => &[&["cursor_expired", "too_many_streams"]],

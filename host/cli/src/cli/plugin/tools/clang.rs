@@ -75,7 +75,7 @@ fn generate(wit: &Path, into: &Path) -> Result<Vec<PathBuf>> {
     for (name, content) in files.iter() {
         let path = into.join(name);
         fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
-        if !name.ends_with(".h") {
+        if path.extension().is_none_or(|extension| extension != "h") {
             compiled.push(path);
         }
     }
