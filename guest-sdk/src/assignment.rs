@@ -167,7 +167,7 @@ impl Assignment {
 }
 
 impl Offer {
-    /// A task; the label tells it from others of the same state.
+    /// A task; the label tells it from others of the same state. If it is empty, the task is called what its state is called.
     pub fn new(label: &str) -> Self {
         Self {
             label: label.into(),
@@ -243,7 +243,7 @@ impl Offer {
 }
 
 impl Due {
-    /// So many hours after the state was entered or the task created.
+    /// So many hours after the state was entered or the task created. For another time: `Due::After(days(7))`.
     pub fn after_hours(count: u32) -> Self {
         Self::After(hours(count))
     }

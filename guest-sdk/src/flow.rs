@@ -54,7 +54,8 @@ pub trait Flow: Sized + 'static {
     }
 
     /// Who works on the task state being entered, offered anew or migrated to? By default: the initiator in states of
-    /// own work, and nobody elsewhere. The host reports that, and a test of the flow fails.
+    /// own work, and nobody elsewhere. Then it goes to the initiator's manager. If there is none, the host reports that nobody can
+    /// do it, and a test with `testing` fails. So name somebody for every task state.
     fn assign(facts: &Facts<Self>, state: Self::State) -> Result<Assignment, Refusal> {
         Ok(match Self::graph(&facts.config).drawn(state.name()) {
             Some(drawn) if drawn.own_work => Assignment::to_user(facts.initiator()),

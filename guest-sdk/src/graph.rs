@@ -120,7 +120,8 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// An attribute that instances can be searched by.
+    /// An attribute that instances can be searched by. [`Plan::attribute`](crate::Plan::attribute) sets it. If it is known from the
+    /// start, let instances begin in a [router](Self::router): its plan is the first one.
     pub fn attribute(mut self, name: &str, kind: AttributeType) -> Self {
         self.definition.attributes.push(AttributeDeclaration {
             name: name.into(),

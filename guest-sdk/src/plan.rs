@@ -105,6 +105,8 @@ impl<S: States> Plan<S> {
     /// What the graph says: to the only target of the trigger ([`on`](crate::StateBuilder::on)), to all of its targets
     /// ([`fork`](crate::StateBuilder::fork)), branches beside the state ([`spawn`](crate::StateBuilder::spawn)), or where a vote
     /// leads ([`until_quorum`](crate::StateBuilder::until_quorum)). A fault if the graph leaves a choice.
+    ///
+    /// More may be added to it, such as a note or a patch of the data; [`next_state`](Self::next_state) says where it leads.
     pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Refusal> {
         F::graph(&facts.config).follow(event)
     }
@@ -191,8 +193,9 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Set an attribute that the graph declares: a text, a boolean, a [`Decimal`](crate::Decimal),
-    /// an `f64`, a [`Moment`](crate::Moment) or bytes, as it was declared.
+    /// Set an attribute that the graph declares: a text, a boolean, a [`Decimal`](crate::Decimal) or an `i64`, which becomes one,
+    /// an `f64`, a [`Moment`](crate::Moment) or bytes, as it was declared. For another whole number, such as a `u32`, write
+    /// `i64::from(number)`.
     pub fn attribute(mut self, name: &str, value: impl Into<AttributeValue>) -> Self {
         self.rest.attributes.push(Attribute {
             name: name.into(),

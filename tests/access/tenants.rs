@@ -222,6 +222,11 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     app.post("reviewer", &claim, json!({})).await.expect(200);
     furnish(&world).await;
     read_all(&world, &host).await;
+    let decided = instance["id"].as_str().expect("an id");
+    let history = format!("/v1/instances/{decided}/history");
+    host.send("admin", "GET", &history, &[], None)
+        .await
+        .expect(200);
     let id = world.instance.parse().expect("an id");
     let version = VersionRef {
         key: "document-approval".into(),

@@ -184,3 +184,20 @@ async fn tasks_are_found_by_label_priority_due_date_and_suspension() {
         answer.problem(400, "malformed_request");
     }
 }
+
+#[tokio::test]
+async fn a_diagram_shows_who_works_in_an_active_state() {
+    let app = TestApp::start().await;
+    let instance = app.started("drawn").await;
+    let path = format!(
+        "/v1/instances/{}/diagram.svg",
+        instance["id"].as_str().expect("an id")
+    );
+    let open = app.get("author", &path).await.text;
+    assert!(open.contains(">for reviewers</text>"), "{open}");
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    app.post("reviewer", &claim, json!({})).await.expect(200);
+    let owned = app.get("author", &path).await.text;
+    assert!(owned.contains(">with reviewer</text>"), "{owned}");
+    assert!(!owned.contains(">for reviewers</text>"), "{owned}");
+}

@@ -178,7 +178,7 @@ impl Data {
         let offers = self.words(&offer);
         let (task, count, needed) = (0, 0, 1);
         let mut words = vec![task, offers, 1, count, needed];
-        words.resize(17, 0);
+        words.resize(19, 0);
         let list = self.words(&words);
         let ok = 0;
         self.words(&[ok, list, 1, 0, 0, 0])

@@ -209,7 +209,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
 
 impl<S, T> TransitionBuilder<S, T> {
     /// What may fire the trigger, instead of the default of the kind of state:
-    /// `.fired_by(FiredBy::DECISION | FiredBy::DEADLINE)`.
+    /// `.fired_by(FiredBy::DECISION | FiredBy::DEADLINE)`. The others are `SIGNAL`, `REPLY`, `FAILURE`, `CHILD` and `ENTRY`.
     pub fn fired_by(self, sources: FiredBy) -> Self {
         self.change(|transition| transition.by = sources)
     }

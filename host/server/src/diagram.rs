@@ -27,8 +27,8 @@ pub struct Taken {
     pub visits: BTreeMap<String, u32>,
     /// The edges in the order in which they were taken.
     pub edges: Vec<TakenEdge>,
-    /// The names of the active states.
-    pub active: Vec<String>,
+    /// The active states by name, each with who works in it and until when, in a few words each.
+    pub active: BTreeMap<String, Vec<String>>,
 }
 
 /// One step along a declared transition, to one of its targets.

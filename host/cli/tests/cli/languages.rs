@@ -1,7 +1,9 @@
 //! Flows in other languages than Rust, from an empty folder to instances that run. `document-approval` in each language answers what
-//! the one in Rust answers, and an exception is a fault that names its line.
+//! the one in Rust answers, and an exception is a fault that names its line. The flow `expense` is there in Rust, too,
+//! written from the documentation as its readers would.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -275,6 +277,21 @@ fn python_does_what_rust_does() {
 #[test]
 fn c_does_what_rust_does() {
     is_as_in_rust(&[&C]);
+}
+
+#[test]
+fn rust_passes_the_scenarios_of_the_other_languages() {
+    let place = Place::new();
+    place.data("plugin new in-rust --language rust");
+    let folder = place.folder.join("in-rust");
+    let expense = include_str!("languages/expense/flow.rs");
+    fs::write(folder.join("src/lib.rs"), expense).expect("our own folder");
+    fs::write(folder.join("config.json"), "{}").expect("our own folder");
+    fs::remove_dir_all(folder.join("scenarios")).expect("our own folder");
+    symlink(EXPENSES, folder.join("scenarios")).expect("our own folder");
+    // Named, because that leaves out the native tests, of which this flow has none.
+    let tested = place.data_in(&folder, "plugin test scenarios");
+    assert_eq!(tested["scenarios"], 4);
 }
 
 #[test]

@@ -29,6 +29,8 @@ const WIDTH_PER_LINE: f64 = 14.0;
 const LABEL_PADDING: f64 = 5.0;
 /// Maximum count of numbers beside a label. An edge that was taken more often shows the last ones.
 const NUMBERS_MAX: usize = 3;
+/// Maximum count of lines on the work in a state.
+const WORK_LINES_MAX: usize = 4;
 /// Bold letters are wider.
 const BOLD: f64 = 1.08;
 
@@ -47,6 +49,8 @@ pub(super) struct Node {
     pub(super) told: String,
     pub(super) title: Vec<String>,
     pub(super) detail: String,
+    /// Of an active state: who works in it, and until when. A line each.
+    pub(super) work: Vec<String>,
     pub(super) look: Look,
     pub(super) shade: Shade,
     pub(super) visits: u32,
@@ -170,13 +174,15 @@ impl Node {
     fn of(state: &State, path: Option<&Taken>) -> Node {
         let title = text::wrapped(&state.title, TITLE_WIDTH_MAX / TITLE_SIZE, TITLE_LINES_MAX);
         let detail = detail(state);
-        let widest = title
-            .iter()
-            .map(|line| text::width(line) * TITLE_SIZE * BOLD);
-        let wide = widest.fold(text::width(&detail) * DETAIL_SIZE, f64::max);
-        let below = if detail.is_empty() { 0.0 } else { DETAIL_LINE };
+        let active = path.and_then(|path| path.active.get(&state.name));
+        let work = active.into_iter().flatten().take(WORK_LINES_MAX);
+        let work: Vec<_> = work.map(|line| text::label(line)).collect();
+        let titles = title.iter();
+        let titles = titles.map(|line| text::width(line) * TITLE_SIZE * BOLD);
+        let details = work.iter().chain([&detail]);
+        let details = details.map(|line| text::width(line) * DETAIL_SIZE);
+        let wide = titles.chain(details).fold(0.0, f64::max);
         let visits = path.and_then(|path| path.visits.get(&state.name)).copied();
-        let active = path.is_some_and(|path| path.active.contains(&state.name));
         Node {
             name: state.name.clone(),
             told: match state.description.as_str() {
@@ -190,18 +196,37 @@ impl Node {
             },
             shade: match (path, visits.unwrap_or(0)) {
                 (None, _) => Shade::Plain,
-                _ if active => Shade::Active,
+                _ if active.is_some() => Shade::Active,
                 (Some(_), 0) => Shade::Untouched,
                 (Some(_), _) => Shade::Taken,
             },
             visits: visits.unwrap_or(0),
             width: (wide + 2.0 * BOX_PADDING).max(BOX_WIDTH_MIN),
-            height: real(title.len()) * TITLE_LINE + below + BOX_PADDING,
+            height: text_height(&title, &detail, &work) + BOX_PADDING,
             loop_width: None,
             title,
             detail,
+            work,
         }
     }
+
+    /// The height of all lines of text.
+    pub(super) fn text_height(&self) -> f64 {
+        text_height(&self.title, &self.detail, &self.work)
+    }
+
+    /// The lines below the title.
+    pub(super) fn details(&self) -> impl Iterator<Item = &String> {
+        [&self.detail]
+            .into_iter()
+            .filter(|detail| !detail.is_empty())
+            .chain(&self.work)
+    }
+}
+
+fn text_height(title: &[String], detail: &str, work: &[String]) -> f64 {
+    let details = work.len() + usize::from(!detail.is_empty());
+    real(title.len()) * TITLE_LINE + real(details) * DETAIL_LINE
 }
 
 impl Line {

@@ -228,13 +228,7 @@ impl Page {
                 corner - 4.0,
             );
         }
-        let below = if node.detail.is_empty() {
-            0.0
-        } else {
-            DETAIL_LINE
-        };
-        let text = real(node.title.len()) * TITLE_LINE + below;
-        let mut base = spot.y - text / 2.0 + 14.0;
+        let mut base = spot.y - node.text_height() / 2.0 + 14.0;
         let x = n(spot.x);
         for line in &node.title {
             let line = escaped(line);
@@ -244,12 +238,13 @@ impl Page {
             ));
             base += TITLE_LINE;
         }
-        if !node.detail.is_empty() {
-            let detail = escaped(&node.detail);
-            let base = n(base - 2.0);
+        for detail in node.details() {
+            let detail = escaped(detail);
             self.add(format_args!(
-                r#"<text class="detail" x="{x}" y="{base}">{detail}</text>"#
+                r#"<text class="detail" x="{x}" y="{}">{detail}</text>"#,
+                n(base - 2.0)
             ));
+            base += DETAIL_LINE;
         }
         if node.visits > 0 {
             self.visits(node.visits, left + node.width, top);

@@ -20,7 +20,10 @@ fn taken(edges: &[(&str, &str, &str)], visits: &[(&str, u32)], active: &[&str]) 
                 target: (*target).to_owned(),
             })
             .collect(),
-        active: active.iter().map(|name| (*name).to_owned()).collect(),
+        active: active
+            .iter()
+            .map(|name| ((*name).to_owned(), Vec::new()))
+            .collect(),
     }
 }
 
@@ -51,6 +54,26 @@ fn the_path_taken_is_seen_and_told() {
          Rework requested (ReworkRequested). Step 2:"
     ));
     assert!(svg.contains(r#"role="img""#));
+}
+
+#[test]
+fn who_works_in_an_active_state_is_shown_and_told() {
+    let mut path = reworked();
+    let without = svg(&document_approval(), Some(&path));
+    let work = ["for approvers", "due 2026-11-30 09:00 UTC"];
+    let lines = work.map(str::to_owned).to_vec();
+    path.active.insert("FinalReview".to_owned(), lines);
+    let with = svg(&document_approval(), Some(&path));
+    for line in work {
+        assert!(with.contains(&format!(">{line}</text>")), "{line}");
+    }
+    assert!(with.contains(
+        "Active: Final review (FinalReview), for approvers, due 2026-11-30 09:00 UTC. Step 1:"
+    ));
+    assert_eq!(
+        with.matches(r#"class="detail""#).count(),
+        without.matches(r#"class="detail""#).count() + 2
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::diagram::{Taken, TakenEdge};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::InstanceId;
-use wrkflw_core::instance::{Entity, Instance};
+use wrkflw_core::instance::{Candidate, Entity, Instance, StateInstance};
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_engine::Identity;
@@ -316,12 +316,57 @@ fn taken(instance: &Instance) -> Taken {
             }
         }
     }
-    taken.active = instance
-        .active
-        .iter()
-        .map(|state_instance| state_instance.name.clone())
-        .collect();
+    for state_instance in &instance.active {
+        let active = taken.active.entry(state_instance.name.clone()).or_default();
+        active.extend(work(state_instance));
+    }
     taken
+}
+
+/// Who owns the open tasks of a state instance, or may claim them, and when it or its next task is due.
+fn work(state_instance: &StateInstance) -> Vec<String> {
+    let open = || {
+        state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+    };
+    let (mut owners, mut candidates) = (Vec::new(), Vec::new());
+    for task in open() {
+        match task.owner() {
+            Some(owner) => push_new(&mut owners, owner),
+            None => {
+                let ids = task.candidates.iter().map(Candidate::id);
+                ids.for_each(|id| push_new(&mut candidates, id));
+            }
+        }
+    }
+    let due = open()
+        .filter_map(|task| task.due_at)
+        .chain(state_instance.due_at)
+        .min();
+    [("with", owners), ("for", candidates)]
+        .into_iter()
+        .filter(|(_, people)| !people.is_empty())
+        .map(|(how, people)| format!("{how} {}", few(&people)))
+        .chain(due.map(|due| format!("due {} UTC", due.strftime("%F %R"))))
+        .collect()
+}
+
+fn push_new<'a>(people: &mut Vec<&'a str>, id: &'a str) {
+    if !people.contains(&id) {
+        people.push(id);
+    }
+}
+
+/// The first of them, and how many more there are.
+fn few(people: &[&str]) -> String {
+    const SHOWN_MAX: usize = 2;
+    let shown = people[..people.len().min(SHOWN_MAX)].join(", ");
+    match people.len().saturating_sub(SHOWN_MAX) {
+        0 => shown,
+        more => format!("{shown} +{more}"),
+    }
 }
 
 pub(super) async fn read(app: &App, who: &Identity, id: Uuid) -> Result<Stored, Problem> {

@@ -57,11 +57,16 @@ fn declared(graph: &Graph) -> String {
 }
 
 fn taken(graph: &Graph, path: &Taken) -> String {
-    let active: Vec<String> = path.active.iter().map(|name| named(graph, name)).collect();
+    let active = path.active.iter().map(|(name, work)| {
+        let work = work.iter().map(|line| label(line));
+        let told: Vec<_> = [named(graph, name)].into_iter().chain(work).collect();
+        told.join(", ")
+    });
+    let active: Vec<String> = active.collect();
     let mut sentences = vec![if active.is_empty() {
         "No state is active.".into()
     } else {
-        format!("Active: {}.", active.join(", "))
+        format!("Active: {}.", active.join("; "))
     }];
     for (step, edge) in path.edges.iter().enumerate() {
         sentences.push(format!(
