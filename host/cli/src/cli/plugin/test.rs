@@ -23,7 +23,7 @@ pub(in crate::cli) struct TestArgs {
     /// The component. Default: what `wrkflw plugin build` makes of this folder
     #[arg(long, value_name = "FILE")]
     component: Option<PathBuf>,
-    /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
+    /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder; with --component, none
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Passed to `cargo test`
