@@ -24,7 +24,7 @@ install_node() {
 
 check_document() {
   say "validating the document"
-  "$venv/bin/openapi-spec-validator" --errors all "$document"
+  "$venv/bin/openapi-spec-validator" --subschema-errors all "$document"
 }
 
 build_typescript() {

@@ -190,6 +190,10 @@ async fn the_document_is_sound_openapi() {
     );
     assert!(document["info"]["title"].is_string() && document["info"]["version"].is_string());
     walk(&document, &mut |object| {
+        assert!(
+            object.get("properties").is_none_or(Value::is_object),
+            "{object:?}"
+        );
         if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
             let pointer = reference.strip_prefix('#').expect("a local reference");
             assert!(

@@ -127,7 +127,9 @@ fn parameters(operation: &mut Value) {
 
 /// The fields of a request's body.
 fn fields(schema: &mut Value) {
-    for (name, field) in schema["properties"].as_object_mut().into_iter().flatten() {
+    // An index would add the member to a schema without it, such as an enumeration.
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, field) in properties.into_iter().flatten() {
         let field = if field["type"] == "array" {
             &mut field["items"]
         } else {
