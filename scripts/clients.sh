@@ -56,8 +56,8 @@ run() {
   done
   say "running the example in Python"
   (cd "$python" && PYTHONPATH=. expect FinalReview "$venv/bin/python" examples/approval.py "$url" "$WRKFLW_TEST_AUTHOR" "$WRKFLW_TEST_REVIEWER")
-  (cd "$typescript" && node --test build/test/)
-  (cd "$python" && "$venv/bin/python" -m unittest discover --start-directory tests --top-level-directory . --verbose)
+  (cd "$typescript" && timeout 120 node --test build/test/)
+  (cd "$python" && timeout 120 "$venv/bin/python" -m unittest discover --start-directory tests --top-level-directory . --verbose)
 }
 
 # LINE COMMAND...: fails unless the command prints just this line.

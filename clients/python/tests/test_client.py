@@ -89,7 +89,10 @@ class ClientTest(unittest.TestCase):
         expected = [event.id for event in page.data]
 
         def cut(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
-            return httpx.Response(response.status_code, headers=response.headers, stream=Cut(response, 8_000))
+            # A person may have few streams at a time, and the host notices later that one is broken.
+            if number > 2:
+                return response
+            return httpx.Response(response.status_code, headers=response.headers, stream=Cut(response, 3_000))
 
         cutting = Through(cut)
         got = [streamed.event["id"] for streamed in islice(events(URL, REVIEWER, retries=QUICK, transport=cutting), len(expected))]
