@@ -333,12 +333,11 @@ fn work(state_instance: &StateInstance) -> Vec<String> {
     };
     let (mut owners, mut candidates) = (Vec::new(), Vec::new());
     for task in open() {
-        match task.owner() {
-            Some(owner) => push_new(&mut owners, owner),
-            None => {
-                let ids = task.candidates.iter().map(Candidate::id);
-                ids.for_each(|id| push_new(&mut candidates, id));
-            }
+        if let Some(owner) = task.owner() {
+            push_new(&mut owners, owner);
+        } else {
+            let ids = task.candidates.iter().map(Candidate::id);
+            ids.for_each(|id| push_new(&mut candidates, id));
         }
     }
     let due = open()
