@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::demo::{self, PEOPLE};
-use super::home::{ARTIFACT, Home, JWT, Note};
+use super::home::{Home, JWT, Note};
 use super::host::{self, Host};
 use super::output::{Format, Output};
 use super::postgres::{self, Managed};
@@ -57,6 +57,11 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             .await
             .context("the database cannot be brought up to date")?;
         configure(&mut settings, &args, &home, &url, database)?;
+        // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
+        let shared = environment.state.as_deref().map(Home::kept).transpose()?;
+        let (folder, secret) = shared.as_ref().unwrap_or(&home).machine_code()?;
+        settings.sandbox.artifact_dir = Some(folder);
+        settings.sandbox.artifact_key = Some(secret.into());
 
         let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
         let engine = host.engine().context("a dev host serves the API")?;
@@ -111,8 +116,6 @@ fn configure(
     settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?).into()];
     settings.checkpoint.checkpoint_keys =
         vec![format!("dev:{}", home.secret("checkpoint.secret")?).into()];
-    settings.sandbox.artifact_key = Some(home.secret(ARTIFACT)?.into());
-    settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
     // A developer's webhook receiver usually runs on this machine.
     settings.webhook_allow_private = true;

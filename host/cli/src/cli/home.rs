@@ -22,7 +22,7 @@ const LOCK: &str = "lock";
 /// The name of the secret that signs tokens.
 pub(super) const JWT: &str = "jwt.secret";
 /// The name of the secret that authenticates stored machine code.
-pub(super) const ARTIFACT: &str = "artifact.secret";
+const ARTIFACT: &str = "artifact.secret";
 
 /// The address of a running `wrkflw dev`, for other commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,18 +91,32 @@ impl Home {
             }
         }
         let text = Digest(clock::random()).to_string();
-        // Written under another name and renamed, so that a crash leaves no incomplete secret.
-        let aside = path.with_extension("new");
+        // Written under another name and linked, so that a crash leaves no incomplete secret, and of two processes that make it
+        // at the same time both use the first one's.
+        let aside = path.with_extension(format!("{}.new", std::process::id()));
         let file = File::options()
             .create(true)
             .write(true)
             .truncate(true)
             .mode(0o600)
             .open(&aside);
-        file.and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| fs::rename(&aside, &path))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(text)
+        let made = file
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| fs::hard_link(&aside, &path));
+        let removed = fs::remove_file(&aside);
+        match made {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => self.secret(name),
+            made => {
+                made.and(removed)
+                    .with_context(|| format!("cannot write {}", path.display()))?;
+                Ok(text)
+            }
+        }
+    }
+
+    /// The folder of stored machine code, and the secret that authenticates it.
+    pub(super) fn machine_code(&self) -> Result<(PathBuf, String)> {
+        Ok((self.folder.join("artifacts"), self.secret(ARTIFACT)?))
     }
 
     pub(super) fn secret_path(&self, name: &str) -> PathBuf {

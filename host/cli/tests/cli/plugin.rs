@@ -1,8 +1,10 @@
 //! From an empty folder to a running flow, outside this repository and without a network.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
-use crate::program::Place;
+use crate::program::{Place, Running};
 use crate::scenarios;
 
 const FLOW: &str = "my-flow";
@@ -39,11 +41,30 @@ fn built() -> Place {
     place
 }
 
+/// How many components this server has compiled.
+fn compiled(dev: &Running) -> Option<String> {
+    let url = dev.facts["url"].as_str().expect("its address");
+    let address = url.strip_prefix("http://").expect("plain HTTP");
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream
+        .write_all(b"GET /metrics HTTP/1.0\r\n\r\n")
+        .expect("it reads");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it answers");
+    assert!(text.contains("wrkflw_component_lookups_total"), "{text}");
+    let counted = |line: &&str| {
+        line.starts_with("wrkflw_component_lookups_total") && line.contains("compiler")
+    };
+    text.lines().find(counted).map(ToOwned::to_owned)
+}
+
 #[test]
 fn a_new_flow_is_tested_built_checked_and_published() {
     let place = built();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let dev = place.start("dev --ephemeral --port 0");
+    let before = compiled(&dev);
     let published = place.data_in(FLOW, "definition publish --activate");
+    assert_eq!(compiled(&dev), before, "`plugin check` has compiled it");
     assert_eq!(
         (&published["key"], &published["version"]),
         (&FLOW.into(), &1.into())

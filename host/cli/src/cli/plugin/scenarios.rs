@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::super::Environment;
 use super::super::failure::{Exit, Failure};
-use super::super::home::{ARTIFACT, Home};
+use super::super::home::Home;
 use super::super::output::Output;
 use super::check::{NOBODY, refusal};
 use wrkflw_core::ids::{VersionRef, unhex};
@@ -114,11 +114,10 @@ impl Subject {
             ..Settings::new(Compiler::Child(environment.program.clone()))
         };
         if let Some(state) = &environment.state {
-            let home = Home::kept(state)?;
-            let secret = unhex(&home.secret(ARTIFACT)?);
-            let secret = secret.and_then(|bytes| bytes.try_into().ok());
+            let (folder, secret) = Home::kept(state)?.machine_code()?;
+            let secret = unhex(&secret).and_then(|bytes| bytes.try_into().ok());
             let secret = secret.context("the secret of the machine code is damaged")?;
-            settings = settings.keeping_artifacts(home.folder().join("artifacts"), secret);
+            settings = settings.keeping_artifacts(folder, secret);
         }
         let sandbox = {
             let _in = runtime.enter();
