@@ -41,6 +41,18 @@ impl From<i64> for AttributeValue {
     }
 }
 
+impl From<i32> for AttributeValue {
+    fn from(number: i32) -> Self {
+        Self::from(i64::from(number))
+    }
+}
+
+impl From<u32> for AttributeValue {
+    fn from(number: u32) -> Self {
+        Self::from(i64::from(number))
+    }
+}
+
 impl From<f64> for AttributeValue {
     fn from(number: f64) -> Self {
         Self::Float(number)

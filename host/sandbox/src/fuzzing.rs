@@ -9,16 +9,10 @@ use wasmtime::component::Component;
 
 pub use super::v0_1::types;
 
+use super::engine;
 use super::v0_1::{graph, lift};
-use super::{engine, scan};
 use wrkflw_core::answer::{Plan, Refusal, Work};
-use wrkflw_core::check::Problem;
 use wrkflw_core::graph::Graph;
-
-/// Scans a component of at most this size before it is compiled.
-pub fn scan(bytes: &[u8], bytes_max: usize) -> Result<(), Vec<Problem>> {
-    scan::scan(bytes, bytes_max).map(drop)
-}
 
 /// Compiles a component as the compiling child does.
 pub fn compile(bytes: &[u8]) -> Result<(), String> {

@@ -32,4 +32,5 @@ pub use compile::{COMPILE_COMMAND, compile_child_main};
 pub use error::{Cause, GuestError, Pinned, Trap};
 pub use profile::Profile;
 pub use sandbox::{Admission, AdmitError, Asking, Evaluation, Sandbox};
+pub use scan::{Scanned, scan};
 pub use settings::{CompileLimits, Compiler, Settings};

@@ -26,13 +26,13 @@ const PROBLEMS_MAX: usize = 50;
 
 /// What a component declares about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Scanned {
+pub struct Scanned {
     /// SDK and version that built it, if recorded.
-    pub(super) sdk: Option<String>,
+    pub sdk: Option<String>,
 }
 
 /// Scans `bytes` without running or compiling them.
-pub(super) fn scan(bytes: &[u8], bytes_max: usize) -> Result<Scanned, Vec<Problem>> {
+pub fn scan(bytes: &[u8], bytes_max: usize) -> Result<Scanned, Vec<Problem>> {
     let one = |problem| vec![problem];
     if bytes.len() > bytes_max {
         let message = format!(
@@ -156,7 +156,10 @@ fn missing_logic(exports: &[String]) -> Option<Problem> {
             tame(version, NAME_CHARS_MAX),
             v0_1::PACKAGE
         ),
-        None => format!("it does not export `{}`", v0_1::LOGIC),
+        None => format!(
+            "it does not export `{}`; in Rust, write `wrkflw_guest::export!(TheFlow);`",
+            v0_1::LOGIC
+        ),
     };
     Some(of_component("component_exports", message))
 }

@@ -33,6 +33,8 @@ struct Sample {
     guard: &'static str,
     /// What the fault says before the place.
     message: &'static str,
+    /// Other comments at which the guard asks for what flow logic does not have, and what the fault says.
+    impure: &'static [(&'static str, &'static str)],
 }
 
 const TS: Sample = Sample {
@@ -41,8 +43,13 @@ const TS: Sample = Sample {
     source: include_str!("../../../../plugins/document-approval/languages/flow.ts"),
     expense: include_str!("languages/expense/flow.ts"),
     before: "  assign(",
-    guard: "  guard(_facts, event) {\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
+    guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"dice\") Math.random();\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
     message: "RangeError: It went boom.",
+    impure: &[
+        ("clock", "no clock"),
+        ("date", "no clock"),
+        ("dice", "no randomness"),
+    ],
 };
 
 const JS: Sample = Sample {
@@ -61,6 +68,7 @@ const PYTHON: Sample = Sample {
     before: "    def assign(",
     guard: "    def guard(self, facts, event):\n        if event.comment == \"boom\":\n            raise ValueError(\"It went boom.\")\n\n",
     message: "ValueError: It went boom.",
+    impure: &[],
 };
 
 const C: Sample = Sample {
@@ -71,6 +79,7 @@ const C: Sample = Sample {
     before: "const wf_flow_t",
     guard: "static void guard(const wf_facts_t *facts, const wf_event_t *event) {\n  (void)facts;\n  if (wf_is(wf_comment(event), \"boom\"))\n    WF_FAULT(\"It went boom.\");\n}\n\n",
     message: "It went boom.",
+    impure: &[],
 };
 
 impl Sample {
@@ -256,6 +265,13 @@ fn is_as_in_rust(samples: &[&Sample]) {
                 "{key}: no {words} in {}",
                 failed.stderr
             );
+        }
+        for (comment, words) in sample.impure {
+            let failed = place.run(&format!(
+                "task decide {id} APPROVE --comment {comment} --as reviewer"
+            ));
+            assert_eq!(failed.code, 8, "{key}, {comment}: {}", failed.stderr);
+            assert!(failed.stderr.contains(words), "{key}: {}", failed.stderr);
         }
         if !sample.expense.is_empty() {
             sample.write(&place, sample.expense);

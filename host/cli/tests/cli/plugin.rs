@@ -81,6 +81,17 @@ fn a_new_flow_is_tested_built_checked_and_published() {
     scenarios::of_a_changed_flow(&place, FLOW);
     scenarios::watched(&place, FLOW);
 
+    let (there, away) = ("wrkflw_guest::export!", "// wrkflw_guest::export!");
+    scenarios::change(&place, FLOW, there, away);
+    let refused = place.run_in(FLOW, "plugin build -q");
+    assert!(
+        refused.code == 6 && refused.stderr.contains("wrkflw_guest::export!"),
+        "{} {}",
+        refused.code,
+        refused.stderr
+    );
+    scenarios::change(&place, FLOW, away, there);
+
     place.data("definition diagram my-flow 1 -o flow.svg");
     let drawing = fs::read_to_string(place.folder.join("flow.svg")).expect("the drawing");
     assert!(

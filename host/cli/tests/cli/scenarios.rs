@@ -50,19 +50,20 @@ fn scenarios_run_with_a_component_alone() {
     let wrong = "groups: { authors: [ann] }\nsteps:\n  - start: { title: A }\n    by: ann\n    expect: { states: Approved }\n";
     fs::write(place.folder.join("wrong.yaml"), wrong).expect("our own folder");
     fs::write(place.folder.join("bad.yaml"), "steps:\n  - stat: {}\n").expect("our own folder");
-    fs::write(
-        place.folder.join("config.yaml"),
-        "config: { reviewer: x }\nsteps:\n  - wait: 1h\n",
-    )
-    .expect("our own folder");
-    let ran = place.run("plugin test -q --component sample.wasm wrong.yaml bad.yaml config.yaml");
+    for file in ["config.yaml", "again.yaml"] {
+        let refused = "config: { reviewer: x }\nsteps:\n  - wait: 1h\n";
+        fs::write(place.folder.join(file), refused).expect("our own folder");
+    }
+    let ran = place
+        .run("plugin test -q --component sample.wasm wrong.yaml bad.yaml config.yaml again.yaml");
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     for words in [
-        "3 failed, 0 passed",
+        "4 failed, 0 passed",
         "wrong.yaml:3: step 1, start by ann",
         r#"states: expected "Approved", got ["Submitted"]"#,
         "bad.yaml:2: /steps/0/stat: this is not expected here",
-        "config.yaml: the flow refuses the config",
+        "config.yaml: the component cannot be published",
+        "again.yaml: the same",
         "/reviewer",
     ] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
@@ -221,7 +222,7 @@ pub(crate) fn watched(place: &Place, flow: &str) {
 }
 
 /// Replaces a text in the source of the flow.
-fn change(place: &Place, flow: &str, from: &str, to: &str) {
+pub(crate) fn change(place: &Place, flow: &str, from: &str, to: &str) {
     let path = place.folder.join(flow).join("src/lib.rs");
     let source = fs::read_to_string(&path).expect("the source");
     assert!(source.contains(from), "{from}");

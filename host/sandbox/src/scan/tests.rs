@@ -49,7 +49,7 @@ fn imports_are_refused_by_name_all_of_them() {
                 "it imports the resource `wasi:random/random@0.2.0#pool`, \
                  but flow logic imports nothing{wasi}"
             ),
-            "it does not export `wrkflw:flow/logic@0.1.0`",
+            "it does not export `wrkflw:flow/logic@0.1.0`; in Rust, write `wrkflw_guest::export!(TheFlow);`",
         ]
     );
     assert_eq!(problems[0].0, "component_imports");

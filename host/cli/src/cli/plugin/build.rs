@@ -11,12 +11,15 @@ use sha2::{Digest as _, Sha256};
 use super::super::Environment;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
+use super::check::refusal;
 use super::language::Language;
 use super::project::{Project, cargo, no_cargo};
 use super::toolchain;
 use super::tools::Tools;
 use wrkflw_core::ids::Digest;
+use wrkflw_engine::Error;
 use wrkflw_sandbox::componentize::componentize;
+use wrkflw_sandbox::{Compiler, Settings, scan};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 /// The profile that the scaffold's manifest declares.
@@ -79,6 +82,11 @@ pub(super) fn build(
         Language::Python => signed(tools.python()?, "python"),
         Language::C => signed(tools.clang()?, "c"),
     };
+    scan(
+        &component,
+        Settings::new(Compiler::InProcess).component_bytes_max,
+    )
+    .map_err(|problems| refusal(Error::Unpublishable(problems), "the component"))?;
     fs::write(&path, &component).with_context(|| format!("cannot write {}", path.display()))?;
     let digest = Digest(Sha256::digest(&component).into()).to_string();
     Ok(

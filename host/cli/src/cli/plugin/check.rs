@@ -11,10 +11,11 @@ use super::super::flow_config::FlowConfig;
 use super::super::output::{Column, Output};
 use super::super::{Environment, block_on};
 use super::project::Project;
+use super::scenarios::settings;
 use wrkflw_core::ids::TenantId;
 use wrkflw_engine::offload::Offload;
 use wrkflw_engine::{Error, check_component};
-use wrkflw_sandbox::{Compiler, Sandbox, Settings};
+use wrkflw_sandbox::Sandbox;
 
 /// Stands for the tenant: without a server there is none.
 pub(super) const NOBODY: TenantId = TenantId(0);
@@ -43,10 +44,9 @@ pub(super) fn run(
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let file = FlowConfig::read(config.or_else(|| project?.config()))?;
     let config = file.parse()?;
-    let program = environment.program.clone();
+    let settings = settings(environment)?;
     let admission = block_on(async {
-        let sandbox = Sandbox::new(Settings::new(Compiler::Child(program)))
-            .map_err(|error| anyhow!(error))?;
+        let sandbox = Sandbox::new(settings).map_err(|error| anyhow!(error))?;
         check_component(&sandbox, (&Offload::default(), NOBODY), &bytes, &config)
             .await
             .map_err(|error| refusal(error, &file.name))

@@ -64,6 +64,8 @@ pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
 pub(super) struct Tally {
     pub(super) passed: usize,
     pub(super) failures: Vec<String>,
+    /// Why components cannot be published with a config: told once.
+    refused: Vec<String>,
 }
 
 impl Tally {
@@ -101,27 +103,31 @@ enum NotPassed {
     Failed(Failed),
 }
 
+/// Machine code is stored in the user's state folder, so that the next command, and `wrkflw dev`, need no compiler.
+pub(super) fn settings(environment: &Environment) -> Result<Settings> {
+    let settings = Settings {
+        artifact_bytes_max: ARTIFACT_BYTES_MAX,
+        ..Settings::new(Compiler::Child(environment.program.clone()))
+    };
+    let Some(state) = &environment.state else {
+        return Ok(settings);
+    };
+    let (folder, secret) = Home::kept(state)?.machine_code()?;
+    let secret = unhex(&secret).and_then(|bytes| bytes.try_into().ok());
+    let secret = secret.context("the secret of the machine code is damaged")?;
+    Ok(settings.keeping_artifacts(folder, secret))
+}
+
 impl Subject {
-    /// Machine code is stored in the user's state folder, so that the next run needs no compiler.
     pub(super) fn new(environment: &Environment) -> Result<Subject> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .context("cannot start the runtime")?;
-        let mut settings = Settings {
-            artifact_bytes_max: ARTIFACT_BYTES_MAX,
-            ..Settings::new(Compiler::Child(environment.program.clone()))
-        };
-        if let Some(state) = &environment.state {
-            let (folder, secret) = Home::kept(state)?.machine_code()?;
-            let secret = unhex(&secret).and_then(|bytes| bytes.try_into().ok());
-            let secret = secret.context("the secret of the machine code is damaged")?;
-            settings = settings.keeping_artifacts(folder, secret);
-        }
         let sandbox = {
             let _in = runtime.enter();
-            Sandbox::new(settings).map_err(|error| anyhow!(error))?
+            Sandbox::new(settings(environment)?).map_err(|error| anyhow!(error))?
         };
         Ok(Subject {
             runtime,
@@ -164,7 +170,14 @@ impl Subject {
                     tally.passed += 1;
                     output.hint(&format!("passed  {shown}  {name} ({millis} ms)"));
                 }
+                Err(NotPassed::Config(error)) if tally.refused.contains(&error) => {
+                    output.hint(&format!("FAILED  {shown}  {name} ({millis} ms)"));
+                    tally.failures.push(format!("{shown}: the same"));
+                }
                 Err(why) => {
+                    if let NotPassed::Config(error) = &why {
+                        tally.refused.push(error.clone());
+                    }
                     output.hint(&format!("FAILED  {shown}  {name} ({millis} ms)"));
                     tally.failures.push(words(path, &why));
                 }
@@ -265,7 +278,7 @@ fn words(path: &Path, why: &NotPassed) -> String {
             let lines = problems.iter().map(|problem| format!("{path}:{problem}"));
             lines.collect::<Vec<_>>().join("\n")
         }
-        NotPassed::Config(error) => format!("{path}: the flow refuses the config: {error}"),
+        NotPassed::Config(error) => format!("{path}: {error}"),
         NotPassed::Failed(failed) => format!("{path}:{}: {failed}", failed.line),
     }
 }
