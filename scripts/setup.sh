@@ -55,7 +55,7 @@ ensure_toolchain() {
   has rustup || fail "rustup is missing: install it from https://rustup.rs"
   if ! rustc --version >/dev/null 2>&1; then
     say "installing the Rust toolchain of rust-toolchain.toml"
-    rustup toolchain install --profile minimal >&2 || fail "rustup could not install the toolchain of rust-toolchain.toml"
+    rustup toolchain install --no-self-update --profile minimal >&2 || fail "rustup could not install the toolchain of rust-toolchain.toml"
   fi
   [ "$1" = test ] || return 0
   cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt >&2
