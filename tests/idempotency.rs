@@ -72,7 +72,7 @@ async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
     let first = start(&host, "doc-1").await;
     let task = task_of(&first.body);
     let claim = format!("/v1/tasks/{task}/claim");
-    let many = json!({ "action": "release", "tasks": [task] });
+    let many = json!({ "action": "release", "taskIds": [task] });
     for (path, body) in [
         (claim.as_str(), json!({})),
         ("/v1/tasks/bulk", many.clone()),
@@ -215,7 +215,7 @@ async fn keys_are_forgotten_after_a_day() {
     aged(&app).await;
     app.engine.purge().await.expect("a purge");
     let second = start(&app.host(), "doc-2").await.expect(201);
-    assert_ne!(first["id"], second["id"]);
+    assert_ne!(first["instance"]["id"], second["instance"]["id"]);
 }
 
 /// Clocks of hosts jump. What they keep for each other is judged by the database's.
@@ -223,7 +223,7 @@ async fn keys_are_forgotten_after_a_day() {
 async fn a_host_whose_clock_is_wrong_neither_forgets_early_nor_is_forgotten_early() {
     let app = TestApp::start().await;
     let first = start(&app.host(), "doc-1").await;
-    let id = first.body["id"].as_str().expect("an id");
+    let id = first.body["instance"]["id"].as_str().expect("an id");
     let cancel = format!("/v1/instances/{id}/cancel");
     app.post("admin", &cancel, json!({ "reason": "Away." }))
         .await

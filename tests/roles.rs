@@ -100,7 +100,7 @@ async fn used() -> TestApp {
         .await
         .expect(200);
     let absence = json!({
-        "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
+        "substitute": "reviewer2", "from": "2100-01-01T00:00:00Z", "until": "2100-02-01T00:00:00Z",
     });
     app.post("reviewer", "/v1/people/reviewer/absences", absence)
         .await
@@ -125,7 +125,7 @@ async fn used() -> TestApp {
         .execute(app.database.admin_pool())
         .await
         .expect("the rest");
-    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    let many = json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 });
     let config = json!({ "reviewers": "approvers" });
     app.publish("document-approval", DOCUMENT_APPROVAL, &config)
         .await

@@ -103,7 +103,7 @@ async fn begin(app: &TestApp, entity: &str, data: Value) -> String {
     let body = json!({
         "definitionKey": "subflows", "entityType": "errand", "entityId": entity, "data": data,
     });
-    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    let started = app.post("author", "/v1/instances", body).await.started();
     id(&started)
 }
 
@@ -146,7 +146,7 @@ async fn until_status(app: &TestApp, instance: &str, status: &str) -> Value {
 async fn children(app: &TestApp, parent: &str, count: usize) -> Vec<String> {
     let waiting = async {
         loop {
-            let path = format!("/v1/instances?parent={parent}");
+            let path = format!("/v1/instances?parentId={parent}");
             let page = app.get("admin", &path).await.expect(200);
             let lines = page["data"].as_array().expect("lines");
             assert!(lines.len() <= count, "{page}");

@@ -224,7 +224,7 @@ async fn prepared(this: &Arc<Decide>) -> anyhow::Result<VecDeque<String>> {
                     "data": { "title": "A document that is measured" },
                 });
                 let instance = connection.post(&this.author, "/v1/instances", body).await?;
-                let task = instance["states"][0]["tasks"][0]["id"].as_str().context("no task")?.to_owned();
+                let task = instance["instance"]["states"][0]["tasks"][0]["id"].as_str().context("no task")?.to_owned();
                 connection.post(&this.reviewer, &format!("/v1/tasks/{task}/claim"), json!({})).await?;
                 tasks.push(task);
             }

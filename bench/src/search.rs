@@ -49,7 +49,7 @@ const SEARCHES: [Question; 9] = [
     (
         "with definition",
         Author,
-        "/v1/instances?definition=bench-returns&attribute.amount=gt:9000&attribute.region=EU",
+        "/v1/instances?definitionKey=bench-returns&attribute.amount=gt:9000&attribute.region=EU",
     ),
     (
         "only old ones",
@@ -76,7 +76,7 @@ const LISTS: [Question; 10] = [
     (
         "of a definition",
         Reviewer,
-        "/v1/tasks?view=available&definition=bench-returns",
+        "/v1/tasks?view=available&definitionKey=bench-returns",
     ),
     (
         "of a rare state",

@@ -88,7 +88,7 @@ impl Votes {
         });
         let first = &mut voters[0].connection;
         let instance = first.post(&self.author, "/v1/instances", body).await?;
-        let tasks = instance["states"][0]["tasks"]
+        let tasks = instance["instance"]["states"][0]["tasks"]
             .as_array()
             .context("no tasks")?;
         ensure!(

@@ -6,6 +6,11 @@ use serde_json::Value;
 
 use crate::{Event, Facts, Flow, Verdict, allow, deny, invalid};
 
+/// The JSON Pointer into the body of the request to this field of the input.
+pub(crate) fn of_input(field: &str) -> String {
+    format!("/input{field}")
+}
+
 impl<F: Flow> Event<F> {
     /// It takes a comment; the message says what about. This is for a rule that depends on data; otherwise use
     /// [`comment`](crate::TransitionBuilder::comment) in the graph.
@@ -16,12 +21,12 @@ impl<F: Flow> Event<F> {
         allow()
     }
 
-    /// It takes this field of the input, named by a JSON Pointer. This is for a rule that depends on data; otherwise use
+    /// It takes this field of the input, named by a JSON Pointer into the input. This is for a rule that depends on data; otherwise use
     /// [`input`](crate::TransitionBuilder::input) in the graph.
     pub fn require_field(&self, field: &str) -> Verdict {
         let given = self.input.pointer(field);
         if given.is_none_or(Value::is_null) {
-            return invalid(field, "required", "Fill this in.");
+            return invalid(&of_input(field), "required", "Fill this in.");
         }
         allow()
     }

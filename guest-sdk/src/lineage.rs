@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use crate::demands::of_input;
 use crate::{Event, Facts, Flow, Names, PastState, Refusal, StateInstance, invalid};
 
 impl<F: Flow> Facts<F> {
@@ -42,22 +43,26 @@ impl<F: Flow> Facts<F> {
 }
 
 impl<F: Flow> Event<F> {
-    /// The state that the input asks to be led back to, in the field that the JSON Pointer names: one
+    /// The state that the input asks to be led back to, in the field that the JSON Pointer into the input names: one
     /// that the instance came through, and to which the graph lets this trigger lead.
     pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Refusal> {
         let Some(name) = self.input.pointer(field).and_then(Value::as_str) else {
-            return invalid(field, "required", "Name the state to go back to.");
+            return invalid(
+                &of_input(field),
+                "required",
+                "Name the state to go back to.",
+            );
         };
         let graph = F::graph(&facts.config);
         let drawn = graph.targets(self.state, self.trigger);
         if !drawn.iter().any(|state| state.name() == name) {
             let message = format!("This leads back to {drawn:?}, not to {name:?}.");
-            return invalid(field, "no_way", message);
+            return invalid(&of_input(field), "no_way", message);
         }
         let been_there = |state: &F::State| facts.came_through(&self.state_instance, *state);
         let Some(state) = F::State::parse(name).filter(been_there) else {
             let message = format!("The instance did not come through {name}.");
-            return invalid(field, "never_there", message);
+            return invalid(&of_input(field), "never_there", message);
         };
         Ok(state)
     }

@@ -24,8 +24,8 @@ pub fn not_now<T>(code: &str, message: impl Into<String>) -> Result<T, Refusal> 
     Err(Refusal::NotNow(Reason::new(code, message)))
 }
 
-/// The data or the input does not permit it. `field` is a JSON Pointer into it, such as
-/// `/amount`; a decision's comment is `/comment`.
+/// The data or the input does not permit it. `field` is a JSON Pointer into the body of the request: `/data/title` of a start,
+/// `/input/amount` of a decision or a signal, `/comment` of a decision.
 pub fn invalid<T>(field: &str, code: &str, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Invalid(vec![Violation::new(field, code, message)]))
 }
@@ -118,13 +118,13 @@ mod tests {
 
     #[test]
     fn violations_add_up_and_a_denial_wins() {
-        let title = || invalid("/title", "required", "Give a title.");
-        let sum = || invalid("/sum", "range", "Too high.");
+        let title = || invalid("/data/title", "required", "Give a title.");
+        let sum = || invalid("/data/sum", "range", "Too high.");
         let Err(Refusal::Invalid(both)) = all([title(), allow(), sum()]) else {
             panic!("not invalid")
         };
         let fields: Vec<_> = both.iter().map(|one| one.field.as_str()).collect();
-        assert_eq!(fields, ["/title", "/sum"]);
+        assert_eq!(fields, ["/data/title", "/data/sum"]);
         let (late, no) = (
             || not_now("late", "Too late."),
             || deny("no", "You may not."),

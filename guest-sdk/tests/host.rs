@@ -205,7 +205,7 @@ fn a_deadline_acts_when_it_is_due_and_only_if_it_is_open() {
 
 #[test]
 fn working_time_is_that_of_the_calendar() {
-    let nine_to_five = json!([{ "from": "09:00", "to": "17:00" }]);
+    let nine_to_five = json!([{ "from": "09:00", "until": "17:00" }]);
     let hours = json!({ "monday": nine_to_five, "wednesday": nine_to_five });
     let office = json!({ "timeZone": "Etc/UTC", "hours": hours });
     let due = |flow: Scenario<Ruled>| {

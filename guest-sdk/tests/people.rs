@@ -218,8 +218,8 @@ fn enough_rejections_end_a_vote_and_cancelled_tasks_do_not_count() {
 fn the_way_back_leads_where_the_instance_has_been() {
     let mut flow = reviewed();
     let back = |to: &str| decide("amy", Back).input(json!({ "to": to }));
-    flow.when(back("Parts")).invalid("/to", "never_there");
-    flow.when(back("Done")).invalid("/to", "no_way");
+    flow.when(back("Parts")).invalid("/input/to", "never_there");
+    flow.when(back("Done")).invalid("/input/to", "no_way");
     let facts = flow.facts();
     let state_instance = facts.state_instance(Vote).expect("a vote");
     let lineage: Vec<_> = facts

@@ -71,7 +71,7 @@ fn submitted() -> Scenario<Papers> {
 fn an_invited_reviewer_has_a_task_and_the_others_keep_theirs() {
     let mut flow = submitted();
     flow.when(decide("bob", Invite))
-        .invalid("/reviewer", "required");
+        .invalid("/input/reviewer", "required");
     let invited = decide("bob", Invite).input(json!({ "reviewer": "eve" }));
     flow.when(invited).stays().offers_to_user("eve");
     flow.when(decide("cid", Approve)).stays();

@@ -29,7 +29,7 @@ def person(admin, name, groups=()):
 
 def start(token, flow, kind, number, data):
     body = {"definitionKey": flow, "entityType": kind, "entityId": str(number), "data": data}
-    return call(token, "POST", "/v1/instances", body)["id"]
+    return call(token, "POST", "/v1/instances", body)["instance"]["id"]
 
 
 def decide(token, instance, state, decision, name=None):
@@ -112,7 +112,7 @@ def main():
             "entityId": str(number),
             "data": {"title": f"Budget {number}"},
         }
-        started.append(call(author, "POST", "/v1/instances", body))
+        started.append(call(author, "POST", "/v1/instances", body)["instance"])
     tasks = [instance["states"][0]["tasks"][0]["id"] for instance in started]
     for task in tasks[:6]:
         call(reviewer, "POST", f"/v1/tasks/{task}/claim")
@@ -123,11 +123,11 @@ def main():
     now = datetime.now(timezone.utc)
     absence = {
         "substitute": "reviewer2",
-        "activeFrom": now.isoformat(),
-        "activeUntil": (now + timedelta(days=7)).isoformat(),
+        "from": now.isoformat(),
+        "until": (now + timedelta(days=7)).isoformat(),
     }
     call(reviewer, "POST", "/v1/people/reviewer/absences", absence)
-    hours = {"monday": [{"from": "09:00", "to": "17:00"}]}
+    hours = {"monday": [{"from": "09:00", "until": "17:00"}]}
     call(admin, "PUT", "/v1/calendars/office", {"timeZone": "Europe/Berlin", "hours": hours})
     # Nothing listens at this port, so some deliveries fail.
     call(admin, "POST", "/v1/subscriptions", {"url": "http://127.0.0.1:9/", "types": ["*"]})

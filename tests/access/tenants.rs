@@ -27,7 +27,7 @@ const FURTHER: &[&str] = &[
     "/v1/tasks?view=available",
     "/v1/tasks?view=mine",
     "/v1/tasks?view=all&state=Submitted",
-    "/v1/instances?definition=document-approval",
+    "/v1/instances?definitionKey=document-approval",
     "/v1/instances?status=RUNNING&initiator=author",
     "/v1/instances?attribute.title=A%20plan&include=attributes",
     "/v1/definitions/document-approval/versions",
@@ -71,7 +71,7 @@ async fn read_all(world: &World, host: &Host) {
     host.send("admin", "GET", &on, &[], None).await.expect(200);
     let absences = "/v1/people/reviewer/absences";
     let absence = json!({
-        "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
+        "substitute": "reviewer2", "from": "2100-01-01T00:00:00Z", "until": "2100-02-01T00:00:00Z",
     });
     let dry = format!("{absences}?dryRun=true");
     host.send("reviewer", "POST", &dry, &[], Some(absence.clone()))
@@ -88,7 +88,7 @@ async fn read_all(world: &World, host: &Host) {
     host.send("admin", "PUT", manager, &[], Some(to))
         .await
         .expect(200);
-    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    let many = json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 });
     let begun = host.send("admin", "POST", "/v1/migrations", &[], Some(many));
     let begun = begun.await.expect(201);
     let items = format!(

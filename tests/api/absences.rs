@@ -17,7 +17,7 @@ fn day(day: i64) -> Timestamp {
 
 /// The body of an absence.
 fn away(substitute: &str, from: i64, until: i64) -> Value {
-    json!({ "substitute": substitute, "activeFrom": day(from), "activeUntil": day(until) })
+    json!({ "substitute": substitute, "from": day(from), "until": day(until) })
 }
 
 #[tokio::test]
@@ -25,12 +25,12 @@ async fn a_person_names_a_substitute_and_calls_it_off() {
     let app = TestApp::empty().await;
     sql(&app, "delete from reassessment").await;
     let mut body = away("reviewer2", 1, 3);
-    body["definition"] = json!("document-approval");
+    body["definitionKey"] = json!("document-approval");
     let added = app.post("reviewer", &path("reviewer"), body).await;
-    let added = added.expect(201);
+    let added = added.expect(201)["absence"].clone();
     let expected = json!({
-        "id": added["id"], "person": "reviewer", "substitute": "reviewer2", "definition": "document-approval",
-        "activeFrom": "2100-01-02T00:00:00Z", "activeUntil": "2100-01-04T00:00:00Z",
+        "id": added["id"], "person": "reviewer", "substitute": "reviewer2", "definitionKey": "document-approval",
+        "from": "2100-01-02T00:00:00Z", "until": "2100-01-04T00:00:00Z",
         "createdAt": added["createdAt"], "createdBy": "reviewer", "endedAt": null,
     });
     assert_eq!(added, expected);
@@ -55,7 +55,8 @@ async fn a_person_names_a_substitute_and_calls_it_off() {
         added["id"].as_str().expect("an id")
     );
     let ended = delete(&app, "reviewer", &one).await.expect(200);
-    assert!(ended["endedAt"].is_string());
+    assert!(ended["absence"]["endedAt"].is_string());
+    assert_eq!(ended["result"], "ended");
     let (kinds, _) = directory_entries(&app, 2).await;
     assert_eq!(kinds, ["ABSENCE_ADDED", "ABSENCE_ENDED"]);
     assert_eq!(reassessments(&app).await.len(), 3);
@@ -78,7 +79,7 @@ async fn others_need_the_right_to_change_the_directory() {
     let added = app
         .post("admin", &path("reviewer"), away("author", 1, 2))
         .await;
-    let added = added.expect(201);
+    let added = added.expect(201)["absence"].clone();
     assert_eq!(added["createdBy"], "admin");
     let id = added["id"].as_str().expect("an id");
     let one = |person: &str| format!("{}/{id}", path(person));
@@ -112,16 +113,16 @@ async fn what_makes_no_sense_is_refused() {
     let app = TestApp::empty().await;
     let before = rows(&app).await;
     let past = json!({
-        "substitute": "author", "activeFrom": "2020-01-01T00:00:00Z", "activeUntil": "2020-01-02T00:00:00Z",
+        "substitute": "author", "from": "2020-01-01T00:00:00Z", "until": "2020-01-02T00:00:00Z",
     });
     for (body, pointer, code) in [
         (away("reviewer", 1, 2), "/substitute", "oneself"),
         (away("nobody", 1, 2), "/substitute", "unknown_person"),
         (away("", 1, 2), "/substitute", "malformed"),
-        (away("author", 2, 2), "/activeFrom", "backwards"),
-        (away("author", 1, 368), "/activeUntil", "too_long"),
-        (past, "/activeUntil", "over"),
-        (json!({ "substitute": "author" }), "/activeFrom", "required"),
+        (away("author", 2, 2), "/from", "backwards"),
+        (away("author", 1, 368), "/until", "too_long"),
+        (past, "/until", "over"),
+        (json!({ "substitute": "author" }), "/from", "required"),
     ] {
         let text = body.to_string();
         let refused = app.post("reviewer", &path("reviewer"), body).await;
@@ -161,7 +162,7 @@ async fn absences_neither_overlap_nor_close_a_circle_nor_grow_into_long_chains()
     add("p1", away("p2", 0, 10)).await.expect(201);
     assert_eq!(fault(add("p1", away("p3", 9, 12)).await).1, "overlap");
     let mut one_definition = away("p3", 9, 12);
-    one_definition["definition"] = json!("document-approval");
+    one_definition["definitionKey"] = json!("document-approval");
     add("p1", one_definition).await.expect(201);
     assert_eq!(fault(add("p2", away("p1", 9, 12)).await).1, "circle");
     let second = add("p2", away("p3", 0, 5)).await.expect(201);
@@ -182,7 +183,11 @@ async fn absences_neither_overlap_nor_close_a_circle_nor_grow_into_long_chains()
     );
     // Later, or once a link is gone, there is nothing against it.
     add("p4", away("p1", 5, 6)).await.expect(201);
-    let link = format!("{}/{}", path("p2"), second["id"].as_str().expect("an id"));
+    let link = format!(
+        "{}/{}",
+        path("p2"),
+        second["absence"]["id"].as_str().expect("an id")
+    );
     delete(&app, "p2", &link).await.expect(200);
     add("p4", away("p5", 0, 5)).await.expect(201);
     // Many may have one substitute.
@@ -227,13 +232,13 @@ async fn a_dry_run_is_judged_and_writes_nothing() {
     let added = app
         .post("reviewer", &path("reviewer"), away("author", 1, 2))
         .await;
-    let added = added.expect(201);
+    let added = added.expect(201)["absence"].clone();
     let before = rows(&app).await;
     let dry = format!("{}?dryRun=true", path("author"));
     let told = app.post("author", &dry, away("reviewer2", 1, 2)).await;
     assert_eq!(
         told.expect(200),
-        json!({ "dryRun": true, "orphans": [], "more": false })
+        json!({ "result": "created", "dryRun": true, "orphans": [], "more": false })
     );
     let refused = app.post("author", &dry, away("reviewer", 1, 2)).await;
     assert_eq!(fault(refused).1, "circle");
@@ -258,9 +263,9 @@ async fn a_repeat_adds_nothing() {
             .await
     };
     let mut body = away("author", 1, 2);
-    body["activeFrom"] = json!("2100-01-02T00:00:00.123456789Z");
+    body["from"] = json!("2100-01-02T00:00:00.123456789Z");
     let first = add("reviewer", "k", body.clone()).await.expect(201);
-    assert_eq!(first["activeFrom"], "2100-01-02T00:00:00.123456Z");
+    assert_eq!(first["absence"]["from"], "2100-01-02T00:00:00.123456Z");
     let before = rows(&app).await;
     assert_eq!(add("reviewer", "k", body.clone()).await.expect(201), first);
     let other = add("reviewer", "k", away("author", 5, 6)).await;
@@ -271,9 +276,9 @@ async fn a_repeat_adds_nothing() {
     let theirs = add("reviewer2", "k", away("author", 1, 2))
         .await
         .expect(201);
-    assert_ne!(theirs["id"], first["id"]);
+    assert_ne!(theirs["absence"]["id"], first["absence"]["id"]);
     // Apart by less than a microsecond is not apart.
     let mut body = away("author", 8, 9);
-    body["activeUntil"] = json!("2100-01-09T00:00:00.000000999Z");
+    body["until"] = json!("2100-01-09T00:00:00.000000999Z");
     assert_eq!(fault(add("reviewer", "i", body).await).1, "backwards");
 }

@@ -105,12 +105,12 @@ impl World {
             ("decide", _) => json!({ "outcome": "APPROVE" }),
             ("migrate", _) => json!({ "version": 1 }),
             ("migrations", _) => {
-                json!({ "definition": "document-approval", "from": 1, "version": 2 })
+                json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 })
             }
             ("cancellations", _) => json!({
-                "definition": "document-approval", "version": 1, "reason": "no longer needed",
+                "definitionKey": "document-approval", "version": 1, "reason": "no longer needed",
             }),
-            ("bulk", _) => json!({ "action": "claim", "tasks": [self.task] }),
+            ("bulk", _) => json!({ "action": "claim", "taskIds": [self.task] }),
             ("discard", _) => json!({ "entry": 1, "reason": "given up" }),
             ("retry", _) => json!({ "reason": "there is room now" }),
             ("cancel" | "suspend" | "reset" | "stop", _) => json!({ "reason": "no longer needed" }),
@@ -118,7 +118,7 @@ impl World {
             ("{name}", "put") => office(),
             ("manager", _) => json!({ "manager": "reviewer" }),
             ("absences", _) => json!({
-                "substitute": "reviewer", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
+                "substitute": "reviewer", "from": "2100-01-01T00:00:00Z", "until": "2100-02-01T00:00:00Z",
             }),
             (_, "put") => json!({ "name": "A name" }),
             _ => json!({}),
@@ -246,13 +246,13 @@ async fn another_tenant_sees_nothing() {
             lists += 1;
         }
     }
-    assert_eq!(lists, 12);
+    assert_eq!(lists, 13);
     for view in ["mine", "available", "all"] {
         let path = format!("/v1/tasks?view={view}");
         let tasks = host.send("", "GET", &path, &headers, None).await;
         assert_eq!(tasks.expect(200)["data"], json!([]));
     }
-    let filter = "/v1/instances?definition=document-approval&initiator=author&entityId=doc-1";
+    let filter = "/v1/instances?definitionKey=document-approval&initiator=author&entityId=doc-1";
     let found = host
         .send("", "GET", filter, &headers, None)
         .await
@@ -268,7 +268,7 @@ async fn another_tenant_sees_nothing() {
         &headers,
         Some(json!({ "name": "Another" })),
     );
-    assert_eq!(put.await.expect(200)["groups"], json!([]));
+    assert_eq!(put.await.expect(200)["person"]["groups"], json!([]));
     let kept = app.get("author", "/v1/people/author").await.expect(200);
     assert_eq!(
         (&kept["name"], kept["groups"].as_array().map(Vec::len)),

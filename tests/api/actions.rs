@@ -37,7 +37,7 @@ fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
             });
             least.into_iter().chain(said).collect()
         }
-        Some("suspend") if action["task"].is_string() => {
+        Some("suspend") if action["taskId"].is_string() => {
             vec![json!({}), json!({ "reason": "withdrawn" })]
         }
         Some("cancel" | "suspend" | "reset") => {
@@ -64,7 +64,7 @@ fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
 /// Holds one action against its command: offered if and only if some input is accepted.
 async fn hold(app: &TestApp, user: &str, instance: &str, action: &Value, inputs: &[Value]) {
     let what = action["action"].as_str().expect("an action");
-    let path = match action["task"].as_str() {
+    let path = match action["taskId"].as_str() {
         Some(task) => format!("/v1/tasks/{task}/{what}?dryRun=true"),
         None => format!("/v1/instances/{instance}/{what}?dryRun=true"),
     };
@@ -82,8 +82,7 @@ async fn hold(app: &TestApp, user: &str, instance: &str, action: &Value, inputs:
         "{user}: {action} {least:?}"
     );
     if least.body["code"] == "invalid_input" && accepted {
-        let field = |one: &Value| json!({ "pointer": one["field"], "code": one["code"], "detail": one["message"] });
-        let required: Vec<Value> = required.expect("violations").iter().map(field).collect();
+        let required = required.expect("violations");
         assert_eq!(json!(required), least.body["errors"]);
     }
     // A refusal gives the reason of the command's own problem, whatever is sent.
@@ -132,7 +131,7 @@ async fn walk(app: &TestApp, entity: &str, choices: &[(usize, usize)]) {
             continue;
         };
         let what = action["action"].as_str().expect("an action");
-        let path = match action["task"].as_str() {
+        let path = match action["taskId"].as_str() {
             Some(task) => format!("/v1/tasks/{task}/{what}"),
             None => format!("/v1/instances/{id}/{what}"),
         };
@@ -184,7 +183,7 @@ async fn what_depends_on_the_input_is_offered() {
         .enumerate()
     {
         let body = hostile_start(&format!("t-{number}"), data);
-        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        let instance = app.post("author", "/v1/instances", body).await.started();
         claimed(&app, "reviewer", &instance).await;
         let id = instance["id"].as_str().expect("an id");
         let told = actions(&app, "reviewer", id).await;
@@ -219,7 +218,7 @@ async fn an_invalid_verdict_is_what_is_still_required() {
     };
     let reject = of("decide", Some("REJECT"));
     assert_eq!(
-        (&reject["allowed"], &reject["required"][0]["field"]),
+        (&reject["allowed"], &reject["required"][0]["pointer"]),
         (&json!(true), &json!("/comment"))
     );
     let approve = of("decide", Some("APPROVE"));
@@ -290,7 +289,7 @@ async fn an_answer_says_so_much_and_tells_what_it_left_out() {
             "definitionKey": "committee", "entityType": "thing", "entityId": complaints.to_string(),
             "data": { "assign": { "offers": offers, "needed": 1 }, "complaints": complaints },
         });
-        let instance = app.post("author", "/v1/instances", start).await.expect(201);
+        let instance = app.post("author", "/v1/instances", start).await.started();
         let id = instance["id"].as_str().expect("an id");
         let path = format!("/v1/instances/{id}/actions");
         let told = app.get("reviewer", &path).await;

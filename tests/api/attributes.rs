@@ -87,7 +87,7 @@ pub(super) async fn all(app: &TestApp, query: &str, limit: usize) -> Vec<i64> {
 /// A decision whose plan writes an attribute of each type.
 async fn written(app: &TestApp, entity: &str) -> Value {
     let body = hostile_start(entity, json!({}));
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     let decision = json!({ "outcome": "GO", "input": { "behaviour": "attributes" } });
     app.decided("reviewer", &instance, decision).await
 }
@@ -98,7 +98,7 @@ async fn what_a_plan_writes_is_found_and_shown() {
     with_hostile(&app).await;
     let instance = written(&app, "t-1").await;
     let other = hostile_start("t-2", json!({}));
-    let other = app.post("author", "/v1/instances", other).await.expect(201);
+    let other = app.post("author", "/v1/instances", other).await.started();
     for (query, found) in [
         ("attribute.amount=1000.000000000000000000000000000001", true),
         (
@@ -112,7 +112,7 @@ async fn what_a_plan_writes_is_found_and_shown() {
             false,
         ),
         (
-            "attribute.region=EU&attribute.urgent=true&definition=hostile",
+            "attribute.region=EU&attribute.urgent=true&definitionKey=hostile",
             true,
         ),
         ("attribute.region=EU&attribute.urgent=false", false),
@@ -328,10 +328,10 @@ async fn what_cannot_be_asked_is_refused_by_its_name() {
         ),
         ("attribute.=red", "declared: amount"),
         (
-            "attribute.amount=1&definition=other",
+            "attribute.amount=1&definitionKey=other",
             "of the definition other; declared: region",
         ),
-        ("attribute.amount=1&definition=none", "declared: none"),
+        ("attribute.amount=1&definitionKey=none", "declared: none"),
         (
             "attribute.region=EU",
             "declared as decimal and text: give the definition",
@@ -351,10 +351,10 @@ async fn what_cannot_be_asked_is_refused_by_its_name() {
         assert!(detail.contains(says), "{query}: {detail}");
     }
     for query in [
-        "attribute.region=EU&definition=hostile",
+        "attribute.region=EU&definitionKey=hostile",
         "attribute.region=text:EU",
         "attribute.region=decimal:gt:5",
-        "attribute.region=5&definition=other",
+        "attribute.region=5&definitionKey=other",
     ] {
         let (found, next) = page(&app, query).await;
         assert_eq!((found, next), (vec![], None), "{query}");

@@ -4,7 +4,7 @@ use super::*;
 
 /// Nine to five on Mondays.
 pub(super) fn office() -> Value {
-    json!({ "timeZone": "Europe/Berlin", "hours": { "monday": [{ "from": "09:00", "to": "17:00" }] } })
+    json!({ "timeZone": "Europe/Berlin", "hours": { "monday": [{ "from": "09:00", "until": "17:00" }] } })
 }
 
 async fn delete(app: &TestApp, user: &str, name: &str) -> Answer {
@@ -40,7 +40,7 @@ async fn a_calendar_is_put_read_replaced_and_deleted() {
     let mut other = office();
     other["timeZone"] = json!("america/new_york");
     other["holidays"] = json!(["2026-12-25"]);
-    other["exceptions"] = json!({ "2026-12-24": [{ "from": "09:00", "to": "12:00" }] });
+    other["exceptions"] = json!({ "2026-12-24": [{ "from": "09:00", "until": "12:00" }] });
     let replaced = app.put("admin", path, other.clone()).await.expect(200);
     assert_eq!(replaced["timeZone"], "America/New_York");
     assert_eq!(replaced["exceptions"], other["exceptions"]);
@@ -127,7 +127,7 @@ async fn bad_settings_are_refused_by_their_pointers() {
     let app = TestApp::empty().await;
     let mut settings = office();
     settings["timeZone"] = json!("Mars/Olympus");
-    settings["hours"]["monday"][0]["to"] = json!("5 pm");
+    settings["hours"]["monday"][0]["until"] = json!("5 pm");
     settings["holidays"] = json!(["Christmas"]);
     let problem = app.put("admin", "/v1/calendars/office", settings).await;
     let problem = problem.problem(422, "invalid_request");
@@ -139,7 +139,7 @@ async fn bad_settings_are_refused_by_their_pointers() {
         .collect();
     let expected = [
         (Some("/timeZone"), Some("unknown_time_zone")),
-        (Some("/hours/monday/0/to"), Some("malformed")),
+        (Some("/hours/monday/0/until"), Some("malformed")),
         (Some("/holidays/0"), Some("malformed")),
     ];
     assert_eq!(errors, expected);

@@ -90,22 +90,22 @@ async fn own_work_is_no_self_approval_and_refused_attempts_are_counted() {
         (&json!("author"), &json!("claim"), &json!(task_of(&third)))
     );
     assert_eq!(
-        counts(&report(&app, "?definition=document-approval").await),
+        counts(&report(&app, "?definitionKey=document-approval").await),
         [6, 2, 0, 2]
     );
     assert_eq!(
-        counts(&report(&app, "?definition=another").await),
+        counts(&report(&app, "?definitionKey=another").await),
         [0, 0, 0, 0]
     );
     assert_eq!(
-        counts(&report(&app, "?to=2020-01-01T00:00:00Z").await),
+        counts(&report(&app, "?until=2020-01-01T00:00:00Z").await),
         [0, 0, 0, 0]
     );
     assert_eq!(
         counts(&report(&app, "?from=2099-01-01T00:00:00Z").await),
         [0, 0, 0, 0]
     );
-    let backwards = format!("{REPORT}?from=2025-01-01T00:00:00Z&to=2024-01-01T00:00:00Z");
+    let backwards = format!("{REPORT}?from=2025-01-01T00:00:00Z&until=2024-01-01T00:00:00Z");
     app.get("admin", &backwards)
         .await
         .problem(400, "malformed_request");
@@ -163,9 +163,13 @@ async fn a_forged_decision_is_found_in_its_period() {
         )
     );
     assert_eq!(found["findings"][0]["onBehalfOf"], "author");
-    let before = report(&app, "?to=2031-01-01T00:00:00Z").await;
+    let before = report(&app, "?until=2031-01-01T00:00:00Z").await;
     assert_eq!(counts(&before), [3, 1, 0, 0]);
-    let that_year = report(&app, "?from=2031-01-01T00:00:00Z&to=2032-01-01T00:00:00Z").await;
+    let that_year = report(
+        &app,
+        "?from=2031-01-01T00:00:00Z&until=2032-01-01T00:00:00Z",
+    )
+    .await;
     assert_eq!(counts(&that_year), [1, 0, 1, 0]);
     assert_eq!(that_year["findings"][0]["taskId"], json!(own));
     // Whoever else is made to look as if it were own work: the state is told by the task, not by the decision.

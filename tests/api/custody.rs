@@ -59,7 +59,7 @@ async fn the_history_of_an_entity_goes_through_definitions_and_restarts() {
     cancelled(&app, &first).await;
     let second = app.started("doc-1").await;
     let third = json!({ "definitionKey": "hostile", "entityType": "document", "entityId": "doc-1", "data": {} });
-    let third = app.post("author", "/v1/instances", third).await.expect(201);
+    let third = app.post("author", "/v1/instances", third).await.started();
     app.started("doc-2").await;
     let (first, second, third) = (id(&first), id(&second), id(&third));
     let link = format!("update instance set predecessor = '{first}' where id = '{second}'");
@@ -81,15 +81,18 @@ async fn the_history_of_an_entity_goes_through_definitions_and_restarts() {
     assert_eq!(of("endReason")[0], "asked for too early");
     assert_eq!(of("endedBy")[..2], [json!("admin"), Value::Null]);
     assert_eq!(of("initiator"), ["author", "author", "author"]);
-    assert_eq!(of("predecessor"), [Value::Null, json!(first), Value::Null]);
-    assert_eq!(of("successors"), [json!([second]), json!([]), json!([])]);
-    assert_eq!(of("parent"), [Value::Null, Value::Null, json!(second)]);
+    assert_eq!(
+        of("predecessorId"),
+        [Value::Null, json!(first), Value::Null]
+    );
+    assert_eq!(of("successorIds"), [json!([second]), json!([]), json!([])]);
+    assert_eq!(of("parentId"), [Value::Null, Value::Null, json!(second)]);
     assert!(
         all.iter()
             .all(|one| one["startedAt"].is_string() && one["requesters"] == json!(["author"]))
     );
 
-    let hostile = pages(&app, &format!("{ENTITY}/history?definition=hostile"), 5).await;
+    let hostile = pages(&app, &format!("{ENTITY}/history?definitionKey=hostile"), 5).await;
     assert_eq!(hostile.iter().map(id).collect::<Vec<_>>(), [third]);
     let none = pages(&app, "/v1/entities/document/nothing/history", 5).await;
     assert_eq!(none, [json!(null); 0]);
@@ -170,7 +173,7 @@ async fn every_decision_is_exported_in_the_order_of_time() {
     }
     let path = format!("/v1/instances/{}/custody", id(&second));
     assert_eq!(pages(&app, &path, 100).await, all[3..]);
-    let none = pages(&app, &format!("{ENTITY}/custody?definition=hostile"), 5).await;
+    let none = pages(&app, &format!("{ENTITY}/custody?definitionKey=hostile"), 5).await;
     assert_eq!(none.len(), 0);
     let path = format!("/v1/instances/{}/custody", uuid::Uuid::nil());
     app.get("admin", &path).await.problem(404, "not_found");
@@ -302,7 +305,7 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
                 &signature["macVersion"],
                 &signature["status"]
             ),
-            (&json!("test"), &json!(1), &json!("valid"))
+            (&json!("test"), &json!(1), &json!("VALID"))
         );
         assert_eq!(
             mac_of(record, "default", &[7; 32]),
@@ -317,14 +320,14 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
         .iter()
         .map(|one| one["signature"]["status"].clone())
         .collect();
-    assert_eq!(statuses, ["invalid", "valid", "valid"]);
+    assert_eq!(statuses, ["INVALID", "VALID", "VALID"]);
     assert_ne!(hash_of(&all[0], tenant.0), unhex(&all[0]["entry"]["hash"]));
     behind(&app, "delete from decision where outcome = 'REJECT'; update audit_entry set payload = '{' where payload like '%SUBMIT%' and type = 'DECISION_RECORDED'").await;
     let all = pages(&app, &path, 100).await;
     assert_eq!(all[0]["signature"], Value::Null);
     assert_eq!(
         (&all[1]["outcome"], &all[1]["signature"]["status"]),
-        (&Value::Null, &json!("invalid"))
+        (&Value::Null, &json!("INVALID"))
     );
 }
 

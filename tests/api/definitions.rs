@@ -265,7 +265,7 @@ async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
     let new = neighbour
         .send("author", "POST", "/v1/instances", &[], Some(body))
         .await
-        .expect(201);
+        .started();
     assert_eq!(new["definitionVersion"], 2);
     assert_eq!(
         new["states"][0]["tasks"][0]["candidates"][0]["id"],

@@ -67,8 +67,11 @@ async fn every_command_is_told_before_it_is_done() {
     let app = TestApp::start().await;
     let start = step("author", "/v1/instances".into(), approval_start("doc-1"));
     let started = succeeds(&app, &start).await;
-    let id = started["id"].as_str().expect("an id").to_owned();
-    let mut instance = started;
+    let id = started["instance"]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let mut instance = started["instance"].clone();
     let approve = json!({ "outcome": "APPROVE" });
     let reject = json!({ "outcome": "REJECT", "comment": "too short" });
     let submit = json!({ "outcome": "SUBMIT", "input": { "note": "longer now" } });
@@ -190,7 +193,7 @@ async fn what_logic_says_of_a_dry_run_it_says_of_the_real_one() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let body = hostile_start("t-1", json!({}));
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     let decide = format!(
         "/v1/tasks/{}/decide",
         claimed(&app, "reviewer", &instance).await

@@ -43,7 +43,7 @@ impl Timeline {
     async fn started(&self) -> Value {
         let body = approval_start("doc-1");
         let started = self.send("author", "POST", "/v1/instances", body).await;
-        started.expect(201)
+        started.started()
     }
 
     async fn eligibility(&self, instance: &Value, at: Timestamp) -> Value {
@@ -91,9 +91,9 @@ async fn the_answer_names_who_could_act_and_how() {
     let task = &instance["states"][0]["tasks"][0];
     let group = json!([{ "how": "group", "group": "reviewers" }]);
     let expected = json!({
-        "instance": instance["id"], "at": line.now(), "revision": instance["revision"], "status": "RUNNING", "more": false,
+        "instanceId": instance["id"], "at": line.now(), "revision": instance["revision"], "status": "RUNNING", "more": false,
         "tasks": [{
-            "task": task["id"], "state": instance["states"][0]["name"], "label": task["label"], "status": "PENDING",
+            "taskId": task["id"], "state": instance["states"][0]["name"], "label": task["label"], "status": "PENDING",
             "owner": null, "more": false,
             "eligible": [{ "person": "reviewer", "ways": group }, { "person": "reviewer2", "ways": group }],
             "excluded": [{ "person": "author", "exclusions": [{ "why": "requester" }] }],
@@ -199,19 +199,19 @@ async fn an_absence_counts_from_when_it_was_made_until_it_was_called_off() {
     let made = line.pass();
     let hours = |hours: i64| made + jiff::SignedDuration::from_hours(hours);
     // Said to hold since before it was made; of the past, only what was known then counts.
-    let body = json!({ "substitute": "sub", "activeFrom": begun, "activeUntil": hours(5) });
+    let body = json!({ "substitute": "sub", "from": begun, "until": hours(5) });
     let path = "/v1/people/reviewer/absences";
     let added = line.send("reviewer", "POST", path, body).await.expect(201);
     // One for other work, which is of no use here.
     let body = json!({
-        "substitute": "approver", "activeFrom": begun, "activeUntil": hours(5), "definition": "another",
+        "substitute": "approver", "from": begun, "until": hours(5), "definitionKey": "another",
     });
     line.send("reviewer2", "POST", "/v1/people/reviewer2/absences", body)
         .await
         .expect(201);
     line.pass();
     let off = line.pass();
-    let one = format!("{path}/{}", added["id"].as_str().expect("an id"));
+    let one = format!("{path}/{}", added["absence"]["id"].as_str().expect("an id"));
     line.send("reviewer", "DELETE", &one, json!({}))
         .await
         .expect(200);

@@ -78,8 +78,8 @@ async fn the_feed_has_every_event_once_and_as_it_was_answered() {
     let app = TestApp::start().await;
     let mut answered = Vec::new();
     for entity in ["doc-1", "doc-2"] {
-        let started = app.started(entity).await;
-        let task = task_of(&started);
+        let started = app.start_answer(entity).await;
+        let task = task_of(&started["instance"]);
         answered.extend(started["events"].as_array().expect("events").clone());
         for (what, body) in [
             ("claim", json!({})),
@@ -142,7 +142,7 @@ async fn a_late_commit_is_waited_for_and_not_skipped() {
     .fetch_one(&mut *late)
     .await
     .expect("an entry");
-    let others = app.started("doc-2").await;
+    let others = app.start_answer("doc-2").await;
     let others = ids(others["events"].as_array().expect("events"));
     let (shown, cursor) = page(&app, &cursor, 100).await;
     assert_eq!(
@@ -351,7 +351,7 @@ impl Stream {
 #[tokio::test]
 async fn a_stream_resumes_where_it_broke_off_and_goes_on_live() {
     let app = TestApp::start().await;
-    let first = app.started("doc-1").await["events"]
+    let first = app.start_answer("doc-1").await["events"]
         .as_array()
         .expect("events")
         .clone();
@@ -368,7 +368,7 @@ async fn a_stream_resumes_where_it_broke_off_and_goes_on_live() {
         last = id;
     }
     // What other hosts commit comes as well as what this one does.
-    let second = app.started("doc-2").await["events"]
+    let second = app.start_answer("doc-2").await["events"]
         .as_array()
         .expect("events")
         .clone();

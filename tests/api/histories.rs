@@ -49,9 +49,9 @@ async fn restored(app: TestApp, own: &OwnPostgres) -> (TestApp, sqlx::PgPool) {
 async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
     let app = TestApp::start().await;
     much_happened(&app).await;
-    let first = app.started("doc-1").await;
+    let first = app.start_answer("doc-1").await;
     let mut known = events(&first);
-    known.extend(events(&app.started("doc-2").await));
+    known.extend(events(&app.start_answer("doc-2").await));
     let (_, early) = read(&app, String::new(), 2, 2).await;
     let (_, last) = read(&app, early.clone(), known.len() - 2, 100).await;
     let own = OwnPostgres::start().await;
@@ -74,9 +74,9 @@ async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
     let beyond = tokio::time::timeout(TIMEOUT, told).await;
     let beyond = beyond.expect("the feed tells of the event that is lost");
 
-    let claim = format!("/v1/tasks/{}/claim", task_of(&first));
+    let claim = format!("/v1/tasks/{}/claim", task_of(&first["instance"]));
     let mut since = events(&app.post("reviewer", &claim, json!({})).await.expect(200));
-    since.extend(events(&app.started("doc-4").await));
+    since.extend(events(&app.start_answer("doc-4").await));
     let anew = "select bool_or(e.xid < o.xid) from audit_entry e, audit_entry o where e.pos > $1 and o.pos <= $1";
     let anew = sqlx::query_scalar(anew).bind(loaded).fetch_one(&pool).await;
     assert_eq!(anew.ok(), Some(true), "transactions are counted anew");
@@ -102,22 +102,22 @@ async fn receivers_are_told_once_of_what_a_dump_has_and_of_all_since() {
     app.started("doc-0").await;
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
     let working = notifier(&app, settings(&[]));
-    let first = app.started("doc-1").await;
-    assert_eq!(hook.next().await.body["subject"], first["id"]);
+    let first = app.start_answer("doc-1").await;
+    assert_eq!(hook.next().await.body["subject"], first["instance"]["id"]);
     waiting(&app, &made, "pending", 0).await;
     drop(working);
     let told = "select count(*) from notification";
     let before = count(&app.database, told).await;
     // Of this one nobody had been told.
-    let second = app.started("doc-2").await;
+    let second = app.start_answer("doc-2").await;
     let own = OwnPostgres::start().await;
     let (app, pool) = restored(app, &own).await;
     let _working = notifier(&app, settings(&[]));
-    let third = app.started("doc-3").await;
+    let third = app.start_answer("doc-3").await;
     let subjects = [hook.next().await, hook.next().await];
     let subjects = subjects.map(|one| one.body["subject"].clone());
     assert!(
-        subjects.contains(&second["id"]) && subjects.contains(&third["id"]),
+        subjects.contains(&second["instance"]["id"]) && subjects.contains(&third["instance"]["id"]),
         "{subjects:?}"
     );
     waiting(&app, &made, "pending", 0).await;
@@ -130,7 +130,7 @@ async fn a_fail_over_begins_a_history_that_nobody_notices() {
     let app = TestApp::start().await;
     let own = OwnPostgres::start().await;
     let (app, pool) = restored(app, &own).await;
-    let before = events(&app.started("doc-1").await);
+    let before = events(&app.start_answer("doc-1").await);
     let (_, cursor) = read(&app, String::new(), before.len(), 100).await;
     assert_eq!(number(&pool, HISTORIES).await, 2);
     own.fail_over().await;
@@ -158,7 +158,7 @@ const ELSEWHERE: &str = "update feed_epoch set server = 'elsewhere'";
 async fn many_hosts_begin_one_history_before_they_write() {
     const HOSTS: usize = 8;
     let app = TestApp::start().await;
-    let known = events(&app.started("doc-0").await);
+    let known = events(&app.start_answer("doc-0").await);
     sql(&app, ELSEWHERE).await;
     let starts = (1..=HOSTS).map(|number| {
         let app = &app;

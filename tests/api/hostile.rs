@@ -75,7 +75,7 @@ async fn a_decision_that_logic_fails_is_not_made() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let body = hostile_start("t-1", json!({}));
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     let decide = format!(
         "/v1/tasks/{}/decide",
         claimed(&app, "reviewer", &instance).await
@@ -212,7 +212,7 @@ async fn what_failed_calls_burned_is_measured() {
     .expect(200);
     let body =
         json!({ "definitionKey": "measured", "entityType": "thing", "entityId": "t", "data": {} });
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     let decide = format!(
         "/v1/tasks/{}/decide",
         claimed(&app, "reviewer", &instance).await
@@ -249,7 +249,7 @@ async fn waste_within_the_budget_hurts_the_guest_alone() {
         .enumerate()
     {
         let body = hostile_start(&format!("t-{number}"), json!({}));
-        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        let instance = app.post("author", "/v1/instances", body).await.started();
         let input = json!({ "behaviour": behaviour });
         let done = app
             .decided(

@@ -109,18 +109,15 @@ async fn instances_are_found_by_each_filter() {
         .await
         .expect(200);
     let body = hostile_start("t-1", json!({}));
-    let fourth = app
-        .post("approver", "/v1/instances", body)
-        .await
-        .expect(201);
+    let fourth = app.post("approver", "/v1/instances", body).await.started();
     let (a, b, c, d) = (id(&first), id(&second), id(&third), id(&fourth));
     let from = fourth["startedAt"].as_str().expect("a time");
 
     for (filter, expected) in [
         (String::new(), vec![&d, &c, &b, &a]),
-        ("definition=document-approval".into(), vec![&c, &b, &a]),
-        ("definition=hostile".into(), vec![&d]),
-        ("definition=none".into(), vec![]),
+        ("definitionKey=document-approval".into(), vec![&c, &b, &a]),
+        ("definitionKey=hostile".into(), vec![&d]),
+        ("definitionKey=none".into(), vec![]),
         ("status=RUNNING".into(), vec![&d, &b, &a]),
         ("status=CANCELLED".into(), vec![&c]),
         ("status=COMPLETED".into(), vec![]),
@@ -131,11 +128,11 @@ async fn instances_are_found_by_each_filter() {
         ("entityType=document&entityId=doc-2".into(), vec![&b]),
         ("entityId=doc-1".into(), vec![&a]),
         ("initiator=approver".into(), vec![&d]),
-        ("initiator=author&definition=hostile".into(), vec![]),
+        ("initiator=author&definitionKey=hostile".into(), vec![]),
         (format!("from={from}"), vec![&d]),
-        (format!("to={from}"), vec![&c, &b, &a]),
+        (format!("until={from}"), vec![&c, &b, &a]),
         (
-            "from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z".into(),
+            "from=2020-01-01T00:00:00Z&until=2020-01-02T00:00:00Z".into(),
             vec![],
         ),
     ] {
@@ -324,10 +321,10 @@ async fn tasks_are_found_by_state_and_definition() {
         ("state=FinalReview", vec![task_of(&first)]),
         ("state=Submitted", vec![task_of(&second)]),
         (
-            "definition=document-approval",
+            "definitionKey=document-approval",
             vec![task_of(&first), task_of(&second)],
         ),
-        ("definition=none", vec![]),
+        ("definitionKey=none", vec![]),
     ] {
         let found = ids(&app, "admin", &format!("/v1/tasks?view=all&{filter}")).await;
         assert_eq!(

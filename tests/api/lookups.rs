@@ -91,7 +91,7 @@ async fn a_lookup_finds_for_whom_somebody_stands_in_at_a_moment() {
     for (absent, substitute) in [("reviewer2", "approver"), ("approver", "author")] {
         let path = format!("/v1/people/{absent}/absences");
         let body = json!({
-            "substitute": substitute, "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
+            "substitute": substitute, "from": "2100-01-01T00:00:00Z", "until": "2100-02-01T00:00:00Z",
         });
         app.post("admin", &path, body).await.expect(201);
     }

@@ -31,7 +31,7 @@ async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
     let shown = app.get("author", "/v1/people/author").await.expect(200);
     assert_eq!(shown["manager"], Value::Null);
     let put = app.put("admin", &path("author"), by("reviewer")).await;
-    assert_eq!(put.expect(200)["manager"], "reviewer");
+    assert_eq!(put.expect(200)["person"]["manager"], "reviewer");
     let (kinds, payload) = directory_entries(&app, 1).await;
     assert_eq!(kinds, ["MANAGER_PUT"]);
     assert_eq!(
@@ -39,14 +39,14 @@ async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
         json!({ "person": "author", "manager": "reviewer" })
     );
     let put = app.put("admin", &path("author"), by("approver")).await;
-    assert_eq!(put.expect(200)["manager"], "approver");
+    assert_eq!(put.expect(200)["person"]["manager"], "approver");
     let before = rows(&app).await;
     // What holds already is no change.
     let put = app.put("admin", &path("author"), by("approver")).await;
     put.expect(200);
     assert_eq!(rows(&app).await, before);
     let gone = delete(&app, "admin", &path("author")).await.expect(200);
-    assert_eq!(gone["manager"], Value::Null);
+    assert_eq!(gone["person"]["manager"], Value::Null);
     delete(&app, "admin", &path("author")).await.expect(200);
     assert_eq!(periods(&app).await, ["author reviewer", "author approver"]);
     assert_eq!(
@@ -116,7 +116,7 @@ async fn a_dry_run_is_judged_and_writes_nothing() {
     let told = app.put("admin", &dry("author"), by("approver")).await;
     assert_eq!(
         told.expect(200),
-        json!({ "dryRun": true, "orphans": [], "more": false })
+        json!({ "result": "changed", "dryRun": true, "orphans": [], "more": false })
     );
     delete(&app, "admin", &dry("author")).await.expect(200);
     let refused = app.put("admin", &dry("reviewer"), by("author")).await;

@@ -38,13 +38,18 @@ async fn a_flow_of_two_reviews_is_three_requests_with_short_answers() {
     assert!(started.text.len() < 1024, "{}", started.text);
     assert!(started.headers.get("preference-applied").is_none());
     let started = started.expect(201);
+    assert_eq!(started["result"], "started");
+    let started = &started["instance"];
     let path = |instance: &Value| format!("/v1/tasks/{}/decide", task_of(instance));
     let approve = || json!({ "outcome": "APPROVE" });
-    let first = told(&app, "reviewer", &path(&started), &[], approve()).await;
+    let first = told(&app, "reviewer", &path(started), &[], approve()).await;
     assert!(first.text.len() < 1024, "{}", first.text);
     assert_eq!(first.headers["etag"], "\"2\"");
     let first = first.expect(200);
-    assert_eq!(names(&first), ["dryRun", "instance", "task"].into());
+    assert_eq!(
+        names(&first),
+        ["dryRun", "instance", "result", "task"].into()
+    );
     let wanted = [
         "definitionKey",
         "definitionVersion",
@@ -84,7 +89,12 @@ async fn the_caller_chooses_how_much_an_answer_says() {
     let whole = told(&app, "author", path, &["return=representation"], start("a")).await;
     assert_eq!(whole.headers["preference-applied"], "return=representation");
     let whole = whole.expect(201);
-    assert!(names(&whole).is_superset(&["data", "events", "requesters"].into()));
+    assert_eq!(
+        names(&whole),
+        ["dryRun", "events", "instance", "result"].into()
+    );
+    let members = names(&whole["instance"]);
+    assert!(members.is_superset(&["data", "requesters"].into()));
     let short = told(
         &app,
         "author",
@@ -95,13 +105,15 @@ async fn the_caller_chooses_how_much_an_answer_says() {
     .await;
     assert_eq!(short.headers["preference-applied"], "return=minimal");
     let short = short.expect(201);
-    assert!(names(&short).is_subset(&names(&whole)), "{short}");
+    assert_eq!(names(&short), ["dryRun", "instance", "result"].into());
+    assert!(names(&short["instance"]).is_subset(&members), "{short}");
     // A dry run is all that there is of it.
     let dry = format!("{path}?dryRun=true");
     let unasked = told(&app, "author", &dry, &[], start("c"))
         .await
         .expect(200);
     assert_eq!(names(&unasked), names(&whole));
+    assert_eq!(names(&unasked["instance"]), members);
     let asked = told(&app, "author", &dry, &["return=minimal"], start("c")).await;
     let asked = asked.expect(200);
     assert_eq!(

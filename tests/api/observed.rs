@@ -185,7 +185,7 @@ async fn starts(watched: &Watched) -> Value {
     let (started, line) = watched
         .ends("author", path, start("doc-1"), "success")
         .await;
-    let instance = started.expect(201);
+    let instance = started.started();
     for (field, value) in [
         ("instance", instance["id"].clone()),
         ("definition", json!("observed")),
@@ -321,7 +321,7 @@ async fn logic_that_fails_is_a_logic_error() {
     let (started, _) = watched
         .ends("author", "/v1/instances", body.clone(), "success")
         .await;
-    let task = claimed(&watched.app, "reviewer", &started.expect(201)).await;
+    let task = claimed(&watched.app, "reviewer", &started.started()).await;
     let decide = format!("/v1/tasks/{task}/decide");
     for behaviour in ["trap", "spin", "huge"] {
         let body = json!({ "outcome": "GO", "input": { "behaviour": behaviour } });
@@ -349,7 +349,7 @@ async fn a_database_that_is_gone_is_a_system_error() {
     let started = app
         .post("author", "/v1/instances", watched.start_body("doc-1"))
         .await
-        .expect(201);
+        .started();
     let (id, task) = (started["id"].as_str().expect("an id"), task_of(&started));
     let short = Duration::from_millis(50);
     let (host, engine) = app.beside_with_engine(app.database.url(), short).await;
@@ -405,7 +405,7 @@ async fn a_caller_who_goes_away_leaves_a_line() {
     let started = app
         .post("author", "/v1/instances", watched.start_body("doc-1"))
         .await
-        .expect(201);
+        .started();
     let claim = format!("/v1/tasks/{}/claim", task_of(&started));
     let mut lock = app
         .database

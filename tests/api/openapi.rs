@@ -22,6 +22,7 @@ const ROUTES: &[&str] = &[
     "get /v1/definitions/{key}/versions/{version}/diagram.svg",
     "post /v1/instances",
     "get /v1/instances",
+    "post /v1/instances/search",
     "get /v1/instances/{id}",
     "get /v1/instances/{id}/history",
     "get /v1/instances/{id}/audit",
@@ -270,7 +271,13 @@ fn placed(operation: &Operation, name: &str) {
         assert!(seen.insert((called, place)), "{name}: {called} twice");
         let in_path = operation.path.contains(&format!("{{{called}}}"));
         assert_eq!(place == "path", in_path, "{name}: {called}");
-        let headers = ["Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer"];
+        let headers = [
+            "Idempotency-Key",
+            "If-Match",
+            "If-None-Match",
+            "Last-Event-ID",
+            "Prefer",
+        ];
         assert_eq!(
             place == "header",
             headers.contains(&called),

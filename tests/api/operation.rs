@@ -157,15 +157,16 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     send(&stale).await.problem(412, "stale_revision");
     let restarted = send(&keyed).await;
     assert_eq!(send(&keyed).await.headers["idempotency-replayed"], "true");
-    let restarted = restarted.expect(201);
-    let new = id(&restarted);
+    let answer = restarted.expect(201);
+    let restarted = &answer["instance"];
+    let new = id(restarted);
     assert_eq!(
-        (&restarted["predecessor"], &restarted["initiator"]),
+        (&restarted["predecessorId"], &restarted["initiator"]),
         (&json!(old), &json!("writer"))
     );
     assert_eq!(restarted["requesters"], json!(["writer", "author"]));
     assert_eq!(restarted["data"], first["data"]);
-    let types: Vec<_> = restarted["events"]
+    let types: Vec<_> = answer["events"]
         .as_array()
         .expect("events")
         .iter()
@@ -175,7 +176,7 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
         types[..2],
         ["dev.wrkflw.flow.started", "dev.wrkflw.flow.restarted"]
     );
-    assert_eq!(restarted["events"][1]["data"]["predecessor"], json!(old));
+    assert_eq!(answer["events"][1]["data"]["predecessor"], json!(old));
     let path = format!("/v1/instances/{new}/audit");
     let audit = app.get("admin", &path).await.expect(200);
     assert_eq!(audit["data"][1]["type"], "FLOW_RESTARTED");
@@ -184,7 +185,7 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     let twice = operate(&app, "author", &old, "restart", json!({})).await;
     let twice = twice.problem(409, "already_running");
     let conflict = &twice["conflict"];
-    assert_eq!(conflict["instance"], json!(new));
+    assert_eq!(conflict["instanceId"], json!(new));
     assert_eq!(
         (&conflict["by"], &conflict["at"]),
         (&restarted["initiator"], &restarted["startedAt"])
@@ -196,7 +197,7 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     member(&app, "authors", "third").await;
     let data = json!({ "data": { "title": "Another plan" } });
     let third = operate(&app, "third", &new, "restart", data).await;
-    let third = third.expect(201);
+    let third = third.started();
     assert_eq!(third["data"], json!({ "title": "Another plan" }));
     assert_eq!(third["requesters"], json!(["third", "writer", "author"]));
 }
@@ -213,5 +214,5 @@ async fn who_may_not_read_instances_learns_no_more_than_that_one_is_running() {
         .send("", "POST", "/v1/instances", &[(name, &starter)], body)
         .await;
     let blind = blind.problem(409, "already_running");
-    assert_eq!(blind["conflict"], json!({ "instance": running }));
+    assert_eq!(blind["conflict"], json!({ "instanceId": running }));
 }

@@ -29,8 +29,8 @@ async fn whoever_leaves_last_leaves_orphans() {
     let told = preview(&app, "DELETE", &reviewer).await;
     let task = &instance["states"][0]["tasks"][0];
     let expected = json!([{
-        "task": task["id"], "instance": instance["id"],
-        "definition": { "key": "document-approval", "version": 1 },
+        "taskId": task["id"], "instanceId": instance["id"],
+        "definitionKey": "document-approval", "definitionVersion": 1,
         "state": instance["states"][0]["name"], "label": task["label"],
         "why": "author requested the instance",
     }]);
@@ -72,13 +72,13 @@ async fn a_return_orphans_what_the_substitute_holds() {
         .expect(200);
     let path = "/v1/people/reviewer/absences";
     let body = json!({
-        "substitute": "sub", "activeFrom": "2020-01-01T00:00:00Z", "activeUntil": app.engine.clock().now() + jiff::SignedDuration::from_hours(2),
+        "substitute": "sub", "from": "2020-01-01T00:00:00Z", "until": app.engine.clock().now() + jiff::SignedDuration::from_hours(2),
     });
     app.post("reviewer", path, body.clone())
         .await
         .problem(422, "invalid_request");
     let mut body = body;
-    body["activeFrom"] = json!(app.engine.clock().now());
+    body["from"] = json!(app.engine.clock().now());
     let added = app.post("reviewer", path, body).await.expect(201);
     app.started("doc-1").await;
     sql(
@@ -86,7 +86,7 @@ async fn a_return_orphans_what_the_substitute_holds() {
         "update task set status = 'CLAIMED', owner = 'sub', claimed_at = now(), ownership = '{\"onBehalfOf\":\"reviewer\"}'",
     )
     .await;
-    let one = format!("{path}/{}", added["id"].as_str().expect("an id"));
+    let one = format!("{path}/{}", added["absence"]["id"].as_str().expect("an id"));
     let told = preview(&app, "DELETE", &one).await;
     assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
     // As long as the absence holds, the groups of the absent are the substitute's.
@@ -116,7 +116,7 @@ async fn a_change_of_managers_leaves_no_orphans() {
         "definitionKey": "committee", "entityType": "case", "entityId": "1",
         "data": { "assign": { "offers": [{ "managersOf": ["author"] }] } },
     });
-    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    let started = app.post("author", "/v1/instances", body).await.started();
     let task = task_of(&started);
     let told = preview(&app, "DELETE", path).await;
     assert_eq!(told["orphans"], json!([]));

@@ -37,7 +37,7 @@ async fn a_revision_is_named_and_held_to() {
         )
         .await;
     assert_eq!(started.headers["etag"], "\"1\"");
-    let instance = started.expect(201);
+    let instance = started.started();
     let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
     for path in [format!("/v1/instances/{id}"), format!("/v1/tasks/{task}")] {
         assert_eq!(

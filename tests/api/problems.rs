@@ -291,7 +291,8 @@ async fn of_migrations(app: &TestApp) -> Vec<Asked> {
         select t.id, gen_random_uuid(), 'migrate', '{}', 'admin', '[]', now(), 0, false
         from tenant t, generate_series(1, 10)";
     sql(app, operations).await;
-    let many = json!({ "definition": "document-approval", "from": 1, "version": version });
+    let many =
+        json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": version });
     let one = format!(
         "/v1/instances/{}/migrate",
         instance["id"].as_str().expect("an id")
@@ -324,7 +325,7 @@ async fn of_logic(app: &TestApp) -> Vec<Asked> {
     let empty = || Some(json!({}));
     let mut asked = Vec::new();
     let body = hostile_start("t-1", json!({}));
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     let decide = format!(
         "/v1/tasks/{}/decide",
         claimed(app, "reviewer", &instance).await

@@ -94,7 +94,7 @@ async fn to_migrate() -> TestApp {
 /// Takes all instances to the second version, by a host with this clock.
 async fn migrated(app: &TestApp, clock: Clock) {
     let host = app.beside_with_clock(clock.clone()).await;
-    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    let many = json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 });
     let begun = host.send("admin", "POST", "/v1/migrations", &[], Some(many));
     begun.await.expect(201);
     let engine = app.engine_with_clock(clock).await;

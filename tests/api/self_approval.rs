@@ -108,7 +108,7 @@ async fn not_by_reassignment() {
     let mine = app
         .post("admin", "/v1/instances", approval_start("doc-2"))
         .await;
-    let task = task_of(&mine.expect(201));
+    let task = task_of(&mine.started());
     excluded_people(&app, "admin", &task, "reassign", to("admin")).await;
     excluded_people(&app, "admin", &task, "decide", approve()).await;
     proves_none(&app).await;
@@ -123,7 +123,7 @@ async fn not_by_a_restart() {
     let reason = json!({ "reason": "once more" });
     app.post("admin", &path("cancel"), reason).await.expect(200);
     let second = app.post("writer", &path("restart"), json!({})).await;
-    let second = second.expect(201);
+    let second = second.started();
     let task = task_of(&second);
     excluded_people(&app, "author", &task, "claim", json!({})).await;
     claimed(&app, "reviewer", &second).await;
@@ -150,10 +150,10 @@ async fn not_by_what_flow_logic_says() {
         .problem(424, "logic_fault");
     assert_eq!(rows(&app).await, before);
     // As a candidate by name, and as somebody's manager.
-    let named = start("t-2", "offer_initiator").await.expect(201);
+    let named = start("t-2", "offer_initiator").await.started();
     excluded_people(&app, "author", &task_of(&named), "claim", json!({})).await;
     managed(&app, "author", "author").await;
-    let manager = start("t-3", "offer_manager").await.expect(201);
+    let manager = start("t-3", "offer_manager").await.started();
     assert_eq!(
         manager["states"][0]["tasks"][0]["candidates"],
         json!([{ "type": "user", "id": "author" }])

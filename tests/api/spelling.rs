@@ -35,12 +35,11 @@ use Text::{Form, Id, Key, Name, Prose, Sought};
 
 /// Every text of every body.
 const TEXTS: &[(&str, &str, Text)] = &[
-    ("post /v1/cancellations", "/definition", Key),
+    ("post /v1/cancellations", "/definitionKey", Key),
     ("post /v1/cancellations", "/filter/entityId", Sought),
     ("post /v1/cancellations", "/filter/entityType", Sought),
     ("post /v1/cancellations", "/filter/initiator", Sought),
     ("post /v1/cancellations", "/filter/state", Sought),
-    ("post /v1/cancellations", "/filter/status", Form),
     ("post /v1/cancellations", "/reason", Prose),
     ("post /v1/dead-letters/{id}/discard", "/reason", Prose),
     ("post /v1/dead-letters/{id}/retry", "/reason", Prose),
@@ -52,27 +51,34 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/instances", "/definitionKey", Name),
     ("post /v1/instances", "/entityId", Id),
     ("post /v1/instances", "/entityType", Id),
+    ("post /v1/instances/search", "/after", Form),
+    ("post /v1/instances/search", "/attributes/*/name", Sought),
+    ("post /v1/instances/search", "/definitionKey", Sought),
+    ("post /v1/instances/search", "/entityId", Sought),
+    ("post /v1/instances/search", "/entityType", Sought),
+    ("post /v1/instances/search", "/initiator", Sought),
+    ("post /v1/instances/search", "/owner", Sought),
+    ("post /v1/instances/search", "/state", Sought),
     ("post /v1/instances/{id}/cancel", "/reason", Prose),
     ("post /v1/instances/{id}/migrate", "/states/*", Name),
     ("post /v1/instances/{id}/signals/{trigger}", "/id", Id),
     ("post /v1/instances/{id}/suspend", "/reason", Prose),
-    ("post /v1/migrations", "/definition", Key),
+    ("post /v1/migrations", "/definitionKey", Key),
     ("post /v1/migrations", "/filter/entityId", Sought),
     ("post /v1/migrations", "/filter/entityType", Sought),
     ("post /v1/migrations", "/filter/initiator", Sought),
     ("post /v1/migrations", "/filter/state", Sought),
-    ("post /v1/migrations", "/filter/status", Form),
     ("post /v1/migrations", "/states/*", Name),
-    ("post /v1/people/{id}/absences", "/definition", Key),
+    ("post /v1/people/{id}/absences", "/definitionKey", Key),
     ("post /v1/people/{id}/absences", "/substitute", Id),
     ("post /v1/signals/{signal}", "/correlation", Id),
-    ("post /v1/signals/{signal}", "/definition", Key),
+    ("post /v1/signals/{signal}", "/definitionKey", Key),
     ("post /v1/signals/{signal}", "/id", Id),
-    ("post /v1/subscriptions", "/definition", Key),
+    ("post /v1/subscriptions", "/definitionKey", Key),
     ("post /v1/subscriptions", "/types/*", Form),
     ("post /v1/subscriptions", "/url", Form),
     ("post /v1/tasks/bulk", "/comment", Prose),
-    ("post /v1/tasks/bulk", "/filter/definition", Sought),
+    ("post /v1/tasks/bulk", "/filter/definitionKey", Sought),
     ("post /v1/tasks/bulk", "/filter/label", Sought),
     ("post /v1/tasks/bulk", "/filter/state", Sought),
     ("post /v1/tasks/bulk", "/outcome", Name),
@@ -87,10 +93,10 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/tasks/{id}/reset", "/reason", Prose),
     ("post /v1/tasks/{id}/suspend", "/reason", Prose),
     ("put /v1/calendars/{name}", "/exceptions/*/*/from", Form),
-    ("put /v1/calendars/{name}", "/exceptions/*/*/to", Form),
+    ("put /v1/calendars/{name}", "/exceptions/*/*/until", Form),
     ("put /v1/calendars/{name}", "/holidays/*", Form),
     ("put /v1/calendars/{name}", "/hours/*/*/from", Form),
-    ("put /v1/calendars/{name}", "/hours/*/*/to", Form),
+    ("put /v1/calendars/{name}", "/hours/*/*/until", Form),
     ("put /v1/calendars/{name}", "/timeZone", Form),
     ("put /v1/groups/{id}", "/name", Prose),
     ("put /v1/people/{id}", "/name", Prose),
@@ -101,22 +107,22 @@ const TEXTS: &[(&str, &str, Text)] = &[
 fn body(operation: &str) -> Value {
     match operation {
         "post /v1/cancellations" => {
-            json!({ "definition": "document-approval", "version": 1, "filter": {}, "reason": "Why." })
+            json!({ "definitionKey": "document-approval", "version": 1, "filter": {}, "reason": "Why." })
         }
         "post /v1/instances" => {
             json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "doc-1", "data": { "title": "A plan" } })
         }
         "post /v1/instances/{id}/signals/{trigger}" => json!({ "id": "s-1" }),
         "post /v1/migrations" => {
-            json!({ "definition": "document-approval", "from": 1, "version": 2 })
+            json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 })
         }
         "post /v1/people/{id}/absences" => {
-            json!({ "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-01-20T00:00:00Z" })
+            json!({ "substitute": "reviewer2", "from": "2100-01-01T00:00:00Z", "until": "2100-01-20T00:00:00Z" })
         }
         "post /v1/signals/{signal}" => json!({ "correlation": "order 7", "id": "s-1" }),
         "post /v1/subscriptions" => json!({ "url": "https://example.org/hook", "types": ["*"] }),
         "post /v1/tasks/bulk" => {
-            json!({ "action": "reassign", "tasks": [SOME_ID], "to": "reviewer", "reason": "Why." })
+            json!({ "action": "reassign", "taskIds": [SOME_ID], "to": "reviewer", "reason": "Why." })
         }
         "post /v1/tasks/{id}/delegate" | "post /v1/tasks/{id}/reassign" => {
             json!({ "to": "reviewer", "reason": "Why." })
@@ -322,9 +328,9 @@ async fn names_have_the_styles_of_the_field() {
         "definitionKey": KEY, "entityType": "case", "entityId": "1",
         "data": { "assign": { "offers": [{ "users": ["approver"] }] } },
     });
-    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    let started = app.post("author", "/v1/instances", body).await.started();
     let task = task_of(&started);
-    let listed = format!("/v1/tasks?view=available&definition={KEY}&state=PENDING_REVIEW");
+    let listed = format!("/v1/tasks?view=available&definitionKey={KEY}&state=PENDING_REVIEW");
     let listed = app.get("approver", &listed).await.expect(200);
     assert_eq!(listed["data"][0]["id"], json!(task));
     let history = format!(

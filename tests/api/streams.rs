@@ -32,7 +32,7 @@ async fn past(host: &Host, authorization: &str, events: usize) -> Stream {
 #[tokio::test]
 async fn a_stream_ends_with_its_token() {
     let app = TestApp::start().await;
-    let first = app.started("doc-1").await["events"].clone();
+    let first = app.start_answer("doc-1").await["events"].clone();
     let first = first.as_array().expect("events").len();
     let exact = AuthSettings {
         hs256_secret: Some(Secret::new(SECRET)),
@@ -64,7 +64,7 @@ async fn a_stream_ends_with_its_token() {
 #[tokio::test]
 async fn a_stream_ends_when_its_permission_goes() {
     let app = TestApp::start().await;
-    let first = app.started("doc-1").await["events"].clone();
+    let first = app.start_answer("doc-1").await["events"].clone();
     let first = first.as_array().expect("events").len();
     grant(&app, "listener", &["event:read"]).await;
     let host = app.host();
@@ -72,7 +72,7 @@ async fn a_stream_ends_when_its_permission_goes() {
     let mut stream = past(&host, &listener, first).await;
     // What changes of others' standing ends nothing.
     grant(&app, "another", &["event:read"]).await;
-    let second = app.started("doc-2").await["events"].clone();
+    let second = app.start_answer("doc-2").await["events"].clone();
     for expected in second.as_array().expect("events") {
         assert_eq!(&stream.next().await.1, expected);
     }
@@ -133,7 +133,7 @@ async fn streams_read_the_database_once_for_all() {
     const LISTENERS: usize = 60;
     const COMMITS: usize = 5;
     let app = TestApp::start().await;
-    let first = app.started("doc-0").await["events"].clone();
+    let first = app.start_answer("doc-0").await["events"].clone();
     let first = first.as_array().expect("events").len();
     let host = app.host();
     // Half of them read, and half do not.

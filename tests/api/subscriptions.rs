@@ -28,7 +28,7 @@ async fn what_comes_after_a_subscription_is_sent_whatever_clocks_say() {
     let start = async |host: &Host, entity: &str| {
         let body = Some(approval_start(entity));
         let answer = host.send("author", "POST", "/v1/instances", &[], body);
-        answer.await.expect(201)["id"].clone()
+        answer.await.started()["id"].clone()
     };
     let (behind, ahead) = (at(now - HOUR).await, at(now + HOUR).await);
     start(&ahead, "doc-1").await;

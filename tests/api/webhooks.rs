@@ -287,7 +287,7 @@ async fn two_notifiers_send_each_message_once() {
     ];
     let mut events = BTreeSet::new();
     for number in 0..INSTANCES {
-        let started = app.started(&format!("doc-{number}")).await;
+        let started = app.start_answer(&format!("doc-{number}")).await;
         let ids = started["events"].as_array().expect("events").iter();
         events.extend(ids.map(|event| event["id"].as_str().expect("an id").to_owned()));
     }
@@ -318,7 +318,7 @@ async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     app.started("doc-1").await;
-    let others = json!({ "url": hook.url, "types": ["*"], "definition": "another-flow" });
+    let others = json!({ "url": hook.url, "types": ["*"], "definitionKey": "another-flow" });
     let others = app
         .post("admin", "/v1/subscriptions", others)
         .await
@@ -331,7 +331,7 @@ async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
         .expect(204);
     app.get("admin", &delete).await.problem(404, "not_found");
     let made =
-        json!({ "url": hook.url, "types": ["flow.started"], "definition": "document-approval" });
+        json!({ "url": hook.url, "types": ["flow.started"], "definitionKey": "document-approval" });
     let made = app
         .post("admin", "/v1/subscriptions", made)
         .await
@@ -416,8 +416,8 @@ async fn subscriptions_are_refused_that_cannot_be_served() {
             "/types/1",
         ),
         (
-            json!({ "url": "https://example.org/", "types": ["*"], "definition": "" }),
-            "/definition",
+            json!({ "url": "https://example.org/", "types": ["*"], "definitionKey": "" }),
+            "/definitionKey",
         ),
         (json!({ "url": "https://example.org/" }), "/types"),
     ] {

@@ -111,8 +111,8 @@ async fn history() -> (TestApp, String, String) {
         .await
         .expect(200);
     let absence = |month: u8| {
-        json!({ "substitute": "reviewer2", "activeFrom": format!("2100-{month:02}-01T00:00:00Z"),
-            "activeUntil": format!("2100-{month:02}-20T00:00:00Z") })
+        json!({ "substitute": "reviewer2", "from": format!("2100-{month:02}-01T00:00:00Z"),
+            "until": format!("2100-{month:02}-20T00:00:00Z") })
     };
     let path = "/v1/people/reviewer/absences";
     let ended = app.post("reviewer", path, absence(1)).await.expect(201);
@@ -122,7 +122,7 @@ async fn history() -> (TestApp, String, String) {
         .await
         .expect(200);
     app.post("reviewer", path, absence(2)).await.expect(201);
-    let calendar = json!({ "timeZone": "Europe/Berlin", "hours": { "monday": [{ "from": "09:00", "to": "17:00" }] } });
+    let calendar = json!({ "timeZone": "Europe/Berlin", "hours": { "monday": [{ "from": "09:00", "until": "17:00" }] } });
     app.put("admin", "/v1/calendars/office", calendar)
         .await
         .expect(200);
@@ -143,10 +143,8 @@ async fn history() -> (TestApp, String, String) {
     app.post("admin", activation, json!({})).await.expect(200);
     let errand = json!({ "definitionKey": "subflows", "entityType": "errand", "entityId": "1", "data": {
         "wait": { "subscriptions": [{ "trigger": "PAID", "correlation": "order 7" }] } } });
-    app.post("author", "/v1/instances", errand)
-        .await
-        .expect(201);
-    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    app.post("author", "/v1/instances", errand).await.started();
+    let many = json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 });
     app.post("admin", "/v1/migrations", many).await.expect(201);
     (app, completed, id(&open).to_string())
 }

@@ -406,9 +406,9 @@ async fn keys_rotate_and_old_ones_go_on_to_verify() {
         data.iter().filter_map(status).collect::<Vec<_>>()
     };
     let seen_by_both = host.send("admin", "GET", path, &[], None).await.expect(200);
-    assert_eq!(statuses(&seen_by_both), ["valid", "valid"]);
+    assert_eq!(statuses(&seen_by_both), ["VALID", "VALID"]);
     let seen_by_older = app.get("admin", path).await.expect(200);
-    assert_eq!(statuses(&seen_by_older), ["valid", "unknown_key"]);
+    assert_eq!(statuses(&seen_by_older), ["VALID", "UNKNOWN_KEY"]);
 }
 
 #[tokio::test]

@@ -180,7 +180,7 @@ async fn an_absence_has_effect_when_it_begins() {
     let here = app.host();
     let from = app.engine.clock().now() + jiff::SignedDuration::from_hours(1);
     let until = from + jiff::SignedDuration::from_hours(1);
-    let body = json!({ "substitute": "approver", "activeFrom": from, "activeUntil": until });
+    let body = json!({ "substitute": "approver", "from": from, "until": until });
     let absence = "/v1/people/reviewer/absences";
     app.post("reviewer", absence, body).await.expect(201);
 

@@ -55,7 +55,7 @@ async fn fifty_decide_and_one_wins() {
         let (won, others) = winner(at_once(&hosts[..count], requests).await, 200);
         for lost in &others {
             let conflict = &lost.body["conflict"];
-            let named = (&conflict["outcome"], &conflict["task"]);
+            let named = (&conflict["outcome"], &conflict["taskId"]);
             assert_eq!(named, (&json!("APPROVE"), &json!(task)));
         }
         told(
@@ -164,7 +164,7 @@ async fn fifty_restarts_make_one_successor() {
         cancelled.expect(200);
         let requests = fifty(&["author"], &path("restart"), &json!({}));
         let (won, others) = winner(at_once(&hosts[..count], requests).await, 201);
-        assert_eq!(won["predecessor"], first["id"]);
+        assert_eq!(won["predecessorId"], first["id"]);
         already_running(others, &won);
     }
     prove_all(&app).await;
@@ -176,7 +176,7 @@ fn already_running(others: Vec<Answer>, won: &Value) {
     for lost in others {
         let problem = lost.problem(409, "already_running");
         let conflict = &problem["conflict"];
-        let named = (&conflict["instance"], &conflict["by"], &conflict["at"]);
+        let named = (&conflict["instanceId"], &conflict["by"], &conflict["at"]);
         assert_eq!(named, (&won["id"], &won["initiator"], &won["startedAt"]));
     }
 }

@@ -84,7 +84,7 @@ impl Fixture {
         let body = json!({
             "definitionKey": "subflows", "entityType": "errand", "entityId": "plug", "data": { "payments": count },
         });
-        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        let instance = app.post("author", "/v1/instances", body).await.started();
         Fixture {
             app,
             host,

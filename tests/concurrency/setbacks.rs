@@ -103,7 +103,7 @@ async fn voters(app: &TestApp, entity: &str, offer: Value) -> Vec<String> {
         "definitionKey": "committee", "entityType": "motion", "entityId": entity,
         "data": { "assign": { "offers": [offer], "needed": 1 } },
     });
-    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    let started = app.post("author", "/v1/instances", body).await.started();
     let candidates = started["states"][0]["tasks"][0]["candidates"].clone();
     let candidates = candidates.as_array().expect("candidates").iter();
     candidates

@@ -56,7 +56,10 @@ async fn cancel(app: &TestApp, instance: &Value) {
 #[track_caller]
 fn lost_to(answer: Answer, running: &Value) {
     let problem = answer.problem(409, "already_running");
-    assert_eq!(problem["conflict"]["instance"], running["id"], "{problem}");
+    assert_eq!(
+        problem["conflict"]["instanceId"], running["id"],
+        "{problem}"
+    );
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ impl Walker {
 
     fn start(&mut self, key: &str, entity: &str, data: &Value) -> Value {
         let body = json!({ "definitionKey": key, "entityType": "thing", "entityId": entity, "data": data });
-        self.order("author", "/v1/instances".to_owned(), body)
+        self.order("author", "/v1/instances".to_owned(), body)["instance"].clone()
     }
 
     /// Claims the only open task and decides it.
@@ -113,7 +113,7 @@ impl Walker {
             &json!({ "wait": { "children": [child] } }),
         );
         let parent = id(&parent);
-        let child = self.read_until(&format!("/v1/instances?parent={parent}"), |page| {
+        let child = self.read_until(&format!("/v1/instances?parentId={parent}"), |page| {
             page["data"][0]["id"].is_string()
         });
         let child = id(&child["data"][0]);
@@ -154,7 +154,7 @@ impl Walker {
             .collect();
         let (from, to) = (self.version, self.version + 1);
         self.publish(to);
-        let body = json!({ "definition": "subflows", "from": from, "version": to });
+        let body = json!({ "definitionKey": "subflows", "fromVersion": from, "version": to });
         let key = self.shared.key();
         let headers = [
             ("content-type", "application/json"),
@@ -207,7 +207,10 @@ impl Walker {
         let to = ("author", "POST", "/v1/signals/PAID");
         let sent = self.sent(to, &headers, body.to_string().as_bytes());
         assert!(sent.is_accepted(), "{}", sent.text);
-        let signal = sent.body()["signal"].as_str().expect("an id").to_owned();
+        let signal = sent.body()["signal"]["signalId"]
+            .as_str()
+            .expect("an id")
+            .to_owned();
         let path = format!("/v1/signals/{signal}");
         let told = self.read_until(&path, |told| told["status"] == "delivered");
         assert_eq!(

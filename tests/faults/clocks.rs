@@ -32,7 +32,7 @@ async fn audit_entries_never_go_back_in_time() {
             Some(start_of("doc-1")),
         )
         .await;
-    let mut instance = start.expect(201);
+    let mut instance = start.started();
     for (user, jump) in [("reviewer", 5 * HOUR), ("approver", -9 * HOUR)] {
         time.fetch_add(jump, Ordering::SeqCst);
         claim(&jumping, user, &instance).await.expect(200);

@@ -183,7 +183,7 @@ impl Fixture {
         );
         for number in 0..DECIDED {
             let started = self.neighbour.start(&format!("{name}-{number}")).await;
-            let task = task_of(&started);
+            let task = task_of(&started["instance"]);
             let path = format!("/v1/tasks/{task}/claim");
             let headers = [("authorization", bearer.as_str())];
             let claim = self

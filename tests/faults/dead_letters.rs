@@ -111,7 +111,7 @@ async fn drained(app: &TestApp) {
 fn ids(page: &Value) -> Vec<&str> {
     let data = page["data"].as_array().expect("a page");
     data.iter()
-        .map(|item| item["instance"].as_str().expect("an id"))
+        .map(|item| item["instanceId"].as_str().expect("an id"))
         .collect()
 }
 
@@ -241,7 +241,7 @@ async fn refused_events_are_sent_in_order_once_the_broker_accepts_them() {
     consumer.assert_in_order();
     let known: Vec<&str> = events
         .iter()
-        .filter_map(|event| event["event"].as_str())
+        .filter_map(|event| event["eventId"].as_str())
         .collect();
     let sent: Vec<&str> = consumer
         .received
@@ -360,7 +360,10 @@ async fn an_event_that_is_refused_again_delays_no_other_instance() {
         "{report}"
     );
     let listed = report["refused"].as_array().expect("a list");
-    assert_eq!((listed.len(), &listed[0]["instance"]), (1, &json!(refused)));
+    assert_eq!(
+        (listed.len(), &listed[0]["instanceId"]),
+        (1, &json!(refused))
+    );
     let reason = listed[0]["reason"].as_str().expect("a reason");
     assert!(reason.contains("still too large"), "{reason}");
     let left = app.get("admin", "/v1/dead-letters").await.expect(200);

@@ -91,7 +91,7 @@ async fn the_absent_get_nothing_and_if_nobody_is_left_it_is_open() {
     let away = async |person: &str, substitute: &str| {
         let path = format!("/v1/people/{person}/absences");
         let body = json!({
-            "substitute": substitute, "activeFrom": time.now().to_string(), "activeUntil": until.to_string(),
+            "substitute": substitute, "from": time.now().to_string(), "until": until.to_string(),
         });
         app.post("admin", &path, body).await.expect(201);
     };

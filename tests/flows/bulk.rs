@@ -48,7 +48,7 @@ async fn each_task_has_its_own_result_in_the_order_given() {
     let taken = format!("/v1/tasks/{}/claim", all[1].as_str().expect("an id"));
     app.post("reviewer2", &taken, json!({})).await.expect(200);
     all.push(motions[0]["id"].clone());
-    let claim = json!({ "action": "claim", "tasks": all });
+    let claim = json!({ "action": "claim", "taskIds": all });
 
     // Dry, nothing happens.
     let dry = app
@@ -83,7 +83,7 @@ async fn each_task_has_its_own_result_in_the_order_given() {
         named
             .iter()
             .zip(&all_of(&motions))
-            .all(|(one, task)| one["task"] == *task)
+            .all(|(one, task)| one["taskId"] == *task)
     );
 }
 
@@ -99,7 +99,7 @@ async fn a_repeat_repeats_every_reply() {
     let motions = motions(&app, 12).await;
     let host = app.host();
     let key = [("idempotency-key", "take-all")];
-    let claim = json!({ "action": "claim", "tasks": ids(&motions) });
+    let claim = json!({ "action": "claim", "taskIds": ids(&motions) });
     let first = host.send(
         "reviewer",
         "POST",
@@ -117,7 +117,7 @@ async fn a_repeat_repeats_every_reply() {
             .clone()
             .all(|one| one["replayed"] == true && one["revision"] == 2)
     );
-    let other = json!({ "action": "release", "tasks": ids(&motions[..1]) });
+    let other = json!({ "action": "release", "taskIds": ids(&motions[..1]) });
     let other = host
         .send("reviewer", "POST", "/v1/tasks/bulk", &key, Some(other))
         .await;
@@ -128,8 +128,7 @@ async fn a_repeat_repeats_every_reply() {
 async fn tasks_are_found_given_away_decided_and_given_back() {
     let app = chambers().await;
     let motions = motions(&app, 4).await;
-    let found =
-        json!({ "view": "available", "definition": "committee", "state": "Vote", "label": "vote" });
+    let found = json!({ "view": "available", "definitionKey": "committee", "state": "Vote", "label": "vote" });
     let claimed = bulk(
         &app,
         "reviewer",
@@ -140,11 +139,11 @@ async fn tasks_are_found_given_away_decided_and_given_back() {
     let none = json!({ "action": "claim", "filter": { "view": "available", "label": "other" } });
     assert_eq!(bulk(&app, "reviewer", none).await["results"], json!([]));
 
-    let away = json!({ "action": "reassign", "tasks": ids(&motions[..2]), "to": "reviewer2", "reason": "A holiday." });
+    let away = json!({ "action": "reassign", "taskIds": ids(&motions[..2]), "to": "reviewer2", "reason": "A holiday." });
     assert_eq!(told(&bulk(&app, "admin", away.clone()).await), fine(2));
     let refused = app.post("reviewer", "/v1/tasks/bulk", away).await;
     refused.problem(403, "permission_missing");
-    let back = json!({ "action": "release", "tasks": ids(&motions[2..3]) });
+    let back = json!({ "action": "release", "taskIds": ids(&motions[2..3]) });
     assert_eq!(told(&bulk(&app, "reviewer", back).await), fine(1));
     let decide = json!({ "action": "decide", "filter": { "view": "mine" }, "outcome": "YES", "comment": "Fine." });
     assert_eq!(
@@ -169,16 +168,13 @@ async fn nobody_decides_on_their_own_request_in_bulk() {
     let body = json!({
         "definitionKey": "committee", "entityType": "motion", "entityId": "other", "data": { "assign": assign },
     });
-    let other = app
-        .post("approver", "/v1/instances", body)
-        .await
-        .expect(201);
+    let other = app.post("approver", "/v1/instances", body).await.started();
     let mut all = own.clone();
     all.push(other);
     let claimed = bulk(
         &app,
         "author",
-        json!({ "action": "claim", "tasks": ids(&all) }),
+        json!({ "action": "claim", "taskIds": ids(&all) }),
     )
     .await;
     assert_eq!(told(&claimed)[2], (200, String::new()));
@@ -189,10 +185,10 @@ async fn nobody_decides_on_their_own_request_in_bulk() {
         );
     }
     let given =
-        json!({ "action": "reassign", "tasks": ids(&own), "to": "author", "reason": "Try." });
+        json!({ "action": "reassign", "taskIds": ids(&own), "to": "author", "reason": "Try." });
     let given = bulk(&app, "admin", given).await;
     assert!(told(&given).iter().all(|(status, _)| *status >= 400));
-    let decide = json!({ "action": "decide", "tasks": ids(&all), "outcome": "YES" });
+    let decide = json!({ "action": "decide", "taskIds": ids(&all), "outcome": "YES" });
     let decided = bulk(&app, "author", decide).await;
     let statuses: Vec<_> = told(&decided)
         .into_iter()
@@ -208,23 +204,23 @@ async fn what_no_task_could_take_is_refused_as_a_whole() {
     let task = ids(&motion);
     let twice = [task[0].clone(), task[0].clone()];
     for (body, pointer) in [
-        (json!({ "action": "claim" }), "/tasks"),
-        (json!({ "action": "claim", "tasks": [] }), "/tasks"),
-        (json!({ "action": "claim", "tasks": twice }), "/tasks"),
+        (json!({ "action": "claim" }), "/taskIds"),
+        (json!({ "action": "claim", "taskIds": [] }), "/taskIds"),
+        (json!({ "action": "claim", "taskIds": twice }), "/taskIds"),
         (
-            json!({ "action": "claim", "tasks": task, "filter": {} }),
+            json!({ "action": "claim", "taskIds": task, "filter": {} }),
             "/tasks",
         ),
-        (json!({ "action": "decide", "tasks": task }), "/outcome"),
+        (json!({ "action": "decide", "taskIds": task }), "/outcome"),
         (
-            json!({ "action": "reassign", "tasks": task, "to": "reviewer" }),
+            json!({ "action": "reassign", "taskIds": task, "to": "reviewer" }),
             "/reason",
         ),
         (
-            json!({ "action": "claim", "tasks": task, "outcome": "YES" }),
+            json!({ "action": "claim", "taskIds": task, "outcome": "YES" }),
             "/outcome",
         ),
-        (json!({ "action": "steal", "tasks": task }), "/action"),
+        (json!({ "action": "steal", "taskIds": task }), "/action"),
     ] {
         let problem = app.post("reviewer", "/v1/tasks/bulk", body).await;
         let problem = problem.problem(422, "invalid_request");

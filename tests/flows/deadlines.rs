@@ -268,7 +268,7 @@ async fn working_time_counts_by_the_tenants_calendar() {
         "{}",
         answer.text
     );
-    let hours = json!([{ "from": "09:00", "to": "17:00" }]);
+    let hours = json!([{ "from": "09:00", "until": "17:00" }]);
     let office = json!({ "timeZone": "UTC", "hours": { "monday": hours, "wednesday": hours } });
     app.put("admin", "/v1/calendars/office", office)
         .await
@@ -285,12 +285,13 @@ async fn working_time_counts_by_the_tenants_calendar() {
 
 /// Monday to Friday, with a holiday on the sixth and a short day on the fifteenth.
 fn office_week() -> Value {
-    let hours = json!([{ "from": "09:00", "to": "12:00" }, { "from": "13:00", "to": "17:30" }]);
+    let hours =
+        json!([{ "from": "09:00", "until": "12:00" }, { "from": "13:00", "until": "17:30" }]);
     json!({
         "timeZone": "Europe/Berlin",
         "hours": { "monday": hours, "tuesday": hours, "wednesday": hours, "thursday": hours, "friday": hours },
         "holidays": ["2026-01-06"],
-        "exceptions": { "2026-01-15": [{ "from": "09:00", "to": "15:00" }] },
+        "exceptions": { "2026-01-15": [{ "from": "09:00", "until": "15:00" }] },
     })
 }
 

@@ -135,7 +135,7 @@ async fn the_actions_say_what_an_outcome_asks_for() {
     };
     let yes = action("YES");
     let fields: Vec<_> = yes["required"].as_array().into_iter().flatten().collect();
-    let fields: Vec<_> = fields.into_iter().map(|one| &one["field"]).collect();
+    let fields: Vec<_> = fields.into_iter().map(|one| &one["pointer"]).collect();
     assert_eq!(
         (&yes["allowed"], &yes["title"], fields),
         (
@@ -199,7 +199,7 @@ async fn a_signal_keeps_to_the_schema_of_its_transition() {
     let body = json!({
         "definitionKey": "order-handling", "entityType": "order", "entityId": "o-1", "data": data,
     });
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     let path = format!("/v1/instances/{}/signals/PAID", id(&instance));
     let signal = async |number: u32, input: Value| {
         let body = json!({ "id": format!("s-{number}"), "input": input });

@@ -21,7 +21,7 @@ async fn a_join_begins_once_whoever_comes_last() {
         let body = json!({
             "definitionKey": "branches", "entityType": "walk", "entityId": round.to_string(), "data": {},
         });
-        let instance = app.post("admin", "/v1/instances", body).await.expect(201);
+        let instance = app.post("admin", "/v1/instances", body).await.started();
         let states = instance["states"].as_array().expect("states");
         let tasks: Vec<_> = states
             .iter()
@@ -82,7 +82,7 @@ async fn a_counted_join_takes_as_many_as_it_waits_for() {
         let body = json!({
             "definitionKey": "branches", "entityType": "walk", "entityId": round.to_string(), "data": {},
         });
-        let instance = app.post("admin", "/v1/instances", body).await.expect(201);
+        let instance = app.post("admin", "/v1/instances", body).await.started();
         let states = instance["states"].as_array().expect("states");
         let mut callers = JoinSet::new();
         for (number, state) in states.iter().enumerate() {

@@ -37,7 +37,7 @@ async fn ordered(app: &TestApp, entity: &str, total: Value, in_advance: bool) ->
     let body = json!({
         "definitionKey": "order-handling", "entityType": "order", "entityId": entity, "data": data,
     });
-    app.post("author", "/v1/instances", body).await.expect(201)
+    app.post("author", "/v1/instances", body).await.started()
 }
 
 /// The names of the active states, sorted.
@@ -96,7 +96,7 @@ async fn an_order_is_checked_by_two_and_shipped() {
     let shipping = &instance["states"][0];
     assert_eq!(shipping["dueAt"], "2026-01-11T16:00:00Z");
     assert_eq!(
-        shipping["predecessors"].as_array().map(Vec::len),
+        shipping["predecessorIds"].as_array().map(Vec::len),
         Some(2),
         "{shipping}"
     );
@@ -193,7 +193,7 @@ async fn what_went_wrong_is_done_again() {
                 &problem["errors"][0]["pointer"],
                 &problem["errors"][0]["code"]
             ),
-            (&json!("/to"), &json!(code))
+            (&json!("/input/to"), &json!(code))
         );
     }
     let again = app
@@ -310,7 +310,7 @@ async fn a_payment_in_advance_is_waited_for_once() {
     let shipping = shown(&app, &instance).await;
     assert_eq!(states(&shipping), ["Shipping"]);
     assert_eq!(
-        shipping["states"][0]["predecessors"]
+        shipping["states"][0]["predecessorIds"]
             .as_array()
             .map(Vec::len),
         Some(3)

@@ -23,7 +23,7 @@ async fn approved_by_manager(app: &TestApp, entity: &str, padding: usize) -> Val
     let body = json!({
         "definitionKey": "purchase-approval", "entityType": "purchase", "entityId": entity, "data": data,
     });
-    let instance = app.post("ann", "/v1/instances", body).await.expect(201);
+    let instance = app.post("ann", "/v1/instances", body).await.started();
     let task = tasks(&instance)[0].clone();
     assert_eq!(task["candidates"][0]["id"], "meg");
     let decided = decide(app, "meg", &task, padded("APPROVE", padding)).await;
@@ -99,7 +99,9 @@ async fn an_answer_that_leaves_actions_out_says_how_many() {
     let path = format!("/v1/instances/{}/actions", id(&instance));
     let explained = app.get("ann", &path).await.expect(200);
     let actions = explained["actions"].as_array().expect("actions").iter();
-    let told = actions.filter(|action| action["task"].is_string()).count();
+    let told = actions
+        .filter(|action| action["taskId"].is_string())
+        .count();
     assert!(told < ACTIONS, "{told}");
     assert_eq!(explained["omitted"]["actions"], json!(ACTIONS - told));
 }

@@ -37,7 +37,7 @@ pub(super) async fn purchase(app: &TestApp, amount: Value, more: Value) -> Value
     let body = json!({
         "definitionKey": "purchase-approval", "entityType": "purchase", "entityId": amount.to_string(), "data": data,
     });
-    app.post("ann", "/v1/instances", body).await.expect(201)
+    app.post("ann", "/v1/instances", body).await.started()
 }
 
 pub(super) fn approve() -> Value {
@@ -147,7 +147,7 @@ async fn nobody_approves_in_two_steps() {
     let path = "/v1/people/meg/absences";
     let from = app.engine.clock().now();
     let until = from + Duration::from_hours(24);
-    let absence = json!({ "substitute": "mia", "activeFrom": from, "activeUntil": until });
+    let absence = json!({ "substitute": "mia", "from": from, "until": until });
     app.post("admin", path, absence).await.expect(201);
     let instance = purchase(&app, json!(60000), json!({})).await;
     let decisions = [("meg", approve()), ("fay", approve()), ("fred", approve())];

@@ -38,7 +38,7 @@ async fn a_recorded_purchase_passes_and_shows_what_another_config_changes() {
     time.work(&app, &engines, DAY).await;
     let from = app.engine.clock().now();
     let until = from + Duration::from_hours(24);
-    let absence = json!({ "substitute": "mia", "activeFrom": from, "activeUntil": until });
+    let absence = json!({ "substitute": "mia", "from": from, "until": until });
     let path = "/v1/people/max/absences";
     app.post("admin", path, absence).await.expect(201);
     time.pass(60);

@@ -15,7 +15,7 @@ async fn who_decided_before_owns_the_next_work_they_are_a_candidate_for() {
         "definitionKey": "branches", "entityType": "walk", "entityId": "1",
         "data": { "items": items, "retain": true },
     });
-    let instance = app.post("admin", "/v1/instances", body).await.expect(201);
+    let instance = app.post("admin", "/v1/instances", body).await.started();
     let go = json!({ "outcome": "GO" });
     for (place, person) in [(0, "reviewer2"), (1, "approver")] {
         let task = instance["states"][place]["tasks"][0].clone();

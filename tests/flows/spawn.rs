@@ -22,7 +22,7 @@ async fn branch(app: &TestApp, data: Value) -> Value {
     let body = json!({
         "definitionKey": "branches", "entityType": "walk", "entityId": "1", "data": data,
     });
-    app.post("admin", "/v1/instances", body).await.expect(201)
+    app.post("admin", "/v1/instances", body).await.started()
 }
 
 /// A non-interrupting deadline: the reminder stands beside the work, which its owner keeps, and the join waits for both.
@@ -40,10 +40,10 @@ async fn a_deadline_begins_a_reminder_beside_the_work() {
     assert_eq!(task_in(&late, "A")["status"], "CLAIMED");
     assert_eq!(late["states"][8]["name"], "Reminder");
     assert_eq!(
-        late["states"][8]["predecessors"][0],
+        late["states"][8]["predecessorIds"][0],
         late["states"][0]["id"]
     );
-    assert_eq!(late["states"][8]["forks"], late["states"][0]["forks"]);
+    assert_eq!(late["states"][8]["forkIds"], late["states"][0]["forkIds"]);
     let continued = audited(&app, &instance, "STATE_CONTINUED").await;
     assert_eq!(continued[0]["to"], json!(["Reminder"]));
 
@@ -89,7 +89,7 @@ async fn a_deadline_begins_a_reminder_beside_the_work() {
     let met = shown(&app, &instance).await;
     assert_eq!(here(&met), ["Meet"]);
     assert_eq!(
-        met["states"][0]["predecessors"].as_array().map(Vec::len),
+        met["states"][0]["predecessorIds"].as_array().map(Vec::len),
         Some(9)
     );
     decide(
@@ -197,8 +197,8 @@ async fn every_item_has_a_branch_and_the_join_waits_for_all() {
     assert_eq!(keys(&instance), ["bolt", "nut"]);
     assert_eq!(instance["states"][1]["data"]["group"], "approvers");
     assert_eq!(
-        instance["states"][0]["forks"],
-        instance["states"][1]["forks"]
+        instance["states"][0]["forkIds"],
+        instance["states"][1]["forkIds"]
     );
     let path = format!("/v1/tasks/{}/claim", id(task_of(&instance, "nut")));
     app.post("reviewer", &path, json!({})).await.expect(403);
@@ -226,7 +226,7 @@ async fn every_item_has_a_branch_and_the_join_waits_for_all() {
     let met = shown(&app, &instance).await;
     assert_eq!(here(&met), ["Meet"]);
     assert_eq!(
-        met["states"][0]["predecessors"].as_array().map(Vec::len),
+        met["states"][0]["predecessorIds"].as_array().map(Vec::len),
         Some(3)
     );
     let path = format!("/v1/instances/{}/history", id(&instance));

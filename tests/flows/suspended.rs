@@ -67,7 +67,7 @@ async fn its_owner_suspends_a_task_and_its_deadline_waits() {
     let path = format!("/v1/instances/{}/actions", id(&instance));
     let actions = app.get("reviewer", &path).await.expect(200);
     let about = actions["actions"].as_array().expect("actions").iter();
-    let about = about.filter(|one| one["task"] == task["id"]);
+    let about = about.filter(|one| one["taskId"] == task["id"]);
     let allowed = about.filter(|one| one["allowed"] == true);
     let allowed: Vec<_> = allowed.map(|one| one["action"].clone()).collect();
     assert_eq!(allowed, ["resume"]);

@@ -202,7 +202,7 @@ async fn the_short_answer_to_a_start_says_so() {
         let short = [("prefer", "return=minimal")];
         let host = app.host();
         let started = host.send("author", "POST", "/v1/instances", &short, Some(body));
-        let started = started.await.expect(201);
+        let started = started.await.started();
         assert_eq!(since(&started).is_string(), is_told, "{started}");
     }
 }

@@ -14,7 +14,10 @@ async fn send(app: &TestApp, body: Value) -> Answer {
 
 /// The status of the signal, once it is delivered.
 async fn delivered(app: &TestApp, sent: &Value) -> Value {
-    let path = format!("/v1/signals/{}", sent["signal"].as_str().expect("an id"));
+    let path = format!(
+        "/v1/signals/{}",
+        sent["signal"]["signalId"].as_str().expect("an id")
+    );
     let waiting = async {
         loop {
             let told = app.get("author", &path).await.expect(200);
@@ -84,7 +87,7 @@ async fn all_that_wait_get_the_signal_once() {
     assert_eq!(counted(&app, foreign).await, 0);
     // The same signal again, and another one.
     let again = send(&app, to_all("open-1")).await.expect(202);
-    assert_eq!(again["signal"], sent["signal"]);
+    assert_eq!(again["signal"]["signalId"], sent["signal"]["signalId"]);
     assert_eq!(tally(&delivered(&app, &again).await), (101, 1));
     let next = send(&app, to_all("open-2")).await.expect(202);
     assert_eq!(tally(&delivered(&app, &next).await), (101, 1));

@@ -37,7 +37,7 @@ async fn cancelled(other: &Other) -> String {
     let path = "/v1/definitions/subflows/versions/1/stop";
     let body = json!({ "reason": "a circle" });
     other.post(&other.admin, path, body).await.expect(200);
-    let body = json!({ "definition": "subflows", "version": 1, "reason": "a circle" });
+    let body = json!({ "definitionKey": "subflows", "version": 1, "reason": "a circle" });
     let begun = other.post(&other.admin, "/v1/cancellations", body).await;
     id(&begun.expect(201))
 }

@@ -46,7 +46,7 @@ async fn two_hosts_start_each_child_once_and_take_back_each_end_once() {
     for one in &started {
         let shown = shown(&app, one).await;
         assert_eq!(
-            (&shown["parent"], &shown["initiator"]),
+            (&shown["parentId"], &shown["initiator"]),
             (&json!(subflow), &json!("author"))
         );
         assert_eq!(shown["requesters"], json!(["author"]));
@@ -242,7 +242,7 @@ async fn a_child_about_a_taken_entity_is_not_started() {
     let body = json!({
         "definitionKey": "sole", "entityType": "errand", "entityId": "taken", "data": { "first": "Work" },
     });
-    let running = id(&app.post("author", "/v1/instances", body).await.expect(201));
+    let running = id(&app.post("author", "/v1/instances", body).await.started());
     let timers = app.timers();
     let subflow = begin(&app, "1", parent(&[child("taken", json!({}))])).await;
     until_status(&app, &subflow, "COMPLETED").await;
@@ -296,7 +296,7 @@ async fn detached_children_outlive_their_parent() {
         for one in &all {
             let one = shown(&app, one).await;
             assert_eq!(
-                (&one["parent"], &one["requesters"]),
+                (&one["parentId"], &one["requesters"]),
                 (&json!(subflow), &json!(["author"]))
             );
             if one["status"] == "RUNNING" {

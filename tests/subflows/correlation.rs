@@ -48,7 +48,7 @@ async fn a_buffered_signal_is_delivered_when_an_instance_waits() {
     let mut signals = Vec::new();
     for id in ["p-1", "p-1", "p-2"] {
         let kept = send(&app, "order 7", id).await.expect(202);
-        let signal = kept["signal"].clone();
+        let signal = kept["signal"]["signalId"].clone();
         assert_eq!(
             kept,
             json!({ "signal": signal, "correlation": "order 7", "id": id, "dryRun": false })
@@ -92,11 +92,11 @@ async fn the_oldest_waiting_instance_of_the_definition_takes_the_signal() {
         .expect(201);
     let path = "/v1/definitions/others/versions/1/activate";
     app.post("admin", path, json!({})).await.expect(200);
-    let body = json!({ "correlation": "order 7", "id": "p-3", "definition": "others" });
+    let body = json!({ "correlation": "order 7", "id": "p-3", "definitionKey": "others" });
     app.post("author", "/v1/signals/PAID", body)
         .await
         .expect(202);
-    let body = json!({ "correlation": "order 7", "id": "p-4", "definition": "subflows" });
+    let body = json!({ "correlation": "order 7", "id": "p-4", "definitionKey": "subflows" });
     let taken = app
         .post("author", "/v1/signals/PAID", body)
         .await

@@ -42,12 +42,15 @@ async fn a_repeat_with_other_content_is_refused_and_names_the_first() {
     assert_eq!(again, kept, "a true repeat gets the same answer");
     for body in [
         payment("p-1", 999),
-        json!({ "correlation": "order 7", "id": "p-1", "input": { "amount": 100 }, "definition": "subflows" }),
+        json!({ "correlation": "order 7", "id": "p-1", "input": { "amount": 100 }, "definitionKey": "subflows" }),
     ] {
         for path in [PAID, "/v1/signals/PAID?dryRun=true"] {
             let refused = app.post("author", path, body.clone()).await;
             let refused = refused.problem(409, "signal_id_reused");
-            assert_eq!(refused["conflict"]["signal"], kept["signal"], "{refused}");
+            assert_eq!(
+                refused["conflict"]["signalId"], kept["signal"]["signalId"],
+                "{refused}"
+            );
             assert!(refused["conflict"]["at"].is_string(), "{refused}");
         }
     }
@@ -57,7 +60,7 @@ async fn a_repeat_with_other_content_is_refused_and_names_the_first() {
     pay(&app, "p-2", 100).await.expect(200);
     pay(&app, "p-2", 100).await.expect(200);
     let refused = pay(&app, "p-2", 999).await.problem(409, "signal_id_reused");
-    assert_eq!(refused["conflict"]["instance"], json!(subflow));
+    assert_eq!(refused["conflict"]["instanceId"], json!(subflow));
     // The same for a signal to the instance itself, where the id is independent.
     let direct = |amount: u32| json!({ "id": "p-2", "input": { "amount": amount } });
     let received = signal(&app, &subflow, "PAID", direct(1)).await.expect(200);
@@ -66,7 +69,7 @@ async fn a_repeat_with_other_content_is_refused_and_names_the_first() {
     let refused = signal(&app, &subflow, "PAID", direct(2)).await;
     let refused = refused.problem(409, "signal_id_reused");
     assert_eq!(
-        refused["conflict"]["event"], received["events"][0]["id"],
+        refused["conflict"]["eventId"], received["events"][0]["id"],
         "{refused}"
     );
     assert_eq!(shown(&app, &subflow).await["data"]["paid"], 2);
@@ -88,7 +91,7 @@ async fn a_trigger_that_nothing_takes_is_refused_with_those_that_exist() {
         .await;
     decision.problem(422, "invalid_input");
     let mut body = payment("p-1", 1);
-    body["definition"] = json!("others");
+    body["definitionKey"] = json!("others");
     let others = app
         .post("author", PAID, body)
         .await
@@ -163,10 +166,10 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
         kept.headers["location"].to_str().expect("text"),
         format!(
             "/v1/signals/{}",
-            kept.body["signal"].as_str().expect("an id")
+            kept.body["signal"]["signalId"].as_str().expect("an id")
         )
     );
-    let kept = kept.expect(202)["signal"].clone();
+    let kept = kept.expect(202)["signal"]["signalId"].clone();
     let waits = told(&app, "author", &kept).await.expect(200);
     assert_eq!(
         (
@@ -187,13 +190,13 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
         .problem(404, "not_found");
     told(&app, "admin", &kept).await.expect(200);
     let refused = json!({ "correlation": "order 7", "id": "p-2", "input": { "refuse": true } });
-    let refused = app.post("author", PAID, refused).await.expect(202)["signal"].clone();
+    let refused = app.post("author", PAID, refused).await.expect(202)["signal"]["signalId"].clone();
     let timers = app.timers();
     let subflow = begin(&app, "1", waiting(true)).await;
     settled(&app).await;
     let delivered = told(&app, "author", &kept).await.expect(200);
     assert_eq!(
-        (&delivered["status"], &delivered["instance"]),
+        (&delivered["status"], &delivered["instanceId"]),
         (&json!("delivered"), &json!(subflow))
     );
     let path = format!("/v1/instances/{subflow}/audit?limit=100");
@@ -202,7 +205,7 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
     let received = entries
         .iter()
         .find(|entry| entry["type"] == "SIGNAL_RECEIVED");
-    assert_eq!(delivered["event"], received.expect("an entry")["id"]);
+    assert_eq!(delivered["eventId"], received.expect("an entry")["id"]);
     let refused = told(&app, "author", &refused).await.expect(200);
     assert_eq!(
         (&refused["status"], &refused["refusal"]["code"]),
@@ -217,7 +220,7 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
 #[tokio::test]
 async fn a_signal_expires_and_is_forgotten_later() {
     let app = fixture().await;
-    let old = pay(&app, "old", 1).await.expect(202)["signal"].clone();
+    let old = pay(&app, "old", 1).await.expect(202)["signal"]["signalId"].clone();
     sql(
         &app,
         "update signal_inbox set received_at = received_at - interval '31 days'",
@@ -332,7 +335,7 @@ async fn a_signal_assigned_to_an_ending_instance_goes_to_the_next() {
     timers.stop().await;
     let told = told(&app, "author", &json!(kept.signal)).await.expect(200);
     assert_eq!(
-        (&told["status"], &told["instance"]),
+        (&told["status"], &told["instanceId"]),
         (&json!("delivered"), &json!(younger))
     );
     proven(&app, &younger).await;

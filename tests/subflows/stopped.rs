@@ -34,7 +34,7 @@ async fn gone_round(app: &TestApp, entity: &str) {
         "definitionKey": "others", "entityType": "errand", "entityId": entity,
         "data": { "wait": { "children": [{ "key": "others", "entity": format!("{entity} child"), "data": {}, "onEnd": "ENDED" }] } },
     });
-    let parent = id(&app.post("author", "/v1/instances", body).await.expect(201));
+    let parent = id(&app.post("author", "/v1/instances", body).await.started());
     children(app, &parent, 1).await;
 }
 
@@ -223,7 +223,7 @@ async fn the_instances_of_a_stopped_version_are_cancelled_at_once() {
         .await;
     }
     stop(&app, SUBFLOWS).await;
-    let body = json!({ "definition": "subflows", "version": 1, "reason": "a circle" });
+    let body = json!({ "definitionKey": "subflows", "version": 1, "reason": "a circle" });
     let tried = app
         .post("admin", "/v1/cancellations?dryRun=true", body.clone())
         .await
@@ -286,7 +286,7 @@ async fn jobs_that_fail_are_listed_and_go_on_by_themselves() {
         .await
         .expect("in time");
     assert_eq!(
-        (&job["kind"], &job["instance"]),
+        (&job["kind"], &job["instanceId"]),
         (&json!("start_child"), &json!(subflow))
     );
     assert_eq!(

@@ -109,6 +109,12 @@ impl Answer {
         self.body
     }
 
+    /// The instance that was started, after a check of the status.
+    #[track_caller]
+    pub(crate) fn started(self) -> Value {
+        self.expect(201)["instance"].clone()
+    }
+
     /// The problem, after a check of its status and code.
     #[track_caller]
     pub(crate) fn problem(self, status: u16, code: &str) -> Value {
@@ -272,11 +278,14 @@ impl TestApp {
         host.answer(request.expect("a request")).await
     }
 
-    /// Starts document approval about an entity of this id.
+    /// Starts document approval about an entity of this id. The instance.
     pub(crate) async fn started(&self, entity: &str) -> Value {
-        let body = json!({
-            "definitionKey": "document-approval", "entityType": "document", "entityId": entity, "data": { "title": "A plan" },
-        });
+        self.start_answer(entity).await["instance"].clone()
+    }
+
+    /// The same; the whole answer.
+    pub(crate) async fn start_answer(&self, entity: &str) -> Value {
+        let body = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": entity, "data": { "title": "A plan" } });
         self.post("author", "/v1/instances", body).await.expect(201)
     }
 

@@ -19,7 +19,7 @@ use crate::support::app::Timers;
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 fn all_over(version: u32) -> Value {
-    let mut body = json!({ "definition": "committee", "from": 1, "version": version });
+    let mut body = json!({ "definitionKey": "committee", "fromVersion": 1, "version": version });
     if version == 2 {
         body["states"] = json!({ "Vote": "Ballot" });
     }
@@ -146,7 +146,7 @@ async fn two_hosts_migrate_two_hundred_though_one_dies() {
         let page = app.get("admin", &path).await.expect(200);
         for item in page["data"].as_array().expect("items") {
             assert_eq!(item["revision"], 2);
-            assert!(seen.insert(item["instance"].to_string()));
+            assert!(seen.insert(item["instanceId"].to_string()));
         }
         match page["page"]["next"].as_str() {
             Some(next) => after = format!("&after={next}"),
@@ -200,7 +200,7 @@ async fn each_item_has_its_own_result() {
     );
     let path = format!("/v1/operations/{id}/items?result=refused");
     let refused = app.get("admin", &path).await.expect(200);
-    assert_eq!(refused["data"][0]["instance"], lacks["id"]);
+    assert_eq!(refused["data"][0]["instanceId"], lacks["id"]);
     assert_eq!(refused["data"][0]["code"], "invalid_input");
     let detail = refused["data"][0]["detail"].as_str().expect("a detail");
     assert!(detail.contains("/data/budget"), "{detail}");

@@ -14,7 +14,7 @@ from wrkflw.api import Client
 from wrkflw.api.api.events import list_events
 from wrkflw.api.api.instances import list_instances, start_instance
 from wrkflw.api.api.tasks import claim_task, decide_task
-from wrkflw.api.models import DecideBody, Events, MinimalInstance, StartBody, StartBodyData
+from wrkflw.api.models import CommandAnswer, DecideBody, Events, InstanceView, MinimalInstance, StartBody, StartBodyData
 
 URL = os.environ["WRKFLW_TEST_URL"]
 AUTHOR = os.environ["WRKFLW_TEST_AUTHOR"]
@@ -35,12 +35,12 @@ class Through(httpx.BaseTransport):
         return self.change(len(self.requests), request, self.inner.handle_request(request))
 
 
-def start(entity: str, client: Client | None = None) -> MinimalInstance:
+def start(entity: str, client: Client | None = None) -> InstanceView | MinimalInstance:
     data = StartBodyData.from_dict({"title": "A plan"})
     body = StartBody(definition_key="document-approval", entity_type="document", entity_id=entity, data=data)
     started = start_instance.sync(client=client or connect(URL, AUTHOR), body=body)
-    assert isinstance(started, MinimalInstance)
-    return started
+    assert isinstance(started, CommandAnswer)
+    return started.instance
 
 
 class ClientTest(unittest.TestCase):

@@ -10,7 +10,7 @@ const started = await startInstance({
   body: { definitionKey: "document-approval", entityType: "document", entityId: "hey-api", data: { title: "A plan" } },
 });
 if (started.error) throw new Error(`${started.error.code}: ${started.error.detail}`);
-const task = started.data.states[0]?.tasks[0];
+const task = started.data.instance.states[0]?.tasks[0];
 if (!task) throw new Error("nobody can review");
 
 const own = await claimTask({ client: as(author), path: { id: task.id } });

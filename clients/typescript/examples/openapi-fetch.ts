@@ -9,7 +9,7 @@ const started = await as(author).POST("/v1/instances", {
   body: { definitionKey: "document-approval", entityType: "document", entityId: "openapi-fetch", data: { title: "A plan" } },
 });
 if (started.error) throw new Error(`${started.error.code}: ${started.error.detail}`);
-const task = started.data.states[0]?.tasks[0];
+const task = started.data.instance.states[0]?.tasks[0];
 if (!task) throw new Error("nobody can review");
 
 const own = await as(author).POST("/v1/tasks/{id}/claim", { params: { path: { id: task.id } } });

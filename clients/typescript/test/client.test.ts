@@ -19,7 +19,7 @@ async function start(entityId: string, options = author) {
     body: { definitionKey: "document-approval", entityType: "document", entityId, data: { title: "A plan" } },
   });
   assert.ok(data);
-  return data;
+  return data.instance;
 }
 
 test("a refusal is thrown with its code", async () => {

@@ -935,8 +935,8 @@ f.debug_struct("Reason")
 .finish()
 }
 }
-/// `field` is a JSON Pointer (RFC 6901) into the data or the input; `/comment` is the
-/// comment of a decision.
+/// `field` is a JSON Pointer (RFC 6901) into the body of the request, as violations of schemas have it: `/data/title`
+/// of a start, `/input/amount` of a decision or a signal, `/comment` of a decision. For settings, it is one into these.
 #[derive(Clone, PartialEq)]
 pub struct Violation {
 pub field: _rt::String,

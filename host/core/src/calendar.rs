@@ -62,6 +62,7 @@ struct Week {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 struct Hours {
     from: Minute,
+    #[serde(rename = "until")]
     to: Minute,
 }
 

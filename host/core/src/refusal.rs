@@ -20,7 +20,7 @@ pub enum Refusal {
     ManagerCircle(Vec<String>),
     #[error("the chain of managers is longer than {0}")]
     TooHigh(usize),
-    #[error("activeFrom must be before activeUntil")]
+    #[error("from must be before until")]
     Backwards,
     #[error("activeUntil has passed")]
     Over,
@@ -56,8 +56,8 @@ impl Refusal {
             | Refusal::Circle(_)
             | Refusal::Chain(_)
             | Refusal::Crowded(_) => "/substitute",
-            Refusal::Backwards | Refusal::Overlap { .. } => "/activeFrom",
-            Refusal::Over | Refusal::TooLong => "/activeUntil",
+            Refusal::Backwards | Refusal::Overlap { .. } => "/from",
+            Refusal::Over | Refusal::TooLong => "/until",
         }
     }
 

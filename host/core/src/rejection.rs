@@ -81,6 +81,7 @@ pub enum Rejection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owned {
+    #[serde(rename = "taskId")]
     pub task: TaskId,
     /// None if nobody has claimed it.
     pub owner: Option<String>,
@@ -96,13 +97,13 @@ pub struct Owned {
 #[serde(rename_all = "camelCase")]
 pub struct FirstSignal {
     /// The host's id of the signal, if it was sent by correlation.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "signalId", skip_serializing_if = "Option::is_none")]
     pub signal: Option<Uuid>,
     /// The instance that has received it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "instanceId", skip_serializing_if = "Option::is_none")]
     pub instance: Option<InstanceId>,
     /// The event by which the instance received it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eventId", skip_serializing_if = "Option::is_none")]
     pub event: Option<Uuid>,
     pub at: Timestamp,
 }
@@ -124,6 +125,7 @@ fn started_by(started: Option<&Started>) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Winner {
+    #[serde(rename = "taskId")]
     pub task: TaskId,
     /// `claimed`, `decided` or `cancelled`.
     pub action: &'static str,

@@ -36,6 +36,10 @@ pub use unchecked::Schema;
 pub const VIOLATIONS_MAX: usize = 50;
 /// Characters of a violation's message.
 pub const MESSAGE_CHARS_MAX: usize = 300;
+/// Maximum number of values of an enumeration that a violation lists.
+pub const OPTIONS_MAX: usize = 100;
+/// Maximum size of these values together.
+pub const OPTIONS_BYTES_MAX: usize = 4 * 1024;
 /// Bytes of the largest document that is checked against a schema.
 pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 /// The upper limit on the time to check whether a document satisfies a schema.

@@ -87,6 +87,11 @@ const OPERATORS: [Operator; 9] = [
 ];
 
 impl Operator {
+    /// The operator of this name.
+    pub fn named(name: &str) -> Option<Operator> {
+        OPERATORS.into_iter().find(|known| known.name() == name)
+    }
+
     /// The name in requests. `absent` is internal.
     pub fn name(self) -> &'static str {
         match self {
@@ -111,7 +116,16 @@ pub struct UntypedCondition {
     /// The type, if the caller names it.
     pub kind: Option<AttributeType>,
     operator: Operator,
-    value: String,
+    value: Given,
+}
+
+/// The value of a condition, as the caller gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// For `in`, a list with commas.
+    Text(String),
+    /// For `in` only.
+    List(Vec<String>),
 }
 
 /// A condition on an attribute of a known type.
@@ -141,7 +155,7 @@ impl UntypedCondition {
             .and_then(|(kind, rest)| Some((AttributeType::named(kind)?, rest)));
         let (kind, rest) = typed.map_or((None, text), |(kind, rest)| (Some(kind), rest));
         let compared = rest.split_once(':').and_then(|(name, value)| {
-            let known = OPERATORS.into_iter().find(|known| known.name() == name)?;
+            let known = Operator::named(name)?;
             Some((known, value))
         });
         let (operator, value) = compared.unwrap_or((Operator::Eq, rest));
@@ -149,7 +163,22 @@ impl UntypedCondition {
             attribute: attribute.to_owned(),
             kind,
             operator,
-            value: value.to_owned(),
+            value: Given::Text(value.to_owned()),
+        }
+    }
+
+    /// A condition whose parts are given one by one.
+    pub fn new(
+        attribute: String,
+        kind: Option<AttributeType>,
+        operator: Operator,
+        value: Given,
+    ) -> UntypedCondition {
+        UntypedCondition {
+            attribute,
+            kind,
+            operator,
+            value,
         }
     }
 
@@ -174,13 +203,19 @@ impl UntypedCondition {
             read(kind, value, &bytes).ok_or_else(|| format!("{value:?} is not {}", expected(kind)))
         };
         let (operator, bounds) = match self.operator {
-            Operator::Exists => (presence(&self.value)?, vec![]),
+            Operator::Exists => (presence(self.one()?)?, vec![]),
             Operator::In => {
-                let values = several(&self.value)?;
+                let values = match &self.value {
+                    Given::Text(list) => several(list)?,
+                    Given::List(values) => values.clone(),
+                };
+                if values.is_empty() || values.len() > VALUES_MAX {
+                    return Err(format!("in takes 1 to {VALUES_MAX} values"));
+                }
                 let bounds = values.iter().map(|value| bound(value));
                 (Operator::In, bounds.collect::<Result<_, _>>()?)
             }
-            other => (other, vec![bound(&self.value)?]),
+            other => (other, vec![bound(self.one()?)?]),
         };
         Ok(Condition {
             attribute: self.attribute.clone(),
@@ -188,6 +223,15 @@ impl UntypedCondition {
             operator,
             bounds,
         })
+    }
+}
+
+impl UntypedCondition {
+    fn one(&self) -> Result<&str, String> {
+        match &self.value {
+            Given::Text(text) => Ok(text),
+            Given::List(_) => Err(format!("{} takes one value", self.operator.name())),
+        }
     }
 }
 
@@ -218,9 +262,6 @@ fn several(list: &str) -> Result<Vec<String>, String> {
         if let Some(last) = values.last_mut() {
             last.push(taken);
         }
-    }
-    if values.len() > VALUES_MAX {
-        return Err(format!("in takes at most {VALUES_MAX} values"));
     }
     Ok(values)
 }

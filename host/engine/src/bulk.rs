@@ -38,10 +38,11 @@ const MOVES_MAX: u32 = 10;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Migrations {
     /// Key of the definition.
+    #[serde(rename = "definitionKey")]
     pub definition: String,
     /// The version that the instances have now.
     #[serde(deserialize_with = "whole")]
-    pub from: u32,
+    pub from_version: u32,
     /// The version that they are migrated to.
     #[serde(deserialize_with = "whole")]
     pub version: u32,
@@ -57,6 +58,7 @@ pub struct Migrations {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cancellations {
     /// Key of the definition.
+    #[serde(rename = "definitionKey")]
     pub definition: String,
     /// The version that the instances have.
     #[serde(deserialize_with = "whole")]
@@ -110,7 +112,7 @@ impl Many {
     /// The current version of the instances, and the filter.
     fn about(&self) -> (VersionRef, &AliveFilter) {
         let (key, version, filter) = match self {
-            Many::Migrate(one) => (&one.definition, one.from, &one.filter),
+            Many::Migrate(one) => (&one.definition, one.from_version, &one.filter),
             Many::Cancel(one) => (&one.definition, one.version, &one.filter),
         };
         let key = key.clone();
@@ -253,7 +255,7 @@ impl Engine {
             let result = match self.read(who, id).await {
                 Ok(stored) => {
                     let instance = &stored.instance;
-                    let known = [migrations.from, migrations.version];
+                    let known = [migrations.from_version, migrations.version];
                     if !known.contains(&instance.definition.version) {
                         return Ok(Outcome::Refused {
                             code: "other_version".to_owned(),

@@ -161,10 +161,10 @@ impl SealStatus {
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            SealStatus::Valid => "valid",
-            SealStatus::Invalid => "invalid",
-            SealStatus::UnknownKey => "unknown_key",
-            SealStatus::UnknownVersion => "unknown_version",
+            SealStatus::Valid => "VALID",
+            SealStatus::Invalid => "INVALID",
+            SealStatus::UnknownKey => "UNKNOWN_KEY",
+            SealStatus::UnknownVersion => "UNKNOWN_VERSION",
         }
     }
 

@@ -35,7 +35,7 @@ pub enum Error {
     /// Other commands kept changing the instance until the request's time was over, or a queue is full.
     #[error("too much is asked at once; try again")]
     Busy,
-    #[error("the version has {} problems", .0.len())]
+    #[error("the version has {}", counted(.0.len()))]
     Unpublishable(Vec<wrkflw_core::check::Problem>),
     /// The version uses names that the tenant does not have.
     #[error("{} names that the version uses do not exist; add them, or activate it by force", .0.len())]
@@ -145,5 +145,12 @@ impl Error {
             Error::Logic(_) => "logic_error",
             Error::Unavailable(_) | Error::Store(_) => "system_error",
         }
+    }
+}
+
+fn counted(problems: usize) -> String {
+    match problems {
+        1 => "a problem".to_owned(),
+        more => format!("{more} problems"),
     }
 }

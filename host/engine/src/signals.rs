@@ -345,7 +345,7 @@ fn is_full(full: &Keeping, new: &NewSignal) -> Rejection {
 fn unknown(definition: Option<&str>, none: bool, taken: BTreeSet<String>) -> Rejection {
     if let (Some(definition), true) = (definition, none) {
         let message = format!("there is no definition {definition}");
-        return Rejection::invalid("/definition", "unknown_definition", message);
+        return Rejection::invalid("/definitionKey", "unknown_definition", message);
     }
     let whose = definition.map_or_else(
         || "the active definitions take".to_owned(),

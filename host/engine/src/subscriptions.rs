@@ -43,7 +43,7 @@ impl Engine {
         let types = Patterns::new(asked.types)
             .map_err(|(number, detail)| Error::malformed(&format!("/types/{number}"), detail))?;
         if let Some(definition) = &asked.definition {
-            check_key("/definition", definition)?;
+            check_key("/definitionKey", definition)?;
         }
         let new = NewSubscription {
             id: clock::new_id(),

@@ -12,6 +12,7 @@ mod bulk;
 mod calendars;
 pub mod commands;
 mod compliance;
+mod conditional;
 mod csv;
 mod custody;
 mod dead_letters;
@@ -23,6 +24,7 @@ mod eligibility;
 mod entities;
 mod events;
 pub mod extract;
+mod front;
 mod head;
 pub mod health;
 mod history;
@@ -226,6 +228,7 @@ pub fn router(app: App) -> Router {
     let (api, document) = routes().split_for_parts();
     let document: Arc<str> = openapi::text(document).into();
     let routes = api
+        .route("/", get(front::show))
         .route(
             "/openapi.json",
             get(move || async move { json(document.to_string()) }),
@@ -238,7 +241,7 @@ pub fn router(app: App) -> Router {
             Problem::new("method_not_allowed", "see /docs for what this path takes")
         })
         .with_state(app.clone());
-    Router::new().fallback_service(Edge::new(routes, app))
+    Router::new().fallback_service(edge::compressed(Edge::new(routes, app)))
 }
 
 /// Migrations, bulk operations, jobs and dead letters.
@@ -279,26 +282,29 @@ pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
         .routes(routes!(definitions::publish))
         .layer(DefaultBodyLimit::max(definitions::UPLOAD_BYTES_MAX));
-    let without_query = OpenApiRouter::new()
-        .merge(upload)
+    let single = OpenApiRouter::new()
         .merge(of_versions())
         .routes(routes!(instances::show))
         .routes(routes!(history::history))
-        .routes(routes!(instances::actions))
         .routes(routes!(instances::diagram))
         .routes(routes!(tasks::show))
         .routes(routes!(signals::show))
         .routes(routes!(operations::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
-        .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::show, subscriptions::delete))
+        .routes(routes!(calendars::show, calendars::put, calendars::delete));
+    let without_query = OpenApiRouter::new()
+        .merge(upload)
+        .merge(conditional::conditional(single))
+        .routes(routes!(instances::actions))
+        .routes(routes!(instances::search))
+        .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::retry))
         .routes(routes!(dead_letters::retry))
         .routes(routes!(dead_letters::discard))
         .routes(routes!(notifications::read))
         .routes(routes!(calendars::list))
-        .routes(routes!(calendars::show, calendars::put, calendars::delete))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)

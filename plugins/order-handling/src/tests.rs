@@ -136,10 +136,10 @@ fn nobody_leads_where_the_order_was_never() {
         ("Shipped", "no_way"),
         ("Nowhere", "no_way"),
     ] {
-        flow.when(back(to)).invalid("/to", code);
+        flow.when(back(to)).invalid("/input/to", code);
     }
     flow.when(decide("dora", Rollback))
-        .invalid("/to", "required");
+        .invalid("/input/to", "required");
     assert_eq!(flow.states(), [Shipping]);
 }
 

@@ -126,7 +126,7 @@ async fn delays_nobody(app: &TestApp, what: &str, requests: &[Asked]) {
     let start = app
         .post("author", "/v1/instances", approval_start(what))
         .await
-        .expect(201);
+        .started();
     let fixture = format!(
         "/v1/tasks/{}/decide?dryRun=true",
         claimed(app, "reviewer", &start).await
@@ -188,7 +188,7 @@ async fn input_at_the_limit_of_its_schema_holds_up_nobody() {
     let mut requests = Vec::new();
     for number in 0..ATTACKERS {
         let body = hostile_start(&format!("t-{number}"), json!({}));
-        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        let instance = app.post("author", "/v1/instances", body).await.started();
         let task = claimed(&app, "reviewer", &instance).await;
         let path = format!("/v1/tasks/{task}/decide?dryRun=true");
         requests.push(("POST", path, Some(decide.clone())));

@@ -35,7 +35,7 @@ async fn served(app: &TestApp, name: &str) -> Vec<Duration> {
         };
         let body = approval_start(&format!("{name}-{document}"));
         let instance = post("author", "/v1/instances", body, 201).await;
-        let task = task_of(&instance);
+        let task = task_of(&instance["instance"]);
         post(
             "reviewer",
             &format!("/v1/tasks/{task}/claim"),
@@ -150,7 +150,7 @@ async fn guests_that_burn_their_budget_slow_nobody_else() {
     let mut desks = Vec::new();
     for number in 0..ATTACKERS {
         let body = hostile_start(&format!("t-{number}"), json!({}));
-        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        let instance = app.post("author", "/v1/instances", body).await.started();
         let task = claimed(&app, "reviewer", &instance).await;
         // Nothing is to come of it even where the guest lives to answer.
         desks.push(format!("/v1/tasks/{task}/decide?dryRun=true"));

@@ -24,7 +24,7 @@ async fn at_work(app: &TestApp, key: &str, component: &[u8]) -> String {
     let path = format!("/v1/definitions/{key}/versions/1/activate");
     app.post("admin", &path, json!({})).await.expect(200);
     let body = json!({ "definitionKey": key, "entityType": "thing", "entityId": key, "data": {} });
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     let task = claimed(app, "reviewer", &instance).await;
     format!("/v1/tasks/{task}/decide")
 }

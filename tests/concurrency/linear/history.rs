@@ -43,8 +43,8 @@ impl Call {
     /// The instance as the answer shows it.
     pub(super) fn shown(&self) -> Option<&Value> {
         let told = match self.asked {
-            Asked::Do(_) => &self.body["instance"],
-            Asked::Start | Asked::Look => &self.body,
+            Asked::Do(_) | Asked::Start => &self.body["instance"],
+            Asked::Look => &self.body,
         };
         (self.status < 300).then_some(told)
     }

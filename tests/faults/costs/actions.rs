@@ -17,7 +17,7 @@ async fn explaining_the_most_actions_delays_nobody() {
             "assign": { "offers": offers, "needed": TASKS }, "padding": "x".repeat(40_000),
         },
     });
-    let instance = app.post("author", "/v1/instances", start).await.expect(201);
+    let instance = app.post("author", "/v1/instances", start).await.started();
     let path = format!(
         "/v1/instances/{}/actions",
         instance["id"].as_str().expect("an id")

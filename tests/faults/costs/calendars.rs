@@ -18,7 +18,7 @@ fn largest() -> Value {
             .to_string()
     };
     let hours: Vec<_> = (0..24)
-        .map(|hour| json!({ "from": format!("{hour:02}:00"), "to": format!("{hour:02}:01") }))
+        .map(|hour| json!({ "from": format!("{hour:02}:00"), "until": format!("{hour:02}:01") }))
         .collect();
     let week: serde_json::Map<_, _> = [
         "monday",
@@ -37,7 +37,7 @@ fn largest() -> Value {
         .map(|number| {
             (
                 day(number * 7 + 3),
-                json!([{ "from": "00:00", "to": "00:01" }]),
+                json!([{ "from": "00:00", "until": "00:01" }]),
             )
         })
         .collect();

@@ -45,7 +45,7 @@ async fn offered(fixture: &Fixture) -> String {
         .app
         .post("author", "/v1/instances", start)
         .await
-        .expect(201);
+        .started();
     instance["id"].as_str().expect("an id").to_owned()
 }
 

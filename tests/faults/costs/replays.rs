@@ -46,7 +46,7 @@ async fn the_longest_history_of_an_instance_delays_nobody() {
         ("large entries", 160, 240_000),
     ] {
         let body = hostile_start(what, json!({}));
-        let instance = id(&app.post("author", "/v1/instances", body).await.expect(201));
+        let instance = id(&app.post("author", "/v1/instances", body).await.started());
         let payload = format!(
             "'{{\"data\":' || {} || ',\"name\":\"thing\",\"type\":\"CUSTOM\"}}'",
             filling(bytes)
@@ -67,7 +67,7 @@ async fn the_longest_pages_of_decisions_entries_and_events_delay_nobody() {
     let instance = app
         .post("author", "/v1/instances", hostile_start("t-1", json!({})))
         .await
-        .expect(201);
+        .started();
     let (instance, task, state) = (
         id(&instance),
         task_of(&instance),

@@ -71,7 +71,7 @@ impl Neighbour {
         self.host.send("", method, path, &headers, body).await
     }
 
-    /// Starts document approval as `admin`.
+    /// Starts document approval as `admin`. The whole answer.
     pub(crate) async fn start(&self, entity: &str) -> Value {
         let body = json!({
             "definitionKey": "document-approval", "entityType": "document", "entityId": entity,

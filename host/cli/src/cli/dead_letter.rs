@@ -16,7 +16,7 @@ use super::output::{Column, Format, Output};
 const CALLS_MAX: usize = 10_000;
 
 const FIRST: &[Column] = &[
-    ("INSTANCE", "/instance"),
+    ("INSTANCE", "/instanceId"),
     ("ENTRY", "/entry"),
     ("SEQUENCE", "/sequence"),
     ("TYPE", "/type"),
@@ -28,15 +28,15 @@ const EVENTS: &[Column] = &[
     ("ENTRY", "/entry"),
     ("SEQUENCE", "/sequence"),
     ("TYPE", "/type"),
-    ("EVENT", "/event"),
+    ("EVENT", "/eventId"),
     ("PARKED", "/parkedAt"),
     ("ERROR", "/error"),
 ];
 const RELEASED: &[Column] = &[
-    ("instance", "/instance"),
+    ("instance", "/instanceId"),
     ("discarded entry", "/discarded/entry"),
     ("discarded sequence", "/discarded/sequence"),
-    ("discarded event", "/discarded/event"),
+    ("discarded event", "/discarded/eventId"),
     ("released", "/released"),
 ];
 
@@ -125,7 +125,7 @@ pub(super) fn run(
                 let rest = drain(&client, args.instance, &body, released)?;
                 answer["released"] = rest["released"].clone();
             }
-            answer["instance"] = json!(args.instance);
+            answer["instanceId"] = json!(args.instance);
             output.record(&answer, RELEASED)
         }
     }
@@ -153,7 +153,7 @@ fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Re
         last = reached;
         released += answer["released"].as_u64().unwrap_or(0);
         if answer["more"] != true {
-            return Ok(json!({ "instance": instance, "released": released }));
+            return Ok(json!({ "instanceId": instance, "released": released }));
         }
     }
     bail!("{released} events were released and more wait: run the command again")
@@ -185,7 +185,7 @@ impl Report {
         loop {
             let page = client.get(PATH, &[("limit", Some("100".into())), ("after", after)])?;
             for item in page["data"].as_array().into_iter().flatten() {
-                if let Some(instance) = item["instance"].as_str().and_then(|id| id.parse().ok()) {
+                if let Some(instance) = item["instanceId"].as_str().and_then(|id| id.parse().ok()) {
                     self.note(instance, drain(client, instance, body, 0))?;
                 }
             }

@@ -15,6 +15,7 @@ use super::output::{Format, Output};
 use super::postgres::{self, Managed};
 use super::{Environment, block_on};
 use crate::config::{Role, Settings};
+use wrkflw_engine::Engine;
 use wrkflw_store::Store;
 
 #[derive(Debug, Args)]
@@ -63,15 +64,20 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         settings.sandbox.artifact_dir = Some(folder);
         settings.sandbox.artifact_key = Some(secret.into());
 
-        let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
-        let engine = host.engine().context("a dev host serves the API")?;
-        demo::prepare(engine).await?;
         let note = Note {
             url,
             secret: home.secret_path(JWT),
             pid: std::process::id().cast_signed(),
         };
-        let announced = home.announce(&note, environment.state.as_deref())?;
+        // Whoever finds the host ready finds its people, its flow, and the secret that signs tokens.
+        let mut announced = None;
+        let prepare = async |engine: &Engine| {
+            demo::prepare(engine).await?;
+            announced = Some(home.announce(&note, environment.state.as_deref())?);
+            Ok(())
+        };
+        let program = environment.program.clone();
+        let host = Host::start(&settings, listener, program, telemetry, prepare).await?;
         show(output, &note, &args, home.folder())?;
         if !environment.in_path {
             output.hint(&format!(

@@ -104,7 +104,7 @@ impl Failure {
         };
         let failure =
             Failure::new(Exit::of_status(status), format!("{message} [{code}]")).details(details);
-        let failure = match next_step(&code) {
+        let failure = match next_step(&code, &problem) {
             Some(next) => failure.next(next),
             None => failure,
         };
@@ -121,8 +121,15 @@ fn plain(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn next_step(code: &str) -> Option<&'static str> {
+fn next_step(code: &str, problem: &Value) -> Option<&'static str> {
+    // Only what is about an instance has actions that it could list.
+    let path = problem["instance"].as_str().unwrap_or_default();
+    let is_about_one = path.starts_with("/v1/instances/") || path.starts_with("/v1/tasks/");
     Some(match code {
+        "forbidden" if problem["reason"] == "not_an_initiator" => {
+            "`wrkflw group show GROUP` shows who is in the group"
+        }
+        "forbidden" if !is_about_one => return None,
         "token_missing" | "token_malformed" | "token_untrusted" => {
             "pass --as USER against `wrkflw dev`, or a token with --token or WRKFLW_TOKEN"
         }
@@ -208,8 +215,24 @@ mod tests {
                 CODES.iter().any(|(known, ..)| *known == code),
                 "{code} is no code of the API"
             );
-            assert!(next_step(code).is_some(), "{code}");
+            let problem = serde_json::json!({ "instance": "/v1/tasks/1/claim" });
+            assert!(next_step(code, &problem).is_some(), "{code}");
         }
+    }
+
+    #[test]
+    fn the_next_step_of_a_refusal_exists() {
+        let of = |instance: &str, reason: &str| {
+            let problem = serde_json::json!({
+                "title": "You may not do this", "code": "forbidden", "reason": reason, "instance": instance,
+            });
+            Failure::of_problem(403, problem).next
+        };
+        let start = of("/v1/instances", "not_an_initiator").expect("a step");
+        assert!(start.contains("group show"), "{start}");
+        assert_eq!(of("/v1/instances", "own_rule"), None);
+        let claim = of("/v1/tasks/1/claim", "own_request").expect("a step");
+        assert!(claim.contains("instance actions"), "{claim}");
     }
 
     #[test]

@@ -105,12 +105,14 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
 }
 
 impl Host {
-    /// Starts the roles in the settings. A host without the API also listens, for probes and metrics.
+    /// Starts the roles in the settings. A host without the API also listens, for probes and metrics. It serves once `prepare` is
+    /// done; until then, connections wait.
     pub(super) async fn start(
         settings: &Settings,
         listener: TcpListener,
         program: PathBuf,
         telemetry: Telemetry,
+        prepare: impl AsyncFnOnce(&Engine) -> Result<()>,
     ) -> Result<Host> {
         // Missing settings are reported before any connection is made.
         let logic = logic(settings, program)?;
@@ -133,6 +135,9 @@ impl Host {
             Some(logic) => Some(commanding(settings, &store, clock, logic).await?),
             None => None,
         };
+        if let Some(engine) = &engine {
+            prepare(engine).await?;
+        }
 
         let (stages, tasks) = (Stages::default(), TaskTracker::new());
         let (admission, mut streams) = (
@@ -183,11 +188,6 @@ impl Host {
             notice: Duration::from_secs(settings.drain_notice_seconds),
             drain: DRAIN_TIMEOUTS * Duration::from_secs(settings.request_seconds_max),
         })
-    }
-
-    /// The engine, if a role of this host executes commands.
-    pub(super) fn engine(&self) -> Option<&Engine> {
-        self.engine.as_ref()
     }
 
     /// Runs until `stop`, then drains: `/readyz` reports it at once; after the notice no new work is begun, and requests in

@@ -175,7 +175,7 @@ const INSTANCE: &[Column] = &[
     ("suspended by", "/suspended/by"),
     ("suspended at", "/suspended/at"),
     ("reason", "/suspended/reason"),
-    ("restarts", "/predecessor"),
+    ("restarts", "/predecessorId"),
     ("states", "/states"),
     ("data", "/data"),
     ("dry run", "/dryRun"),
@@ -192,7 +192,7 @@ const ACTIONS: &[Column] = &[
     ("ACTION", "/action"),
     ("OUTCOME", "/outcome"),
     ("STATE", "/state"),
-    ("TASK", "/task"),
+    ("TASK", "/taskId"),
     ("ALLOWED", "/allowed"),
     ("WHY NOT", "/refusal/message"),
 ];
@@ -262,7 +262,7 @@ pub(super) fn run(
             };
             let client = one.connection.open(environment)?;
             let path = format!("{}/restart", path(&one.id));
-            show_changed(&client.change(&path, &body, &change)?, output)
+            started(client.change(&path, &body, &change)?, output)
         }
     }
 }
@@ -311,11 +311,17 @@ fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<
         "entityId": id,
         "data": json_argument(&args.data)?,
     });
-    let started =
-        args.connection
-            .open(environment)?
-            .change("/v1/instances", &body, &args.change)?;
-    show_changed(&started, output)
+    let client = args.connection.open(environment)?;
+    started(client.change("/v1/instances", &body, &args.change)?, output)
+}
+
+/// Shows the answer to a start: whole as JSON, or else the instance.
+fn started(mut answer: Value, output: Output) -> Result<()> {
+    if matches!(output.format, super::output::Format::Json) {
+        return output.record(&answer, &[]);
+    }
+    answer["instance"]["dryRun"] = answer["dryRun"].clone();
+    show_changed(&answer["instance"], output)
 }
 
 /// Shows an instance and its open tasks.
@@ -339,7 +345,7 @@ fn show_changed(instance: &Value, output: Output) -> Result<()> {
 fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
     let (kind, id) = args.entity.clone().unzip();
     let filters = [
-        ("definition", args.definition.clone()),
+        ("definitionKey", args.definition.clone()),
         ("status", args.status.clone()),
         ("state", args.state.clone()),
         ("entityType", kind),
@@ -347,7 +353,7 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         ("initiator", args.initiator.clone()),
         ("unassignable", args.unassignable.then(|| true.to_string())),
         ("from", args.from.clone()),
-        ("to", args.to.clone()),
+        ("until", args.to.clone()),
     ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
     output.list(

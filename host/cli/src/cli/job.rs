@@ -11,9 +11,9 @@ use super::output::{Column, Output};
 const JOBS: &[Column] = &[
     ("ID", "/id"),
     ("KIND", "/kind"),
-    ("INSTANCE", "/instance"),
-    ("DEFINITION", "/definition/key"),
-    ("VERSION", "/definition/version"),
+    ("INSTANCE", "/instanceId"),
+    ("DEFINITION", "/definitionKey"),
+    ("VERSION", "/definitionVersion"),
     ("DUE", "/dueAt"),
     ("ATTEMPTS", "/attempts"),
     ("NEXT", "/nextAt"),

@@ -18,8 +18,8 @@ const OPERATION: &[Column] = &[
     ("id", "/id"),
     ("action", "/action"),
     ("status", "/status"),
-    ("definition", "/settings/definition"),
-    ("from", "/settings/from"),
+    ("definition", "/settings/definitionKey"),
+    ("from", "/settings/fromVersion"),
     ("version", "/settings/version"),
     ("reason", "/settings/reason"),
     ("total", "/total"),
@@ -42,7 +42,7 @@ const TRIAL: &[Column] = &[
     ("failed", "/failed"),
 ];
 const ITEMS: &[Column] = &[
-    ("INSTANCE", "/instance"),
+    ("INSTANCE", "/instanceId"),
     ("RESULT", "/result"),
     ("REVISION", "/revision"),
     ("ENDED", "/endedAt"),
@@ -135,7 +135,7 @@ pub(super) fn run(
             states,
         } => {
             let states: BTreeMap<_, _> = states.into_iter().collect();
-            let body = json!({ "from": which.version, "version": target, "states": states });
+            let body = json!({ "fromVersion": which.version, "version": target, "states": states });
             which.begin("/v1/migrations", body, output, environment)
         }
         OperationCommand::Show(one) => {
@@ -170,7 +170,7 @@ impl WhichArgs {
         output: Output,
         environment: &Environment,
     ) -> Result<()> {
-        body["definition"] = json!(self.definition);
+        body["definitionKey"] = json!(self.definition);
         let (kind, id) = self.entity.unzip();
         for (name, value) in [
             ("status", self.status),

@@ -35,7 +35,10 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
         let mut stop = pin!(host::stop_signal()?);
         let listener = host::listen(settings.listen)?;
         let address = listener.local_addr().context("no address")?;
-        let starting = Host::start(&settings, listener, environment.program.clone(), telemetry);
+        let starting = {
+            let program = environment.program.clone();
+            Host::start(&settings, listener, program, telemetry, async |_| Ok(()))
+        };
         let host = tokio::select! {
             started = starting => started?,
             () = &mut stop => bail!("stopped before it was ready"),

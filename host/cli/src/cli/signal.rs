@@ -55,9 +55,9 @@ enum Deliver {
 }
 
 const SENT: &[Column] = &[
-    ("signal", "/signal"),
-    ("correlation", "/correlation"),
-    ("kept as", "/id"),
+    ("signal", "/signal/signalId"),
+    ("correlation", "/signal/correlation"),
+    ("kept as", "/signal/id"),
     ("taken by", "/instance/id"),
     ("definition", "/instance/definitionKey"),
     ("status", "/instance/status"),
@@ -65,7 +65,7 @@ const SENT: &[Column] = &[
     ("dry run", "/dryRun"),
 ];
 const SIGNAL: &[Column] = &[
-    ("signal", "/signal"),
+    ("signal", "/signalId"),
     ("trigger", "/trigger"),
     ("correlation", "/correlation"),
     ("id", "/id"),
@@ -76,8 +76,8 @@ const SIGNAL: &[Column] = &[
     ("taken", "/taken"),
     ("refused", "/refused"),
     ("expires", "/expiresAt"),
-    ("instance", "/instance"),
-    ("event", "/event"),
+    ("instance", "/instanceId"),
+    ("event", "/eventId"),
     ("settled", "/settledAt"),
     ("refusal", "/refusal/message"),
 ];
@@ -92,7 +92,7 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
                 body["deliver"] = json!("all");
             }
             if let Some(definition) = &args.definition {
-                body["definition"] = json!(definition);
+                body["definitionKey"] = json!(definition);
             }
             let client = args.connection.open(environment)?;
             let path = format!("/v1/signals/{}", segment(&args.trigger));

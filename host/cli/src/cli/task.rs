@@ -232,7 +232,7 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
     };
     let filters = [
         ("view", Some(view.to_owned())),
-        ("definition", args.definition.clone()),
+        ("definitionKey", args.definition.clone()),
         ("state", args.state.clone()),
         ("suspended", args.suspended.map(|is_set| is_set.to_string())),
     ];

@@ -23,8 +23,8 @@ fn start_line(entity: &str) -> String {
 fn start(place: &Place, entity: &str) -> (String, String) {
     let started = place.data(&start_line(entity));
     (
-        text(&started, "/id"),
-        text(&started, "/states/0/tasks/0/id"),
+        text(&started, "/instance/id"),
+        text(&started, "/instance/states/0/tasks/0/id"),
     )
 }
 
@@ -129,7 +129,10 @@ fn work_changes_hands_from_the_command_line() {
     let restart = format!(r#"instance restart {id} --data {{"title":"Again"}} --as author"#);
     let restarted = place.data(&restart);
     assert_eq!(
-        (&restarted["predecessor"], &restarted["data"]["title"]),
+        (
+            &restarted["instance"]["predecessorId"],
+            &restarted["instance"]["data"]["title"]
+        ),
         (&Value::String(id), &Value::String("Again".into()))
     );
 }

@@ -6,5 +6,6 @@ mod languages;
 mod operators;
 mod plugin;
 mod program;
+mod ready;
 mod scenarios;
 mod usage;

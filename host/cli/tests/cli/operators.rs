@@ -119,7 +119,7 @@ fn failing_jobs_are_listed_page_by_page() {
     let rest = place.data(&format!("job list --after {next} --as admin"));
     let of = |page: &Value| -> Vec<Value> {
         let jobs = page["data"].as_array().expect("jobs").iter();
-        jobs.map(|job| job["instance"].clone()).collect()
+        jobs.map(|job| job["instanceId"].clone()).collect()
     };
     assert_eq!([of(&page), of(&rest)].concat(), ids);
 

@@ -77,7 +77,7 @@ fn a_new_flow_is_tested_built_checked_and_published() {
     );
     let started = place
         .data(r#"instance start my-flow --entity desk/1 --data {"subject":"Desk"} --as author"#);
-    assert_eq!(started["states"][0]["name"], "Review");
+    assert_eq!(started["instance"]["states"][0]["name"], "Review");
     scenarios::of_a_changed_flow(&place, FLOW);
     scenarios::watched(&place, FLOW);
 

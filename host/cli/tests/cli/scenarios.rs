@@ -80,8 +80,8 @@ fn a_recorded_instance_is_a_scenario_that_passes() {
         r#"instance start document-approval --entity document/secret --data {"title":"Redundancies"} --as author"#,
     );
     let (id, task) = (
-        text(&started, "/id"),
-        text(&started, "/states/0/tasks/0/id"),
+        text(&started, "/instance/id"),
+        text(&started, "/instance/states/0/tasks/0/id"),
     );
     place.data(&format!("task claim {task} --as reviewer"));
     place.data(&format!(
@@ -150,8 +150,8 @@ pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
         r#"instance start {flow} --entity desk/7 --data {{"subject":"Chair"}} --as author"#
     ));
     let (id, task) = (
-        text(&started, "/id"),
-        text(&started, "/states/0/tasks/0/id"),
+        text(&started, "/instance/id"),
+        text(&started, "/instance/states/0/tasks/0/id"),
     );
     place.data(&format!("task claim {task} --as reviewer"));
     place.data(&format!(

@@ -164,9 +164,9 @@ fn intervals(at: &str, value: &Value, wrong: &mut Violations) -> Vec<Hours> {
         let Some(object) = wrong.object(&at, item) else {
             continue;
         };
-        wrong.refuse_unknown(&at, object, &["from", "to"]);
+        wrong.refuse_unknown(&at, object, &["from", "until"]);
         let from = minute(&below(&at, "from"), object.get("from"), wrong);
-        let to = minute(&below(&at, "to"), object.get("to"), wrong);
+        let to = minute(&below(&at, "until"), object.get("until"), wrong);
         let (Some(from), Some(to)) = (from, to) else {
             continue;
         };
@@ -174,7 +174,7 @@ fn intervals(at: &str, value: &Value, wrong: &mut Violations) -> Vec<Hours> {
             wrong.add(
                 &at,
                 "malformed",
-                "`to` must be later than `from`; split work over midnight into two intervals",
+                "`until` must be later than `from`; split work over midnight into two intervals",
             );
         } else if read.last().is_some_and(|before| from < before.to) {
             wrong.add(

@@ -13,7 +13,7 @@ fn calendar(settings: serde_json::Value) -> Calendar {
 
 /// Nine to five from Monday to Friday, with additional settings.
 fn office(zone: &str, more: serde_json::Value) -> Calendar {
-    let day = json!([{ "from": "09:00", "to": "17:00" }]);
+    let day = json!([{ "from": "09:00", "until": "17:00" }]);
     let mut settings = json!({
         "timeZone": zone,
         "hours": { "monday": day, "tuesday": day, "wednesday": day, "thursday": day, "friday": day },
@@ -26,7 +26,7 @@ fn office(zone: &str, more: serde_json::Value) -> Calendar {
 
 /// The same hours on every day.
 fn daily(zone: &str, from: &str, to: &str) -> Calendar {
-    let day = json!([{ "from": from, "to": to }]);
+    let day = json!([{ "from": from, "until": to }]);
     calendar(json!({
         "timeZone": zone,
         "hours": {
@@ -81,8 +81,8 @@ fn holidays_count_nothing_and_exceptions_have_their_own_hours() {
         json!({
             "holidays": ["2026-12-25"],
             "exceptions": {
-                "2026-12-24": [{ "from": "09:00", "to": "12:00" }],
-                "2026-12-26": [{ "from": "10:00", "to": "11:00" }],
+                "2026-12-24": [{ "from": "09:00", "until": "12:00" }],
+                "2026-12-26": [{ "from": "10:00", "until": "11:00" }],
                 "2026-12-28": [],
             },
         }),
@@ -96,8 +96,8 @@ fn hours_over_midnight_are_two_intervals_that_touch() {
     let night = calendar(json!({
         "timeZone": "UTC",
         "hours": {
-            "monday": [{ "from": "22:00", "to": "24:00" }],
-            "tuesday": [{ "from": "00:00", "to": "06:00" }, { "from": "06:00", "to": "07:00" }],
+            "monday": [{ "from": "22:00", "until": "24:00" }],
+            "tuesday": [{ "from": "00:00", "until": "06:00" }, { "from": "06:00", "until": "07:00" }],
         },
     }));
     check(&night, "2026-10-05T20:00Z", 120, "2026-10-06T00:00Z");
@@ -175,12 +175,12 @@ fn the_search_ends() {
 fn settings_have_one_spelling() {
     let settings = json!({
         "timeZone": "europe/berlin",
-        "hours": { "friday": [{ "to": "24:00", "from": "09:05" }], "monday": [] },
+        "hours": { "friday": [{ "until": "24:00", "from": "09:05" }], "monday": [] },
         "holidays": ["2026-12-25", "2026-01-01"],
         "exceptions": { "2026-12-24": [] },
     });
     let read = calendar(settings);
-    let expected = r#"{"exceptions":{"2026-12-24":[]},"holidays":["2026-01-01","2026-12-25"],"hours":{"friday":[{"from":"09:05","to":"24:00"}]},"timeZone":"Europe/Berlin"}"#;
+    let expected = r#"{"exceptions":{"2026-12-24":[]},"holidays":["2026-01-01","2026-12-25"],"hours":{"friday":[{"from":"09:05","until":"24:00"}]},"timeZone":"Europe/Berlin"}"#;
     assert_eq!(read.to_json().as_str(), expected);
     assert_eq!(Calendar::parse(&read.to_json()), Ok(read));
 }
@@ -192,7 +192,7 @@ fn mondays(hours: serde_json::Value) -> serde_json::Value {
 
 /// Valid settings except for one member.
 fn with(name: &str, value: serde_json::Value) -> serde_json::Value {
-    let mut settings = mondays(json!([{ "from": "09:00", "to": "17:00" }]));
+    let mut settings = mondays(json!([{ "from": "09:00", "until": "17:00" }]));
     settings[name] = value;
     settings
 }
@@ -235,9 +235,11 @@ fn members_are_checked_by_name_and_kind() {
 #[test]
 fn everything_to_mend_is_told_at_once() {
     refused(
-        mondays(json!([{ "from": "9:00", "to": "24:01" }, { "from": "23:60", "until": "24:00" }])),
-        "/hours/monday/0/from malformed, /hours/monday/0/to malformed, /hours/monday/1/until unknown_field, \
-         /hours/monday/1/from malformed, /hours/monday/1/to required",
+        mondays(
+            json!([{ "from": "9:00", "until": "24:01" }, { "from": "23:60", "until": "24:00" }]),
+        ),
+        "/hours/monday/0/from malformed, /hours/monday/0/until malformed, /hours/monday/1/to unknown_field, \
+         /hours/monday/1/from malformed, /hours/monday/1/until required",
     );
     refused(
         with(
@@ -248,18 +250,20 @@ fn everything_to_mend_is_told_at_once() {
     );
     refused(
         with("exceptions", json!({ "a/b": [], "2026-12-24": [{}] })),
-        "/exceptions/2026-12-24/0/from required, /exceptions/2026-12-24/0/to required, /exceptions/a~1b malformed",
+        "/exceptions/2026-12-24/0/from required, /exceptions/2026-12-24/0/until required, /exceptions/a~1b malformed",
     );
 }
 
 #[test]
 fn intervals_are_in_order_and_everything_has_a_bound() {
     refused(
-        mondays(json!([{ "from": "17:00", "to": "17:00" }])),
+        mondays(json!([{ "from": "17:00", "until": "17:00" }])),
         "/hours/monday/0 malformed",
     );
     refused(
-        mondays(json!([{ "from": "09:00", "to": "12:00" }, { "from": "11:59", "to": "13:00" }])),
+        mondays(
+            json!([{ "from": "09:00", "until": "12:00" }, { "from": "11:59", "until": "13:00" }]),
+        ),
         "/hours/monday/1 overlapping",
     );
     refused(
@@ -278,8 +282,7 @@ fn intervals_are_in_order_and_everything_has_a_bound() {
 
 #[test]
 fn a_day_is_a_holiday_or_an_exception() {
-    let mut settings =
-        json!({ "timeZone": "UTC", "hours": { "monday": [{ "from": "09:00", "to": "10:00" }] } });
+    let mut settings = json!({ "timeZone": "UTC", "hours": { "monday": [{ "from": "09:00", "until": "10:00" }] } });
     settings["holidays"] = json!(["2026-12-24"]);
     settings["exceptions"] = json!({ "2026-12-24": [] });
     let violations = Calendar::parse(&Json::of(&settings)).expect_err("both");
@@ -299,7 +302,7 @@ fn years_are_the_sum_of_their_hours() {
     };
     let holidays: Vec<_> = days("2026-01-01", 900).collect();
     let short: Vec<_> = (0..24)
-        .map(|hour| json!({ "from": format!("{hour:02}:00"), "to": format!("{hour:02}:30") }))
+        .map(|hour| json!({ "from": format!("{hour:02}:00"), "until": format!("{hour:02}:30") }))
         .collect();
     let exceptions: serde_json::Map<_, _> = days("2026-01-03", 900)
         .map(|day| (day.to_string(), json!(short)))
@@ -373,7 +376,7 @@ fn intervals() -> impl Strategy<Value = serde_json::Value> {
         let bounds: Vec<_> = bounds.into_iter().map(Minute).collect();
         let pairs = bounds
             .chunks_exact(2)
-            .map(|pair| json!({ "from": pair[0], "to": pair[1] }));
+            .map(|pair| json!({ "from": pair[0], "until": pair[1] }));
         pairs.collect()
     })
 }
@@ -412,7 +415,7 @@ proptest! {
         let hours: serde_json::Map<_, _> = names.map(str::to_owned).into_iter().zip(days).collect();
         let free = (start + SignedDuration::from_hours(24 * holiday)).to_zoned(TimeZone::UTC).date();
         let special = (start + SignedDuration::from_hours(24 * exception)).to_zoned(TimeZone::UTC).date();
-        let exceptions = json!({ special.to_string(): [{ "from": "11:00", "to": "11:30" }] });
+        let exceptions = json!({ special.to_string(): [{ "from": "11:00", "until": "11:30" }] });
         let settings = json!({
             "timeZone": zone, "hours": hours, "holidays": [free.to_string()], "exceptions": exceptions,
         });

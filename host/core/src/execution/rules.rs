@@ -24,11 +24,16 @@ pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejecti
         && !initiators.is_empty()
         && !initiators.iter().any(|group| context.actor.is_in(group))
     {
-        let message = format!(
-            "only members of {} may start {}",
-            initiators.join(", "),
-            context.version.reference.key
-        );
+        let key = &context.version.reference.key;
+        let message = match initiators.as_slice() {
+            [group] => format!(
+                "only members of the group {group} may start {key}; GET /v1/groups/{group} shows them"
+            ),
+            groups => format!(
+                "only members of the groups {} may start {key}; GET /v1/groups/{{id}} shows those of each",
+                groups.join(", ")
+            ),
+        };
         return Err(Rejection::forbidden("not_an_initiator", message));
     }
     match &context.version.schema {

@@ -14,10 +14,10 @@ use crate::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 /// Every minute of the week.
 const ALWAYS: &str = r#"{"timeZone":"Etc/UTC","hours":{
-    "monday":[{"from":"00:00","to":"24:00"}],"tuesday":[{"from":"00:00","to":"24:00"}],
-    "wednesday":[{"from":"00:00","to":"24:00"}],"thursday":[{"from":"00:00","to":"24:00"}],
-    "friday":[{"from":"00:00","to":"24:00"}],"saturday":[{"from":"00:00","to":"24:00"}],
-    "sunday":[{"from":"00:00","to":"24:00"}]}}"#;
+    "monday":[{"from":"00:00","until":"24:00"}],"tuesday":[{"from":"00:00","until":"24:00"}],
+    "wednesday":[{"from":"00:00","until":"24:00"}],"thursday":[{"from":"00:00","until":"24:00"}],
+    "friday":[{"from":"00:00","until":"24:00"}],"saturday":[{"from":"00:00","until":"24:00"}],
+    "sunday":[{"from":"00:00","until":"24:00"}]}}"#;
 
 /// People, groups, absences and calendars.
 #[derive(Clone, Debug, Default)]

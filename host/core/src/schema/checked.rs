@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::cost::Cost;
 use super::{
-    DOCUMENT_BYTES_MAX, JUDGING_MAX, LISTING_MAX, MESSAGE_CHARS_MAX, PATTERN_BYTES_MAX, QUICK_MAX,
-    SchemaError, VIOLATIONS_MAX, bounds, pattern,
+    DOCUMENT_BYTES_MAX, JUDGING_MAX, LISTING_MAX, MESSAGE_CHARS_MAX, OPTIONS_BYTES_MAX,
+    OPTIONS_MAX, PATTERN_BYTES_MAX, QUICK_MAX, SchemaError, VIOLATIONS_MAX, bounds, pattern,
 };
 use crate::answer::Violation;
 use crate::json::Json;
@@ -177,8 +177,33 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
             .map(|name| violation(member(place, name), code, "this is not expected here"))
             .collect();
     }
+    if let ValidationErrorKind::Enum { options } = error.kind() {
+        return vec![Violation {
+            field: place.to_owned(),
+            code: code.to_owned(),
+            message: listed(options),
+        }];
+    }
     let message = error.masked_with("this").to_string();
     vec![violation(place.to_owned(), code, &message)]
+}
+
+/// What an enumeration allows: its first values, up to [`OPTIONS_MAX`] and [`OPTIONS_BYTES_MAX`].
+fn listed(options: &Value) -> String {
+    let options = options.as_array().map_or(&[][..], Vec::as_slice);
+    let mut left = OPTIONS_BYTES_MAX;
+    let texts = options.iter().map(|value| shortened(&value.to_string()));
+    let fits = |text: &String| {
+        let fits = left.checked_sub(text.len());
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    let shown: Vec<_> = texts.take(OPTIONS_MAX).take_while(fits).collect();
+    let more = match options.len() - shown.len() {
+        0 => String::new(),
+        more => format!(" or {more} more"),
+    };
+    format!("this is not one of {}{more}", shown.join(", "))
 }
 
 fn violation(field: String, code: &str, message: &str) -> Violation {

@@ -89,6 +89,29 @@ fn a_violation_does_not_repeat_the_value() {
 }
 
 #[test]
+fn a_violation_of_an_enumeration_lists_all_values_up_to_a_bound() {
+    let message = |values: &[String]| {
+        let schema = json(&format!(r#"{{"enum":[{}]}}"#, values.join(",")));
+        let schema = Schema::compile(&schema).expect("compiles");
+        schema.violations(&json("null"))[0].message.clone()
+    };
+    let numbers = |count: usize| (0..count).map(|n| n.to_string()).collect::<Vec<_>>();
+    let four = ["DUPLICATE", "POLICY", "PRICE", "OTHER"].map(|word| format!("{word:?}"));
+    assert_eq!(
+        message(&four),
+        r#"this is not one of "DUPLICATE", "POLICY", "PRICE", "OTHER""#
+    );
+    assert!(message(&numbers(OPTIONS_MAX)).ends_with("98, 99"));
+    assert!(message(&numbers(OPTIONS_MAX + 2)).ends_with("98, 99 or 2 more"));
+    let long: Vec<_> = (0..50).map(|n| format!("\"{n:0250}\"")).collect();
+    let message = message(&long);
+    assert!(
+        message.len() < OPTIONS_BYTES_MAX + 100 && message.ends_with("or 34 more"),
+        "{message}"
+    );
+}
+
+#[test]
 fn violations_are_bounded() {
     let data = format!("[{}]", vec!["1"; 1_000].join(","));
     assert_eq!(

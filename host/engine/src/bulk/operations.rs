@@ -84,11 +84,11 @@ impl Engine {
         let (definition, versions) = match many {
             Many::Migrate(migrations) => {
                 check_migrations(migrations)?;
-                let versions = vec![migrations.from, migrations.version];
+                let versions = vec![migrations.from_version, migrations.version];
                 (&migrations.definition, versions)
             }
             Many::Cancel(cancellations) => {
-                check_key("/definition", &cancellations.definition)?;
+                check_key("/definitionKey", &cancellations.definition)?;
                 check_reason(&cancellations.reason)?;
                 check_status(&cancellations.filter)?;
                 (&cancellations.definition, vec![cancellations.version])
@@ -104,10 +104,10 @@ impl Engine {
 }
 
 fn check_migrations(migrations: &Migrations) -> Result<(), Error> {
-    check_key("/definition", &migrations.definition)?;
+    check_key("/definitionKey", &migrations.definition)?;
     check_states(&migrations.states)?;
     check_status(&migrations.filter)?;
-    if migrations.from == migrations.version {
+    if migrations.from_version == migrations.version {
         let detail = "the instances have this version already";
         return Err(Error::invalid_as_a_whole(
             detail,

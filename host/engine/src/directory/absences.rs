@@ -35,11 +35,11 @@ impl Engine {
         self.permit_absence(who, &absence.person, WRITE).await?;
         check_id("/substitute", &absence.substitute)?;
         if let Some(definition) = &absence.definition {
-            check_key("/definition", definition)?;
+            check_key("/definitionKey", definition)?;
         }
         let absence = Absence {
-            from: kept_moment("/activeFrom", absence.from)?,
-            until: kept_moment("/activeUntil", absence.until)?,
+            from: kept_moment("/from", absence.from)?,
+            until: kept_moment("/until", absence.until)?,
             ..absence
         };
         let id = id_under("absence", &who.subject, key);

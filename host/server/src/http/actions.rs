@@ -1,18 +1,18 @@
 //! The actions on an instance, allowed or refused, as the API shows them.
 
-use super::shapes::ViolationShape;
-use super::view::{maybe, view};
-use wrkflw_core::answer::Violation;
+use super::problem::FieldError;
+use super::shapes::ActionName;
+use super::view::{each, maybe, view};
 use wrkflw_core::ids::TaskId;
 
 view! {
     of wrkflw_engine::Action;
     /// One thing that might be done.
     pub(super) struct Action {
-        /// Of a task `claim`, `release`, `decide`, `delegate`, `resolve`, `reassign`, `reset`, `suspend` or `resume`; of the
-        /// instance `cancel`, `suspend`, `resume`, `restart` or `signal`.
+        /// Of a task, if `taskId` is given, or else of the instance.
+        #[schema(value_type = ActionName)]
         pub action: &'static str,
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(rename = "taskId", skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<uuid::Uuid>)]
         pub task: Option<TaskId>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,8 +28,7 @@ view! {
         pub allowed: bool,
         /// What the input must still supply.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[schema(value_type = Vec<ViolationShape>)]
-        pub required: Vec<Violation>,
+        pub required: Vec<FieldError> => each,
         #[serde(skip_serializing_if = "Option::is_none")]
         pub refusal: Option<Refusal> => maybe,
     }

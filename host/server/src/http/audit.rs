@@ -12,6 +12,7 @@ use super::extract::{Caller, Path, Query};
 use super::large::rendered;
 use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
+use super::shapes::AuditStream;
 use super::view::view;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
@@ -52,7 +53,7 @@ view! {
     of wrkflw_store::audit::PlacedRow;
     /// An entry of a tenant, with the stream that it is in and its place in the tree.
     pub(super) struct PlacedRow {
-        /// `instance`, `definition`, `directory` or `operation`.
+        #[schema(value_type = AuditStream)]
         pub stream: String,
         /// The id of the instance, if it is the stream of an instance.
         pub stream_id: Uuid,

@@ -35,7 +35,8 @@ const REASON_BYTES_MAX: usize = 2_000;
 pub(super) struct BulkBody {
     #[schema(inline)]
     pub action: BulkAction,
-    /// Ids; at most 100.
+    /// At most 100.
+    #[serde(rename = "taskIds")]
     pub tasks: Option<Vec<Uuid>>,
     /// Instead of ids: the first 100 that it finds, oldest first.
     pub filter: Option<BulkFilter>,
@@ -67,7 +68,7 @@ pub(super) enum BulkAction {
 pub(super) struct BulkFilter {
     #[schema(inline)]
     pub view: Option<WhichTasks>,
-    /// Key of a definition.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     /// Name of a state.
     pub state: Option<String>,
@@ -91,6 +92,7 @@ pub(super) struct BulkResults {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BulkResult {
+    #[serde(rename = "taskId")]
     pub task: Uuid,
     /// The HTTP status that a request for this task alone would get.
     pub status: u16,
@@ -161,7 +163,7 @@ async fn chosen(
             let distinct: BTreeSet<_> = tasks.iter().collect();
             if tasks.is_empty() || tasks.len() > TASKS_MAX || distinct.len() < tasks.len() {
                 let detail = format!("1 to {TASKS_MAX} ids, each once");
-                return Err(wrong("/tasks", "malformed", detail));
+                return Err(wrong("/taskIds", "malformed", detail));
             }
             Ok((tasks.clone(), false))
         }
@@ -194,9 +196,9 @@ async fn chosen(
             Ok((ids.collect(), more))
         }
         _ => Err(wrong(
-            "/tasks",
+            "/taskIds",
             "required",
-            "say which tasks: by `tasks` or by `filter`, not both",
+            "say which tasks: by `taskIds` or by `filter`, not both",
         )),
     }
 }

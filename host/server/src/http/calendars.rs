@@ -43,7 +43,7 @@ struct CalendarInterval {
     from: String,
     /// As `HH:MM`, up to `24:00`, and later than `from`.
     #[schema(example = "17:00")]
-    to: String,
+    until: String,
 }
 
 /// When people work.

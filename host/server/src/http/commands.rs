@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::extract::Options;
-use super::minimal::{MinimalChanged, MinimalInstance, MinimalTask, Preference};
+use super::minimal::{MinimalInstance, MinimalTask, Preference};
 use super::problem::Problem;
 use super::shapes::CloudEventShape;
 use super::views::{InstanceView, TaskView};
@@ -19,48 +19,53 @@ use wrkflw_core::instance::{BufferedSignal, Instance, Task};
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Done, Error, Identity, Rendered, Reply, Request};
 
-/// A started instance. The short form, unless the caller prefers `return=representation`.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum StartAnswer {
-    Minimal(Box<MinimalInstance>),
-    Representation(Box<Started>),
-}
-
-/// The result of a command. The short form, unless the caller prefers `return=representation`.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub enum CommandAnswer {
-    Minimal(Box<MinimalChanged>),
-    Representation(Box<Changed>),
-}
-
-/// A started instance.
+/// The answer to a command on an instance or a task: what happened, and the instance and the task afterwards.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Started {
-    #[serde(flatten)]
-    pub instance: InstanceView,
-    /// The events of the start, as CloudEvents.
-    #[schema(value_type = Vec<CloudEventShape>)]
-    pub events: Vec<Json>,
-    /// Nothing was written.
-    pub dry_run: bool,
-}
-
-/// The result of a command on an instance or a task.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Changed {
+pub struct CommandAnswer {
+    pub result: CommandResult,
+    pub instance: ShownInstance,
     /// The task that the command was about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<TaskView>,
-    pub instance: InstanceView,
-    /// The events of the command, as CloudEvents.
-    #[schema(value_type = Vec<CloudEventShape>)]
-    pub events: Vec<Json>,
+    pub task: Option<ShownTask>,
+    /// The events of the command, as CloudEvents. Only with `return=representation`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<CloudEventShape>>)]
+    pub events: Option<Vec<Json>>,
     /// Nothing was written.
     pub dry_run: bool,
+}
+
+/// What a command did, or would do if it is a dry run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CommandResult {
+    /// An instance began.
+    Started,
+    /// The instance changed.
+    Changed,
+    /// The instance has another version.
+    Migrated,
+    /// The host keeps the signal for a state to come.
+    Accepted,
+    /// It was so before; nothing was recorded.
+    Unchanged,
+}
+
+/// An instance after a command: in short, or whole with `return=representation`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum ShownInstance {
+    Minimal(Box<MinimalInstance>),
+    Representation(Box<InstanceView>),
+}
+
+/// A task after a command: in short, or whole with `return=representation`.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub enum ShownTask {
+    Minimal(MinimalTask),
+    Representation(Box<TaskView>),
 }
 
 /// Executes a command and renders the response.
@@ -142,33 +147,8 @@ pub(super) fn render(
         Preference::Minimal
     };
     let starts = matches!(done.command, Command::Start { .. });
-    let body = match (prefer.unwrap_or(unasked), starts) {
-        (Preference::Minimal, true) => text(&StartAnswer::Minimal(Box::new(MinimalInstance {
-            dry_run: Some(done.dry_run),
-            ..MinimalInstance::of(done.instance)
-        }))),
-        (Preference::Minimal, false) => text(&CommandAnswer::Minimal(Box::new(MinimalChanged {
-            task: task(done).map(MinimalTask::of),
-            instance: MinimalInstance::of(done.instance),
-            dry_run: done.dry_run,
-        }))),
-        (Preference::Representation, true) => {
-            text(&StartAnswer::Representation(Box::new(Started {
-                instance: InstanceView::of(done.instance, &done.version.graph, &who.subject),
-                events: events(app, who, done.instance, done.entries),
-                dry_run: done.dry_run,
-            })))
-        }
-        (Preference::Representation, false) => {
-            text(&CommandAnswer::Representation(Box::new(Changed {
-                task: task(done)
-                    .map(|task| TaskView::in_instance(done.instance, task, &who.subject)),
-                instance: InstanceView::of(done.instance, &done.version.graph, &who.subject),
-                events: events(app, who, done.instance, done.entries),
-                dry_run: done.dry_run,
-            })))
-        }
-    };
+    let body = serde_json::to_string(&answer(app, who, prefer.unwrap_or(unasked), done));
+    let body = body.expect("views serialise");
     let etag = format!("etag: \"{}\"", done.instance.revision);
     let applied = prefer.map(|prefer| format!("preference-applied: return={}", prefer.name()));
     let location = starts.then(|| format!("location: /v1/instances/{}", done.instance.id));
@@ -180,6 +160,43 @@ pub(super) fn render(
         status: status(done, starts),
         body,
         headers: headers.join("\n"),
+    }
+}
+
+fn answer(app: &App, who: &Identity, form: Preference, done: &Done<'_>) -> CommandAnswer {
+    let (instance, task, viewer) = (done.instance, task(done), &*who.subject);
+    let (shown, shown_task, events) = match form {
+        Preference::Minimal => (
+            ShownInstance::Minimal(Box::new(MinimalInstance::of(instance))),
+            task.map(|task| ShownTask::Minimal(MinimalTask::of(task))),
+            None,
+        ),
+        Preference::Representation => {
+            let view = InstanceView::of(instance, &done.version.graph, viewer);
+            let of = |task| Box::new(TaskView::in_instance(instance, task, viewer));
+            (
+                ShownInstance::Representation(Box::new(view)),
+                task.map(|task| ShownTask::Representation(of(task))),
+                Some(events(app, who, instance, done.entries)),
+            )
+        }
+    };
+    CommandAnswer {
+        result: result(done),
+        instance: shown,
+        task: shown_task,
+        events,
+        dry_run: done.dry_run,
+    }
+}
+
+fn result(done: &Done<'_>) -> CommandResult {
+    match done.command {
+        _ if is_buffered(done) => CommandResult::Accepted,
+        _ if done.entries.is_empty() => CommandResult::Unchanged,
+        Command::Start { .. } => CommandResult::Started,
+        Command::Migrate { .. } => CommandResult::Migrated,
+        _ => CommandResult::Changed,
     }
 }
 
@@ -213,10 +230,6 @@ fn is_buffered(done: &Done<'_>) -> bool {
         };
         key.correlation.is_none() && buffered.any(is_own)
     })
-}
-
-fn text(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("views serialise")
 }
 
 /// The public ones of these entries, as CloudEvents.

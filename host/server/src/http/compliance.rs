@@ -78,8 +78,9 @@ pub(super) struct PeriodQuery {
     /// Decided before. Default: no limit, so that a decision with a time in the future is found, too.
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
-    pub to: Option<Timestamp>,
+    pub until: Option<Timestamp>,
     /// Only instances of this definition.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
 }
 
@@ -92,7 +93,8 @@ pub(super) struct SelfApprovalReport {
     pub from: Option<Timestamp>,
     /// None: no limit.
     #[schema(value_type = Option<String>, format = DateTime)]
-    pub to: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     #[serde(flatten)]
     pub found: SelfApprovals,
@@ -109,11 +111,14 @@ pub(super) async fn self_approvals(
     app.engine.permit(&who, "audit:read").await?;
     let period = Period {
         from: query.from.unwrap_or(Timestamp::UNIX_EPOCH),
-        to: query.to.unwrap_or(Timestamp::MAX),
+        to: query.until.unwrap_or(Timestamp::MAX),
         definition: query.definition.clone(),
     };
     if period.from >= period.to {
-        return Err(Problem::new("malformed_request", "from must be before to"));
+        return Err(Problem::new(
+            "malformed_request",
+            "from must be before until",
+        ));
     }
     let found = app
         .engine
@@ -129,7 +134,7 @@ pub(super) async fn self_approvals(
     })?;
     Ok(axum::Json(SelfApprovalReport {
         from: query.from,
-        to: query.to,
+        until: query.until,
         definition: query.definition,
         found: found.into(),
     }))

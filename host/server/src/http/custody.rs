@@ -99,7 +99,7 @@ view! {
 
 /// What this host finds when it makes the signature again.
 #[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum SealStatus {
     Valid,
     /// Entry and signature do not belong together.
@@ -166,6 +166,7 @@ pub(super) struct CustodyQuery {
     #[param(inline)]
     pub format: Format,
     /// Only decisions of this definition.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]

@@ -23,10 +23,12 @@ view! {
     of wrkflw_store::dead_letters::ParkedEvent;
     /// An event that Kafka refused, or that waits behind such an event.
     pub(super) struct ParkedEvent {
+        #[serde(rename = "instanceId")]
         pub instance: Uuid,
         /// The number of its entry in the instance's history.
         pub entry: u64,
         /// The event's id, as consumers see it. None if its entry is damaged.
+        #[serde(rename = "eventId")]
         pub event: Option<Uuid>,
         /// The event's type, as in the history.
         #[serde(rename = "type")]

@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
-use super::eligibility::Preview;
+use super::eligibility::Orphan;
 use super::extract::{Body, Caller, DryRun, Path, Query};
 use super::problem::Problem;
-use crate::http::view::view;
+use crate::http::view::{each, view};
+use absences::KeptAbsence;
 use wrkflw_engine::{Changed, Identity};
 use wrkflw_store::directory::Membership;
 
@@ -37,20 +38,85 @@ view! {
     }
 }
 
-/// The result of a change, or of its dry run.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub(super) enum Told<T: ToSchema> {
-    Done(T),
-    Dry(Preview),
+/// The answer to a change of the directory: what happened, and the person, group or absence afterwards. A dry run has the
+/// open tasks for which nobody would be eligible instead.
+#[derive(Debug, Default, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DirectoryAnswer {
+    pub result: DirectoryResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub person: Option<Person>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub absence: Option<KeptAbsence>,
+    /// The open tasks for which somebody is eligible now, and nobody after the change. Only of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orphans: Option<Vec<Orphan>>,
+    /// Whether there may be more of them. Only of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<bool>,
+    /// Nothing was written.
+    pub dry_run: bool,
 }
 
-impl<R, T: From<R> + ToSchema> From<Changed<R>> for Told<T> {
-    fn from(changed: Changed<R>) -> Told<T> {
-        match changed {
-            Changed::Done(done) => Told::Done(done.into()),
-            Changed::Dry(preview) => Told::Dry(preview.into()),
+/// What a change of the directory did, or would do if it is a dry run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum DirectoryResult {
+    /// It is as the request says, whether it was so before or not.
+    #[default]
+    Changed,
+    /// The absence is new, or the idempotency key repeats the request that made it.
+    Created,
+    /// The absence has ended.
+    Ended,
+}
+
+impl From<Person> for DirectoryAnswer {
+    fn from(person: Person) -> DirectoryAnswer {
+        DirectoryAnswer {
+            person: Some(person),
+            ..DirectoryAnswer::default()
         }
+    }
+}
+
+impl From<Group> for DirectoryAnswer {
+    fn from(group: Group) -> DirectoryAnswer {
+        DirectoryAnswer {
+            group: Some(group),
+            ..DirectoryAnswer::default()
+        }
+    }
+}
+
+impl From<KeptAbsence> for DirectoryAnswer {
+    fn from(absence: KeptAbsence) -> DirectoryAnswer {
+        DirectoryAnswer {
+            absence: Some(absence),
+            ..DirectoryAnswer::default()
+        }
+    }
+}
+
+impl DirectoryAnswer {
+    /// The answer to a change, or to its dry run.
+    pub(super) fn of<R, T>(changed: Changed<R>, result: DirectoryResult) -> DirectoryAnswer
+    where
+        T: From<R>,
+        DirectoryAnswer: From<T>,
+    {
+        let answer = match changed {
+            Changed::Done(done) => DirectoryAnswer::from(T::from(done)),
+            Changed::Dry(preview) => DirectoryAnswer {
+                orphans: Some(each(preview.orphans)),
+                more: Some(preview.more),
+                dry_run: true,
+                ..DirectoryAnswer::default()
+            },
+        };
+        DirectoryAnswer { result, ..answer }
     }
 }
 
@@ -75,15 +141,15 @@ pub(super) async fn person(
 
 /// Adds a person, or renames them.
 #[utoipa::path(put, path = "/v1/people/{id}", tag = "directory", operation_id = "putPerson", params(("id" = String, Path)), request_body = NameBody,
-    responses((status = 200, body = Person)))]
+    responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn put_person(
     State(app): State<App>,
     Caller(who): Caller,
     Path(id): Path<String>,
     Body { value, .. }: Body<NameBody>,
-) -> Result<axum::Json<Person>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     let person = app.engine.put_person(&who, &id, &value.name).await?;
-    Ok(axum::Json(person.into()))
+    Ok(axum::Json(Person::from(person).into()))
 }
 
 /// A group with its members.
@@ -100,38 +166,38 @@ pub(super) async fn group(
 
 /// Adds a group, or renames it.
 #[utoipa::path(put, path = "/v1/groups/{id}", tag = "directory", operation_id = "putGroup", params(("id" = String, Path)), request_body = NameBody,
-    responses((status = 200, body = Group)))]
+    responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn put_group(
     State(app): State<App>,
     Caller(who): Caller,
     Path(id): Path<String>,
     Body { value, .. }: Body<NameBody>,
-) -> Result<axum::Json<Group>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     let group = app.engine.put_group(&who, &id, &value.name).await?;
-    Ok(axum::Json(group.into()))
+    Ok(axum::Json(Group::from(group).into()))
 }
 
 /// Makes a person a member of a group.
 #[utoipa::path(put, path = "/v1/groups/{id}/members/{person}", tag = "directory", operation_id = "putGroupMember",
-    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = Told<Group>)))]
+    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn put_member(
     State(app): State<App>,
     Caller(who): Caller,
     Path((group, person)): Path<(String, String)>,
     Query(dry): Query<DryRun>,
-) -> Result<axum::Json<Told<Group>>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     change(&app, &who, (group, person), Membership::Begins, &dry).await
 }
 
 /// Ends a person's membership of a group.
 #[utoipa::path(delete, path = "/v1/groups/{id}/members/{person}", tag = "directory", operation_id = "deleteGroupMember",
-    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = Told<Group>)))]
+    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn delete_member(
     State(app): State<App>,
     Caller(who): Caller,
     Path((group, person)): Path<(String, String)>,
     Query(dry): Query<DryRun>,
-) -> Result<axum::Json<Told<Group>>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     change(&app, &who, (group, person), Membership::Ends, &dry).await
 }
 
@@ -141,11 +207,12 @@ async fn change(
     (group, person): (String, String),
     membership: Membership,
     dry: &DryRun,
-) -> Result<axum::Json<Told<Group>>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     let names = (group.as_str(), person.as_str());
     let changed = app
         .engine
         .put_membership(who, names, membership, dry.dry_run)
         .await?;
-    Ok(axum::Json(changed.into()))
+    let answer = DirectoryAnswer::of::<_, Group>(changed, DirectoryResult::Changed);
+    Ok(axum::Json(answer))
 }

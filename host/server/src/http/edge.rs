@@ -7,10 +7,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::Router;
+use axum::body::Body as ResponseBody;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use tower::Service;
+use tower_http::CompressionLevel;
+use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
+use tower_http::compression::{Compression, CompressionBody};
 
 use super::{App, admission, extract, layers, pace};
 
@@ -20,6 +24,30 @@ pub(super) struct Edge {
     routes: Router,
     app: App,
 }
+
+/// Shorter bodies are not compressed: most fit into one packet.
+const COMPRESSED_BYTES_MIN: u64 = 1024;
+
+/// Compresses the bodies of this service for clients that accept it, by gzip or zstd at the fastest level. The chunks of an event
+/// stream are sent at once, so they are not compressed.
+pub(super) fn compressed(
+    edge: Edge,
+) -> impl Service<Request, Response = CompressedResponse, Error = Infallible, Future: Send>
++ Clone
++ Send
++ Sync
++ 'static {
+    let worth =
+        SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));
+    Compression::new(edge)
+        .gzip(true)
+        .zstd(true)
+        .quality(CompressionLevel::Fastest)
+        .compress_when(worth)
+}
+
+/// A response whose body is compressed while it is sent.
+pub(super) type CompressedResponse = axum::http::Response<CompressionBody<ResponseBody>>;
 
 impl Edge {
     pub(super) fn new(routes: Router, app: App) -> Edge {

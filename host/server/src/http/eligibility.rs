@@ -11,21 +11,23 @@ use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
 use super::problem::Problem;
-use super::shapes::{ExclusionShape, VersionShape, WayShape};
+use super::shapes::{ExclusionShape, InstanceStatus, TaskStatus, VersionFields, WayShape};
 use super::view::{each, view};
 use wrkflw_core::eligibility::{Exclusion, Way};
-use wrkflw_core::ids::{InstanceId, VersionRef};
+use wrkflw_core::ids::InstanceId;
 use wrkflw_core::moment;
 
 view! {
     of wrkflw_engine::EligibilityAt;
     /// Who could act on an instance's open tasks at a moment.
     pub(super) struct EligibilityAt {
+        #[serde(rename = "instanceId")]
         pub instance: Uuid,
         #[schema(value_type = String, format = DateTime)]
         pub at: Timestamp,
         /// The instance's revision at that moment.
         pub revision: u32,
+        #[schema(value_type = InstanceStatus)]
         pub status: String,
         pub tasks: Vec<TaskEligibility> => each,
         /// There were more open tasks.
@@ -37,9 +39,11 @@ view! {
     of wrkflw_engine::TaskEligibility;
     /// Who could act on one task.
     pub(super) struct TaskEligibility {
+        #[serde(rename = "taskId")]
         pub task: Uuid,
         pub state: String,
         pub label: String,
+        #[schema(value_type = TaskStatus)]
         pub status: String,
         pub owner: Option<String>,
         pub eligible: Vec<AblePerson> => each,
@@ -72,25 +76,15 @@ view! {
 }
 
 view! {
-    of wrkflw_engine::Preview;
-    /// The open tasks for which nobody would be eligible after a change of the directory.
-    pub(super) struct Preview {
-        /// Always true: nothing was written.
-        pub dry_run: bool,
-        pub orphans: Vec<Orphan> => each,
-        /// Whether there may be more.
-        pub more: bool,
-    }
-}
-
-view! {
     of wrkflw_engine::Orphan;
     /// An open task for which somebody is eligible now, and nobody after the change.
     pub(super) struct Orphan {
+        #[serde(rename = "taskId")]
         pub task: Uuid,
+        #[serde(rename = "instanceId")]
         pub instance: Uuid,
-        #[schema(value_type = VersionShape)]
-        pub definition: VersionRef,
+        #[serde(flatten)]
+        pub definition: VersionFields => VersionFields::from,
         pub state: String,
         pub label: String,
         /// Why nobody would be eligible.

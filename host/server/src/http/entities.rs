@@ -42,10 +42,13 @@ view! {
         /// Who cancelled it.
         pub ended_by: Option<String>,
         /// The ended instance that it restarts.
+        #[serde(rename = "predecessorId")]
         pub predecessor: Option<Uuid>,
         /// The instances that restarted it, oldest first.
+        #[serde(rename = "successorIds")]
         pub successors: Vec<Uuid>,
         /// The instance whose child it is.
+        #[serde(rename = "parentId")]
         pub parent: Option<Uuid>,
         /// By the template of the definition.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,7 @@ view! {
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
     /// Only instances of this definition.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]

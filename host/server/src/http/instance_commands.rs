@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::commands::{CommandAnswer, StartAnswer, permission_first, run};
+use super::commands::{CommandAnswer, permission_first, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::problem::Problem;
 use super::task_commands::ReasonBody;
@@ -89,7 +89,7 @@ pub(super) async fn resume(
 /// ended instance are requesters of the new one, too. `If-Match` takes the revision of the ended instance.
 #[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", operation_id = "restartInstance", params(("id" = Uuid, Path), DryRun),
     request_body = RestartBody,
-    responses((status = 201, body = StartAnswer), (status = 200, body = StartAnswer, description = "dry run")))]
+    responses((status = 201, body = CommandAnswer), (status = 200, body = CommandAnswer, description = "dry run")))]
 pub(super) async fn restart(
     State(app): State<App>,
     Caller(who): Caller,

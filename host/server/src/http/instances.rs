@@ -14,12 +14,12 @@ use uuid::Uuid;
 
 use super::App;
 use super::actions::Action;
-use super::commands::{StartAnswer, run};
+use super::commands::{CommandAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::large::rendered;
 use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
-use super::search::{Search, conditions};
+use super::search::{AttributeCondition, Search, conditions, of_body};
 use super::shapes::InstanceStatus;
 use super::svg;
 use super::view::{each, view};
@@ -31,6 +31,7 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::{Candidate, Entity, Instance, StateInstance};
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
+use wrkflw_core::search::UntypedCondition;
 use wrkflw_engine::Identity;
 use wrkflw_engine::validation::{check_document, check_id};
 use wrkflw_store::instances::{self, InstanceFilter};
@@ -43,6 +44,7 @@ view! {
         pub id: Uuid,
         pub definition_key: String,
         pub definition_version: u32,
+        #[schema(value_type = InstanceStatus)]
         pub status: String,
         pub outcome: Option<String>,
         pub revision: u32,
@@ -88,10 +90,17 @@ pub(super) enum Included {
     Attributes,
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
+/// Which instances are listed. All that is given must hold.
+#[derive(Debug, Deserialize, IntoParams, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct InstanceQuery {
+    /// Conditions on attributes, at most five. In a query: `attribute.NAME`.
+    #[serde(default)]
+    #[param(ignore)]
+    #[schema(max_items = 5)]
+    pub attributes: Vec<AttributeCondition>,
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     #[param(inline)]
     pub status: Option<InstanceStatus>,
@@ -103,22 +112,26 @@ pub(super) struct InstanceQuery {
     /// A person who owns an open task of the instance now.
     pub owner: Option<String>,
     /// The instance whose child it is.
+    #[serde(rename = "parentId")]
     pub parent: Option<Uuid>,
     /// Whether one of its states is unassignable: too few people are eligible for its work.
     pub unassignable: Option<bool>,
     /// Started at or after.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub from: Option<Timestamp>,
     /// Started before.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
-    pub to: Option<Timestamp>,
+    pub until: Option<Timestamp>,
     /// `attributes`: each instance has its attributes.
     #[param(inline)]
     pub include: Option<Included>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
+    #[schema(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
 }
 
@@ -132,7 +145,7 @@ pub(super) struct PageQuery {
 
 /// Starts an instance of the definition's active version.
 #[utoipa::path(post, path = "/v1/instances", tag = "instances", operation_id = "startInstance", params(DryRun), request_body = StartBody,
-    responses((status = 201, body = StartAnswer), (status = 200, body = StartAnswer, description = "dry run")))]
+    responses((status = 201, body = CommandAnswer), (status = 200, body = CommandAnswer, description = "dry run")))]
 pub(super) async fn start(
     State(app): State<App>,
     Caller(who): Caller,
@@ -174,10 +187,34 @@ pub(super) async fn list(
     Caller(who): Caller,
     Search { untyped, query }: Search<InstanceQuery>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "instance:read").await?;
+    found(&app, &who, untyped, query).await
+}
+
+/// Lists instances like `GET /v1/instances`, newest first, with the filters in a body. A value that begins like an operator
+/// needs no prefix here.
+///
+/// A page of a search by attributes may not be full. There may be more as long as `page.next` is present.
+#[utoipa::path(post, path = "/v1/instances/search", tag = "instances", operation_id = "searchInstances", request_body = InstanceQuery,
+    responses((status = 200, body = Page<InstanceSummary>)))]
+pub(super) async fn search(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Body { mut value, .. }: Body<InstanceQuery>,
+) -> Result<Response, Problem> {
+    let untyped = of_body(std::mem::take(&mut value.attributes))?;
+    found(&app, &who, untyped, value).await
+}
+
+async fn found(
+    app: &App,
+    who: &Identity,
+    untyped: Vec<UntypedCondition>,
+    query: InstanceQuery,
+) -> Result<Response, Problem> {
+    app.engine.permit(who, "instance:read").await?;
     let limit = limit(query.limit)?;
     let filter = InstanceFilter {
-        conditions: conditions(&app, &who, query.definition.as_deref(), untyped).await?,
+        conditions: conditions(app, who, query.definition.as_deref(), untyped).await?,
         definition: query.definition,
         status: query.status.map(|status| status.name().to_owned()),
         state: query.state,
@@ -188,7 +225,7 @@ pub(super) async fn list(
         parent: query.parent,
         unassignable: query.unassignable,
         from: query.from,
-        to: query.to,
+        to: query.until,
         after: decode(query.after.as_deref())?,
         limit,
     };
@@ -208,7 +245,7 @@ pub(super) async fn list(
         .map(instances::InstanceSummary::bytes)
         .sum();
     let page = || -> Page<InstanceSummary> { page_to(found.lines, next) };
-    rendered(&app, who.tenant, bytes, page).await
+    rendered(app, who.tenant, bytes, page).await
 }
 
 /// An instance with its active states and their tasks.

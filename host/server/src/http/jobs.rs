@@ -10,22 +10,22 @@ use super::App;
 use super::extract::{Caller, Query};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
-use super::shapes::VersionShape;
+use super::shapes::{JobKind, MaybeVersionFields};
 use super::view::view;
-use wrkflw_core::ids::VersionRef;
 
 view! {
     of wrkflw_store::jobs::FailingJob;
     /// A job that has failed.
     pub(super) struct JobView {
         pub id: Uuid,
-        /// `deadline`, `start_child`, `cancel_child`, `child_ended`, `match_signals`, `deliver_signal` or `reassess_instance`.
+        #[schema(value_type = JobKind)]
         pub kind: String,
         /// The instance that it changes.
+        #[serde(rename = "instanceId")]
         pub instance: Uuid,
         /// The version of that instance. None if the instance does not exist.
-        #[schema(value_type = Option<VersionShape>)]
-        pub definition: Option<VersionRef>,
+        #[serde(flatten)]
+        pub definition: MaybeVersionFields => MaybeVersionFields::from,
         #[schema(value_type = String, format = DateTime)]
         pub due_at: Timestamp,
         /// How often it was tried.

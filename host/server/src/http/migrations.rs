@@ -11,11 +11,11 @@ use uuid::Uuid;
 
 use super::App;
 use super::actions::Action;
-use super::commands::{CommandAnswer, events, run};
+use super::commands::{CommandAnswer, CommandResult, ShownInstance, events, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::large::rendered;
+use super::minimal::MinimalInstance;
 use super::problem::Problem;
-use super::shapes::CloudEventShape;
 use super::view::each;
 use super::views::InstanceView;
 use wrkflw_core::answer::OverdueAction;
@@ -23,7 +23,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::{Instance, OpenDeadline};
-use wrkflw_core::json::{Json, whole};
+use wrkflw_core::json::whole;
 use wrkflw_engine::migration::{Preview, Side};
 use wrkflw_engine::validation::check_states;
 
@@ -39,29 +39,15 @@ pub(super) struct MigrateBody {
     pub states: BTreeMap<String, String>,
 }
 
-/// The result of a migration, or of its dry run.
+/// The answer to a migration. That to its dry run has also what would change.
 #[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-pub(super) enum Migrated {
-    #[expect(
-        dead_code,
-        reason = "it is rendered within the commit; here it stands for its schema"
-    )]
-    Done(Box<CommandAnswer>),
-    Dry(Box<MigrationPreview>),
-}
-
-/// What a migration would change.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct MigrationPreview {
-    pub before: SideView,
-    pub after: SideView,
-    /// The events that it would record, as CloudEvents.
-    #[schema(value_type = Vec<CloudEventShape>)]
-    pub events: Vec<Json>,
-    /// Always true: nothing was written.
-    pub dry_run: bool,
+pub(super) struct MigrationAnswer {
+    #[serde(flatten)]
+    pub answer: CommandAnswer,
+    /// Only of a dry run.
+    pub before: Option<SideView>,
+    /// Only of a dry run.
+    pub after: Option<SideView>,
 }
 
 /// The instance before or after the migration.
@@ -80,7 +66,7 @@ pub(super) struct DeadlineView {
     /// Name of the state.
     pub state: String,
     /// None for the state as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "taskId", skip_serializing_if = "Option::is_none")]
     pub task: Option<Uuid>,
     #[schema(value_type = String, format = DateTime)]
     pub due_at: Timestamp,
@@ -93,7 +79,7 @@ pub(super) struct DeadlineView {
 /// offered as that version determines.
 #[utoipa::path(post, path = "/v1/instances/{id}/migrate", tag = "instances", operation_id = "migrateInstance", params(("id" = Uuid, Path), DryRun),
     request_body = MigrateBody,
-    responses((status = 200, body = Migrated)))]
+    responses((status = 200, body = MigrationAnswer)))]
 pub(super) async fn migrate(
     State(app): State<App>,
     Caller(who): Caller,
@@ -126,12 +112,18 @@ pub(super) async fn migrate(
     let (host, caller) = (app.clone(), who);
     let shown = move || {
         let events = events(&host, &caller, &after.instance, &entries);
-        Migrated::Dry(Box::new(MigrationPreview {
-            before: side(&old.graph, before, &caller.subject),
-            after: side(&new.graph, after, &caller.subject),
-            events,
-            dry_run: true,
-        }))
+        let minimal = MinimalInstance::of(&after.instance);
+        MigrationAnswer {
+            answer: CommandAnswer {
+                result: CommandResult::Migrated,
+                instance: ShownInstance::Minimal(Box::new(minimal)),
+                task: None,
+                events: Some(events),
+                dry_run: true,
+            },
+            before: Some(side(&old.graph, before, &caller.subject)),
+            after: Some(side(&new.graph, after, &caller.subject)),
+        }
     };
     rendered(&app, tenant, bytes, shown).await
 }

@@ -47,18 +47,6 @@ impl Preference {
     }
 }
 
-/// The result of a command on an instance or a task, in short.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MinimalChanged {
-    /// The task that the command was about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub task: Option<MinimalTask>,
-    pub instance: MinimalInstance,
-    /// Nothing was written.
-    pub dry_run: bool,
-}
-
 /// An instance with its open tasks.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -74,9 +62,6 @@ pub struct MinimalInstance {
     pub revision: u32,
     /// The active state instances.
     pub states: Vec<MinimalState>,
-    /// Only for a start: whether it was a dry run, which writes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dry_run: Option<bool>,
 }
 
 /// An active state instance.
@@ -121,7 +106,6 @@ impl MinimalInstance {
             outcome,
             revision: instance.revision,
             states: instance.active.iter().map(MinimalState::of).collect(),
-            dry_run: None,
         }
     }
 }

@@ -11,6 +11,7 @@ use super::App;
 use super::extract::{Body, Caller, Path, Query};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
+use super::shapes::{NotificationKind, RecipientType};
 use super::tasks::Empty;
 use super::view::view;
 use wrkflw_store::notifications::NotificationFilter;
@@ -20,9 +21,9 @@ view! {
     /// A notification of a person or a group.
     pub(super) struct NotificationView {
         pub id: Uuid,
-        /// `assigned`, `reminder`, `escalated` or `decided`.
+        #[schema(value_type = NotificationKind)]
         pub kind: String,
-        /// `user` or `group`.
+        #[schema(value_type = RecipientType)]
         pub recipient_type: String,
         pub recipient: String,
         pub instance_id: Uuid,

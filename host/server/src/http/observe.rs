@@ -18,6 +18,8 @@ use wrkflw_runtime::telemetry::COMMAND_TARGET;
 /// The actions on versions of a definition. These and the names of commands become labels if they are the last part of the
 /// path of a POST. Other requests are labelled by their method, because clients must not choose labels.
 const OF_VERSIONS: [&str; 4] = ["activate", "retire", "reinstate", "stop"];
+/// The POST that changes nothing.
+const SEARCH: &str = "/v1/instances/search";
 /// The outcome of a request without a response.
 const GIVEN_UP: &str = "system_error";
 
@@ -34,10 +36,10 @@ pub(super) struct Change {
 impl Change {
     /// None for a request that changes nothing.
     pub(super) fn begin(request: &Request, trace: &Trace) -> Option<Change> {
-        if request.method().is_safe() {
+        let path = request.uri().path();
+        if request.method().is_safe() || path == SEARCH {
             return None;
         }
-        let path = request.uri().path();
         Some(Change {
             begun: Instant::now(),
             action: action(request.method(), path),

@@ -59,7 +59,8 @@ fn complete(mut document: OpenApi) -> OpenApi {
         .map(tag)
         .to_vec(),
     );
-    let server = Server::new("/");
+    let mut server = Server::new("/");
+    server.description = Some("The host that serves this document".to_owned());
     document.servers = Some(vec![server]);
     document.security = Some(vec![SecurityRequirement::new(
         "bearer",

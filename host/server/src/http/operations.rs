@@ -14,7 +14,7 @@ use super::App;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
-use super::shapes::OperationStatus;
+use super::shapes::{AliveStatus, ItemResult, OperationAction, OperationStatus};
 use super::view::{asked, each, view};
 use wrkflw_core::json::Json;
 use wrkflw_core::json::whole;
@@ -44,8 +44,9 @@ view! {
     of wrkflw_engine::bulk::Tried;
     /// The result of the dry run of one instance.
     pub(super) struct Tried {
+        #[serde(rename = "instanceId")]
         pub instance: Uuid,
-        /// `done`, `refused` or `failed`.
+        #[schema(value_type = ItemResult)]
         pub result: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         pub code: Option<String>,
@@ -59,6 +60,7 @@ view! {
     /// An operation and its progress.
     pub(super) struct OperationView {
         pub id: Uuid,
+        #[schema(value_type = OperationAction)]
         pub action: String,
         #[schema(value_type = OperationStatus)]
         pub status: &'static str,
@@ -85,8 +87,10 @@ view! {
     of wrkflw_store::bulk::Item;
     /// One instance of an operation.
     pub(super) struct ItemView {
+        #[serde(rename = "instanceId")]
         pub instance: Uuid,
-        /// `done`, `refused` or `failed`. None before it was tried.
+        /// None before it was tried.
+        #[schema(value_type = Option<ItemResult>)]
         pub result: Option<String>,
         pub code: Option<String>,
         pub detail: Option<String>,
@@ -102,8 +106,8 @@ asked! {
     /// Selects running and suspended instances of a version.
     #[derive(Default)]
     pub(super) struct AliveFilter {
-        /// RUNNING or SUSPENDED. Default: both.
-        #[schema(pattern = "^(RUNNING|SUSPENDED)$")]
+        /// Default: both.
+        #[schema(value_type = Option<AliveStatus>)]
         pub status: Option<String>,
         /// Name of an active state.
         pub state: Option<String>,
@@ -117,11 +121,11 @@ asked! {
     for bulk::Migrations;
     /// Which instances are migrated, and to which version.
     pub(super) struct Migrations {
-        /// Key of the definition.
+        #[serde(rename = "definitionKey")]
         pub definition: String,
         /// The version that the instances have now.
         #[serde(deserialize_with = "whole")]
-        pub from: u32,
+        pub from_version: u32,
         /// The version to which they are migrated.
         #[serde(deserialize_with = "whole")]
         pub version: u32,
@@ -137,7 +141,7 @@ asked! {
     for bulk::Cancellations;
     /// Which instances are cancelled.
     pub(super) struct Cancellations {
-        /// Key of the definition.
+        #[serde(rename = "definitionKey")]
         pub definition: String,
         /// The version that the instances have.
         #[serde(deserialize_with = "whole")]

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::shapes::CommentNeed;
 use wrkflw_core::graph::{FiredBy, Graph, Transition};
 use wrkflw_core::json::Json;
 
@@ -14,7 +15,7 @@ pub(super) struct OutcomeView {
     pub outcome: String,
     /// For people; the outcome itself if the definition has no title.
     pub title: String,
-    /// `required`, `optional` or `none`.
+    #[schema(value_type = CommentNeed)]
     pub comment: &'static str,
     /// Whether the input must satisfy a schema.
     pub needs_input: bool,

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::view::each;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::graph::NameUse;
 use wrkflw_core::rejection::Rejection;
@@ -36,9 +37,9 @@ pub struct Problem {
     /// The host's or the flow's own reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What the request conflicts with: the earlier action, `{task, action, by, at, outcome, revision}`; the owner of the
-    /// task, `{task, owner, at, revision}`; the running instance, `{instance, by, at}`; or the earlier signal with the id,
-    /// `{signal, instance, event, at}`.
+    /// What the request conflicts with: the earlier action, `{taskId, action, by, at, outcome, revision}`; the owner of the
+    /// task, `{taskId, owner, at, revision}`; the running instance, `{instanceId, by, at}`; or the earlier signal with the id,
+    /// `{signalId, instanceId, eventId, at}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub conflict: Option<serde_json::Value>,
@@ -258,7 +259,7 @@ impl From<Error> for Problem {
         match error {
             Error::Rejected(rejection) => rejected(rejection, detail),
             Error::Invalid { violations, .. } => Problem {
-                errors: violations.into_iter().map(field).collect(),
+                errors: each(violations),
                 ..Problem::new("invalid_request", detail)
             },
             Error::Permission(permission) => Problem {
@@ -320,11 +321,13 @@ fn stored(error: &StoreError) -> Problem {
     }
 }
 
-fn field(violation: Violation) -> FieldError {
-    FieldError {
-        pointer: violation.field,
-        code: violation.code,
-        detail: violation.message,
+impl From<Violation> for FieldError {
+    fn from(violation: Violation) -> FieldError {
+        FieldError {
+            pointer: violation.field,
+            code: violation.code,
+            detail: violation.message,
+        }
     }
 }
 
@@ -335,7 +338,7 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
             problem.reason = Some(reason.code);
         }
         Rejection::Invalid(violations) => {
-            problem.errors = violations.into_iter().map(field).collect();
+            problem.errors = each(violations);
         }
         Rejection::NotOwner { owned, .. } => {
             problem.reason = Some("not_owner".to_owned());
@@ -356,7 +359,7 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
             problem.conflict = serde_json::to_value(first).ok();
         }
         Rejection::AlreadyRunning { running, started } => {
-            let mut conflict = serde_json::json!({ "instance": running });
+            let mut conflict = serde_json::json!({ "instanceId": running });
             if let Some(started) = started {
                 conflict["by"] = started.by.into();
                 conflict["at"] = started.at.to_string().into();

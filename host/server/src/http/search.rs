@@ -1,4 +1,5 @@
-//! Query parameters of a search: `attribute.NAME=[TYPE:][OPERATOR:]VALUE`, besides those with fixed names.
+//! Conditions of a search: query parameters `attribute.NAME=[TYPE:][OPERATOR:]VALUE` besides those with fixed names, or
+//! `attributes` of a body.
 //!
 //! [`wrkflw_core::search`] parses the values. This module reads them from a request and determines their types, which the
 //! caller gives or definitions declare.
@@ -9,13 +10,16 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::App;
-use super::extract::{Query, refuse_nul};
+use super::extract::{Query, malformed, refuse_nul};
 use super::problem::Problem;
 use wrkflw_core::graph::AttributeType;
-use wrkflw_core::search::{CONDITIONS_MAX, Condition, UntypedCondition};
+use wrkflw_core::search::{CONDITIONS_MAX, Condition, Given, Operator, UntypedCondition};
 use wrkflw_engine::Identity;
 use wrkflw_store::attributes::Declared;
 
@@ -74,6 +78,122 @@ fn untyped(pair: &str) -> Result<Option<UntypedCondition>, Problem> {
         Some(UntypedCondition::parse(attribute, value))
     });
     Ok(named)
+}
+
+/// A condition on an attribute, in the body of a search.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AttributeCondition {
+    /// The name of the attribute.
+    pub name: String,
+    /// Needed where definitions declare different types.
+    #[serde(rename = "type")]
+    #[schema(inline)]
+    pub kind: Option<ConditionType>,
+    /// Default: `eq`.
+    #[serde(default)]
+    #[schema(inline)]
+    pub op: ConditionOperator,
+    /// A text (of a decimal or a timestamp, too; of bytes base64), a number or a boolean; a list of them for `in`; a boolean
+    /// for `exists`.
+    #[schema(value_type = Value)]
+    pub value: Value,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ConditionType {
+    Text,
+    Boolean,
+    Decimal,
+    Float,
+    Timestamp,
+    Bytes,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ConditionOperator {
+    #[default]
+    Eq,
+    Ne,
+    Gt,
+    Gte,
+    Lt,
+    Lte,
+    In,
+    Prefix,
+    Exists,
+}
+
+impl ConditionType {
+    fn kind(self) -> AttributeType {
+        match self {
+            ConditionType::Text => AttributeType::Text,
+            ConditionType::Boolean => AttributeType::Boolean,
+            ConditionType::Decimal => AttributeType::Decimal,
+            ConditionType::Float => AttributeType::Float,
+            ConditionType::Timestamp => AttributeType::Timestamp,
+            ConditionType::Bytes => AttributeType::Bytes,
+        }
+    }
+}
+
+impl ConditionOperator {
+    fn operator(self) -> Operator {
+        match self {
+            ConditionOperator::Eq => Operator::Eq,
+            ConditionOperator::Ne => Operator::Ne,
+            ConditionOperator::Gt => Operator::Gt,
+            ConditionOperator::Gte => Operator::Gte,
+            ConditionOperator::Lt => Operator::Lt,
+            ConditionOperator::Lte => Operator::Lte,
+            ConditionOperator::In => Operator::In,
+            ConditionOperator::Prefix => Operator::Prefix,
+            ConditionOperator::Exists => Operator::Exists,
+        }
+    }
+}
+
+/// The conditions in the body of a search.
+pub(super) fn of_body(
+    conditions: Vec<AttributeCondition>,
+) -> Result<Vec<UntypedCondition>, Problem> {
+    if conditions.len() > CONDITIONS_MAX {
+        let rule = format!("a search has at most {CONDITIONS_MAX} conditions on attributes");
+        return Err(malformed("/attributes", &rule));
+    }
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(is_so) => Some(is_so.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    };
+    let mut read = Vec::with_capacity(conditions.len());
+    for (index, condition) in conditions.into_iter().enumerate() {
+        let given = match &condition.value {
+            Value::Array(items) => items
+                .iter()
+                .map(text)
+                .collect::<Option<_>>()
+                .map(Given::List),
+            one => text(one).map(Given::Text),
+        };
+        let operator = condition.op.operator();
+        let is_list = matches!(given, Some(Given::List(_)));
+        let given = given.filter(|_| is_list == (operator == Operator::In));
+        let Some(given) = given else {
+            let pointer = format!("/attributes/{index}/value");
+            let rule = match operator {
+                Operator::In => "a list of texts, numbers or booleans",
+                _ => "a text, a number or a boolean",
+            };
+            return Err(malformed(&pointer, rule));
+        };
+        let kind = condition.kind.map(ConditionType::kind);
+        read.push(UntypedCondition::new(condition.name, kind, operator, given));
+    }
+    Ok(read)
 }
 
 /// The conditions with the types of their attributes.

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use wrkflw_core::ids::VersionRef;
 
 /// The status of an instance.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
@@ -27,6 +28,14 @@ impl InstanceStatus {
     }
 }
 
+/// The status of an instance that has not ended.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum AliveStatus {
+    Running,
+    Suspended,
+}
+
 /// The status of a task.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -46,27 +55,183 @@ pub(super) enum OperationStatus {
     Stopped,
 }
 
-/// A definition version by key and number.
+/// The status of a signal that was sent by correlation key.
 #[derive(Serialize, ToSchema)]
-pub(super) struct VersionShape {
-    key: String,
-    version: u32,
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum SignalStatusName {
+    Kept,
+    Assigned,
+    Delivered,
+    Expired,
+    Refused,
 }
 
-/// What an input lacks.
+/// What an operation does to its instances.
 #[derive(Serialize, ToSchema)]
-pub(super) struct ViolationShape {
-    /// JSON Pointer (RFC 6901) into the body of the command.
-    field: String,
-    code: String,
-    message: String,
+#[serde(rename_all = "lowercase")]
+pub(super) enum OperationAction {
+    Migrate,
+    Cancel,
+}
+
+/// What became of one instance of an operation.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ItemResult {
+    Done,
+    Refused,
+    Failed,
+}
+
+/// What might be done to a task or an instance.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ActionName {
+    Claim,
+    Release,
+    Decide,
+    Delegate,
+    Resolve,
+    Reassign,
+    Reset,
+    Suspend,
+    Resume,
+    Cancel,
+    Restart,
+    Signal,
+}
+
+/// What a job does.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum JobKind {
+    Deadline,
+    StartChild,
+    CancelChild,
+    ChildEnded,
+    MatchSignals,
+    DeliverSignal,
+    ReassessInstance,
+}
+
+/// What a notification reports.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum NotificationKind {
+    Assigned,
+    Reminder,
+    Escalated,
+    Decided,
+}
+
+/// What a name that a version uses stands for.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum NameKind {
+    Group,
+    Person,
+    Calendar,
+}
+
+/// To whom a notification is addressed.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RecipientType {
+    User,
+    Group,
+}
+
+/// To whom a task is offered. `member`: to a person as long as they are a member of the group.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CandidateType {
+    User,
+    Group,
+    Member,
+}
+
+/// Whether a decision has a comment.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CommentNeed {
+    Required,
+    Optional,
+    None,
+}
+
+/// What the entries of an audit stream are about.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AuditStream {
+    Instance,
+    Definition,
+    Directory,
+    Operation,
+}
+
+/// A definition version by key and number.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct VersionFields {
+    pub definition_key: String,
+    pub definition_version: u32,
+}
+
+impl From<VersionRef> for VersionFields {
+    fn from(version: VersionRef) -> VersionFields {
+        VersionFields {
+            definition_key: version.key,
+            definition_version: version.version,
+        }
+    }
+}
+
+/// A definition version, if there is one.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MaybeVersionFields {
+    pub definition_key: Option<String>,
+    pub definition_version: Option<u32>,
+}
+
+impl From<Option<VersionRef>> for MaybeVersionFields {
+    fn from(version: Option<VersionRef>) -> MaybeVersionFields {
+        MaybeVersionFields {
+            definition_version: version.as_ref().map(|version| version.version),
+            definition_key: version.map(|version| version.key),
+        }
+    }
+}
+
+/// How a person may act.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum How {
+    Candidate,
+    Group,
+    Owner,
+    Substitute,
+}
+
+/// A rule by which a person may not act.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Why {
+    Requester,
+    Excluded,
+    AlreadyDecided,
+    NotInitiator,
+    ForRequester,
+    ForExcluded,
+    ForDecided,
+    Owned,
+    LostEligibility,
 }
 
 /// Why a person may act.
 #[derive(Serialize, ToSchema)]
 pub(super) struct WayShape {
-    /// `candidate`, `group`, `owner` or `substitute`.
-    how: String,
+    how: How,
     /// The group of `group`.
     group: Option<String>,
     /// For whom a substitute acts.
@@ -78,8 +243,7 @@ pub(super) struct WayShape {
 /// Why a person may not act.
 #[derive(Serialize, ToSchema)]
 pub(super) struct ExclusionShape {
-    /// Such as `requester`, `excluded`, `already_decided`, or `for_requester`.
-    why: String,
+    why: Why,
     /// Whose work it is, if they would act for somebody.
     of: Option<String>,
     /// Who owns the task, if somebody else does.

@@ -8,9 +8,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::commands::{CommandAnswer, render, respond, run};
+use super::commands::{CommandAnswer, CommandResult, render, respond, run};
 use super::extract::{Body, Caller, DryRun, Options, Path, malformed};
 use super::problem::Problem;
+use super::shapes::SignalStatusName;
 use wrkflw_core::command::Command;
 use wrkflw_core::execution::check_signal_id;
 use wrkflw_core::ids::InstanceId;
@@ -42,7 +43,8 @@ pub(super) struct CorrelatedBody {
     /// The same id counts once for each sender, trigger and correlation, for 60 days.
     #[schema(max_length = 200)]
     pub id: String,
-    /// Key of a definition: only for its instances. Others may wait for the same correlation key.
+    /// Only for instances of this definition. Others may wait for the same correlation key.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     /// `one`: to the state that has waited longest, now or later. `all`: to every state that subscribes to it now; it is not kept.
     #[serde(default)]
@@ -64,14 +66,25 @@ pub(super) enum Deliver {
 /// A buffered signal that no instance waits for yet, or a signal that is being delivered to all.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+pub(super) struct SignalAnswer {
+    /// Always `accepted`.
+    pub result: CommandResult,
+    pub signal: KeptSignal,
+    /// Nothing was written.
+    pub dry_run: bool,
+}
+
+/// A signal that the host keeps.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct KeptSignal {
     /// The id by which its sender may get its status. None on a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub signal: Option<Uuid>,
+    pub signal_id: Option<Uuid>,
+    pub trigger: String,
     pub correlation: String,
+    /// The id that the sender gave it.
     pub id: String,
-    /// Nothing was written.
-    pub dry_run: bool,
 }
 
 /// Sends a signal to an instance.
@@ -109,7 +122,7 @@ pub(super) async fn send(
 /// subscribes to it now gets it, soon after the answer. `GET /v1/signals/{id}` shows its status.
 #[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals", operation_id = "sendSignal",
     params(("signal" = String, Path, description = "The trigger."), DryRun), request_body = CorrelatedBody,
-    responses((status = 200, body = CommandAnswer), (status = 202, body = KeptSignal, description = "kept until somebody waits for it, or being delivered to all")))]
+    responses((status = 200, body = CommandAnswer), (status = 202, body = SignalAnswer, description = "kept until somebody waits for it, or being delivered to all")))]
 pub(super) async fn correlate(
     State(app): State<App>,
     Caller(who): Caller,
@@ -124,16 +137,21 @@ pub(super) async fn correlate(
     check_id("/signal", &trigger)?;
     check_id("/correlation", &value.correlation)?;
     if let Some(definition) = &value.definition {
-        check_key("/definition", definition)?;
+        check_key("/definitionKey", definition)?;
     }
     signal_id(&value.id)?;
     check_document("/input", &value.input)?;
-    let (correlation, id, dry_run) = (value.correlation.clone(), value.id.clone(), options.dry_run);
+    let (sent, correlation, id) = (trigger.clone(), value.correlation.clone(), value.id.clone());
+    let dry_run = options.dry_run;
     let kept = |signal: Option<Uuid>| {
-        let body = KeptSignal {
-            signal,
-            correlation: correlation.clone(),
-            id: id.clone(),
+        let body = SignalAnswer {
+            result: CommandResult::Accepted,
+            signal: KeptSignal {
+                signal_id: signal,
+                trigger: sent.clone(),
+                correlation: correlation.clone(),
+                id: id.clone(),
+            },
             dry_run,
         };
         Rendered {
@@ -178,18 +196,20 @@ fn location(signal: Option<Uuid>) -> String {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SignalView {
+    /// The id that the host gave it.
+    #[serde(rename = "signalId")]
     pub signal: Uuid,
     pub trigger: String,
     pub correlation: String,
     /// The id that the sender gave it.
     pub id: String,
     pub sender: String,
-    /// Key of the definition that it is for. None if it is for any.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The definition that it is for. None if it is for any.
+    #[serde(rename = "definitionKey", skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
-    /// `kept`, `assigned`, `delivered`, `expired` or `refused`.
+    #[schema(value_type = SignalStatusName)]
     pub status: &'static str,
     pub deliver: Deliver,
     /// Of a signal to all: how many states have taken it so far.
@@ -203,10 +223,10 @@ pub(super) struct SignalView {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub expires_at: Option<Timestamp>,
     /// The instance that has received it, or will receive it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "instanceId", skip_serializing_if = "Option::is_none")]
     pub instance: Option<Uuid>,
     /// The event by which the instance received it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "eventId", skip_serializing_if = "Option::is_none")]
     pub event: Option<Uuid>,
     /// When it was delivered or refused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -227,11 +247,11 @@ pub(super) struct RefusedSignal {
 impl SignalView {
     fn of(sent: SentSignal) -> SignalView {
         let (status, event, refusal) = match sent.status {
-            SignalStatus::Kept => ("kept", None, None),
-            SignalStatus::Assigned => ("assigned", None, None),
-            SignalStatus::Delivered(event) => ("delivered", event, None),
-            SignalStatus::Expired => ("expired", None, None),
-            SignalStatus::Refused(reason) => ("refused", None, Some(reason)),
+            SignalStatus::Kept => ("KEPT", None, None),
+            SignalStatus::Assigned => ("ASSIGNED", None, None),
+            SignalStatus::Delivered(event) => ("DELIVERED", event, None),
+            SignalStatus::Expired => ("EXPIRED", None, None),
+            SignalStatus::Refused(reason) => ("REFUSED", None, Some(reason)),
         };
         let receipt = sent.receipt;
         SignalView {

@@ -26,7 +26,7 @@ view! {
     pub(super) struct DeliveryView {
         /// The id of the event or notification.
         pub id: Uuid,
-        /// `pending` or `dead`.
+        #[schema(value_type = DeliveryState)]
         pub state: String,
         pub instance_id: Uuid,
         pub attempts: i32,
@@ -50,6 +50,7 @@ view! {
         /// Names of event types below the prefix, or families such as `task.*`.
         pub types: Vec<String>,
         /// Only for instances of this definition.
+        #[serde(rename = "definitionKey")]
         pub definition: Option<String>,
         /// Whether events are sent.
         pub active: bool,
@@ -73,6 +74,7 @@ pub(super) struct SubscriptionBody {
     #[schema(min_items = 1, max_items = 32)]
     pub types: Vec<String>,
     /// Only for instances of this definition.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
 }
 

@@ -107,7 +107,7 @@ pub(super) struct TaskQuery {
     /// `mine` (default), `available` or `all`.
     #[param(inline)]
     pub view: Option<WhichTasks>,
-    /// Key of a definition.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     /// Name of a state.
     pub state: Option<String>,

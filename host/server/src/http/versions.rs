@@ -6,13 +6,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::problem::unknown_name;
+use super::shapes::NameKind;
 use super::view::{each, view};
 use wrkflw_core::graph::NameUse;
 
 /// A name of the directory that a version uses and that does not exist.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UnknownName {
-    /// `group`, `person` or `calendar`.
+    #[schema(value_type = NameKind)]
     pub kind: &'static str,
     pub name: String,
     pub message: String,

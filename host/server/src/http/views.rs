@@ -45,9 +45,9 @@ pub struct InstanceView {
     /// Why, by whom and when it was suspended.
     pub suspended: Option<SuspendView>,
     /// The ended instance that it restarts.
-    pub predecessor: Option<Uuid>,
+    pub predecessor_id: Option<Uuid>,
     /// The instance that started it as its child.
-    pub parent: Option<Uuid>,
+    pub parent_id: Option<Uuid>,
     /// The active state instances.
     pub states: Vec<StateView>,
     /// Joins that some branches have reached and others not yet.
@@ -97,9 +97,9 @@ pub struct StateView {
     /// The trigger that led here.
     pub entered_by: Option<String>,
     pub caller: Option<String>,
-    pub predecessors: Vec<Uuid>,
+    pub predecessor_ids: Vec<Uuid>,
     /// The forks around it, from the outermost.
-    pub forks: Vec<Uuid>,
+    pub fork_ids: Vec<Uuid>,
     /// Which item it is for, where a plan began one branch per item.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -146,7 +146,7 @@ pub struct SignalSubscriptionView {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ChildView {
     pub id: Uuid,
-    /// The key of its definition.
+    #[serde(rename = "definitionKey")]
     pub key: String,
     /// None while it runs. `CANCELLED` or `NOT_STARTED` if it reached no outcome of its own.
     pub outcome: Option<String>,
@@ -224,8 +224,8 @@ pub struct DelegationView {
 /// A person or group to whom a task is offered.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CandidateView {
-    /// `user`, `group`, or `member`: a person as long as they are a member of the group.
     #[serde(rename = "type")]
+    #[schema(value_type = shapes::CandidateType)]
     pub kind: &'static str,
     pub id: String,
     /// The group of a `member`.
@@ -288,8 +288,8 @@ impl InstanceView {
             ended_at: instance.status.ended_at(),
             cancelled,
             suspended,
-            predecessor: instance.predecessor.map(|id| id.0),
-            parent: instance.parent.map(|id| id.0),
+            predecessor_id: instance.predecessor.map(|id| id.0),
+            parent_id: instance.parent.map(|id| id.0),
             states: states(&instance.active),
             waiting: states(&instance.waiting),
             data: instance.data.clone(),
@@ -325,8 +325,8 @@ impl StateView {
             unassignable_since: state.unassignable_since,
             entered_by: state.entered_by.clone(),
             caller: state.caller.clone(),
-            predecessors: state.predecessors.iter().map(|id| id.0).collect(),
-            forks: state.forks.iter().map(|fork| fork.0).collect(),
+            predecessor_ids: state.predecessors.iter().map(|id| id.0).collect(),
+            fork_ids: state.forks.iter().map(|fork| fork.0).collect(),
             key: state.key.clone(),
             data: state.data.clone(),
             subscriptions: state

@@ -82,7 +82,7 @@ impl Guest for Hostile {
         match behaviour {
             "deny" => Err(Refusal::Denied(reason())),
             "invalid" => Err(Refusal::Invalid(vec![Violation {
-                field: "/behaviour".into(),
+                field: "/input/behaviour".into(),
                 code: "unwanted".into(),
                 message: "the input asked to be invalid".into(),
             }])),

@@ -15,8 +15,8 @@ fn the_day_of_the_start_does_not_count_and_the_last_day_counts_whole() {
         json!({
             "holidays": ["2026-12-25"],
             "exceptions": {
-                "2026-12-24": [{ "from": "09:00", "to": "12:00" }],
-                "2026-12-26": [{ "from": "10:00", "to": "11:00" }],
+                "2026-12-24": [{ "from": "09:00", "until": "12:00" }],
+                "2026-12-26": [{ "from": "10:00", "until": "11:00" }],
                 "2026-12-28": [],
             },
         }),
@@ -96,7 +96,7 @@ proptest! {
             moment.to_zoned(TimeZone::UTC).date()
         };
         let holidays: Vec<_> = free.iter().map(|after| day(*after).to_string()).collect();
-        let exceptions = json!({ day(special).to_string(): [{ "from": "11:00", "to": "11:30" }] });
+        let exceptions = json!({ day(special).to_string(): [{ "from": "11:00", "until": "11:30" }] });
         let settings = json!({
             "timeZone": zone, "hours": hours, "holidays": holidays, "exceptions": exceptions,
         });

@@ -157,7 +157,7 @@ fn working_time_is_counted_by_the_calendar_of_the_claim() {
     let known = calendars.clone();
     let directory = move |lookup: &Lookup| {
         let office = known.borrow().map(|from| {
-            let hours = format!(r#"[{{"from":"{from}","to":"17:00"}}]"#);
+            let hours = format!(r#"[{{"from":"{from}","until":"17:00"}}]"#);
             let office = format!(r#"{{"timeZone":"UTC","hours":{{"thursday":{hours}}}}}"#);
             ("office".to_owned(), json(&office))
         });

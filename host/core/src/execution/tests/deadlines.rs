@@ -382,7 +382,7 @@ fn working_time_counts_by_the_tenants_calendar() {
         action: OverdueAction::Remind,
     };
     // The clock begins on a Thursday.
-    let hours = r#"[{"from":"09:00","to":"17:00"}]"#;
+    let hours = r#"[{"from":"09:00","until":"17:00"}]"#;
     let office = format!(r#"{{"timeZone":"UTC","hours":{{"thursday":{hours},"monday":{hours}}}}}"#);
     let calendars = move |lookup: &crate::lookup::Lookup| Findings {
         calendars: lookup

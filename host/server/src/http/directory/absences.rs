@@ -7,9 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Told;
+use super::{DirectoryAnswer, DirectoryResult};
 use crate::http::App;
-use crate::http::eligibility::Preview;
 use crate::http::extract::{Body, Caller, DryRun, Options, Path, Query};
 use crate::http::problem::Problem;
 use crate::http::view::{each, view};
@@ -25,10 +24,13 @@ view! {
         pub person: String,
         pub substitute: String,
         /// Only for work of this definition. None: for all work.
+        #[serde(rename = "definitionKey")]
         pub definition: Option<String>,
+        #[serde(rename = "from")]
         #[schema(value_type = String, format = DateTime)]
         pub active_from: Timestamp,
         /// The end. The absence is not active at this moment.
+        #[serde(rename = "until")]
         #[schema(value_type = String, format = DateTime)]
         pub active_until: Timestamp,
         #[schema(value_type = String, format = DateTime)]
@@ -48,12 +50,13 @@ pub(in crate::http) struct AbsenceBody {
     pub substitute: String,
     #[schema(value_type = String, format = DateTime)]
     #[serde(deserialize_with = "moment::read")]
-    pub active_from: Timestamp,
-    /// The end, at most 366 days after `activeFrom`. The absence is not active at this moment.
+    pub from: Timestamp,
+    /// The end, at most 366 days after `from`. The absence is not active at this moment.
     #[schema(value_type = String, format = DateTime)]
     #[serde(deserialize_with = "moment::read")]
-    pub active_until: Timestamp,
-    /// Key of a definition: only for its work. Default: for all work.
+    pub until: Timestamp,
+    /// Only for the work of this definition. Default: for all work.
+    #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
 }
 
@@ -84,20 +87,20 @@ pub(in crate::http) async fn list(
 /// Names a substitute for a period.
 #[utoipa::path(post, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "createAbsence",
     params(("id" = String, Path), DryRun), request_body = AbsenceBody,
-    responses((status = 201, body = KeptAbsence), (status = 200, body = Preview, description = "dry run")))]
+    responses((status = 201, body = DirectoryAnswer), (status = 200, body = DirectoryAnswer, description = "dry run")))]
 pub(in crate::http) async fn create(
     State(app): State<App>,
     Caller(who): Caller,
     Path(person): Path<String>,
     options: Options,
     Body { value, .. }: Body<AbsenceBody>,
-) -> Result<(StatusCode, axum::Json<Told<KeptAbsence>>), Problem> {
+) -> Result<(StatusCode, axum::Json<DirectoryAnswer>), Problem> {
     let absence = Absence {
         person,
         substitute: value.substitute,
         definition: value.definition,
-        from: value.active_from,
-        until: value.active_until,
+        from: value.from,
+        until: value.until,
     };
     let key = options.idempotency_key.as_deref();
     let changed = app
@@ -108,21 +111,23 @@ pub(in crate::http) async fn create(
         Changed::Done(_) => StatusCode::CREATED,
         Changed::Dry(_) => StatusCode::OK,
     };
-    Ok((status, axum::Json(changed.into())))
+    let answer = DirectoryAnswer::of::<_, KeptAbsence>(changed, DirectoryResult::Created);
+    Ok((status, axum::Json(answer)))
 }
 
 /// Ends an absence early. An absence that is over is not changed.
 #[utoipa::path(delete, path = "/v1/people/{id}/absences/{absence}", tag = "directory", operation_id = "deleteAbsence",
-    params(("id" = String, Path), ("absence" = Uuid, Path), DryRun), responses((status = 200, body = Told<KeptAbsence>)))]
+    params(("id" = String, Path), ("absence" = Uuid, Path), DryRun), responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn delete(
     State(app): State<App>,
     Caller(who): Caller,
     Path((person, absence)): Path<(String, Uuid)>,
     Query(dry): Query<DryRun>,
-) -> Result<axum::Json<Told<KeptAbsence>>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     let changed = app
         .engine
         .end_absence(&who, &person, absence, dry.dry_run)
         .await?;
-    Ok(axum::Json(changed.into()))
+    let answer = DirectoryAnswer::of::<_, KeptAbsence>(changed, DirectoryResult::Ended);
+    Ok(axum::Json(answer))
 }

@@ -4,7 +4,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{Person, Told};
+use super::{DirectoryAnswer, DirectoryResult, Person};
 use crate::http::App;
 use crate::http::extract::{Body, Caller, DryRun, Path, Query};
 use crate::http::problem::Problem;
@@ -20,26 +20,26 @@ pub(in crate::http) struct ManagerBody {
 /// Sets or replaces a person's manager.
 #[utoipa::path(put, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "putManager", params(("id" = String, Path), DryRun),
     request_body = ManagerBody,
-    responses((status = 200, body = Told<Person>)))]
+    responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn put_manager(
     State(app): State<App>,
     Caller(who): Caller,
     Path(id): Path<String>,
     Query(dry): Query<DryRun>,
     Body { value, .. }: Body<ManagerBody>,
-) -> Result<axum::Json<Told<Person>>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     change(&app, &who, id, Some(value.manager), &dry).await
 }
 
 /// Removes a person's manager.
 #[utoipa::path(delete, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "deleteManager", params(("id" = String, Path), DryRun),
-    responses((status = 200, body = Told<Person>)))]
+    responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn delete_manager(
     State(app): State<App>,
     Caller(who): Caller,
     Path(id): Path<String>,
     Query(dry): Query<DryRun>,
-) -> Result<axum::Json<Told<Person>>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     change(&app, &who, id, None, &dry).await
 }
 
@@ -49,11 +49,12 @@ async fn change(
     person: String,
     manager: Option<String>,
     dry: &DryRun,
-) -> Result<axum::Json<Told<Person>>, Problem> {
+) -> Result<axum::Json<DirectoryAnswer>, Problem> {
     let manager = manager.as_deref();
     let changed = app
         .engine
         .put_manager(who, &person, manager, dry.dry_run)
         .await?;
-    Ok(axum::Json(changed.into()))
+    let answer = DirectoryAnswer::of::<_, Person>(changed, DirectoryResult::Changed);
+    Ok(axum::Json(answer))
 }

@@ -140,7 +140,7 @@ fn fields(schema: &mut Value) {
             continue;
         };
         match name.as_str() {
-            "definition" | "definitionKey" | "state" => bound(schema, KEY, 1, KEY_CHARS_MAX),
+            "definitionKey" | "state" => bound(schema, KEY, 1, KEY_CHARS_MAX),
             "id" => bound(schema, NAME, 1, NAME_CHARS_MAX),
             "reason" => bound(schema, REASON, 1, 2_000),
             name if NAME_FIELDS.contains(&name) => bound(schema, NAME, 1, NAME_CHARS_MAX),
@@ -184,11 +184,26 @@ fn bound(schema: &mut Map<String, Value>, text: &str, min: usize, max: usize) {
 /// one, with the operation's own codes as its description.
 fn answers(path: &str, method: &str, operation: &mut Value) {
     let of_statuses = by_status(|code| problems::codes(path, method, operation).contains(code));
+    let parameters = operation["parameters"].as_array();
+    let is_conditional =
+        parameters.is_some_and(|all| all.iter().any(|one| one["name"] == "If-None-Match"));
     let Some(answers) = operation["responses"].as_object_mut() else {
         return;
     };
     for (status, answer) in answers.iter_mut() {
         success(path, status, answer);
+    }
+    if is_conditional {
+        let tag = match path {
+            "/v1/instances/{id}" | "/v1/tasks/{id}" => "ETag",
+            _ => "WeakETag",
+        };
+        answers["200"]["headers"]["ETag"] = header(tag);
+        let not_modified = json!({
+            "description": "the caller has this version; there is no body",
+            "headers": { "X-Request-Id": header("X-Request-Id"), "ETag": header(tag) },
+        });
+        answers.insert("304".to_owned(), not_modified);
     }
     for (status, description) in of_statuses {
         let reference = format!("#/components/responses/Problem{status}");
@@ -199,9 +214,14 @@ fn answers(path: &str, method: &str, operation: &mut Value) {
 }
 
 fn success(path: &str, status: &str, answer: &mut Value) {
-    let shows_instance = ["CommandAnswer", "StartAnswer", "InstanceView", "TaskDetail"]
-        .iter()
-        .any(|shown| names(&answer["content"], shown));
+    let shows_instance = [
+        "CommandAnswer",
+        "MigrationAnswer",
+        "InstanceView",
+        "TaskDetail",
+    ]
+    .iter()
+    .any(|shown| names(&answer["content"], shown));
     let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
     if shows_instance {
         headers["ETag"] = header("ETag");
@@ -273,6 +293,8 @@ fn headers() -> Value {
     json!({
         "Allow": text("The methods that the path takes", "^[A-Z]+(, ?[A-Z]+)*$"),
         "ETag": text("The instance's revision in quotes, for `If-Match`", "^\"[0-9]+\"$"),
+        "WeakETag": { "description": "A weak tag of the content, for `If-None-Match`. An answer of more than 128 KiB has none",
+            "schema": { "type": "string", "pattern": "^W/\"[!#-~]+\"$" } },
         "Location": text("The path of the new resource", "^/v1/"),
         "Retry-After": { "description": "Seconds after which to try again", "required": true,
             "schema": { "type": "integer", "minimum": 1 } },

@@ -133,6 +133,7 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "listEvents" => &[&["cursor_expired"]],
         "streamEvents" => &[&["cursor_expired", "too_many_streams"]],
         "listInstances" | "listSelfApprovals" => &[&["invalid_request"]],
+        "searchInstances" => &[&["invalid_cursor"]],
         _ => &[],
     }
 }

@@ -1,0 +1,46 @@
+//! `/readyz` of `wrkflw dev`: whoever finds the host ready finds its people, its flow, and tokens that it accepts.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::program::{Place, Running};
+
+/// How long a host may take to begin, on a busy machine.
+const START_MAX: Duration = Duration::from_secs(120);
+
+/// The first answer to a probe, however long the host takes to give it.
+fn first_answer(port: u16) -> String {
+    let begun = Instant::now();
+    let mut stream = loop {
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => break stream,
+            Err(error) => assert!(begun.elapsed() < START_MAX, "{error}"),
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let probe = b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    stream.write_all(probe).expect("a probe is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn a_host_that_is_ready_has_its_people_and_its_flow() {
+    let place = Place::new();
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let mut command = place.command(&format!("dev --ephemeral --port {port}"));
+    let spawned = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let mut host = spawned.expect("the program starts");
+    let answer = first_answer(port);
+    let started = place.run(
+        r#"instance start document-approval --entity document/1 --data {"title":"Budget"} --as author"#,
+    );
+    Running::interrupt(&mut host);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(started.code, 0, "{}", started.stderr);
+}

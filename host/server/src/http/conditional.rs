@@ -1,0 +1,92 @@
+//! Reads of single things: each answer has an `ETag`, and a caller who has that version gets 304 without a body.
+//!
+//! An instance and a task have their revision, which `If-Match` takes. Anything else has a weak tag of its content. The answer
+//! is made either way; only its transfer is saved. A tag counts for every encoding of the answer.
+
+use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn};
+use axum::response::{IntoResponse as _, Response};
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use sha2::{Digest as _, Sha256};
+use utoipa::openapi::path::{ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ObjectBuilder, RefOr};
+use utoipa_axum::router::OpenApiRouter;
+
+use super::App;
+
+/// Longer answers get no tag of their content, because making it would take long on a thread of the runtime.
+const TAGGED_BYTES_MAX: u64 = 128 * 1024;
+/// Bytes of the digest in a tag.
+const DIGEST_BYTES: usize = 16;
+
+/// Makes the reads of these routes conditional, and says so in the document.
+pub(super) fn conditional(mut router: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    for item in router.get_openapi_mut().paths.paths.values_mut() {
+        let Some(operation) = &mut item.get else {
+            continue;
+        };
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        let header = ParameterBuilder::new()
+            .name("If-None-Match")
+            .parameter_in(ParameterIn::Header)
+            .description(Some(
+                "The `ETag` of an earlier answer; 304 if it is still the same",
+            ))
+            .schema(Some(text));
+        let parameters = operation.parameters.get_or_insert_default();
+        parameters.push(RefOr::T(header.build()));
+    }
+    router.layer(from_fn(answer))
+}
+
+async fn answer(request: Request, next: Next) -> Response {
+    if request.method() != Method::GET {
+        return next.run(request).await;
+    }
+    let held = request.headers().get(header::IF_NONE_MATCH).cloned();
+    let response = next.run(request).await;
+    if response.status() != StatusCode::OK {
+        return response;
+    }
+    let response = tagged(response).await;
+    let tag = response.headers().get(header::ETAG);
+    match (held, tag) {
+        (Some(held), Some(tag)) if is_held(&held, tag) => {
+            (StatusCode::NOT_MODIFIED, [(header::ETAG, tag.clone())]).into_response()
+        }
+        _ => response,
+    }
+}
+
+/// The response with a tag, if it has none and is short enough.
+async fn tagged(response: Response) -> Response {
+    let size = response.body().size_hint().exact();
+    let is_short = size.is_some_and(|size| size <= TAGGED_BYTES_MAX);
+    if response.headers().contains_key(header::ETAG) || !is_short {
+        return response;
+    }
+    let (mut parts, body) = response.into_parts();
+    let Ok(bytes) = to_bytes(body, usize::MAX).await else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    let digest = &Sha256::digest(&bytes)[..DIGEST_BYTES];
+    let tag = format!("W/\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest));
+    let tag = HeaderValue::from_str(&tag).expect("letters and digits are fit for a header");
+    parts.headers.insert(header::ETAG, tag);
+    Response::from_parts(parts, Body::from(bytes))
+}
+
+/// Whether the caller has the version with this tag, by the weak comparison.
+fn is_held(held: &HeaderValue, tag: &HeaderValue) -> bool {
+    fn opaque(tag: &str) -> &str {
+        tag.trim().trim_start_matches("W/")
+    }
+    let (Ok(held), Ok(tag)) = (held.to_str(), tag.to_str()) else {
+        return false;
+    };
+    let mut all = held.split(',').map(opaque);
+    all.any(|one| one == "*" || one == opaque(tag))
+}

@@ -1,0 +1,164 @@
+//! A search by a body finds what the same search by a query finds.
+
+use super::attributes::{filled, give};
+use super::*;
+
+async fn found(app: &TestApp, body: Value) -> Vec<Value> {
+    let answer = app.post("author", "/v1/instances/search", body).await;
+    let data = answer.expect(200)["data"].clone();
+    data.as_array().expect("lines").clone()
+}
+
+#[tokio::test]
+async fn a_body_finds_what_a_query_finds() {
+    let app = filled(6).await;
+    let amounts: Vec<_> = (1..=6).map(|n| (n, format!("{n}.50"))).collect();
+    give(&app, "amount", "decimal", &amounts).await;
+    let regions = ["in:doubt", "EU", "EU,APAC", "gt:1", "EU", "eq:x"];
+    let regions: Vec<_> = (1..).zip(regions.map(str::to_owned)).collect();
+    give(&app, "region", "text", &regions).await;
+    let one =
+        |name: &str, op: &str, value: Value| json!([{ "name": name, "op": op, "value": value }]);
+    for (query, body) in [
+        ("", json!({})),
+        ("limit=2", json!({ "limit": 2 })),
+        (
+            "status=RUNNING&definitionKey=hostile",
+            json!({ "status": "RUNNING", "definitionKey": "hostile" }),
+        ),
+        (
+            "entityType=thing&entityId=3",
+            json!({ "entityType": "thing", "entityId": "3" }),
+        ),
+        (
+            "from=2020-01-01T00:00:00Z&until=2020-02-01T00:00:00Z",
+            json!({ "from": "2020-01-01T00:00:00Z", "until": "2020-02-01T00:00:00Z" }),
+        ),
+        (
+            "include=attributes&initiator=author",
+            json!({ "include": "attributes", "initiator": "author" }),
+        ),
+        (
+            "attribute.amount=gt:3.5",
+            json!({ "attributes": one("amount", "gt", json!("3.5")) }),
+        ),
+        (
+            "attribute.amount=gt:3.5",
+            json!({ "attributes": one("amount", "gt", json!(3.5)) }),
+        ),
+        (
+            "attribute.region=EU",
+            json!({ "attributes": [{ "name": "region", "value": "EU" }] }),
+        ),
+        (
+            "attribute.region=eq:in:doubt",
+            json!({ "attributes": [{ "name": "region", "value": "in:doubt" }] }),
+        ),
+        (
+            "attribute.region=eq:gt:1",
+            json!({ "attributes": one("region", "eq", json!("gt:1")) }),
+        ),
+        (
+            r"attribute.region=in:EU\,APAC,eq:x",
+            json!({ "attributes": one("region", "in", json!(["EU,APAC", "eq:x"])) }),
+        ),
+        (
+            "attribute.region=exists:false",
+            json!({ "attributes": one("region", "exists", json!(false)) }),
+        ),
+        (
+            "attribute.amount=decimal:gte:2&attribute.region=prefix:EU",
+            json!({ "attributes": [
+            { "name": "amount", "type": "decimal", "op": "gte", "value": 2 },
+            { "name": "region", "op": "prefix", "value": "EU" },
+        ] }),
+        ),
+    ] {
+        let page = app.get("author", &format!("/v1/instances?{query}")).await;
+        let page = page.expect(200);
+        assert_eq!(json!(found(&app, body).await), page["data"], "{query}");
+    }
+    assert_eq!(
+        found(
+            &app,
+            json!({ "attributes": one("region", "eq", json!("in:doubt")) })
+        )
+        .await
+        .len(),
+        1
+    );
+}
+
+#[tokio::test]
+async fn pages_follow_one_another() {
+    let app = filled(5).await;
+    let (mut seen, mut after) = (Vec::new(), Value::Null);
+    loop {
+        let body = json!({ "definitionKey": "hostile", "limit": 2, "after": after });
+        let page = app
+            .post("author", "/v1/instances/search", body)
+            .await
+            .expect(200);
+        seen.extend(page["data"].as_array().expect("lines").clone());
+        after = page["page"]["next"].clone();
+        if after.is_null() {
+            break;
+        }
+    }
+    assert_eq!(seen.len(), 5);
+}
+
+#[tokio::test]
+async fn what_a_search_cannot_mean_is_refused_at_its_place() {
+    let app = filled(1).await;
+    let one = |condition: Value| json!({ "attributes": [condition] });
+    for (body, pointer) in [
+        (json!({ "definition": "hostile" }), "/definition"),
+        (json!({ "status": "running" }), "/status"),
+        (one(json!({ "name": "amount" })), "/attributes/0/value"),
+        (
+            one(json!({ "name": "amount", "op": "like", "value": 1 })),
+            "/attributes/0/op",
+        ),
+        (
+            one(json!({ "name": "amount", "op": "in", "value": 1 })),
+            "/attributes/0/value",
+        ),
+        (
+            one(json!({ "name": "amount", "op": "gt", "value": [1] })),
+            "/attributes/0/value",
+        ),
+        (
+            one(json!({ "name": "amount", "value": null })),
+            "/attributes/0/value",
+        ),
+        (
+            one(json!({ "name": "amount", "value": { "a": 1 } })),
+            "/attributes/0/value",
+        ),
+        (
+            json!({ "attributes": vec![json!({ "name": "amount", "value": 1 }); 6] }),
+            "/attributes",
+        ),
+    ] {
+        let text = body.to_string();
+        let problem = app.post("author", "/v1/instances/search", body).await;
+        let problem = problem.problem(422, "invalid_request");
+        assert_eq!(
+            problem["errors"][0]["pointer"], pointer,
+            "{text}: {problem}"
+        );
+    }
+    for body in [
+        one(json!({ "name": "amount", "op": "in", "value": [] })),
+        one(json!({ "name": "amount", "op": "in", "value": vec![1; 21] })),
+        one(json!({ "name": "amount", "value": "many" })),
+        json!({ "limit": 101 }),
+    ] {
+        let text = body.to_string();
+        let problem = app.post("author", "/v1/instances/search", body).await;
+        assert_eq!(problem.status, 400, "{text}: {}", problem.text);
+    }
+    let outside = app.post("", "/v1/instances/search", json!({})).await;
+    assert_eq!(outside.status, 401);
+}
