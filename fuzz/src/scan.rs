@@ -11,7 +11,7 @@ const MESSAGE_CHARS_MAX: usize = 1_000;
 const COMPILED_BYTES_MAX: usize = 2 * 1024;
 
 pub(crate) fn run(data: &[u8]) {
-    match wrkflw_sandbox::scan(data, crate::COMPONENT_BYTES_MAX) {
+    match wrkflw_sandbox::scan(data, crate::COMPONENT_BYTES_MAX).map(drop) {
         Err(problems) => {
             assert!((1..=PROBLEMS_MAX).contains(&problems.len()));
             for problem in problems {
