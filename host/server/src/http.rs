@@ -26,11 +26,13 @@ pub mod extract;
 mod head;
 pub mod health;
 mod history;
+mod ids;
 mod instance_commands;
 mod instances;
 mod jobs;
 mod large;
 mod layers;
+mod me;
 mod migrations;
 mod minimal;
 mod notifications;
@@ -272,6 +274,7 @@ fn of_versions() -> OpenApiRouter<App> {
         .routes(routes!(definitions::stop))
         .routes(routes!(definitions::resume))
         .routes(routes!(definitions::diagram))
+        .routes(routes!(definitions::overview::overview))
 }
 
 /// Every route of the API, with its documentation.
@@ -289,6 +292,10 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::show))
         .routes(routes!(signals::show))
         .routes(routes!(operations::show))
+        .routes(routes!(me::me))
+        .routes(routes!(ids::find))
+        .routes(routes!(directory::roles::list))
+        .routes(routes!(directory::roles::show, directory::roles::put))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(subscriptions::create, subscriptions::list))
@@ -328,6 +335,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(task_commands::suspend))
         .routes(routes!(task_commands::resume))
         .routes(routes!(eligibility::eligibility))
+        .routes(routes!(directory::lists::people))
+        .routes(routes!(directory::lists::groups))
         .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(
             directory::managers::put_manager,

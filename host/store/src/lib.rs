@@ -40,6 +40,7 @@ pub mod outbox;
 pub mod past;
 mod pool;
 pub mod pools;
+pub mod prefixes;
 pub mod purge;
 pub mod reassessments;
 pub mod receipts;

@@ -2,7 +2,9 @@
 //! would be eligible afterwards.
 
 pub(super) mod absences;
+pub(super) mod lists;
 pub(super) mod managers;
+pub(super) mod roles;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};

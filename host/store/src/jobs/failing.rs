@@ -14,16 +14,17 @@ const OVERDUE: Duration = Duration::from_mins(5);
 /// Limit of a count of jobs.
 const COUNTED_MAX: i64 = 100_000;
 
-/// A job that has failed.
+/// A job in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailingJob {
+pub struct ListedJob {
     pub id: Uuid,
     pub kind: String,
     pub instance: Uuid,
     pub definition: Option<VersionRef>,
     pub due_at: Timestamp,
     pub attempts: u32,
-    pub error: String,
+    /// Why it failed last.
+    pub error: Option<String>,
     pub next_at: Option<Timestamp>,
 }
 
@@ -34,9 +35,9 @@ impl Reader {
         tenant: TenantId,
         after: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<FailingJob>, StoreError> {
+    ) -> Result<Vec<ListedJob>, StoreError> {
         let rows = sqlx::query!(
-            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error as "error!",
+            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error,
                 j.lease_until as "lease_until: Time", i.definition_key as "key?", i.definition_version as "version?"
             from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
             where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
@@ -47,7 +48,7 @@ impl Reader {
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        let view = rows.into_iter().map(|row| FailingJob {
+        let view = rows.into_iter().map(|row| ListedJob {
             id: row.id,
             kind: row.kind,
             instance: row.instance_id,
@@ -57,7 +58,7 @@ impl Reader {
             }),
             due_at: row.due_at.0,
             attempts: row.attempts.cast_unsigned(),
-            error: row.error,
+            error: row.last_error,
             next_at: row.lease_until.map(|time| time.0),
         });
         Ok(view.collect())
