@@ -264,6 +264,23 @@ fn of_signals() -> OpenApiRouter<App> {
         .routes(routes!(signals::correlate))
 }
 
+/// Lists of people and groups, and what concerns several of them.
+fn of_directory() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(directory::lists::people))
+        .routes(routes!(directory::lists::groups))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .routes(routes!(
+            directory::managers::put_manager,
+            directory::managers::delete_manager
+        ))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ))
+        .routes(routes!(directory::absences::delete))
+}
+
 /// Reads and changes of a version.
 fn of_versions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -311,6 +328,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(without_query)
         .merge(of_many())
         .merge(of_signals())
+        .merge(of_directory())
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
@@ -335,18 +353,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(task_commands::suspend))
         .routes(routes!(task_commands::resume))
         .routes(routes!(eligibility::eligibility))
-        .routes(routes!(directory::lists::people))
-        .routes(routes!(directory::lists::groups))
-        .routes(routes!(directory::put_member, directory::delete_member))
-        .routes(routes!(
-            directory::managers::put_manager,
-            directory::managers::delete_manager
-        ))
-        .routes(routes!(
-            directory::absences::list,
-            directory::absences::create
-        ))
-        .routes(routes!(directory::absences::delete))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
         .routes(routes!(subscriptions::deliveries))

@@ -9,12 +9,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::demo::{self, PEOPLE};
-use super::home::{ARTIFACT, Home, JWT, Note};
+use super::home::{ARTIFACT, CHECKPOINT, DATABASE, Home, JWT, KEY, SEAL};
 use super::host::{self, Host};
-use super::output::{Format, Output};
+use super::output::{Column, Format, Output};
 use super::postgres::{self, Managed};
+use super::running::{self, Note};
 use super::{Environment, block_on};
 use crate::config::{Role, Settings};
+use wrkflw_runtime::clock::Clock;
 use wrkflw_store::Store;
 
 #[derive(Debug, Args)]
@@ -34,16 +36,35 @@ pub(super) struct DevArgs {
     /// Which log lines are written
     #[arg(long, default_value = "info")]
     log: String,
+    /// The name by which commands choose it with --dev. Default: the name of this folder
+    #[arg(long)]
+    name: Option<String>,
+    /// Only list those that run: those of this folder first, then the newest
+    #[arg(long)]
+    list: bool,
 }
 
+const RUNNING: &[Column] = &[
+    ("NAME", "/name"),
+    ("URL", "/url"),
+    ("FOLDER", "/folder"),
+    ("PROCESS", "/pid"),
+];
+
 pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> Result<()> {
+    let here = std::env::current_dir().context("cannot determine the current folder")?;
+    let state = environment.state.as_deref();
+    if args.list {
+        let running = running::all(&here, state);
+        return output.list(&json!({ "data": running }), RUNNING);
+    }
+    let name = running::name(args.name.as_deref(), &here, state)?;
     let begun = Instant::now();
     let mut settings = Settings::defaults();
     settings.log.clone_from(&args.log);
     let telemetry = host::observe(&settings)?;
     block_on(async {
         let stop = host::stop_signal()?;
-        let here = std::env::current_dir().context("cannot determine the current folder")?;
         let home = if args.ephemeral {
             Home::ephemeral()?
         } else {
@@ -56,17 +77,21 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         Store::migrate(&database)
             .await
             .context("the database cannot be brought up to date")?;
+        home.keep(DATABASE, &database)?;
         configure(&mut settings, &args, &home, &url, database)?;
 
         let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
         let engine = host.engine().context("a dev host serves the API")?;
         demo::prepare(engine).await?;
         let note = Note {
+            name,
             url,
-            secret: home.secret_path(JWT),
+            folder: here.clone(),
+            home: home.folder().to_owned(),
             pid: std::process::id().cast_signed(),
+            started_at: Clock::System.now().as_millisecond(),
         };
-        let announced = home.announce(&note, environment.state.as_deref())?;
+        let announced = running::announce(&note, home.kept_folder(), state)?;
         show(output, &note, &args, home.folder())?;
         if !environment.in_path {
             output.hint(&format!(
@@ -74,6 +99,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
                 environment.program.display()
             ));
         }
+        tell_of_others(output, &note, &running::all(&here, state));
         output.hint(&format!(
             "ready after {:.1} s; Ctrl-C stops",
             begun.elapsed().as_secs_f32()
@@ -108,9 +134,9 @@ fn configure(
     url.clone_into(&mut settings.public_url);
     settings.database.database_url = Some(database.into());
     settings.auth.jwt_secret = Some(home.secret(JWT)?.into());
-    settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?).into()];
+    settings.seal.seal_keys = vec![format!("{KEY}:{}", home.secret(SEAL)?).into()];
     settings.checkpoint.checkpoint_keys =
-        vec![format!("dev:{}", home.secret("checkpoint.secret")?).into()];
+        vec![format!("{KEY}:{}", home.secret(CHECKPOINT)?).into()];
     settings.sandbox.artifact_key = Some(home.secret(ARTIFACT)?.into());
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
@@ -123,6 +149,21 @@ fn configure(
     Ok(())
 }
 
+/// Says which others run: commands in other folders may mean one of them.
+fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
+    let others = running.iter().filter(|other| other.pid != note.pid);
+    let others: Vec<_> = others
+        .map(|other| format!("{} in {}", other.name, other.folder.display()))
+        .collect();
+    if !others.is_empty() {
+        output.hint(&format!(
+            "also running: {}; commands take the one of their folder, or --dev {}",
+            others.join(", "),
+            note.name
+        ));
+    }
+}
+
 fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()> {
     let kept = match (&args.database_url, args.ephemeral) {
         (Some(_), _) => "in the database that was given".to_owned(),
@@ -133,10 +174,11 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
         .iter()
         .map(|(id, _, group)| json!({ "id": id, "group": group }))
         .collect();
-    let facts = json!({ "url": note.url, "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
+    let facts = json!({ "name": note.name, "url": note.url, "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
     output.record(
         &facts,
         &[
+            ("name", "/name"),
             ("api", "/url"),
             ("docs", "/docs"),
             ("data kept", "/dataKept"),

@@ -114,6 +114,7 @@ pub(super) struct WhichArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
+    /// Id of the operation
     id: Uuid,
     #[command(flatten)]
     connection: ConnectionArgs,

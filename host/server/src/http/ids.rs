@@ -106,7 +106,7 @@ async fn seen(
         found.id = id;
         found.kind = "task";
         found.title = Some(task.label.clone());
-        found.status = task.status.name().to_owned();
+        task.status.name().clone_into(&mut found.status);
         found
     }))
 }
