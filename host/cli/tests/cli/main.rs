@@ -6,5 +6,6 @@ mod languages;
 mod operators;
 mod plugin;
 mod program;
+mod reference;
 mod scenarios;
 mod usage;

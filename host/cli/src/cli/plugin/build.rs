@@ -2,7 +2,6 @@
 //! this program makes a component of it.
 
 use std::fs;
-use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -14,7 +13,7 @@ use super::super::output::Output;
 use super::language::Language;
 use super::project::{Project, cargo, no_cargo};
 use super::toolchain;
-use super::tools::Tools;
+use super::tools::{Tools, progress};
 use wrkflw_core::ids::Digest;
 use wrkflw_sandbox::componentize::componentize;
 
@@ -109,7 +108,7 @@ fn of_crate(
         For::Publishing => PROFILE,
         For::Watching => QUICK,
     };
-    let toolchain = toolchain::find()?;
+    let toolchain = toolchain::find(output)?;
     let mut command = cargo(Some(&toolchain), environment);
     command.current_dir(&project.folder).args([
         "build",
@@ -129,15 +128,13 @@ fn of_crate(
     if output.quiet {
         command.arg("--quiet");
     }
-    let status = command
-        .stdout(Stdio::from(std::io::stderr()))
-        .status()
-        .map_err(|_| no_cargo())?;
-    if !status.success() {
+    let (succeeded, said) = progress(&mut command, output).map_err(|_| no_cargo())?;
+    if !succeeded {
         let failure = Failure::new(
             Exit::Failed,
             format!("{} does not compile for {TARGET}", project.name),
         );
+        let failure = failure.details(said);
         return Err(failure
             .next("fix what cargo reports above; `wrkflw plugin test` finds most of it faster")
             .into());

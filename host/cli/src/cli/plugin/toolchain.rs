@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result};
 
 use super::super::failure::{Exit, Failure};
+use super::super::output::Output;
 
 const SCRIPT: &str = include_str!("../../../../../scripts/wasm-target.sh");
 
@@ -50,9 +51,14 @@ pub(in crate::cli) fn ready() -> Option<String> {
     run(&["--check"], Stdio::null()).ok().flatten()
 }
 
-/// The name of the toolchain. Progress goes to standard error.
-pub(super) fn find() -> Result<String> {
-    if let Some(name) = run(&[], Stdio::inherit())? {
+/// The name of the toolchain. Progress goes to standard error, unless it is to be quiet.
+pub(super) fn find(output: Output) -> Result<String> {
+    let progress = if output.quiet {
+        Stdio::null()
+    } else {
+        Stdio::inherit()
+    };
+    if let Some(name) = run(&[], progress)? {
         return Ok(name);
     }
     let failure = Failure::new(
