@@ -193,10 +193,15 @@ impl WhichArgs {
             }
             return Ok(());
         }
-        output.record(&answer, TRIAL)?;
-        if output.format == Format::Table {
-            output.list(&json!({ "data": answer["sample"] }), ITEMS)?;
+        if output.format == Format::Json {
+            return output.record(&answer, &[]);
         }
-        Ok(())
+        let mut shown = answer.clone();
+        shown["dryRun"] = json!("nothing was written");
+        output.record(&shown, TRIAL)?;
+        match answer["sample"].as_array() {
+            Some(sample) if !sample.is_empty() => output.list(&json!({ "data": sample }), ITEMS),
+            _ => Ok(()),
+        }
     }
 }

@@ -196,7 +196,9 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
         }
         TaskCommand::Claim(one) => {
             one.tell("claim", &json!({}), output, environment)?;
-            output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
+            if !one.change.is_dry_run() {
+                output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
+            }
             Ok(())
         }
         TaskCommand::Release(one) => one.tell("release", &json!({}), output, environment),
@@ -248,7 +250,10 @@ impl OneArgs {
             None
         };
         let answer = client.change(&format!("{path}/{verb}"), body, &self.change)?;
-        answer::show(&answer, before.as_ref(), answer::whole, TASK, output)
+        // The answer of a command does not describe the state.
+        let fields = TASK.iter().filter(|(_, at)| !at.starts_with("/state"));
+        let fields: Vec<Column> = fields.copied().collect();
+        answer::show(&answer, before.as_ref(), answer::whole, &fields, output)
     }
 }
 

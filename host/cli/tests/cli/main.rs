@@ -3,6 +3,7 @@
 mod audit;
 mod dev;
 mod languages;
+mod names;
 mod operators;
 mod plugin;
 mod program;
