@@ -1054,6 +1054,7 @@ CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, 
 CREATE INDEX audit_entry_pos ON public.audit_entry USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
 CREATE UNIQUE INDEX audit_leaf_by_entry ON public.audit_leaf USING btree (tenant_id, stream_kind, stream_id, seq);
 CREATE INDEX bulk_item_open ON public.bulk_item USING btree (tenant_id, operation_id, lease_until) WHERE (result IS NULL);
+CREATE INDEX bulk_operation_by_age ON public.bulk_operation USING btree (tenant_id, created_at, id);
 CREATE INDEX bulk_operation_open ON public.bulk_operation USING btree (taken_at) WHERE (ended_at IS NULL);
 CREATE INDEX bulk_operation_running ON public.bulk_operation USING btree (tenant_id) WHERE (ended_at IS NULL);
 CREATE INDEX decision_period ON public.decision USING brin (decided_at) WITH (pages_per_range='32', autosummarize='on');

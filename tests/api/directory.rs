@@ -435,3 +435,28 @@ async fn jobs_are_listed_in_the_order_in_which_they_are_due() {
         .await
         .problem(403, "permission_missing");
 }
+
+#[tokio::test]
+async fn operations_are_listed_newest_first() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let mut begun = Vec::new();
+    for number in 0..3 {
+        let reason = json!({ "definition": "document-approval", "version": 1, "reason": format!("no {number}") });
+        let made = app.post("admin", "/v1/cancellations", reason).await;
+        begun.push(made.expect(201)["id"].clone());
+    }
+    begun.reverse();
+    let (mut ids, mut next) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/operations?limit=2{next}");
+        let page = app.get("author", &path).await.expect(200);
+        let data = page["data"].as_array().expect("data").iter();
+        ids.extend(data.map(|one| one["id"].clone()));
+        match page["page"]["next"].as_str() {
+            Some(cursor) => next = format!("&after={cursor}"),
+            None => break,
+        }
+    }
+    assert_eq!(ids, begun);
+}

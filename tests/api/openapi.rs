@@ -40,6 +40,7 @@ const ROUTES: &[&str] = &[
     "get /v1/dead-letters/{id}",
     "post /v1/dead-letters/{id}/retry",
     "post /v1/dead-letters/{id}/discard",
+    "get /v1/operations",
     "get /v1/operations/{id}",
     "get /v1/operations/{id}/items",
     "post /v1/operations/{id}/stop",

@@ -249,6 +249,7 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(migrations::migrate))
         .routes(routes!(operations::begin))
         .routes(routes!(operations::cancel))
+        .routes(routes!(operations::list::list))
         .routes(routes!(jobs::list))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))

@@ -22,6 +22,7 @@ pub(super) enum AbsenceCommand {
         #[command(flatten)]
         person: PersonArgs,
         /// Id of the absence
+        #[arg(value_parser = super::pick::id)]
         absence: Uuid,
         #[command(flatten)]
         dry: DryRunArgs,

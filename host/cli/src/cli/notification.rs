@@ -17,6 +17,7 @@ pub(super) enum NotificationCommand {
     /// Mark a notification as read
     Read {
         /// Id of the notification
+        #[arg(value_parser = super::pick::id)]
         id: Uuid,
         #[command(flatten)]
         connection: ConnectionArgs,

@@ -15,6 +15,14 @@ const DIGITS: usize = 32;
 /// How many instances about an entity are looked at.
 const LOOKED_AT: u32 = 10;
 
+/// Parses a whole id, of what has no other name.
+pub(super) fn id(text: &str) -> Result<Uuid, Failure> {
+    Uuid::try_parse(text).map_err(|_| {
+        let form = format!("an id has {DIGITS} hexadecimal digits, as the program prints it");
+        Failure::new(Exit::Usage, form)
+    })
+}
+
 /// The path of an instance: by its id, the beginning of its id, or TYPE/ID of its entity.
 pub(super) fn instance(client: &Client, text: &str) -> Result<String> {
     let id = match text.split_once('/') {

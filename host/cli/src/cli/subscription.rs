@@ -48,6 +48,7 @@ pub(super) enum DeliveryState {
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
     /// Id of the subscription
+    #[arg(value_parser = super::pick::id)]
     id: Uuid,
     #[command(flatten)]
     connection: ConnectionArgs,

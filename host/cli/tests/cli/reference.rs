@@ -82,6 +82,7 @@ const EXAMPLES: &[&str] = &[
     "instance migrate document/9 --to 2 --dry-run",
     "operation migrate document-approval 1 --to 2",
     "operation show $LAST",
+    "operation list",
     "operation items $LAST",
     "operation stop $LAST",
     "operation cancel document-approval 1 --reason cleanup --dry-run",

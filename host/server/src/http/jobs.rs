@@ -1,7 +1,5 @@
 //! Jobs of instances: those that are due next, and those that fail.
 
-use std::str::FromStr;
-
 use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -10,7 +8,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Caller, Query};
-use super::page::{Page, decode, limit, page};
+use super::page::{AtTime, Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::VersionShape;
 use super::view::view;
@@ -59,21 +57,6 @@ pub(super) struct JobQuery {
     pub limit: Option<u32>,
 }
 
-/// The end of a page of due jobs, as in its cursor.
-struct Position(Timestamp, Uuid);
-
-impl FromStr for Position {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Position, ()> {
-        let (at, id) = text.split_once(' ').ok_or(())?;
-        Ok(Position(
-            at.parse().map_err(drop)?,
-            id.parse().map_err(drop)?,
-        ))
-    }
-}
-
 /// Lists jobs of instances: those that have failed, which hosts try again with increasing pauses, or those that are due next.
 #[utoipa::path(get, path = "/v1/jobs", tag = "operations", operation_id = "listJobs", params(JobQuery),
     responses((status = 200, body = Page<JobView>)))]
@@ -92,14 +75,14 @@ pub(super) async fn list(
             page(found.await?, limit, |last| last.id.to_string())
         }
         WhichJobs::Due => {
-            let after: Option<Position> = decode(after)?;
-            let after = after.map(|Position(at, id)| (at, id));
+            let after: Option<AtTime> = decode(after)?;
+            let after = after.map(|AtTime(at, id)| (at, id));
             let found = reader.list_due_jobs(who.tenant, after, wanted);
             page(found.await?, limit, |last| {
                 let at = last
                     .next_at
                     .map_or(last.due_at, |next| next.max(last.due_at));
-                format!("{at} {}", last.id)
+                AtTime(at, last.id).to_string()
             })
         }
     }))

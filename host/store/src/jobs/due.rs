@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::ListedJob;
+use super::failing::{ListedJob, Row};
 use crate::time::Time;
 use crate::{Reader, StoreError};
-use wrkflw_core::ids::{TenantId, VersionRef};
+use wrkflw_core::ids::TenantId;
 
 impl Reader {
     /// All jobs of a tenant, by the moment at which they may be claimed, then by id.
@@ -18,7 +18,8 @@ impl Reader {
     ) -> Result<Vec<ListedJob>, StoreError> {
         let (at, id) = after.unwrap_or((Timestamp::UNIX_EPOCH, Uuid::nil()));
         // The jobs of a tenant are indexed in two shares, so that each part is read in the order of the index.
-        let rows = sqlx::query!(
+        let rows = sqlx::query_as!(
+            Row,
             r#"select j.id as "id!", j.kind as "kind!", j.instance_id as "instance_id!", j.due_at as "due_at!: Time",
                 j.attempts as "attempts!", j.last_error, j.lease_until as "lease_until: Time",
                 i.definition_key as "key?", i.definition_version as "version?"
@@ -39,19 +40,6 @@ impl Reader {
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        let view = rows.into_iter().map(|row| ListedJob {
-            id: row.id,
-            kind: row.kind,
-            instance: row.instance_id,
-            definition: row.key.zip(row.version).map(|(key, version)| VersionRef {
-                key,
-                version: version.cast_unsigned(),
-            }),
-            due_at: row.due_at.0,
-            attempts: row.attempts.cast_unsigned(),
-            error: row.last_error,
-            next_at: row.lease_until.map(|time| time.0),
-        });
-        Ok(view.collect())
+        Ok(rows.into_iter().map(ListedJob::from).collect())
     }
 }

@@ -28,27 +28,22 @@ pub struct ListedJob {
     pub next_at: Option<Timestamp>,
 }
 
-impl Reader {
-    /// The failing jobs of a tenant in the order of their ids.
-    pub async fn list_failing_jobs(
-        &self,
-        tenant: TenantId,
-        after: Option<Uuid>,
-        limit: i64,
-    ) -> Result<Vec<ListedJob>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error,
-                j.lease_until as "lease_until: Time", i.definition_key as "key?", i.definition_version as "version?"
-            from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
-            where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
-            order by j.id limit $3"#,
-            tenant.0,
-            after,
-            limit
-        )
-        .fetch_all(&mut *self.reading(tenant).await?)
-        .await?;
-        let view = rows.into_iter().map(|row| ListedJob {
+/// A job as it is read.
+pub(super) struct Row {
+    pub(super) id: Uuid,
+    pub(super) kind: String,
+    pub(super) instance_id: Uuid,
+    pub(super) due_at: Time,
+    pub(super) attempts: i32,
+    pub(super) last_error: Option<String>,
+    pub(super) lease_until: Option<Time>,
+    pub(super) key: Option<String>,
+    pub(super) version: Option<i32>,
+}
+
+impl From<Row> for ListedJob {
+    fn from(row: Row) -> ListedJob {
+        ListedJob {
             id: row.id,
             kind: row.kind,
             instance: row.instance_id,
@@ -60,8 +55,32 @@ impl Reader {
             attempts: row.attempts.cast_unsigned(),
             error: row.last_error,
             next_at: row.lease_until.map(|time| time.0),
-        });
-        Ok(view.collect())
+        }
+    }
+}
+
+impl Reader {
+    /// The failing jobs of a tenant in the order of their ids.
+    pub async fn list_failing_jobs(
+        &self,
+        tenant: TenantId,
+        after: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<ListedJob>, StoreError> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error,
+                j.lease_until as "lease_until: Time", i.definition_key as "key?", i.definition_version as "version?"
+            from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
+            where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
+            order by j.id limit $3"#,
+            tenant.0,
+            after,
+            limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(rows.into_iter().map(ListedJob::from).collect())
     }
 }
 

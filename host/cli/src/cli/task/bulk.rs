@@ -25,7 +25,7 @@ pub(in crate::cli) struct BulkArgs {
     #[arg(value_enum)]
     action: Action,
     /// Ids of tasks, at most 100. Default: the first 100 that the filters find, oldest first
-    #[arg(required_unless_present = "view")]
+    #[arg(required_unless_present = "view", value_parser = crate::cli::pick::id)]
     tasks: Vec<Uuid>,
     /// Whose tasks, instead of ids
     #[arg(long, value_enum, conflicts_with = "tasks")]
