@@ -140,7 +140,7 @@ async fn a_caller_is_told_who_they_are() {
 }
 
 #[tokio::test]
-async fn roles_are_listed_set_and_recorded_and_count_at_once() {
+async fn roles_are_listed_for_those_who_may() {
     let app = TestApp::empty().await;
     let listed = app.get("admin", "/v1/roles").await.expect(200);
     let ids: Vec<_> = listed["data"]
@@ -159,7 +159,11 @@ async fn roles_are_listed_set_and_recorded_and_count_at_once() {
         let refused = app.host().send("author", method, path, &[], body).await;
         refused.problem(403, "permission_missing");
     }
+}
 
+#[tokio::test]
+async fn a_role_is_set_and_recorded_and_counts_at_once() {
+    let app = TestApp::empty().await;
     let before = app.get("admin", "/v1/roles/user").await.expect(200);
     let body = json!({ "permissions": ["role:read", "expense:approve", "role:read"] });
     let put = app
@@ -267,6 +271,11 @@ async fn a_role_is_set_with_care() {
         detail.contains("task:act, task:assign, task:read"),
         "{detail}"
     );
+}
+
+#[tokio::test]
+async fn some_role_may_change_roles_and_there_are_not_too_many() {
+    let app = TestApp::empty().await;
     // Another role may be the one that changes roles.
     let writer = json!({ "permissions": ["role:write"] });
     app.put("admin", "/v1/roles/keeper", writer)

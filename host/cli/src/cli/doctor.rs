@@ -94,7 +94,7 @@ impl Finding {
 
 const FINDINGS: &[Column] = &[
     ("CHECK", "/check"),
-    ("", "/verdict"),
+    ("RESULT", "/verdict"),
     ("DETAIL", "/detail"),
     ("NEXT", "/next"),
 ];

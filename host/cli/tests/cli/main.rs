@@ -1,6 +1,7 @@
 //! The program as its users run it: arguments in; data, hints and an exit code out.
 
 mod audit;
+mod blurred;
 mod dev;
 mod languages;
 mod names;

@@ -170,6 +170,16 @@ fn of_several_dev_the_folder_or_the_name_chooses() {
     let token = place.run_in("elsewhere", "token author --dev one -q");
     assert_eq!((token.code, token.stderr.as_str()), (0, ""));
 
+    names_are_unique(&place);
+
+    assert_eq!(second.stop(), Some(0));
+    assert_eq!(count("elsewhere", ""), (Some(1), false), "only one is left");
+    first.kill();
+    assert_eq!(names("one"), [""; 0]);
+}
+
+/// With `one` and `other` running.
+fn names_are_unique(place: &Place) {
     let unknown = place.run("instance list --dev nobody");
     assert_eq!(unknown.code, 7, "{}", unknown.stderr);
     assert!(
@@ -184,11 +194,6 @@ fn of_several_dev_the_folder_or_the_name_chooses() {
         "{}",
         taken.stderr
     );
-
-    assert_eq!(second.stop(), Some(0));
-    assert_eq!(count("elsewhere", ""), (Some(1), false), "only one is left");
-    first.kill();
-    assert_eq!(names("one"), [""; 0]);
 }
 
 #[test]

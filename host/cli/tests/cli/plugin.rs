@@ -69,7 +69,7 @@ fn a_new_flow_is_tested_built_checked_and_published() {
         "{drawing}"
     );
     let shown = place.data("definition show my-flow");
-    assert_eq!(shown["active"]["version"], 1);
+    assert_eq!(shown["active"]["active"], true);
     assert_eq!(place.data("definition retire my-flow 1")["retired"], true);
     let refused = place.run("definition activate my-flow 1");
     assert!(

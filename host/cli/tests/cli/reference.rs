@@ -9,7 +9,8 @@ use clap::Command;
 use uuid::Uuid;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
-use crate::program::{Place, ran};
+use crate::blurred::{blurred, without_numbers};
+use crate::program::{Place, Ran, ran};
 use crate::usage::leaves;
 
 /// Commands that other tests run, because they do not end by themselves or need a toolchain: the file of the test, and the words
@@ -22,8 +23,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 ];
 /// The longest example.
 const LINES_MAX: usize = 14;
-/// The longest line of an example.
-const COLUMNS_MAX: usize = 160;
 
 /// What is run, in this order, and of which command it is the example. `$TASK` is the open task of the instance, `$LAST` the first
 /// id that the last example printed.
@@ -139,81 +138,6 @@ fn command_of<'a>(line: &str, commands: &'a [String]) -> &'a str {
     found.unwrap_or_else(|| panic!("{line} is no command"))
 }
 
-/// An id, a time, a digest or another word that differs in each run, as the page shows it.
-fn shown(word: &str, ids: &[(String, &str)]) -> Option<String> {
-    if let Ok(id) = Uuid::try_parse(word) {
-        let known = ids.iter().find(|(known, _)| *known == id.to_string());
-        return Some(known.map_or("ID", |(_, name)| name).to_owned());
-    }
-    let is_hex = word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_time = word.len() >= 20 && word.starts_with("20") && word.ends_with('Z');
-    let names = [
-        (is_hex, "HEX"),
-        (is_time, "TIME"),
-        (word.starts_with("eyJ"), "TOKEN"),
-        (word.starts_with("whsec_"), "SECRET"),
-    ];
-    names
-        .iter()
-        .find(|(is, _)| *is)
-        .map(|(_, name)| (*name).to_owned())
-}
-
-/// The text without what differs in each run. Columns are two blanks apart.
-fn blurred(text: &str, ids: &[(String, &str)], replaced: &[(String, &str)]) -> String {
-    let mut text = text.to_owned();
-    for (from, to) in replaced {
-        text = text.replace(from, to);
-    }
-    let mut blurred = String::new();
-    for line in text.lines() {
-        let is_part = |char: char| char.is_ascii_alphanumeric() || "-_.:".contains(char);
-        let mut words = String::new();
-        let mut rest = line;
-        while !rest.is_empty() {
-            let end = rest.find(|char| !is_part(char)).unwrap_or(rest.len());
-            let (word, after) = rest.split_at(end);
-            words += &shown(word, ids).unwrap_or_else(|| word.to_owned());
-            // The tail of a secret in base64.
-            let after = if word.starts_with("whsec_") {
-                after.trim_start_matches(|char: char| is_part(char) || "+/=".contains(char))
-            } else {
-                after
-            };
-            let end = after.find(is_part).unwrap_or(after.len());
-            words += &after[..end];
-            rest = &after[end..];
-        }
-        let columns = words
-            .trim_end()
-            .split("  ")
-            .filter(|column| !column.is_empty());
-        let columns: Vec<&str> = columns.map(str::trim).collect();
-        let line = if words.starts_with(' ') {
-            format!("  {}", columns.join("  "))
-        } else {
-            columns.join("  ")
-        };
-        let cut: String = line.chars().take(COLUMNS_MAX).collect();
-        let dots = if cut.len() < line.len() { "..." } else { "" };
-        writeln!(blurred, "{cut}{dots}").expect("a String takes every write");
-    }
-    blurred
-}
-
-/// Every number, for output that counts what depends on time.
-fn without_numbers(text: &str) -> String {
-    let mut without = String::new();
-    for char in text.chars() {
-        match char {
-            '0'..='9' if without.ends_with('N') => {}
-            '0'..='9' => without.push('N'),
-            other => without.push(other),
-        }
-    }
-    without
-}
-
 /// The examples of a running `wrkflw dev`, each with its line.
 struct Book {
     place: Place,
@@ -250,21 +174,7 @@ impl Book {
         if !task.is_empty() {
             ids.push((task, "TASK"));
         }
-        let mut text = blurred(&done.stdout, &ids, &self.replaced);
-        text += &blurred(&done.stderr, &ids, &self.replaced);
-        if line.starts_with("audit verify") || line.starts_with("audit export") {
-            text = without_numbers(&text);
-        }
-        if line == "doctor" {
-            // What this machine has is not documented.
-            let lines = text
-                .lines()
-                .map(|line| line.split("  ").take(2).collect::<Vec<_>>().join("  "));
-            text = lines
-                .filter(|line| !line.starts_with("wasm"))
-                .map(|line| line + "\n")
-                .collect();
-        }
+        let text = self.shown(line, &done, &ids);
         let first = done
             .stdout
             .split(|char: char| !char.is_ascii_hexdigit() && char != '-');
@@ -297,6 +207,47 @@ impl Book {
             "$ wrkflw {words}\n{lines}{}{code}",
             if more { "...\n" } else { "" }
         )
+    }
+
+    /// What it printed, without what differs in each run.
+    fn shown(&self, line: &str, done: &Ran, ids: &[(String, &str)]) -> String {
+        let mut text = blurred(&done.stdout, ids, &self.replaced);
+        text += &blurred(&done.stderr, ids, &self.replaced);
+        if line.starts_with("audit verify") || line.starts_with("audit export") {
+            text = without_numbers(&text);
+        }
+        if let Some((before, _)) = text.split_once("--after ") {
+            text = format!("{before}--after CURSOR\n");
+        }
+        if line.starts_with("operation migrate") {
+            // It may have ended when it is shown first.
+            const STEADY: [&str; 7] = [
+                "id",
+                "action",
+                "definition",
+                "from",
+                "version",
+                "total",
+                "next",
+            ];
+            let is_steady = |line: &&str| STEADY.iter().any(|name| line.starts_with(name));
+            text = text
+                .lines()
+                .filter(is_steady)
+                .map(|line| format!("{line}\n"))
+                .collect();
+        }
+        if line == "doctor" {
+            // What this machine has is not documented.
+            let lines = text
+                .lines()
+                .map(|line| line.split("  ").take(2).collect::<Vec<_>>().join("  "));
+            text = lines
+                .filter(|line| !line.starts_with("wasm"))
+                .map(|line| line + "\n")
+                .collect();
+        }
+        text
     }
 
     fn until_done(&self) {
@@ -378,6 +329,37 @@ id, or TYPE/ID of what it is about; a task by its id or its first digits. Data g
 lists the exit codes; `wrkflw completions` and `wrkflw man` are for shells and manuals.
 ";
 
+/// The whole page.
+fn page(program: &Command, commands: &[String], examples: &[(&str, String)]) -> String {
+    let mut page = HEAD.to_owned();
+    for command in commands {
+        let described = found(program, command);
+        let about = described
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        write!(page, "\n## `wrkflw {command}`\n\n{about}.\n").expect("a String takes every write");
+        let arguments = arguments(described);
+        if !arguments.is_empty() {
+            page += "\n";
+        }
+        page += &arguments;
+        let of_it: String = examples
+            .iter()
+            .filter(|(name, _)| name == command)
+            .map(|(_, text)| text.as_str())
+            .collect();
+        if of_it.is_empty() {
+            let elsewhere = ELSEWHERE.iter().find(|(name, ..)| name == command);
+            let (_, test, words) = elsewhere.unwrap_or_else(|| panic!("{command} has no example"));
+            assert!(test.contains(words), "no test runs {command}");
+            continue;
+        }
+        write!(page, "\n```\n{of_it}```\n").expect("a String takes every write");
+    }
+    page
+}
+
 #[test]
 fn every_command_prints_what_the_page_says() {
     let program = wrkflw::cli::command();
@@ -421,29 +403,7 @@ fn every_command_prints_what_the_page_says() {
         .collect();
     assert_eq!(dev.stop(), Some(0));
 
-    let mut page = HEAD.to_owned();
-    for command in &commands {
-        let described = found(&program, command);
-        let about = described
-            .get_about()
-            .map(ToString::to_string)
-            .unwrap_or_default();
-        write!(page, "\n## `wrkflw {command}`\n\n{about}.\n\n")
-            .expect("a String takes every write");
-        page += &arguments(described);
-        let of_it: String = examples
-            .iter()
-            .filter(|(name, _)| name == command)
-            .map(|(_, text)| text.as_str())
-            .collect();
-        if of_it.is_empty() {
-            let elsewhere = ELSEWHERE.iter().find(|(name, ..)| name == command);
-            let (_, test, words) = elsewhere.unwrap_or_else(|| panic!("{command} has no example"));
-            assert!(test.contains(words), "no test runs {command}");
-            continue;
-        }
-        write!(page, "\n```\n{of_it}```\n").expect("a String takes every write");
-    }
+    let page = page(&program, &commands, &examples);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, &page).expect("the page");
