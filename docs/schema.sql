@@ -1054,11 +1054,14 @@ CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, 
 CREATE INDEX audit_entry_pos ON public.audit_entry USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
 CREATE UNIQUE INDEX audit_leaf_by_entry ON public.audit_leaf USING btree (tenant_id, stream_kind, stream_id, seq);
 CREATE INDEX bulk_item_open ON public.bulk_item USING btree (tenant_id, operation_id, lease_until) WHERE (result IS NULL);
+CREATE INDEX bulk_operation_by_age ON public.bulk_operation USING btree (tenant_id, created_at, id);
 CREATE INDEX bulk_operation_open ON public.bulk_operation USING btree (taken_at) WHERE (ended_at IS NULL);
 CREATE INDEX bulk_operation_running ON public.bulk_operation USING btree (tenant_id) WHERE (ended_at IS NULL);
 CREATE INDEX decision_period ON public.decision USING brin (decided_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX definition_version_stopped ON public.definition_version USING btree (tenant_id, key, version) WHERE (stopped_at IS NOT NULL);
 CREATE INDEX descendant_place_root ON public.descendant_place USING btree (tenant_id, root_id);
+CREATE INDEX group_by_id ON public."group" USING btree (tenant_id, id COLLATE "C");
+CREATE INDEX group_by_name ON public."group" USING btree (tenant_id, lower(name) COLLATE "C", id COLLATE "C") WHERE (name IS NOT NULL);
 CREATE INDEX idempotency_key_age ON public.idempotency_key USING brin (created_at);
 CREATE INDEX instance_by_definition ON public.instance USING btree (tenant_id, definition_key, id) WHERE (definition_key IS NOT NULL);
 CREATE INDEX instance_by_entity ON public.instance USING btree (tenant_id, entity_type, entity_id, id) WHERE ((entity_type IS NOT NULL) AND (entity_id IS NOT NULL));
@@ -1080,6 +1083,8 @@ CREATE UNIQUE INDEX manager_current ON public.manager USING btree (tenant_id, pe
 CREATE UNIQUE INDEX membership_current ON public.membership USING btree (tenant_id, group_id, person_id) WHERE ((valid_to IS NULL) AND (group_id IS NOT NULL));
 CREATE INDEX notification_age ON public.notification USING brin (made_at) WITH (autosummarize='on');
 CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, ((read_at IS NOT NULL)), id);
+CREATE INDEX person_by_id ON public.person USING btree (tenant_id, id COLLATE "C");
+CREATE INDEX person_by_name ON public.person USING btree (tenant_id, lower(name) COLLATE "C", id COLLATE "C") WHERE (name IS NOT NULL);
 CREATE INDEX reassessment_ready ON public.reassessment USING btree (GREATEST(due_at, lease_until));
 CREATE INDEX reassessment_share ON public.reassessment USING btree (tenant_id, GREATEST(due_at, lease_until));
 CREATE INDEX refused_attempt_by_time ON public.refused_attempt USING btree (tenant_id, occurred_at, id);

@@ -36,6 +36,9 @@ create table person (
     created_at timestamptz not null,
     primary key (tenant_id, id)
 );
+-- For lists, and for searches by the beginning of an id or a name.
+create index person_by_id on person (tenant_id, id collate "C");
+create index person_by_name on person (tenant_id, (lower(name) collate "C"), id collate "C") where name is not null;
 
 create table "group" (
     tenant_id int not null,
@@ -44,6 +47,8 @@ create table "group" (
     created_at timestamptz not null,
     primary key (tenant_id, id)
 );
+create index group_by_id on "group" (tenant_id, id collate "C");
+create index group_by_name on "group" (tenant_id, (lower(name) collate "C"), id collate "C") where name is not null;
 
 create table membership (
     tenant_id int not null,

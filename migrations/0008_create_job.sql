@@ -85,6 +85,8 @@ create table bulk_operation (
     primary key (tenant_id, id)
 );
 create index bulk_operation_open on bulk_operation (taken_at) where ended_at is null;
+-- For lists, the newest first.
+create index bulk_operation_by_age on bulk_operation (tenant_id, created_at, id);
 create index bulk_operation_running on bulk_operation (tenant_id) where ended_at is null;
 
 -- One command on one instance, by the actor of the operation with the roles of that time. Deleted some time after the

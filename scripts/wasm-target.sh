@@ -10,6 +10,8 @@
 #   4. `wasm-guest`, made now from Debian's Rust packages: for machines that
 #      reach Debian's mirror but not Rust's release server. Takes two minutes.
 #
+# With `--check`, only 1 and 2, and nothing is installed.
+#
 # Safe to run from a build script of cargo and by several processes at once.
 # It stands alone: copy it into any project that builds plugins.
 set -euo pipefail
@@ -108,6 +110,7 @@ make_guest_toolchain() {
 
 command -v rustup >/dev/null || fail "rustup is missing: install it from https://rustup.rs"
 print_if_ready
+[ "${1:-}" != --check ] || fail "no toolchain has the target $target yet"
 rustc --version >/dev/null 2>&1 || fail "the active Rust toolchain does not run: 'rustup toolchain install' installs it"
 
 mkdir -p "$cache"

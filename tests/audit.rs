@@ -16,7 +16,7 @@ mod replay;
 mod replays;
 mod stream;
 mod tampering;
-mod verify;
+pub(crate) mod verify;
 
 pub(crate) use commands::proven;
 pub(crate) use verify::everything;

@@ -81,6 +81,8 @@ pub(crate) const ADMIN: &[&str] = &[
     "subscription:write",
     "dead-letter:read",
     "dead-letter:write",
+    "role:read",
+    "role:write",
 ];
 
 /// A host with its own database.

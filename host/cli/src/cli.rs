@@ -3,13 +3,20 @@
 //! `dev` and `serve` run a [`host`] in this process; `plugin` only works on files. The environment is read here, once, and passed
 //! on.
 
+mod absence;
+mod answer;
 mod audit;
+mod beside;
+mod calendar;
 mod client;
 mod connection;
 mod dead_letter;
 mod definition;
 mod demo;
 mod dev;
+mod directory;
+mod doctor;
+mod entity;
 mod events;
 mod failure;
 mod flow_config;
@@ -17,14 +24,20 @@ mod home;
 mod host;
 mod instance;
 mod job;
+mod me;
 mod migrate;
+mod notification;
 mod operation;
 pub mod output;
+mod pick;
 mod plugin;
 mod postgres;
+mod reference;
+mod running;
 mod serve;
 mod settings;
 mod signal;
+mod subscription;
 mod task;
 mod token;
 
@@ -83,10 +96,36 @@ enum Command {
     /// Signals by correlation
     #[command(subcommand)]
     Signal(signal::SignalCommand),
+    /// Your notifications
+    #[command(subcommand)]
+    Notification(notification::NotificationCommand),
+    /// Entities: all that happened about one of them
+    #[command(subcommand)]
+    Entity(entity::EntityCommand),
+    /// Who you are for the server, and what you may do
+    Me(me::MeArgs),
+    /// People
+    #[command(subcommand)]
+    Person(directory::PersonCommand),
+    /// Groups and their members
+    #[command(subcommand)]
+    Group(directory::GroupCommand),
+    /// Roles and what they permit
+    #[command(subcommand)]
+    Role(directory::RoleCommand),
+    /// Absences and substitutes
+    #[command(subcommand)]
+    Absence(absence::AbsenceCommand),
+    /// Working calendars
+    #[command(subcommand)]
+    Calendar(calendar::CalendarCommand),
+    /// Webhooks
+    #[command(subcommand)]
+    Subscription(subscription::SubscriptionCommand),
     /// Events
     #[command(subcommand)]
     Events(events::EventsCommand),
-    /// Background jobs that fail
+    /// Background jobs: those that fail, and those that are due next
     #[command(subcommand)]
     Job(job::JobCommand),
     /// Events that Kafka refused permanently
@@ -100,6 +139,12 @@ enum Command {
     /// Write, test and build flow logic
     #[command(subcommand)]
     Plugin(plugin::PluginCommand),
+    /// Check what a host, a client and the author of a plugin need here
+    Doctor(Box<doctor::DoctorArgs>),
+    /// Print the script that completes commands in a shell
+    Completions(reference::CompletionsArgs),
+    /// Print the manual page, or write the pages of all commands
+    Man(reference::ManArgs),
     /// Settings of a host
     #[command(subcommand)]
     Config(settings::ConfigCommand),
@@ -181,12 +226,24 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Operation(command) => operation::run(command, output, environment),
         Command::Task(command) => task::run(command, output, environment),
         Command::Signal(command) => signal::run(command, output, environment),
+        Command::Notification(command) => notification::run(command, output, environment),
+        Command::Entity(command) => entity::run(command, output, environment),
+        Command::Me(args) => me::run(&args, output, environment),
+        Command::Person(command) => directory::person(command, output, environment),
+        Command::Group(command) => directory::group(command, output, environment),
+        Command::Role(command) => directory::role(command, output, environment),
+        Command::Absence(command) => absence::run(command, output, environment),
+        Command::Calendar(command) => calendar::run(command, output, environment),
+        Command::Subscription(command) => subscription::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
         Command::Job(command) => job::run(command, output, environment),
         Command::DeadLetter(command) => dead_letter::run(command, output, environment),
         Command::Audit(command) => audit::run(command, output, environment),
         Command::Token(args) => token::run(&args, output, environment),
         Command::Plugin(command) => plugin::run(command, output, environment),
+        Command::Doctor(args) => doctor::run(*args, output, environment),
+        Command::Completions(args) => reference::completions(&args, output),
+        Command::Man(args) => reference::man(&args, output),
         Command::Config(command) => settings::run(&command, told, output),
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use wrkflw_engine::PERMISSIONS;
+
 /// Acts in flows.
 pub const USER: &str = "user";
-/// Publishes and runs flows.
+/// May do all that the host permits.
 pub const ADMIN: &str = "admin";
 
 const USER_PERMISSIONS: &[&str] = &[
@@ -20,36 +22,9 @@ const USER_PERMISSIONS: &[&str] = &[
     "instance:signal",
 ];
 
-const ADMIN_PERMISSIONS: &[&str] = &[
-    "instance:start",
-    "instance:read",
-    "task:act",
-    "task:read",
-    "definition:read",
-    "event:read",
-    "directory:read",
-    "absence:self",
-    "definition:publish",
-    "definition:activate",
-    "definition:activate-own-work",
-    "definition:retire",
-    "instance:cancel",
-    "instance:suspend",
-    "instance:migrate",
-    "instance:signal",
-    "task:assign",
-    "audit:read",
-    "directory:write",
-    "notification:read",
-    "subscription:read",
-    "subscription:write",
-    "dead-letter:read",
-    "dead-letter:write",
-];
-
 /// What each role may do in a new tenant. Later, only the tenant's table counts.
 pub fn defaults() -> BTreeMap<&'static str, &'static [&'static str]> {
-    BTreeMap::from([(USER, USER_PERMISSIONS), (ADMIN, ADMIN_PERMISSIONS)])
+    BTreeMap::from([(USER, USER_PERMISSIONS), (ADMIN, PERMISSIONS)])
 }
 
 #[cfg(test)]
@@ -61,7 +36,7 @@ mod tests {
         assert!(
             USER_PERMISSIONS
                 .iter()
-                .all(|permission| ADMIN_PERMISSIONS.contains(permission))
+                .all(|permission| PERMISSIONS.contains(permission))
         );
     }
 }

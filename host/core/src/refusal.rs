@@ -39,6 +39,10 @@ pub enum Refusal {
     Circle(Vec<String>),
     #[error("more than {LINKS_MAX} absences in a row: {}", .0.join(" -> "))]
     Chain(Vec<String>),
+    #[error("no role would have the permission role:write, so nobody could change roles any more")]
+    LastRoleWriter,
+    #[error("a tenant has at most {0} roles; remove one first")]
+    TooManyRoles(i64),
     #[error("more than {0} absences of that period are connected")]
     Crowded(usize),
 }
@@ -58,6 +62,8 @@ impl Refusal {
             | Refusal::Crowded(_) => "/substitute",
             Refusal::Backwards | Refusal::Overlap { .. } => "/from",
             Refusal::Over | Refusal::TooLong => "/until",
+            Refusal::LastRoleWriter => "/permissions",
+            Refusal::TooManyRoles(_) => "/id",
         }
     }
 
@@ -73,6 +79,8 @@ impl Refusal {
             Refusal::TooLong => "too_long",
             Refusal::Overlap { .. } => "overlap",
             Refusal::Crowded(_) => "crowded",
+            Refusal::LastRoleWriter => "last_role_writer",
+            Refusal::TooManyRoles(_) => "too_many",
         }
     }
 }

@@ -4,6 +4,8 @@
 //! that the change would leave to nobody.
 
 pub(super) mod absences;
+pub(super) mod me;
+pub(super) mod roles;
 
 use super::Engine;
 use super::eligibility::Preview;

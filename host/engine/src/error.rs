@@ -38,7 +38,7 @@ pub enum Error {
     #[error("the version has {}", counted(.0.len()))]
     Unpublishable(Vec<wrkflw_core::check::Problem>),
     /// The version uses names that the tenant does not have.
-    #[error("{} names that the version uses do not exist; add them, or activate it by force", .0.len())]
+    #[error("{}; or activate it by force", unknown(.0.len()))]
     UnknownNames(Vec<wrkflw_core::graph::NameUse>),
     #[error("version {version} of {key} is retired")]
     Retired { key: String, version: u32 },
@@ -86,6 +86,13 @@ impl Error {
 
     pub(super) fn stopped(VersionRef { key, version }: VersionRef) -> Error {
         Error::Stopped { key, version }
+    }
+}
+
+fn unknown(count: usize) -> String {
+    match count {
+        1 => "1 name that the version uses does not exist; add it".to_owned(),
+        many => format!("{many} names that the version uses do not exist; add them"),
     }
 }
 

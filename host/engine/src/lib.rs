@@ -66,6 +66,8 @@ pub use actions::{Action, Refusal};
 pub use custody::{ChainLink, CustodyRecord, SealStatus, Signature};
 pub use definitions::{Activation, Published, Retirement, Stopping, check_component};
 pub use directory::Changed;
+pub use directory::me::Me;
+pub use directory::roles::PERMISSIONS;
 pub use eligibility::{
     AblePerson, EligibilityAt, ExcludedPerson, Orphan, Preview, TaskEligibility,
 };

@@ -28,11 +28,13 @@ mod front;
 mod head;
 pub mod health;
 mod history;
+mod ids;
 mod instance_commands;
 mod instances;
 mod jobs;
 mod large;
 mod layers;
+mod me;
 mod migrations;
 mod minimal;
 mod notifications;
@@ -250,6 +252,7 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(migrations::migrate))
         .routes(routes!(operations::begin))
         .routes(routes!(operations::cancel))
+        .routes(routes!(operations::list::list))
         .routes(routes!(jobs::list))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
@@ -265,6 +268,23 @@ fn of_signals() -> OpenApiRouter<App> {
         .routes(routes!(signals::correlate))
 }
 
+/// Lists of people and groups, and what concerns several of them.
+fn of_directory() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(directory::lists::people))
+        .routes(routes!(directory::lists::groups))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .routes(routes!(
+            directory::managers::put_manager,
+            directory::managers::delete_manager
+        ))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ))
+        .routes(routes!(directory::absences::delete))
+}
+
 /// Reads and changes of a version.
 fn of_versions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -275,6 +295,7 @@ fn of_versions() -> OpenApiRouter<App> {
         .routes(routes!(definitions::stop))
         .routes(routes!(definitions::resume))
         .routes(routes!(definitions::diagram))
+        .routes(routes!(definitions::overview::overview))
 }
 
 /// Every route of the API, with its documentation.
@@ -290,6 +311,10 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::show))
         .routes(routes!(signals::show))
         .routes(routes!(operations::show))
+        .routes(routes!(me::me))
+        .routes(routes!(ids::find))
+        .routes(routes!(directory::roles::list))
+        .routes(routes!(directory::roles::show, directory::roles::put))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(subscriptions::show, subscriptions::delete))
@@ -310,6 +335,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(without_query)
         .merge(of_many())
         .merge(of_signals())
+        .merge(of_directory())
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
@@ -334,16 +360,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(task_commands::suspend))
         .routes(routes!(task_commands::resume))
         .routes(routes!(eligibility::eligibility))
-        .routes(routes!(directory::put_member, directory::delete_member))
-        .routes(routes!(
-            directory::managers::put_manager,
-            directory::managers::delete_manager
-        ))
-        .routes(routes!(
-            directory::absences::list,
-            directory::absences::create
-        ))
-        .routes(routes!(directory::absences::delete))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
         .routes(routes!(subscriptions::deliveries))

@@ -140,16 +140,34 @@ impl Reader {
         tenant: TenantId,
         id: Uuid,
     ) -> Result<Option<Operation>, StoreError> {
-        let row = sqlx::query!(
+        let mut found = self.operations(tenant, Some(id), None, 1).await?;
+        Ok(found.pop())
+    }
+
+    /// The operations before a place, newest first, or the one with this id.
+    pub async fn operations(
+        &self,
+        tenant: TenantId,
+        id: Option<Uuid>,
+        before: Option<(Timestamp, Uuid)>,
+        limit: i64,
+    ) -> Result<Vec<Operation>, StoreError> {
+        let (at, last) = before.unzip();
+        let rows = sqlx::query!(
             r#"select id, action, settings, requested_by, created_at as "created_at: Time", ended_at as "ended_at: Time",
                 stopped_by, total, more, done, refused, failed
-            from bulk_operation where tenant_id = $1 and id = $2"#,
+            from bulk_operation where tenant_id = $1 and ($2::uuid is null or id = $2)
+              and ($3::timestamptz is null or (created_at, id) < ($3, $4))
+            order by created_at desc, id desc limit $5"#,
             tenant.0,
-            id
+            id,
+            at.map(Time) as _,
+            last,
+            limit
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        Ok(row.map(|row| Operation {
+        let view = rows.into_iter().map(|row| Operation {
             id: row.id,
             action: row.action,
             status: match (row.ended_at, &row.stopped_by) {
@@ -167,7 +185,8 @@ impl Reader {
             done: row.done.cast_unsigned(),
             refused: row.refused.cast_unsigned(),
             failed: row.failed.cast_unsigned(),
-        }))
+        });
+        Ok(view.collect())
     }
 
     /// The items of an operation, by instance id. `result` selects the items with it; `waiting` selects those without one.

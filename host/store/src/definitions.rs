@@ -1,5 +1,6 @@
 //! Definitions, their versions and components.
 
+pub mod running;
 pub mod stops;
 
 use jiff::Timestamp;

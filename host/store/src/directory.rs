@@ -5,11 +5,13 @@
 //! and [`moment`] reads what held at any time.
 
 pub mod absences;
+pub mod lists;
 pub mod managers;
 pub mod memberships;
 pub mod moment;
 pub mod people;
 mod reassessments;
+pub mod roles;
 mod tenants;
 
 use jiff::Timestamp;

@@ -10,6 +10,7 @@
 //! are claimed next.
 
 mod claims;
+mod due;
 mod failing;
 
 use jiff::Timestamp;
@@ -22,7 +23,7 @@ use wrkflw_core::json::Json;
 
 pub use claims::STOPPED_RETRY;
 pub use claims::TenantSlots;
-pub use failing::FailingJob;
+pub use failing::ListedJob;
 
 /// From this number of attempts on, a job counts as stuck. The index `job_stuck` has the same number.
 pub const STUCK_ATTEMPTS: u32 = 10;

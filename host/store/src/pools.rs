@@ -100,7 +100,7 @@ impl Default for PoolSizes {
 }
 
 /// The connection options of a URL. The library alone would accept any scheme.
-fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+pub(super) fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
     match url.split_once("://") {
         Some(("postgres" | "postgresql", _)) => Ok(PgConnectOptions::from_str(url)?),
         _ => Err(StoreError::NoPostgres),

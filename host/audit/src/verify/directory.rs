@@ -126,6 +126,8 @@ struct Told {
     manager: Option<String>,
     name: Option<String>,
     person: Option<String>,
+    permissions: Option<Vec<String>>,
+    role: Option<String>,
     roles: Option<BTreeMap<String, Vec<String>>>,
     settings: Option<Value>,
     substitute: Option<String>,
@@ -224,6 +226,11 @@ impl Directory {
                 }
             }
             "CALENDAR_DELETED" => drop(self.calendars.remove(there(told.calendar.as_ref())?)),
+            "ROLE_PUT" => {
+                let permissions = told.permissions.clone().ok_or("it has no permissions")?;
+                let role = there(told.role.as_ref())?;
+                self.roles.insert(role.to_owned(), permissions);
+            }
             "TENANT_CREATED" | "TENANT_RECORDED" => {
                 let created = told.created_at.ok_or("it has no createdAt")?;
                 self.own = Some(vec![

@@ -1,9 +1,11 @@
 //! `wrkflw audit`: verifies the stored audit, or an export of it, and shows that nobody has changed it.
 //!
-//! It needs no server, so it also works on a restored copy. It reads with a read-only database role.
+//! These need no server, so they also work on a restored copy. They read with a read-only database role. `list` and
+//! `self-approvals` ask a server.
 
 mod export;
 mod keys;
+mod list;
 mod verify;
 mod which;
 
@@ -19,14 +21,20 @@ pub(super) enum AuditCommand {
     Verify(Box<verify::VerifyArgs>),
     /// Write a file that can be verified without a database
     Export(Box<export::ExportArgs>),
+    /// List the audit entries of the tenant, as the server shows them
+    List(list::ListArgs),
+    /// Report decisions of requesters on their own requests, and refused attempts
+    SelfApprovals(list::SelfApprovalsArgs),
     /// Print the public keys of checkpoints, for those who verify them
     Keys(Box<keys::KeysArgs>),
 }
 
 pub(super) fn run(command: AuditCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
-        AuditCommand::Verify(args) => verify::run(&args, output, environment),
-        AuditCommand::Export(args) => export::run(&args, output),
-        AuditCommand::Keys(args) => keys::run(&args, output),
+        AuditCommand::Verify(args) => verify::run(*args, output, environment),
+        AuditCommand::Export(args) => export::run(*args, output, environment),
+        AuditCommand::List(args) => args.run(output, environment),
+        AuditCommand::SelfApprovals(args) => args.run(output, environment),
+        AuditCommand::Keys(args) => keys::run(*args, output, environment),
     }
 }

@@ -56,6 +56,26 @@ pub(super) struct ChangeArgs {
     if_match: Option<u32>,
 }
 
+impl ChangeArgs {
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.attempt.dry_run
+    }
+}
+
+/// The option of a change of the directory.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(super) struct DryRunArgs {
+    /// Show the open tasks that nobody could do afterwards, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl DryRunArgs {
+    pub(super) fn query(self) -> [(&'static str, Option<String>); 1] {
+        [("dryRun", self.dry_run.then(|| "true".to_owned()))]
+    }
+}
+
 impl Client {
     pub(super) fn new(server: &str, token: Option<String>) -> Result<Client> {
         // A proxy would connect to its own loopback interface.
@@ -92,6 +112,27 @@ impl Client {
         let request = self.request(Method::POST, path, &[]);
         let request = request.header(CONTENT_TYPE, JSON);
         json(&self.answer(request, body.to_string().into())?)
+    }
+
+    /// Puts a document under a name.
+    pub(super) fn put(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+        body: &Value,
+    ) -> Result<Value> {
+        let request = self.request(Method::PUT, path, query);
+        let request = request.header(CONTENT_TYPE, JSON);
+        json(&self.answer(request, body.to_string().into())?)
+    }
+
+    /// Deletes what is there. The answer may be empty, which is null.
+    pub(super) fn delete(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value> {
+        let text = self.answer(self.request(Method::DELETE, path, query), Vec::new())?;
+        if text.is_empty() {
+            return Ok(Value::Null);
+        }
+        json(&text)
     }
 
     /// A command on an instance or a task.

@@ -1,6 +1,5 @@
 //! The server and the person of a command: as given, else those of a nearby `wrkflw dev`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +9,9 @@ use clap::Args;
 use super::Environment;
 use super::client::Client;
 use super::failure::{Exit, Failure};
-use super::home::{self, Note};
+use super::home::JWT;
+use super::output::Output;
+use super::running::{self, Note};
 use crate::roles;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_server::http::auth::{AuthSettings, Claims, Secret};
@@ -23,11 +24,22 @@ const DEFAULT_USER: &str = "admin";
 /// The tenant of `wrkflw dev`.
 pub(super) const DEV_TENANT: &str = "default";
 
+/// Which `wrkflw dev`.
+#[derive(Debug, Clone, Default, Args)]
+#[group(skip)]
+pub(super) struct DevChoiceArgs {
+    /// Name of a running `wrkflw dev`. Default: the one of this folder or above it, else the one started last
+    #[arg(long, env = "WRKFLW_DEV", value_name = "NAME")]
+    pub(super) dev: Option<String>,
+}
+
 /// The server, and the person.
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub(super) struct ConnectionArgs {
-    /// URL of the server. Default: the `wrkflw dev` that runs in this folder, above it, or as this user
+    #[command(flatten)]
+    choice: DevChoiceArgs,
+    /// URL of the server. Default: that of `wrkflw dev`
     #[arg(long, env = "WRKFLW_SERVER", value_name = "URL")]
     server: Option<String>,
     /// Bearer token
@@ -40,24 +52,27 @@ pub(super) struct ConnectionArgs {
 
 impl ConnectionArgs {
     pub(super) fn open(&self, environment: &Environment) -> Result<Client> {
-        let dev = || find_dev(environment);
-        let server = match (&self.server, dev()?) {
+        // A named one takes precedence over a server from the environment.
+        let given = self.server.as_ref().filter(|_| self.choice.dev.is_none());
+        let is_needed = given.is_none() || self.user.is_some();
+        let dev = self.choice.find(environment, is_needed)?;
+        let server = match (given, &dev) {
             (Some(server), _) => server.clone(),
-            (None, Some(note)) => note.url,
+            (None, Some(note)) => note.url.clone(),
             (None, None) => return Err(no_server().into()),
         };
         // An explicit person takes precedence over a token from the environment.
         let token = match (&self.user, &self.token) {
             (None, Some(token)) => Some(token.clone()),
             (Some(user), _) => Some(dev_token(
-                &dev()?.ok_or_else(no_secret)?,
+                &dev.ok_or_else(no_secret)?,
                 user,
                 None,
                 &[],
                 OWN_TOKEN,
             )?),
             // The secret of a dev server is not used for another server.
-            (None, None) => match dev()?.filter(|note| note.url == server.trim_end_matches('/')) {
+            (None, None) => match dev.filter(|note| note.url == server.trim_end_matches('/')) {
                 Some(note) => Some(dev_token(&note, DEFAULT_USER, None, &[], OWN_TOKEN)?),
                 None => None,
             },
@@ -66,10 +81,19 @@ impl ConnectionArgs {
     }
 }
 
-/// The nearest running `wrkflw dev`.
-pub(super) fn find_dev(environment: &Environment) -> Result<Option<Note>> {
-    let here = std::env::current_dir().context("cannot determine the current folder")?;
-    Ok(home::find(&here, environment.state.as_deref()))
+impl DevChoiceArgs {
+    /// The chosen `wrkflw dev`, if one runs. If the command depends on it, a warning says that another may be meant.
+    pub(super) fn find(&self, environment: &Environment, is_needed: bool) -> Result<Option<Note>> {
+        let here = std::env::current_dir().context("cannot determine the current folder")?;
+        let state = environment.state.as_deref();
+        let Some(choice) = running::choose(self.dev.as_deref(), &here, state)? else {
+            return Ok(None);
+        };
+        if let (Some(warning), true) = (&choice.warning, is_needed) {
+            Output::warn(warning);
+        }
+        Ok(Some(choice.note))
+    }
 }
 
 /// A token of one of the people of `wrkflw dev`.
@@ -80,14 +104,9 @@ pub(super) fn dev_token(
     roles: &[String],
     lifetime: Duration,
 ) -> Result<String> {
-    let secret = fs::read_to_string(&note.secret).with_context(|| {
-        format!(
-            "cannot read the secret of `wrkflw dev` in {}",
-            note.secret.display()
-        )
-    })?;
+    let secret = note.secret(JWT)?;
     let settings = AuthSettings {
-        hs256_secret: Some(Secret::new(secret.trim())),
+        hs256_secret: Some(Secret::new(secret)),
         ..AuthSettings::default()
     };
     token(

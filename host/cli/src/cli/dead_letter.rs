@@ -56,7 +56,7 @@ pub(super) enum DeadLetterCommand {
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Only the events of this instance
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = super::pick::id)]
     instance: Option<Uuid>,
     #[command(flatten)]
     page: PageArgs,
@@ -67,7 +67,7 @@ pub(super) struct ListArgs {
 #[derive(Debug, Args)]
 pub(super) struct RetryArgs {
     /// The instance
-    #[arg(required_unless_present = "all")]
+    #[arg(required_unless_present = "all", value_parser = super::pick::id)]
     instance: Option<Uuid>,
     /// The events of every instance
     #[arg(long, conflicts_with = "instance")]
@@ -82,6 +82,7 @@ pub(super) struct RetryArgs {
 #[derive(Debug, Args)]
 pub(super) struct DiscardArgs {
     /// The instance
+    #[arg(value_parser = super::pick::id)]
     instance: Uuid,
     /// The audit entry of the event, as `list` shows it; the event must be the first of the instance
     #[arg(long)]

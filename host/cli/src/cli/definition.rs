@@ -11,7 +11,7 @@ use super::Environment;
 use super::client::{Client, segment};
 use super::connection::ConnectionArgs;
 use super::flow_config::FlowConfig;
-use super::output::{Column, Output};
+use super::output::{Column, Format, Output};
 use super::plugin::project::Project;
 
 #[derive(Debug, Subcommand)]
@@ -27,9 +27,11 @@ pub(super) enum DefinitionCommand {
         #[command(flatten)]
         connection: ConnectionArgs,
     },
-    /// Show a version: by default the active one, else the newest
+    /// Show a version; without one, the active version, the newest versions and how many instances run
     Show {
+        /// Key of the definition
         key: String,
+        /// A published version
         version: Option<u32>,
         #[command(flatten)]
         connection: ConnectionArgs,
@@ -56,10 +58,12 @@ pub(super) enum DefinitionCommand {
     },
     /// Let a stopped version run again
     Resume(VersionArgs),
-    /// Draw a version as SVG
+    /// Draw a version as SVG: by default the active one, else the newest
     Diagram {
+        /// Key of the definition
         key: String,
-        version: u32,
+        /// A published version
+        version: Option<u32>,
         /// Write to this file
         #[arg(long, short = 'o', value_name = "FILE")]
         out: Option<PathBuf>,
@@ -90,7 +94,9 @@ pub(super) struct PublishArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct VersionArgs {
+    /// Key of the definition
     key: String,
+    /// A published version
     version: u32,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -139,6 +145,15 @@ const VERSION: &[Column] = &[
     ("stopped", "/stoppedAt"),
     ("states", "/graph/states"),
     ("config", "/config"),
+];
+const COUNTED: &[Column] = &[
+    ("VERSION", "/version"),
+    ("ACTIVE", "/active"),
+    ("RUNNING", "/running"),
+    ("PUBLISHED", "/publishedAt"),
+    ("BY", "/publishedBy"),
+    ("RETIRED", "/retiredAt"),
+    ("STOPPED", "/stoppedAt"),
 ];
 const PUBLISHED: &[Column] = &[
     ("key", "/key"),
@@ -193,14 +208,13 @@ pub(super) fn run(
             connection,
         } => {
             let client = connection.open(environment)?;
-            let version = match version {
-                Some(version) => version.into(),
-                None => usual_version(&client, &key)?,
-            };
-            output.record(
-                &client.get(&format!("{}/{version}", versions_path(&key)), &[])?,
-                VERSION,
-            )
+            match version {
+                Some(version) => {
+                    let path = format!("{}/{version}", versions_path(&key));
+                    output.record(&client.get(&path, &[])?, VERSION)
+                }
+                None => overview(&client, &key, output),
+            }
         }
         DefinitionCommand::Activate { version, force } => {
             let body = json!({ "force": force });
@@ -225,9 +239,13 @@ pub(super) fn run(
             out,
             connection,
         } => {
-            let svg = connection
-                .open(environment)?
-                .get_text(&format!("{}/{version}/diagram.svg", versions_path(&key)))?;
+            let client = connection.open(environment)?;
+            let version = match version {
+                Some(version) => version.into(),
+                None => usual_version(&client, &key)?,
+            };
+            let path = format!("{}/{version}/diagram.svg", versions_path(&key));
+            let svg = client.get_text(&path)?;
             draw(&svg, out.as_deref(), output)
         }
     }
@@ -342,29 +360,37 @@ fn resolve(
     ))
 }
 
-/// The text of a config, or an empty object.
+/// The active version, else the newest.
 fn usual_version(client: &Client, key: &str) -> Result<Value> {
-    let (mut newest, mut after) = (None, None);
-    loop {
-        let page = client.get(
-            &versions_path(key),
-            &[("limit", Some("100".to_owned())), ("after", after)],
-        )?;
-        let versions = page["data"].as_array().into_iter().flatten();
-        for version in versions {
-            if version["active"] == true {
-                return Ok(version["version"].clone());
-            }
-            // The newest comes first.
-            newest = newest.or_else(|| Some(version["version"].clone()));
-        }
-        after = page["page"]["next"].as_str().map(str::to_owned);
-        if after.is_none() {
-            return newest.context("the definition has no versions");
-        }
+    let definition = client.get(&path(key), &[])?;
+    let active = definition.pointer("/active/version");
+    // The newest comes first.
+    let version = active.or_else(|| definition.pointer("/versions/0/version"));
+    version.cloned().context("the definition has no versions")
+}
+
+/// Shows a definition: its active version, and how many instances run under each of the newest ones.
+fn overview(client: &Client, key: &str, output: Output) -> Result<()> {
+    let definition = client.get(&path(key), &[])?;
+    if output.format == Format::Json {
+        return output.record(&definition, &[]);
     }
+    let shown = match &definition["active"] {
+        Value::Null => &definition,
+        active => active,
+    };
+    output.record(shown, VERSION)?;
+    output.list(&json!({ "data": definition["versions"] }), COUNTED)?;
+    if definition["more"] == true {
+        output.hint("more instances run than are counted");
+    }
+    Ok(())
+}
+
+fn path(key: &str) -> String {
+    format!("/v1/definitions/{}", segment(key))
 }
 
 fn versions_path(key: &str) -> String {
-    format!("/v1/definitions/{}/versions", segment(key))
+    format!("{}/versions", path(key))
 }

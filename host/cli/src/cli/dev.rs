@@ -9,13 +9,15 @@ use clap::Args;
 use serde_json::json;
 
 use super::demo::{self, PEOPLE};
-use super::home::{Home, JWT, Note};
+use super::home::{CHECKPOINT, DATABASE, Home, JWT, KEY, SEAL};
 use super::host::{self, Host};
-use super::output::{Format, Output};
+use super::output::{Column, Format, Output};
 use super::postgres::{self, Managed};
+use super::running::{self, Note};
 use super::{Environment, block_on};
 use crate::config::{Role, Settings};
 use wrkflw_engine::Engine;
+use wrkflw_runtime::clock::Clock;
 use wrkflw_store::Store;
 
 #[derive(Debug, Args)]
@@ -35,16 +37,35 @@ pub(super) struct DevArgs {
     /// Which log lines are written
     #[arg(long, default_value = "info")]
     log: String,
+    /// The name by which commands choose it with --dev. Default: the name of this folder
+    #[arg(long)]
+    name: Option<String>,
+    /// Only list those that run: those of this folder first, then the newest
+    #[arg(long)]
+    list: bool,
 }
 
+const RUNNING: &[Column] = &[
+    ("NAME", "/name"),
+    ("URL", "/url"),
+    ("FOLDER", "/folder"),
+    ("PROCESS", "/pid"),
+];
+
 pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> Result<()> {
+    let here = std::env::current_dir().context("cannot determine the current folder")?;
+    let state = environment.state.as_deref();
+    if args.list {
+        let running = running::all(&here, state);
+        return output.list(&json!({ "data": running }), RUNNING);
+    }
+    let name = running::name(args.name.as_deref(), &here, state)?;
     let begun = Instant::now();
     let mut settings = Settings::defaults();
     settings.log.clone_from(&args.log);
     let telemetry = host::observe(&settings)?;
     block_on(async {
         let stop = host::stop_signal()?;
-        let here = std::env::current_dir().context("cannot determine the current folder")?;
         let home = if args.ephemeral {
             Home::ephemeral()?
         } else {
@@ -57,6 +78,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         Store::migrate(&database)
             .await
             .context("the database cannot be brought up to date")?;
+        home.keep(DATABASE, &database)?;
         configure(&mut settings, &args, &home, &url, database)?;
         // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
         let shared = environment.state.as_deref().map(Home::kept).transpose()?;
@@ -65,15 +87,18 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         settings.sandbox.artifact_key = Some(secret.into());
 
         let note = Note {
+            name,
             url,
-            secret: home.secret_path(JWT),
+            folder: here.clone(),
+            home: home.folder().to_owned(),
             pid: std::process::id().cast_signed(),
+            started_at: Clock::System.now().as_millisecond(),
         };
         // Whoever finds the host ready finds its people, its flow, and the secret that signs tokens.
         let mut announced = None;
         let prepare = async |engine: &Engine| {
             demo::prepare(engine).await?;
-            announced = Some(home.announce(&note, environment.state.as_deref())?);
+            announced = Some(running::announce(&note, home.kept_folder(), state)?);
             Ok(())
         };
         let program = environment.program.clone();
@@ -85,6 +110,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
                 environment.program.display()
             ));
         }
+        tell_of_others(output, &note, &running::all(&here, state));
         output.hint(&format!(
             "ready after {:.1} s; Ctrl-C stops",
             begun.elapsed().as_secs_f32()
@@ -119,9 +145,9 @@ fn configure(
     url.clone_into(&mut settings.public_url);
     settings.database.database_url = Some(database.into());
     settings.auth.jwt_secret = Some(home.secret(JWT)?.into());
-    settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?).into()];
+    settings.seal.seal_keys = vec![format!("{KEY}:{}", home.secret(SEAL)?).into()];
     settings.checkpoint.checkpoint_keys =
-        vec![format!("dev:{}", home.secret("checkpoint.secret")?).into()];
+        vec![format!("{KEY}:{}", home.secret(CHECKPOINT)?).into()];
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
     // A developer's webhook receiver usually runs on this machine.
     settings.webhook_allow_private = true;
@@ -130,6 +156,21 @@ fn configure(
         settings.kafka_brokers = Some(brokers.clone());
     }
     Ok(())
+}
+
+/// Says which others run: commands in other folders may mean one of them.
+fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
+    let others = running.iter().filter(|other| other.pid != note.pid);
+    let others: Vec<_> = others
+        .map(|other| format!("{} in {}", other.name, other.folder.display()))
+        .collect();
+    if !others.is_empty() {
+        output.hint(&format!(
+            "also running: {}; commands take the one of their folder, or --dev {}",
+            others.join(", "),
+            note.name
+        ));
+    }
 }
 
 fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()> {
@@ -142,10 +183,11 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
         .iter()
         .map(|(id, _, group)| json!({ "id": id, "group": group }))
         .collect();
-    let facts = json!({ "url": note.url, "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
+    let facts = json!({ "name": note.name, "url": note.url, "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
     output.record(
         &facts,
         &[
+            ("name", "/name"),
             ("api", "/url"),
             ("docs", "/docs"),
             ("data kept", "/dataKept"),

@@ -1,5 +1,4 @@
-//! The folder `.wrkflw`, in which `wrkflw dev` stores its data and secrets. Other commands find a running `wrkflw dev` by a note
-//! in this folder, or by a copy in the user's state folder.
+//! The folder `.wrkflw`, in which `wrkflw dev` stores its data and secrets.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -7,32 +6,27 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rustix::process::{Pid, test_kill_process};
-use serde::{Deserialize, Serialize};
 
 use wrkflw_core::ids::Digest;
 use wrkflw_runtime::clock;
 
 /// The folder's name.
 pub(super) const NAME: &str = ".wrkflw";
-const NOTE: &str = "dev.json";
 /// The beginning of the name of a temporary folder, and the file in it that is locked while its process lives.
 const EPHEMERAL: &str = "wrkflw-dev-";
 const LOCK: &str = "lock";
 /// The name of the secret that signs tokens.
 pub(super) const JWT: &str = "jwt.secret";
+/// The name of the secret that seals decisions.
+pub(super) const SEAL: &str = "seal.secret";
+/// The name of the secret that signs checkpoints.
+pub(super) const CHECKPOINT: &str = "checkpoint.secret";
+/// The name of the file with the URL of the database, which may have a password.
+pub(super) const DATABASE: &str = "database.url";
+/// The name of both keys.
+pub(super) const KEY: &str = "dev";
 /// The name of the secret that authenticates stored machine code.
 const ARTIFACT: &str = "artifact.secret";
-
-/// The address of a running `wrkflw dev`, for other commands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Note {
-    pub(super) url: String,
-    /// The file with the secret that signs tokens.
-    pub(super) secret: PathBuf,
-    pub(super) pid: i32,
-}
 
 /// The folder of a `wrkflw dev`.
 pub(super) struct Home {
@@ -93,16 +87,8 @@ impl Home {
         let text = Digest(clock::random()).to_string();
         // Written under another name and linked, so that a crash leaves no incomplete secret, and of two processes that make it
         // at the same time both use the first one's.
-        let aside = path.with_extension(format!("{}.new", std::process::id()));
-        let file = File::options()
-            .create(true)
-            .write(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&aside);
-        let made = file
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| fs::hard_link(&aside, &path));
+        let aside = self.aside(name, &text)?;
+        let made = fs::hard_link(&aside, &path);
         let removed = fs::remove_file(&aside);
         match made {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => self.secret(name),
@@ -114,31 +100,40 @@ impl Home {
         }
     }
 
+    /// Writes a secret, readable only by this account, in place of what is there.
+    pub(super) fn keep(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.secret_path(name);
+        // Written under another name and renamed, so that a crash leaves no incomplete secret.
+        fs::rename(self.aside(name, text)?, &path)
+            .with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Writes a secret under a name of this process. Returns its path.
+    fn aside(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let aside = self.secret_path(&format!("{name}.{}.new", std::process::id()));
+        let file = File::options()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&aside);
+        file.and_then(|mut file| file.write_all(text.as_bytes()))
+            .with_context(|| format!("cannot write {}", aside.display()))?;
+        Ok(aside)
+    }
+
     /// The folder of stored machine code, and the secret that authenticates it.
     pub(super) fn machine_code(&self) -> Result<(PathBuf, String)> {
         Ok((self.folder.join("artifacts"), self.secret(ARTIFACT)?))
     }
 
-    pub(super) fn secret_path(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+    /// The folder, if it outlives the process.
+    pub(super) fn kept_folder(&self) -> Option<&Path> {
+        self.ephemeral.is_none().then_some(self.folder.as_path())
     }
 
-    /// Writes the notes with the address of this server. They are removed when the result is dropped.
-    pub(super) fn announce(&self, note: &Note, state: Option<&Path>) -> Result<Announcement> {
-        let own = self.ephemeral.is_none().then(|| self.folder.join(NOTE));
-        let shared = state.map(|state| state.join(NOTE));
-        if let Some(state) = state {
-            make(state)?;
-        }
-        let paths: Vec<PathBuf> = own.into_iter().chain(shared).collect();
-        for path in &paths {
-            fs::write(path, serde_json::to_vec_pretty(note)?)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(Announcement {
-            note: note.clone(),
-            paths,
-        })
+    pub(super) fn secret_path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
     }
 }
 
@@ -149,40 +144,6 @@ impl Drop for Home {
         {
             tracing::warn!(%error, folder = %self.folder.display(), "a temporary folder could not be removed");
         }
-    }
-}
-
-/// Notes that are removed when this is dropped.
-pub(super) struct Announcement {
-    note: Note,
-    paths: Vec<PathBuf>,
-}
-
-impl Drop for Announcement {
-    fn drop(&mut self) {
-        for path in &self.paths {
-            // Another server may have overwritten this note.
-            if read(path).is_some_and(|note| note == self.note) {
-                drop(fs::remove_file(path));
-            }
-        }
-    }
-}
-
-/// The nearest running server: of this folder, of one above it, or the one that this user started last.
-pub(super) fn find(from: &Path, state: Option<&Path>) -> Option<Note> {
-    let above = from.ancestors().map(|folder| folder.join(NAME).join(NOTE));
-    above
-        .chain(state.map(|state| state.join(NOTE)))
-        .filter_map(|path| read(&path))
-        .find(Note::is_alive)
-}
-
-impl Note {
-    fn is_alive(&self) -> bool {
-        let pid = Pid::from_raw(self.pid);
-        // A process of another account refuses the signal, but is alive.
-        pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
     }
 }
 
@@ -202,11 +163,8 @@ fn abandoned(temporary: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn read(path: &Path) -> Option<Note> {
-    serde_json::from_slice(&fs::read(path).ok()?).ok()
-}
-
-fn make(folder: &Path) -> Result<()> {
+/// Makes a folder and those above it.
+pub(super) fn make(folder: &Path) -> Result<()> {
     // The folder may be traversed by others: the database's folder below it may belong to another account. Files are readable
     // only by this account.
     fs::DirBuilder::new()
@@ -221,14 +179,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
-    fn note(pid: i32) -> Note {
-        Note {
-            url: "http://127.0.0.1:1".into(),
-            secret: "/nowhere".into(),
-            pid,
-        }
-    }
-
     #[test]
     fn secrets_are_made_once_and_for_us_alone() {
         let home = Home::ephemeral().expect("a folder");
@@ -240,29 +190,5 @@ mod tests {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o600);
-    }
-
-    #[test]
-    fn a_server_is_found_from_below_its_folder_and_by_the_user_elsewhere_only_while_it_lives() {
-        let place = Home::ephemeral().expect("a folder");
-        let (state, below) = (
-            place.folder().join("state"),
-            place.folder().join("project/plugin"),
-        );
-        fs::create_dir_all(&below).expect("folders");
-        let home = Home::kept(&place.folder().join("project")).expect("a home");
-        let own = i32::try_from(std::process::id()).expect("a pid");
-
-        let announcement = home.announce(&note(own), Some(&state)).expect("announced");
-        assert_eq!(find(&below, None), Some(note(own)));
-        assert_eq!(find(Path::new("/"), Some(&state)), Some(note(own)));
-        drop(announcement);
-        assert_eq!(find(&below, Some(&state)), None);
-
-        let gone = home
-            .announce(&note(i32::MAX), Some(&state))
-            .expect("announced");
-        assert_eq!(find(&below, Some(&state)), None);
-        drop(gone);
     }
 }

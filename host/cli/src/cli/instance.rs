@@ -1,20 +1,24 @@
 //! `wrkflw instance`: starts, shows and changes instances.
 
 mod export;
+mod report;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+pub(super) use report::{AuditFilterArgs, CUSTODY, ENTRIES};
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use super::client::{ChangeArgs, segment};
+use super::answer;
+use super::client::{ChangeArgs, Client, segment};
 use super::connection::ConnectionArgs;
 use super::definition::{PageArgs, draw};
 use super::failure::{Exit, Failure};
-use super::output::{Column, Output};
-use super::{Environment, json_argument};
+use super::output::{Column, Format, Output};
+use super::{Environment, json_argument, pick};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InstanceCommand {
@@ -30,6 +34,27 @@ pub(super) enum InstanceCommand {
     Export(export::ExportArgs),
     /// Show what the caller may do now, and why not the rest
     Actions(OneArgs),
+    /// Show who may work on the open tasks of an instance, and why not the others
+    Eligibility(report::EligibilityArgs),
+    /// List the audit entries of an instance, oldest first
+    Audit(report::AuditArgs),
+    /// List the decisions in an instance with their seals: its chain of custody
+    Custody(report::CustodyArgs),
+    /// Send a signal to an instance
+    Signal {
+        #[command(flatten)]
+        one: OneArgs,
+        /// The trigger that it fires
+        trigger: String,
+        /// Your id of the signal: a repeated signal with the same id has no further effect
+        #[arg(long = "signal-id", value_name = "ID")]
+        id: Option<String>,
+        /// Its input, JSON or @FILE
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        input: String,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
     /// Draw the path of an instance as SVG
     Diagram {
         #[command(flatten)]
@@ -140,6 +165,7 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
+    /// Its id, the first digits of its id, or the entity that it is about, as TYPE/ID
     id: String,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -178,7 +204,6 @@ const INSTANCE: &[Column] = &[
     ("restarts", "/predecessorId"),
     ("states", "/states"),
     ("data", "/data"),
-    ("dry run", "/dryRun"),
 ];
 const STATE_INSTANCES: &[Column] = &[
     ("STATE", "/name"),
@@ -190,10 +215,11 @@ const STATE_INSTANCES: &[Column] = &[
 ];
 const ACTIONS: &[Column] = &[
     ("ACTION", "/action"),
-    ("OUTCOME", "/outcome"),
+    ("WHAT", "/what"),
     ("STATE", "/state"),
     ("TASK", "/taskId"),
     ("ALLOWED", "/allowed"),
+    ("REQUIRED", "/required"),
     ("WHY NOT", "/refusal/message"),
 ];
 
@@ -205,35 +231,60 @@ pub(super) fn run(
     match command {
         InstanceCommand::Start(args) => start(&args, output, environment),
         InstanceCommand::List(args) => list(&args, output, environment),
-        InstanceCommand::Show(one) => show_changed(&one.get("", environment)?, output),
+        InstanceCommand::Show(one) => {
+            let shown = one.get("", environment)?;
+            show_changed(&shown, None, output)
+        }
         InstanceCommand::History(one) => {
             output.list(&one.get("/history", environment)?, STATE_INSTANCES)
         }
         InstanceCommand::Export(args) => export::run(&args, output, environment),
         InstanceCommand::Actions(one) => actions(&one, output, environment),
+        InstanceCommand::Eligibility(args) => args.run(output, environment),
+        InstanceCommand::Audit(args) => args.run(output, environment),
+        InstanceCommand::Custody(args) => args.run(output, environment),
         InstanceCommand::Diagram { one, out } => {
-            let svg = one
-                .connection
-                .open(environment)?
-                .get_text(&format!("{}/diagram.svg", path(&one.id)))?;
+            let (client, path) = one.open(environment)?;
+            let svg = client.get_text(&format!("{path}/diagram.svg"))?;
             draw(&svg, out.as_deref(), output)
+        }
+        changing => change(changing, output, environment),
+    }
+}
+
+/// The commands that change an instance.
+fn change(command: InstanceCommand, output: Output, environment: &Environment) -> Result<()> {
+    let (one, verb, body, change) = match command {
+        InstanceCommand::Signal {
+            one,
+            trigger,
+            id,
+            input,
+            change,
+        } => {
+            let body = json!({ "id": id, "input": json_argument(&input)? });
+            (one, format!("signals/{}", segment(&trigger)), body, change)
         }
         InstanceCommand::Cancel {
             one,
             reason,
             change,
-        } => {
-            let body = json!({ "reason": reason });
-            one.change("cancel", &body, &change, output, environment)
-        }
+        } => (
+            one,
+            "cancel".to_owned(),
+            json!({ "reason": reason }),
+            change,
+        ),
         InstanceCommand::Suspend {
             one,
             reason,
             change,
-        } => {
-            let body = json!({ "reason": reason });
-            one.change("suspend", &body, &change, output, environment)
-        }
+        } => (
+            one,
+            "suspend".to_owned(),
+            json!({ "reason": reason }),
+            change,
+        ),
         InstanceCommand::Migrate {
             one,
             version,
@@ -242,65 +293,58 @@ pub(super) fn run(
         } => {
             let states: BTreeMap<_, _> = states.into_iter().collect();
             let body = json!({ "version": version, "states": states });
-            let client = one.connection.open(environment)?;
-            let path = format!("{}/migrate", path(&one.id));
-            let answer = client.change(&path, &body, &change)?;
-            // A dry run returns the instance before and after the change; the table shows it after.
-            let shown = answer.get("after").unwrap_or(&answer);
-            match output.format {
-                super::output::Format::Json => output.record(&answer, &[]),
-                super::output::Format::Table => show_changed(&shown["instance"], output),
-            }
+            (one, "migrate".to_owned(), body, change)
         }
-        InstanceCommand::Resume { one, change } => {
-            one.change("resume", &json!({}), &change, output, environment)
-        }
+        InstanceCommand::Resume { one, change } => (one, "resume".to_owned(), json!({}), change),
         InstanceCommand::Restart { one, data, change } => {
             let body = match data {
                 Some(data) => json!({ "data": json_argument(&data)? }),
                 None => json!({}),
             };
-            let client = one.connection.open(environment)?;
-            let path = format!("{}/restart", path(&one.id));
-            started(client.change(&path, &body, &change)?, output)
+            (one, "restart".to_owned(), body, change)
         }
-    }
+        reading => unreachable!("{reading:?} changes nothing"),
+    };
+    let (client, path) = one.open(environment)?;
+    // A restart makes another instance.
+    let before = if change.is_dry_run() && verb != "restart" {
+        Some(client.get(&path, &[])?)
+    } else {
+        None
+    };
+    let answer = client.change(&format!("{path}/{verb}"), &body, &change)?;
+    show_changed(&answer, before.as_ref(), output)
 }
 
 fn actions(one: &OneArgs, output: Output, environment: &Environment) -> Result<()> {
-    let answer = one.get("/actions", environment)?;
-    match output.format {
-        super::output::Format::Json => output.record(&answer, &[]),
-        super::output::Format::Table => output.list(&json!({ "data": answer["actions"] }), ACTIONS),
+    let mut answer = one.get("/actions", environment)?;
+    if output.format == Format::Json {
+        return output.record(&answer, &[]);
     }
+    let actions = answer["actions"].as_array_mut().into_iter().flatten();
+    let data: Vec<Value> = actions
+        .map(|action| {
+            let named = ["outcome", "trigger"].map(|name| action[name].take());
+            let [outcome, trigger] = named;
+            action["what"] = if outcome.is_null() { trigger } else { outcome };
+            action.take()
+        })
+        .collect();
+    output.list(&json!({ "data": data }), ACTIONS)
 }
 
 impl OneArgs {
-    fn get(&self, below: &str, environment: &Environment) -> Result<Value> {
-        self.connection
-            .open(environment)?
-            .get(&format!("{}{below}", path(&self.id)), &[])
-    }
-
-    fn change(
-        &self,
-        verb: &str,
-        body: &Value,
-        change: &ChangeArgs,
-        output: Output,
-        environment: &Environment,
-    ) -> Result<()> {
+    /// The connection, and the path of the instance.
+    fn open(&self, environment: &Environment) -> Result<(Client, String)> {
         let client = self.connection.open(environment)?;
-        let answer = client.change(&format!("{}/{verb}", path(&self.id)), body, change)?;
-        match output.format {
-            super::output::Format::Json => output.record(&answer, &[]),
-            super::output::Format::Table => output.record(&answer["instance"], INSTANCE),
-        }
+        let path = pick::instance(&client, &self.id)?;
+        Ok((client, path))
     }
-}
 
-fn path(id: &str) -> String {
-    format!("/v1/instances/{}", segment(id))
+    fn get(&self, below: &str, environment: &Environment) -> Result<Value> {
+        let (client, path) = self.open(environment)?;
+        client.get(&format!("{path}{below}"), &[])
+    }
 }
 
 fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<()> {
@@ -312,33 +356,14 @@ fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<
         "data": json_argument(&args.data)?,
     });
     let client = args.connection.open(environment)?;
-    started(client.change("/v1/instances", &body, &args.change)?, output)
+    let started = client.change("/v1/instances", &body, &args.change)?;
+    show_changed(&started, None, output)
 }
 
-/// Shows the answer to a start: whole as JSON, or else the instance.
-fn started(mut answer: Value, output: Output) -> Result<()> {
-    if matches!(output.format, super::output::Format::Json) {
-        return output.record(&answer, &[]);
-    }
-    answer["instance"]["dryRun"] = answer["dryRun"].clone();
-    show_changed(&answer["instance"], output)
-}
-
-/// Shows an instance and its open tasks.
-fn show_changed(instance: &Value, output: Output) -> Result<()> {
-    output.record(instance, INSTANCE)?;
-    let open = instance["states"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .flat_map(|state| state["tasks"].as_array().into_iter().flatten());
-    for task in open.filter(|task| task["status"] == "PENDING" || task["status"] == "CLAIMED") {
-        let (id, label) = (
-            task["id"].as_str().unwrap_or_default(),
-            task["label"].as_str().unwrap_or_default(),
-        );
-        output.hint(&format!("open task: {id} ({label})"));
-    }
+/// Shows an instance and its open tasks, or what a dry run would change.
+fn show_changed(answer: &Value, before: Option<&Value>, output: Output) -> Result<()> {
+    answer::show(answer, before, answer::instance, INSTANCE, output)?;
+    answer::hint_at_open_tasks(answer, output);
     Ok(())
 }
 
@@ -356,13 +381,8 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         ("until", args.to.clone()),
     ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
-    output.list(
-        &args
-            .connection
-            .open(environment)?
-            .get("/v1/instances", &query)?,
-        SUMMARIES,
-    )
+    let client = args.connection.open(environment)?;
+    output.list(&client.get("/v1/instances", &query)?, SUMMARIES)
 }
 
 pub(super) fn renamed(text: &str) -> Result<(String, String), Failure> {

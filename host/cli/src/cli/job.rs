@@ -1,4 +1,4 @@
-//! `wrkflw job`: background jobs that fail.
+//! `wrkflw job`: background jobs: those that fail, and those that are due next.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -22,13 +22,13 @@ const JOBS: &[Column] = &[
 
 #[derive(Debug, Subcommand)]
 pub(super) enum JobCommand {
-    /// List jobs that failed and are retried, with the error
+    /// List jobs that failed and are retried with the error, or all jobs in the order in which they are due
     List(ListArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// State of the jobs. Default, and the only one: failing
+    /// Which jobs: failing (default), or due: all, the next ones first
     #[arg(long)]
     state: Option<String>,
     #[command(flatten)]

@@ -32,6 +32,19 @@ const OPERATION: &[Column] = &[
     ("ended", "/endedAt"),
     ("stopped by", "/stoppedBy"),
 ];
+const OPERATIONS: &[Column] = &[
+    ("ID", "/id"),
+    ("ACTION", "/action"),
+    ("STATUS", "/status"),
+    ("DEFINITION", "/settings/definitionKey"),
+    ("TOTAL", "/total"),
+    ("DONE", "/done"),
+    ("REFUSED", "/refused"),
+    ("FAILED", "/failed"),
+    ("BY", "/requestedBy"),
+    ("CREATED", "/createdAt"),
+    ("ENDED", "/endedAt"),
+];
 const TRIAL: &[Column] = &[
     ("dry run", "/dryRun"),
     ("total", "/total"),
@@ -70,6 +83,13 @@ pub(super) enum OperationCommand {
         /// A state, and the state of the new version that replaces it; may be repeated
         #[arg(long = "state", value_name = "OLD=NEW", value_parser = renamed)]
         states: Vec<(String, String)>,
+    },
+    /// List operations with their progress, newest first
+    List {
+        #[command(flatten)]
+        page: PageArgs,
+        #[command(flatten)]
+        connection: ConnectionArgs,
     },
     /// Show the progress of an operation
     Show(OneArgs),
@@ -114,6 +134,8 @@ pub(super) struct WhichArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
+    /// Id of the operation
+    #[arg(value_parser = super::pick::id)]
     id: Uuid,
     #[command(flatten)]
     connection: ConnectionArgs,
@@ -137,6 +159,10 @@ pub(super) fn run(
             let states: BTreeMap<_, _> = states.into_iter().collect();
             let body = json!({ "fromVersion": which.version, "version": target, "states": states });
             which.begin("/v1/migrations", body, output, environment)
+        }
+        OperationCommand::List { page, connection } => {
+            let client = connection.open(environment)?;
+            output.list(&client.get("/v1/operations", &page.query())?, OPERATIONS)
         }
         OperationCommand::Show(one) => {
             let client = one.connection.open(environment)?;
@@ -192,10 +218,15 @@ impl WhichArgs {
             }
             return Ok(());
         }
-        output.record(&answer, TRIAL)?;
-        if output.format == Format::Table {
-            output.list(&json!({ "data": answer["sample"] }), ITEMS)?;
+        if output.format == Format::Json {
+            return output.record(&answer, &[]);
         }
-        Ok(())
+        let mut shown = answer.clone();
+        shown["dryRun"] = json!("nothing was written");
+        output.record(&shown, TRIAL)?;
+        match answer["sample"].as_array() {
+            Some(sample) if !sample.is_empty() => output.list(&json!({ "data": sample }), ITEMS),
+            _ => Ok(()),
+        }
     }
 }

@@ -60,6 +60,37 @@ impl Output {
         write(&lines.collect::<String>())
     }
 
+    /// Prints both sides of a change that was not made. Only fields that differ, and the first one, which names the object.
+    pub(super) fn compare(
+        self,
+        before: Option<&Value>,
+        after: &Value,
+        fields: &[Column],
+    ) -> Result<()> {
+        let old = |pointer: &str| {
+            before
+                .map(|before| cell(before, pointer))
+                .unwrap_or_default()
+        };
+        let rows: Vec<Value> = fields
+            .iter()
+            .map(|(name, pointer)| (*name, old(pointer), cell(after, pointer)))
+            .enumerate()
+            .filter(|(place, (_, old, new))| *place == 0 || old != new)
+            .map(|(_, (name, old, new))| serde_json::json!({ "field": name, "before": old, "after": new }))
+            .collect();
+        let head = "dry run: nothing was written\n".to_owned();
+        let sides: &[Column] = match before {
+            Some(_) => &[
+                ("FIELD", "/field"),
+                ("BEFORE", "/before"),
+                ("AFTER", "/after"),
+            ],
+            None => &[("FIELD", "/field"), ("AFTER", "/after")],
+        };
+        write(&(head + &self.table(&rows, sides)))
+    }
+
     /// Prints a page of a list: its items as rows, the cursor of the next page as a hint.
     pub(super) fn list(self, page: &Value, columns: &[Column]) -> Result<()> {
         if self.format == Format::Json {
@@ -191,6 +222,9 @@ fn cell(value: &Value, pointer: &str) -> String {
 /// An item of a list: its text, or the identifying field of an object.
 fn short(item: &Value) -> String {
     let known_by = |name: &str| item.get(name).and_then(Value::as_str);
+    if let (Some(field), Some(_)) = (known_by("field"), known_by("code")) {
+        return field.to_owned();
+    }
     match item {
         Value::String(text) => text.clone(),
         Value::Object(_) => match (

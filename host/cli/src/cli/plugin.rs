@@ -10,7 +10,7 @@ pub(super) mod project;
 mod scaffold;
 mod scenarios;
 mod test;
-mod toolchain;
+pub(super) mod toolchain;
 mod tools;
 mod watch;
 

@@ -49,8 +49,10 @@ pub(super) struct SendArgs {
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 enum Deliver {
+    /// To the state that has waited longest, now or later
     #[default]
     One,
+    /// To every state that subscribes to it now
     All,
 }
 

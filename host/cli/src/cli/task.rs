@@ -1,21 +1,25 @@
 //! `wrkflw task`: find tasks, claim, release, delegate and decide them.
 
+mod bulk;
+
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use super::client::{ChangeArgs, segment};
+use super::answer;
+use super::client::ChangeArgs;
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::output::{Column, Format, Output};
-use super::{Environment, json_argument};
+use super::{Environment, json_argument, pick};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
     /// List open tasks, oldest first
     List(ListArgs),
-    /// Show a task
+    /// Show a task, its outcomes, and what each of them requires
     Show {
+        /// Its id, or the first digits of its id
         id: String,
         #[command(flatten)]
         connection: ConnectionArgs,
@@ -64,17 +68,29 @@ pub(super) enum TaskCommand {
     },
     /// Resume a suspended task
     Resume(OneArgs),
+    /// Do the same with many tasks: none of them fails because of another
+    Bulk(bulk::BulkArgs),
 }
 
 /// Whose tasks.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum View {
+pub(super) enum View {
     /// Those that you own, and those of the people whom you substitute
     Mine,
     /// Those that you may claim
     Available,
     /// Everybody's
     All,
+}
+
+impl View {
+    fn name(self) -> &'static str {
+        match self {
+            View::Mine => "mine",
+            View::Available => "available",
+            View::All => "all",
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -99,6 +115,7 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
+    /// Its id, or the first digits of its id
     id: String,
     #[command(flatten)]
     change: ChangeArgs,
@@ -150,30 +167,41 @@ const TASK: &[Column] = &[
     ("decision", "/task/decision/outcome"),
     ("decided by", "/task/decision/actor"),
     ("on behalf of", "/task/decision/onBehalfOf"),
-    ("outcomes", "/outcomes"),
     ("instance", "/instance/id"),
     ("title", "/instance/title"),
     ("instance status", "/instance/status"),
     ("outcome", "/instance/outcome"),
     ("states", "/instance/states"),
     ("revision", "/instance/revision"),
-    ("dry run", "/dryRun"),
+];
+
+const OUTCOMES: &[Column] = &[
+    ("OUTCOME", "/outcome"),
+    ("TITLE", "/title"),
+    ("COMMENT", "/comment"),
+    ("REQUIRED", "/required"),
+    ("PERMISSION", "/permission"),
+    ("CONDITION", "/condition"),
 ];
 
 pub(super) fn run(command: TaskCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
         TaskCommand::List(args) => list(&args, output, environment),
+        TaskCommand::Bulk(args) => bulk::run(&args, output, environment),
         TaskCommand::Show { id, connection } => {
-            output.record(&connection.open(environment)?.get(&path(&id), &[])?, TASK)
+            let client = connection.open(environment)?;
+            let shown = client.get(&pick::task(&client, &id)?, &[])?;
+            output.record(&shown, TASK)?;
+            show_outcomes(&shown, output)
         }
         TaskCommand::Claim(one) => {
-            output.record(&one.tell("claim", &json!({}), environment)?, TASK)?;
-            output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
+            one.tell("claim", &json!({}), output, environment)?;
+            if !one.change.is_dry_run() {
+                output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
+            }
             Ok(())
         }
-        TaskCommand::Release(one) => {
-            output.record(&one.tell("release", &json!({}), environment)?, TASK)
-        }
+        TaskCommand::Release(one) => one.tell("release", &json!({}), output, environment),
         TaskCommand::Decide {
             one,
             outcome,
@@ -182,56 +210,70 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
         } => {
             let body =
                 json!({ "outcome": outcome, "comment": comment, "input": json_argument(&input)? });
-            output.record(&one.tell("decide", &body, environment)?, TASK)
+            one.tell("decide", &body, output, environment)
         }
         TaskCommand::Delegate(args) => args.hand("delegate", output, environment),
-        TaskCommand::Resolve(one) => {
-            output.record(&one.tell("resolve", &json!({}), environment)?, TASK)
-        }
+        TaskCommand::Resolve(one) => one.tell("resolve", &json!({}), output, environment),
         TaskCommand::Reassign(args) => args.hand("reassign", output, environment),
         TaskCommand::Reset { one, reason } => {
             let body = json!({ "reason": reason });
-            output.record(&one.tell("reset", &body, environment)?, TASK)
+            one.tell("reset", &body, output, environment)
         }
         TaskCommand::Suspend { one, reason, until } => {
             let body = json!({ "reason": reason, "until": until });
-            output.record(&one.tell("suspend", &body, environment)?, TASK)
+            one.tell("suspend", &body, output, environment)
         }
-        TaskCommand::Resume(one) => {
-            output.record(&one.tell("resume", &json!({}), environment)?, TASK)
-        }
+        TaskCommand::Resume(one) => one.tell("resume", &json!({}), output, environment),
     }
 }
 
 impl HandArgs {
     fn hand(&self, verb: &str, output: Output, environment: &Environment) -> Result<()> {
         let body = json!({ "to": self.to, "reason": self.reason });
-        output.record(&self.one.tell(verb, &body, environment)?, TASK)
+        self.one.tell(verb, &body, output, environment)
     }
 }
 
 impl OneArgs {
-    fn tell(&self, verb: &str, body: &Value, environment: &Environment) -> Result<Value> {
-        self.connection.open(environment)?.change(
-            &format!("{}/{verb}", path(&self.id)),
-            body,
-            &self.change,
-        )
+    fn tell(
+        &self,
+        verb: &str,
+        body: &Value,
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
+        let client = self.connection.open(environment)?;
+        let path = pick::task(&client, &self.id)?;
+        let before = if self.change.is_dry_run() {
+            Some(client.get(&path, &[])?)
+        } else {
+            None
+        };
+        let answer = client.change(&format!("{path}/{verb}"), body, &self.change)?;
+        // The answer of a command does not describe the state.
+        let fields = TASK.iter().filter(|(_, at)| !at.starts_with("/state"));
+        let fields: Vec<Column> = fields.copied().collect();
+        answer::show(&answer, before.as_ref(), answer::whole, &fields, output)
     }
 }
 
-fn path(id: &str) -> String {
-    format!("/v1/tasks/{}", segment(id))
+/// The outcomes of a task, each with the fields that its input must have.
+fn show_outcomes(shown: &Value, output: Output) -> Result<()> {
+    let outcomes = shown["outcomes"].as_array().cloned().unwrap_or_default();
+    if output.format == Format::Json || outcomes.is_empty() {
+        return Ok(());
+    }
+    let with_fields = |mut outcome: Value| {
+        outcome["required"] = json!(answer::required_fields(&outcome["input"]));
+        outcome
+    };
+    let data: Vec<Value> = outcomes.into_iter().map(with_fields).collect();
+    output.list(&json!({ "data": data }), OUTCOMES)
 }
 
 fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
-    let view = match args.view {
-        View::Mine => "mine",
-        View::Available => "available",
-        View::All => "all",
-    };
     let filters = [
-        ("view", Some(view.to_owned())),
+        ("view", Some(args.view.name().to_owned())),
         ("definitionKey", args.definition.clone()),
         ("state", args.state.clone()),
         ("suspended", args.suspended.map(|is_set| is_set.to_string())),

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::Environment;
-use super::connection::{DEV_TENANT, dev_token, find_dev, token};
+use super::connection::{DEV_TENANT, DevChoiceArgs, dev_token, token};
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use crate::config::AuthArgs;
@@ -34,12 +34,14 @@ pub(super) struct TokenArgs {
     )]
     _file: Option<PathBuf>,
     #[command(flatten)]
+    choice: DevChoiceArgs,
+    #[command(flatten)]
     auth: AuthArgs,
 }
 
 pub(super) fn run(args: &TokenArgs, output: Output, environment: &Environment) -> Result<()> {
     let lifetime = Duration::from_secs(u64::from(args.hours) * 60 * 60);
-    let made = if args.auth.jwt_secret.is_some() {
+    let made = if args.auth.jwt_secret.is_some() && args.choice.dev.is_none() {
         let settings = args.auth.settings();
         let tenant = args
             .tenant
@@ -48,7 +50,7 @@ pub(super) fn run(args: &TokenArgs, output: Output, environment: &Environment) -
             .unwrap_or(DEV_TENANT);
         token(&settings, &args.user, tenant, &args.role, lifetime)?
     } else {
-        let note = find_dev(environment)?.ok_or_else(|| {
+        let note = args.choice.find(environment, true)?.ok_or_else(|| {
             Failure::new(Exit::Usage, "there is no secret to sign a token with").next(
                 "run `wrkflw dev`, or set jwt_secret to the server's value (WRKFLW_JWT_SECRET)",
             )

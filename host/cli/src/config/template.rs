@@ -16,7 +16,12 @@ pub fn template() -> String {
         let name = arg.get_id().as_str();
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
         write!(text, "\n# {help}.\n{}", choices(arg)).expect("a String takes every write");
-        writeln!(text, "#{name} = {}", value(arg)).expect("a String takes every write");
+        let unset = if arg.get_default_values().is_empty() {
+            "  # not set"
+        } else {
+            ""
+        };
+        writeln!(text, "#{name} = {}{unset}", value(arg)).expect("a String takes every write");
         if SECRETS.contains(&name) {
             writeln!(text, "#{name}_file = \"/run/secrets/{name}\"")
                 .expect("a String takes every write");

@@ -1,11 +1,14 @@
 //! The program as its users run it: arguments in; data, hints and an exit code out.
 
 mod audit;
+mod blurred;
 mod dev;
 mod languages;
+mod names;
 mod operators;
 mod plugin;
 mod program;
 mod ready;
+mod reference;
 mod scenarios;
 mod usage;

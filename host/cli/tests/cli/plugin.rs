@@ -35,6 +35,8 @@ fn built() -> Place {
             .is_some_and(|bytes| (10_000..1_000_000).contains(&bytes)),
         "{built}"
     );
+    let quiet = place.run_in(FLOW, "plugin build --quiet");
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
     let checked = place.data_in(FLOW, "plugin check");
     assert_eq!(checked["digest"], built["digest"]);
     assert_eq!(checked["ownWork"], serde_json::json!(["Rework"]));
@@ -98,7 +100,8 @@ fn a_new_flow_is_tested_built_checked_and_published() {
         drawing.contains("<svg") && drawing.contains("Review"),
         "{drawing}"
     );
-    assert_eq!(place.data("definition show my-flow")["active"], true);
+    let shown = place.data("definition show my-flow");
+    assert_eq!(shown["active"]["active"], true);
     assert_eq!(place.data("definition retire my-flow 1")["retired"], true);
     let refused = place.run("definition activate my-flow 1");
     assert!(

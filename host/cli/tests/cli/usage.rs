@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use crate::program::{Place, ran};
 
 /// The paths of all commands that do something.
-fn leaves(command: &clap::Command) -> Vec<Vec<String>> {
+pub(crate) fn leaves(command: &clap::Command) -> Vec<Vec<String>> {
     let below: Vec<_> = command
         .get_subcommands()
         .filter(|command| command.get_name() != "help")

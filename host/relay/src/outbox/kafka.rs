@@ -21,7 +21,7 @@ use super::settings::{KafkaSettings, Mode};
 use wrkflw_core::cloudevent::{CloudEvent, STRUCTURED_CONTENT_TYPE};
 
 /// How long a broker may take to describe the topic.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// Whether a refused record ends its producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

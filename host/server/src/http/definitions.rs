@@ -1,5 +1,7 @@
 //! Definitions: publish, list, activate, retire, reinstate, stop, draw.
 
+pub(super) mod overview;
+
 use std::str::FromStr;
 
 use axum::body::Bytes;
@@ -24,7 +26,7 @@ use super::versions::{Activation, Published, Retirement, Stopping, VersionSummar
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
-use wrkflw_engine::Error;
+use wrkflw_engine::{Error, Identity};
 
 /// The largest upload, in bytes: a component and its config.
 pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
@@ -234,8 +236,17 @@ pub(super) async fn show(
     Path((key, version)): Path<(String, u32)>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "definition:read").await?;
-    let reference = VersionRef { key, version };
-    let found = app.engine.version(who.tenant, &reference).await?;
+    let (detail, bytes) = detail(&app, &who, &VersionRef { key, version }).await?;
+    rendered(&app, who.tenant, bytes, detail).await
+}
+
+/// Makes the view of a version, and says how large it is.
+async fn detail(
+    app: &App,
+    who: &Identity,
+    reference: &VersionRef,
+) -> Result<(impl FnOnce() -> VersionDetail + Send + use<>, usize), Problem> {
+    let found = app.engine.version(who.tenant, reference).await?;
     let above = reference
         .version
         .checked_add(1)
@@ -257,7 +268,7 @@ pub(super) async fn show(
         config: found.config.clone(),
         graph: found.graph.clone(),
     };
-    rendered(&app, who.tenant, bytes, detail).await
+    Ok((detail, bytes))
 }
 
 /// How a version is activated.

@@ -2,7 +2,9 @@
 //! would be eligible afterwards.
 
 pub(super) mod absences;
+pub(super) mod lists;
 pub(super) mod managers;
+pub(super) mod roles;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,7 @@ use super::extract::{Body, Caller, DryRun, Path, Query};
 use super::problem::Problem;
 use crate::http::view::{each, view};
 use absences::KeptAbsence;
+use roles::Role;
 use wrkflw_engine::{Changed, Identity};
 use wrkflw_store::directory::Membership;
 
@@ -50,6 +53,8 @@ pub(super) struct DirectoryAnswer {
     pub group: Option<Group>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub absence: Option<KeptAbsence>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// The open tasks for which somebody is eligible now, and nobody after the change. Only of a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orphans: Option<Vec<Orphan>>,

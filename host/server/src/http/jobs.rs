@@ -1,4 +1,4 @@
-//! Failing jobs of instances, which hosts try again.
+//! Jobs of instances: those that are due next, and those that fail.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Caller, Query};
-use super::page::{Page, decode, limit, page};
+use super::page::{AtTime, Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::{JobKind, MaybeVersionFields};
 use super::view::view;
 
 view! {
-    of wrkflw_store::jobs::FailingJob;
-    /// A job that has failed.
+    of wrkflw_store::jobs::ListedJob;
+    /// Deferred work on an instance.
     pub(super) struct JobView {
         pub id: Uuid,
         #[schema(value_type = JobKind)]
@@ -30,8 +30,8 @@ view! {
         pub due_at: Timestamp,
         /// How often it was tried.
         pub attempts: u32,
-        /// Why it failed last.
-        pub error: String,
+        /// Why it failed last. None if it has not failed.
+        pub error: Option<String>,
         /// When it is tried again, or when the lease of the host that runs it ends.
         #[schema(value_type = Option<String>, format = DateTime)]
         pub next_at: Option<Timestamp>,
@@ -43,12 +43,13 @@ view! {
 pub(super) enum WhichJobs {
     #[default]
     Failing,
+    Due,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JobQuery {
-    /// `failing` (default): jobs that have failed and are tried again.
+    /// `failing` (default): jobs that have failed and are tried again, by id. `due`: all jobs, those that are due next first.
     #[param(inline)]
     pub state: Option<WhichJobs>,
     pub after: Option<String>,
@@ -56,7 +57,7 @@ pub(super) struct JobQuery {
     pub limit: Option<u32>,
 }
 
-/// Lists jobs of instances that have failed. Hosts try them again, with increasing pauses.
+/// Lists jobs of instances: those that have failed, which hosts try again with increasing pauses, or those that are due next.
 #[utoipa::path(get, path = "/v1/jobs", tag = "operations", operation_id = "listJobs", params(JobQuery),
     responses((status = 200, body = Page<JobView>)))]
 pub(super) async fn list(
@@ -66,12 +67,23 @@ pub(super) async fn list(
 ) -> Result<axum::Json<Page<JobView>>, Problem> {
     app.engine.permit(&who, "dead-letter:read").await?;
     let limit = limit(query.limit)?;
-    let after = decode(query.after.as_deref())?;
+    let (after, wanted) = (query.after.as_deref(), i64::from(limit) + 1);
     let reader = app.engine.reader();
-    let found = match query.state.unwrap_or_default() {
-        WhichJobs::Failing => reader.list_failing_jobs(who.tenant, after, i64::from(limit) + 1),
-    };
-    Ok(axum::Json(page(found.await?, limit, |last| {
-        last.id.to_string()
-    })))
+    Ok(axum::Json(match query.state.unwrap_or_default() {
+        WhichJobs::Failing => {
+            let found = reader.list_failing_jobs(who.tenant, decode(after)?, wanted);
+            page(found.await?, limit, |last| last.id.to_string())
+        }
+        WhichJobs::Due => {
+            let after: Option<AtTime> = decode(after)?;
+            let after = after.map(|AtTime(at, id)| (at, id));
+            let found = reader.list_due_jobs(who.tenant, after, wanted);
+            page(found.await?, limit, |last| {
+                let at = last
+                    .next_at
+                    .map_or(last.due_at, |next| next.max(last.due_at));
+                AtTime(at, last.id).to_string()
+            })
+        }
+    }))
 }

@@ -1,5 +1,7 @@
 //! Bulk operations: migrations and cancellations of many instances in the background.
 
+pub(super) mod list;
+
 use std::collections::BTreeMap;
 
 use axum::extract::State;

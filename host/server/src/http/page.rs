@@ -1,10 +1,14 @@
 //! Pages of lists: capped limits and opaque cursors.
 
+use std::fmt;
+use std::str::FromStr;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
 use serde::Serialize;
-use std::str::FromStr;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::problem::Problem;
 use super::view::each;
@@ -92,4 +96,23 @@ pub fn decode<T: FromStr>(cursor: Option<&str>) -> Result<Option<T>, Problem> {
             "pass the cursor of an earlier page unchanged",
         )
     })
+}
+
+/// A position in a list that is ordered by a time, then by an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AtTime(pub Timestamp, pub Uuid);
+
+impl fmt::Display for AtTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, self.1)
+    }
+}
+
+impl FromStr for AtTime {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<AtTime, ()> {
+        let (at, id) = text.split_once(' ').ok_or(())?;
+        Ok(AtTime(at.parse().map_err(drop)?, id.parse().map_err(drop)?))
+    }
 }

@@ -14,17 +14,49 @@ const OVERDUE: Duration = Duration::from_mins(5);
 /// Limit of a count of jobs.
 const COUNTED_MAX: i64 = 100_000;
 
-/// A job that has failed.
+/// A job in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FailingJob {
+pub struct ListedJob {
     pub id: Uuid,
     pub kind: String,
     pub instance: Uuid,
     pub definition: Option<VersionRef>,
     pub due_at: Timestamp,
     pub attempts: u32,
-    pub error: String,
+    /// Why it failed last.
+    pub error: Option<String>,
     pub next_at: Option<Timestamp>,
+}
+
+/// A job as it is read.
+pub(super) struct Row {
+    pub(super) id: Uuid,
+    pub(super) kind: String,
+    pub(super) instance_id: Uuid,
+    pub(super) due_at: Time,
+    pub(super) attempts: i32,
+    pub(super) last_error: Option<String>,
+    pub(super) lease_until: Option<Time>,
+    pub(super) key: Option<String>,
+    pub(super) version: Option<i32>,
+}
+
+impl From<Row> for ListedJob {
+    fn from(row: Row) -> ListedJob {
+        ListedJob {
+            id: row.id,
+            kind: row.kind,
+            instance: row.instance_id,
+            definition: row.key.zip(row.version).map(|(key, version)| VersionRef {
+                key,
+                version: version.cast_unsigned(),
+            }),
+            due_at: row.due_at.0,
+            attempts: row.attempts.cast_unsigned(),
+            error: row.last_error,
+            next_at: row.lease_until.map(|time| time.0),
+        }
+    }
 }
 
 impl Reader {
@@ -34,9 +66,10 @@ impl Reader {
         tenant: TenantId,
         after: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<FailingJob>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error as "error!",
+    ) -> Result<Vec<ListedJob>, StoreError> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error,
                 j.lease_until as "lease_until: Time", i.definition_key as "key?", i.definition_version as "version?"
             from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
             where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
@@ -47,20 +80,7 @@ impl Reader {
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        let view = rows.into_iter().map(|row| FailingJob {
-            id: row.id,
-            kind: row.kind,
-            instance: row.instance_id,
-            definition: row.key.zip(row.version).map(|(key, version)| VersionRef {
-                key,
-                version: version.cast_unsigned(),
-            }),
-            due_at: row.due_at.0,
-            attempts: row.attempts.cast_unsigned(),
-            error: row.error,
-            next_at: row.lease_until.map(|time| time.0),
-        });
-        Ok(view.collect())
+        Ok(rows.into_iter().map(ListedJob::from).collect())
     }
 }
 

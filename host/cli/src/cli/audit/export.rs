@@ -8,10 +8,11 @@ use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
 
 use super::which::WhichArgs;
-use crate::cli::block_on;
+use crate::cli::connection::DevChoiceArgs;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::Output;
 use crate::cli::serve::not_migrated;
+use crate::cli::{Environment, beside, block_on};
 use crate::config::DatabaseArgs;
 use wrkflw_audit::export::Exporter;
 use wrkflw_audit::export::line::Line;
@@ -42,10 +43,14 @@ pub(in crate::cli) struct ExportArgs {
     )]
     _file: Option<PathBuf>,
     #[command(flatten)]
+    choice: DevChoiceArgs,
+    #[command(flatten)]
     database: DatabaseArgs,
 }
 
-pub(super) fn run(args: &ExportArgs, output: Output) -> Result<()> {
+pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environment) -> Result<()> {
+    let with = (output, environment);
+    beside::database(&args.choice, &mut args.database, None, with)?;
     let which = args.which.asked()?;
     let named = || format!("cannot write {}", args.out.display());
     let lines = block_on(async {

@@ -6,7 +6,9 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
+use crate::cli::connection::DevChoiceArgs;
 use crate::cli::output::Output;
+use crate::cli::{Environment, beside};
 use crate::config::CheckpointArgs;
 use crate::config::secrets::PUBLIC_PREFIX;
 
@@ -21,10 +23,14 @@ pub(in crate::cli) struct KeysArgs {
     )]
     _file: Option<PathBuf>,
     #[command(flatten)]
+    choice: DevChoiceArgs,
+    #[command(flatten)]
     checkpoints: CheckpointArgs,
 }
 
-pub(super) fn run(args: &KeysArgs, output: Output) -> Result<()> {
+pub(super) fn run(mut args: KeysArgs, output: Output, environment: &Environment) -> Result<()> {
+    let with = (output, environment);
+    beside::checkpoints(&args.choice, &mut args.checkpoints, with)?;
     for (name, digits) in args.checkpoints.keys()?.public() {
         let key = json!({ "name": name, "key": format!("{name}:{PUBLIC_PREFIX}{digits}") });
         output.line(&key, &[("", "/key")])?;

@@ -9,10 +9,11 @@ use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
 
 use super::which::WhichArgs;
+use crate::cli::connection::DevChoiceArgs;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::{Column, Format, Output};
 use crate::cli::serve::not_migrated;
-use crate::cli::{Environment, block_on};
+use crate::cli::{Environment, beside, block_on};
 use crate::config::{CheckpointArgs, DatabaseArgs, SandboxArgs, SealArgs};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::replay::Replayer;
@@ -59,6 +60,8 @@ pub(in crate::cli) struct VerifyArgs {
     #[arg(long, value_name = "FILE")]
     checkpoint: Vec<PathBuf>,
     #[command(flatten)]
+    choice: DevChoiceArgs,
+    #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
     seal: SealArgs,
@@ -76,7 +79,14 @@ const FINDING: &[Column] = &[
     ("", "/code"),
     ("", "/detail"),
 ];
-pub(super) fn run(args: &VerifyArgs, output: Output, environment: &Environment) -> Result<()> {
+pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environment) -> Result<()> {
+    if args.file.is_none() {
+        let keys = (&mut args.seal, &mut args.checkpoints);
+        let with = (output, environment);
+        let filled = beside::database(&args.choice, &mut args.database, Some(keys), with);
+        filled.map_err(unverifiable)?;
+    }
+    let args = &args;
     let format = if args.json {
         Format::Json
     } else {

@@ -14,7 +14,7 @@ use wrkflw_core::instance::Entity;
 #[group(skip)]
 pub(super) struct WhichArgs {
     /// Only this instance
-    #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"])]
+    #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"], value_parser = crate::cli::pick::id)]
     instance: Option<Uuid>,
     /// Only the instances about this entity
     #[arg(long, value_name = "TYPE/ID", conflicts_with = "all")]

@@ -13,7 +13,7 @@ use super::super::Environment;
 use super::super::client::{Client, segment};
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
-use super::{OneArgs, path};
+use super::OneArgs;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
@@ -73,8 +73,8 @@ pub(in crate::cli) fn run(
             })?
         }
     };
-    let client = args.one.connection.open(environment)?;
-    let instance = client.get(&path(&args.one.id), &[])?;
+    let (client, path) = args.one.open(environment)?;
+    let instance = client.get(&path, &[])?;
     let id: Uuid = instance["id"].as_str().unwrap_or_default().parse()?;
     let key = instance["definitionKey"].as_str().unwrap_or_default();
     let version = format!(
@@ -83,7 +83,7 @@ pub(in crate::cli) fn run(
         instance["definitionVersion"]
     );
     let version: Version = serde_json::from_str(&client.get_text(&version)?)?;
-    let entries = entries(&client, &args.one.id)?;
+    let entries = entries(&client, &path)?;
     let made = record(
         InstanceId(id),
         entries,
@@ -111,11 +111,11 @@ pub(in crate::cli) fn run(
 }
 
 /// The whole audit of the instance.
-fn entries(client: &Client, id: &str) -> Result<Vec<Entry>> {
+fn entries(client: &Client, path: &str) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     let mut after = String::new();
     loop {
-        let query = format!("{}/audit?limit={PAGE}{after}", path(id));
+        let query = format!("{path}/audit?limit={PAGE}{after}");
         let text = client.get_text(&query)?;
         let page: Page = serde_json::from_str(&text).context("the audit cannot be read")?;
         entries.extend(page.data);

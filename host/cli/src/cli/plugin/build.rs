@@ -2,7 +2,6 @@
 //! this program makes a component of it.
 
 use std::fs;
-use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use super::check::refusal;
 use super::language::Language;
 use super::project::{Project, cargo, no_cargo};
 use super::toolchain;
-use super::tools::Tools;
+use super::tools::{Tools, progress};
 use wrkflw_core::ids::Digest;
 use wrkflw_engine::Error;
 use wrkflw_sandbox::componentize::componentize;
@@ -117,7 +116,7 @@ fn of_crate(
         For::Publishing => PROFILE,
         For::Watching => QUICK,
     };
-    let toolchain = toolchain::find()?;
+    let toolchain = toolchain::find(output)?;
     let mut command = cargo(Some(&toolchain), environment);
     command.current_dir(&project.folder).args([
         "build",
@@ -137,15 +136,13 @@ fn of_crate(
     if output.quiet {
         command.arg("--quiet");
     }
-    let status = command
-        .stdout(Stdio::from(std::io::stderr()))
-        .status()
-        .map_err(|_| no_cargo())?;
-    if !status.success() {
+    let (succeeded, said) = progress(&mut command, output).map_err(|_| no_cargo())?;
+    if !succeeded {
         let failure = Failure::new(
             Exit::Failed,
             format!("{} does not compile for {TARGET}", project.name),
         );
+        let failure = failure.details(said);
         return Err(failure
             .next("fix what cargo reports above; `wrkflw plugin test` finds most of it faster")
             .into());

@@ -1,7 +1,6 @@
 //! `wrkflw plugin test`: the native tests of a flow, and its scenarios with the component.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -15,6 +14,7 @@ use super::build::{self, For};
 use super::language::Language;
 use super::project::{Project, cargo};
 use super::scenarios::{self, FOLDER, Subject};
+use super::tools::progress;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TestArgs {
@@ -105,13 +105,10 @@ fn native(
     if output.quiet {
         command.arg("--quiet");
     }
-    // Cargo's output is progress. Standard output is for data only.
-    let status = command
-        .stdout(Stdio::from(std::io::stderr()))
-        .status()
-        .context("cargo cannot be run")?;
-    if status.success() {
+    let (succeeded, said) = progress(&mut command, output).context("cargo cannot be run")?;
+    if succeeded {
         return Ok(());
     }
-    Err(Failure::new(Exit::Failed, format!("tests of {} fail", project.name)).into())
+    let failure = Failure::new(Exit::Failed, format!("tests of {} fail", project.name));
+    Err(failure.details(said).into())
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result};
 
 use super::super::failure::{Exit, Failure};
+use super::super::output::Output;
 
 const SCRIPT: &str = include_str!("../../../../../scripts/wasm-target.sh");
 
@@ -45,12 +46,38 @@ fn ours() -> String {
         .to_owned()
 }
 
-/// The name of the toolchain. Progress goes to standard error.
-pub(super) fn find() -> Result<String> {
+/// The name of the toolchain, if it is there already. Installs nothing.
+pub(in crate::cli) fn ready() -> Option<String> {
+    run(&["--check"], Stdio::null()).ok().flatten()
+}
+
+/// The name of the toolchain. Progress goes to standard error, unless it is to be quiet.
+pub(super) fn find(output: Output) -> Result<String> {
+    let progress = if output.quiet {
+        Stdio::null()
+    } else {
+        Stdio::inherit()
+    };
+    if let Some(name) = run(&[], progress)? {
+        return Ok(name);
+    }
+    let failure = Failure::new(
+        Exit::Failed,
+        "no Rust toolchain here can compile for WebAssembly",
+    );
+    Err(failure
+        .next("rustup target add wasm32-unknown-unknown")
+        .into())
+}
+
+/// The name that the script prints, if it succeeds.
+fn run(arguments: &[&str], progress: Stdio) -> Result<Option<String>> {
     let mut shell = Command::new("bash");
     choose(&mut shell);
     let mut shell = shell
-        .arg("-s")
+        .args(["-s", "--"])
+        .args(arguments)
+        .stderr(progress)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -62,16 +89,7 @@ pub(super) fn find() -> Result<String> {
     drop(stdin);
     let output = shell.wait_with_output().context("the shell was lost")?;
     let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if output.status.success() && !name.is_empty() {
-        return Ok(name);
-    }
-    let failure = Failure::new(
-        Exit::Failed,
-        "no Rust toolchain here can compile for WebAssembly",
-    );
-    Err(failure
-        .next("rustup target add wasm32-unknown-unknown")
-        .into())
+    Ok(Some(name).filter(|name| output.status.success() && !name.is_empty()))
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 
 mod clang;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{fs, io};
 
 use anyhow::{Context as _, Result};
 
@@ -105,21 +105,29 @@ impl Tools<'_> {
         let name = command.get_program().to_string_lossy().into_owned();
         command.stdin(Stdio::null());
         let cannot = |_| Failure::new(Exit::Failed, format!("{name} cannot be run")).next(missing);
-        let (succeeded, said) = if self.output.quiet {
-            let output = command.output().map_err(cannot)?;
-            let said = [output.stdout, output.stderr].concat();
-            (output.status.success(), said)
-        } else {
-            let status = command.stdout(Stdio::from(std::io::stderr())).status();
-            (status.map_err(cannot)?.success(), vec![])
-        };
+        let (succeeded, said) = progress(&mut command, self.output).map_err(cannot)?;
         if succeeded {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&said).into_owned();
-        let failure = Failure::new(Exit::Failed, failed).details(said.lines().map(str::to_owned));
+        let failure = Failure::new(Exit::Failed, failed).details(said);
         Err(failure.next("mend what is reported above").into())
     }
+}
+
+/// Runs a command whose output is progress: standard output is for data only. With `--quiet`, its lines are returned, to be shown if
+/// it fails.
+pub(super) fn progress(command: &mut Command, output: Output) -> io::Result<(bool, Vec<String>)> {
+    if !output.quiet {
+        let status = command.stdout(Stdio::from(io::stderr())).status()?;
+        return Ok((status.success(), Vec::new()));
+    }
+    let output = command.output()?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    Ok((
+        output.status.success(),
+        said.lines().map(str::to_owned).collect(),
+    ))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

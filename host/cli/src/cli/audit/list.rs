@@ -1,0 +1,76 @@
+//! `wrkflw audit list` and `self-approvals`: what the server answers auditors. Unlike `verify`, these trust the server.
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::Environment;
+use crate::cli::connection::ConnectionArgs;
+use crate::cli::instance::{AuditFilterArgs, ENTRIES};
+use crate::cli::output::{Column, Format, Output};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListArgs {
+    #[command(flatten)]
+    filter: AuditFilterArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct SelfApprovalsArgs {
+    /// Only what was decided at or after this, as 2030-01-31T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Only what was decided before this
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    /// Only instances of this definition
+    #[arg(long, value_name = "KEY")]
+    definition: Option<String>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const REPORT: &[Column] = &[
+    ("decisions examined", "/decisionsExamined"),
+    ("own work", "/ownWork"),
+    ("self-approvals", "/selfApprovals"),
+    ("refused attempts", "/refusedAttempts"),
+];
+const FINDINGS: &[Column] = &[
+    ("DECIDED", "/decidedAt"),
+    ("ACTOR", "/actor"),
+    ("FOR", "/onBehalfOf"),
+    ("OUTCOME", "/outcome"),
+    ("STATE", "/state"),
+    ("INSTANCE", "/instanceId"),
+    ("TASK", "/taskId"),
+];
+
+impl ListArgs {
+    pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
+        let client = self.connection.open(environment)?;
+        let page = client.get("/v1/audit", &self.filter.query())?;
+        let place: &[Column] = &[("STREAM", "/stream"), ("ID", "/streamId")];
+        output.list(&page, &[place, ENTRIES].concat())
+    }
+}
+
+impl SelfApprovalsArgs {
+    pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
+        let client = self.connection.open(environment)?;
+        let query = [
+            ("from", self.from.clone()),
+            ("until", self.to.clone()),
+            ("definitionKey", self.definition.clone()),
+        ];
+        let report = client.get("/v1/compliance/self-approvals", &query)?;
+        output.record(&report, REPORT)?;
+        let findings = &report["findings"];
+        if output.format == Format::Json || findings.as_array().is_none_or(Vec::is_empty) {
+            return Ok(());
+        }
+        output.list(&json!({ "data": findings }), FINDINGS)
+    }
+}

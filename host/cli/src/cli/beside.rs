@@ -1,0 +1,72 @@
+//! The settings of a running `wrkflw dev`, for commands that read its database without its server.
+
+use anyhow::Result;
+
+use super::Environment;
+use super::connection::DevChoiceArgs;
+use super::home::{CHECKPOINT, DATABASE, KEY, SEAL};
+use super::output::Output;
+use super::running::Note;
+use crate::config::{CheckpointArgs, DatabaseArgs, Hidden, SealArgs};
+
+/// The `wrkflw dev` whose settings are taken: the named one, or, if no database is set, the one that is found.
+fn found(
+    choice: &DevChoiceArgs,
+    is_set: bool,
+    output: Output,
+    environment: &Environment,
+) -> Result<Option<Note>> {
+    if is_set && choice.dev.is_none() {
+        return Ok(None);
+    }
+    let note = choice.find(environment, true)?;
+    if let Some(note) = &note {
+        output.hint(&format!(
+            "of the `wrkflw dev` {} in {}",
+            note.name,
+            note.folder.display()
+        ));
+    }
+    Ok(note)
+}
+
+/// Fills in the database of `wrkflw dev`. The keys, too, that are not set.
+pub(super) fn database(
+    choice: &DevChoiceArgs,
+    database: &mut DatabaseArgs,
+    keys: Option<(&mut SealArgs, &mut CheckpointArgs)>,
+    (output, environment): (Output, &Environment),
+) -> Result<()> {
+    let is_set = database.database_url.is_some();
+    let Some(note) = found(choice, is_set, output, environment)? else {
+        return Ok(());
+    };
+    database.database_url = Some(note.secret(DATABASE)?.into());
+    let Some((seal, checkpoint)) = keys else {
+        return Ok(());
+    };
+    if seal.seal_keys.is_empty() {
+        seal.seal_keys = vec![key(&note, SEAL)?];
+    }
+    if checkpoint.checkpoint_keys.is_empty() {
+        checkpoint.checkpoint_keys = vec![key(&note, CHECKPOINT)?];
+    }
+    Ok(())
+}
+
+/// Fills in the keys of checkpoints of `wrkflw dev`, if none are set.
+pub(super) fn checkpoints(
+    choice: &DevChoiceArgs,
+    checkpoint: &mut CheckpointArgs,
+    (output, environment): (Output, &Environment),
+) -> Result<()> {
+    let is_set = !checkpoint.checkpoint_keys.is_empty();
+    if let Some(note) = found(choice, is_set, output, environment)? {
+        checkpoint.checkpoint_keys = vec![key(&note, CHECKPOINT)?];
+    }
+    Ok(())
+}
+
+fn key(note: &Note, name: &str) -> Result<Hidden> {
+    Ok(format!("{KEY}:{}", note.secret(name)?).into())
+}

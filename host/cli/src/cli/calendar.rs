@@ -1,0 +1,85 @@
+//! `wrkflw calendar`: the working hours that deadlines may count.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::client::segment;
+use super::connection::ConnectionArgs;
+use super::output::{Column, Output};
+use super::{Environment, json_argument};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum CalendarCommand {
+    /// List all calendars by name
+    List {
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Show a calendar
+    Show(OneArgs),
+    /// Add a calendar, or replace it. Deadlines that were computed stay as they are
+    Set {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Time zone, hours, holidays and exceptions, JSON or @FILE
+        #[arg(value_name = "JSON")]
+        settings: String,
+    },
+    /// Delete a calendar. Deadlines that were computed by it stay as they are
+    Delete(OneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    /// Its name
+    name: String,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const CALENDARS: &[Column] = &[
+    ("NAME", "/name"),
+    ("TIME ZONE", "/timeZone"),
+    ("UPDATED", "/updatedAt"),
+];
+const CALENDAR: &[Column] = &[
+    ("name", "/name"),
+    ("time zone", "/timeZone"),
+    ("hours", "/hours"),
+    ("holidays", "/holidays"),
+    ("exceptions", "/exceptions"),
+    ("updated", "/updatedAt"),
+];
+
+pub(super) fn run(
+    command: CalendarCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        CalendarCommand::List { connection } => {
+            let client = connection.open(environment)?;
+            output.list(&client.get("/v1/calendars", &[])?, CALENDARS)
+        }
+        CalendarCommand::Show(one) => {
+            let client = one.connection.open(environment)?;
+            output.record(&client.get(&one.path(), &[])?, CALENDAR)
+        }
+        CalendarCommand::Set { one, settings } => {
+            let settings = json_argument(&settings)?;
+            let client = one.connection.open(environment)?;
+            output.record(&client.put(&one.path(), &[], &settings)?, CALENDAR)
+        }
+        CalendarCommand::Delete(one) => {
+            one.connection.open(environment)?.delete(&one.path(), &[])?;
+            output.record(&json!({ "deleted": one.name }), &[("deleted", "/deleted")])
+        }
+    }
+}
+
+impl OneArgs {
+    fn path(&self) -> String {
+        format!("/v1/calendars/{}", segment(&self.name))
+    }
+}

@@ -1,0 +1,264 @@
+//! `wrkflw person`, `group` and `role`: who there is, who belongs to what, and what roles permit.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::Environment;
+use super::client::{DryRunArgs, segment};
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::output::{Column, Format, Output};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PersonCommand {
+    /// List people by id
+    List(ListArgs),
+    /// Show a person with their groups
+    Show(OneArgs),
+    /// Add a person, or rename them
+    Set(NamedArgs),
+    /// Set a person's manager, or remove them
+    Manager {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Id of the manager
+        #[arg(required_unless_present = "none")]
+        manager: Option<String>,
+        /// The person has no manager any more
+        #[arg(long, conflicts_with = "manager")]
+        none: bool,
+        #[command(flatten)]
+        dry: DryRunArgs,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum GroupCommand {
+    /// List groups by id
+    List(ListArgs),
+    /// Show a group with its members
+    Show(OneArgs),
+    /// Add a group, or rename it
+    Set(NamedArgs),
+    /// Make a person a member
+    Add(MemberArgs),
+    /// End a person's membership
+    Remove(MemberArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RoleCommand {
+    /// List all roles with what they permit
+    List {
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Show what a role permits
+    Show(OneArgs),
+    /// Set all that a role permits. Without a permission, there is no such role any more
+    Set {
+        #[command(flatten)]
+        one: OneArgs,
+        /// A permission, such as task:act
+        permissions: Vec<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only those whose id or name begins so
+    #[arg(value_name = "BEGINNING")]
+    q: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    /// Its id
+    id: String,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct NamedArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// The name that people see
+    #[arg(long)]
+    name: String,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct MemberArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// Id of the person
+    person: String,
+    #[command(flatten)]
+    dry: DryRunArgs,
+}
+
+const NAMED: &[Column] = &[("ID", "/id"), ("NAME", "/name")];
+const PERSON: &[Column] = &[
+    ("id", "/id"),
+    ("name", "/name"),
+    ("groups", "/groups"),
+    ("manager", "/manager"),
+];
+const GROUP: &[Column] = &[("id", "/id"), ("name", "/name"), ("members", "/members")];
+const ROLES: &[Column] = &[("ROLE", "/id"), ("PERMISSIONS", "/permissions")];
+const ROLE: &[Column] = &[("role", "/id"), ("permissions", "/permissions")];
+const ORPHANS: &[Column] = &[
+    ("TASK", "/taskId"),
+    ("INSTANCE", "/instanceId"),
+    ("DEFINITION", "/definitionKey"),
+    ("STATE", "/state"),
+    ("LABEL", "/label"),
+    ("WHY", "/why"),
+];
+
+pub(super) fn person(
+    command: PersonCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        PersonCommand::List(args) => args.list("people", output, environment),
+        PersonCommand::Show(one) => one.show("people", PERSON, output, environment),
+        PersonCommand::Set(args) => args.set("people", PERSON, output, environment),
+        PersonCommand::Manager {
+            one,
+            manager,
+            none: _,
+            dry,
+        } => {
+            let client = one.connection.open(environment)?;
+            let path = format!("{}/manager", one.path("people"));
+            let answer = match manager {
+                Some(manager) => client.put(&path, &dry.query(), &json!({ "manager": manager })),
+                None => client.delete(&path, &dry.query()),
+            };
+            show_changed(&answer?, PERSON, output)
+        }
+    }
+}
+
+pub(super) fn group(
+    command: GroupCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        GroupCommand::List(args) => args.list("groups", output, environment),
+        GroupCommand::Show(one) => one.show("groups", GROUP, output, environment),
+        GroupCommand::Set(args) => args.set("groups", GROUP, output, environment),
+        GroupCommand::Add(args) => {
+            let client = args.one.connection.open(environment)?;
+            let answer = client.put(&args.path(), &args.dry.query(), &json!({}))?;
+            show_changed(&answer, GROUP, output)
+        }
+        GroupCommand::Remove(args) => {
+            let client = args.one.connection.open(environment)?;
+            let answer = client.delete(&args.path(), &args.dry.query())?;
+            show_changed(&answer, GROUP, output)
+        }
+    }
+}
+
+pub(super) fn role(command: RoleCommand, output: Output, environment: &Environment) -> Result<()> {
+    match command {
+        RoleCommand::List { connection } => {
+            let client = connection.open(environment)?;
+            output.list(&client.get("/v1/roles", &[])?, ROLES)
+        }
+        RoleCommand::Show(one) => one.show("roles", ROLE, output, environment),
+        RoleCommand::Set { one, permissions } => {
+            let client = one.connection.open(environment)?;
+            let body = json!({ "permissions": permissions });
+            show_changed(&client.put(&one.path("roles"), &[], &body)?, ROLE, output)
+        }
+    }
+}
+
+impl ListArgs {
+    fn list(&self, what: &str, output: Output, environment: &Environment) -> Result<()> {
+        let client = self.connection.open(environment)?;
+        let query: Vec<_> = [("q", self.q.clone())]
+            .into_iter()
+            .chain(self.page.query())
+            .collect();
+        output.list(&client.get(&format!("/v1/{what}"), &query)?, NAMED)
+    }
+}
+
+impl OneArgs {
+    fn path(&self, what: &str) -> String {
+        format!("/v1/{what}/{}", segment(&self.id))
+    }
+
+    fn show(
+        &self,
+        what: &str,
+        fields: &[Column],
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
+        let client = self.connection.open(environment)?;
+        output.record(&client.get(&self.path(what), &[])?, fields)
+    }
+}
+
+impl NamedArgs {
+    fn set(
+        &self,
+        what: &str,
+        fields: &[Column],
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
+        let client = self.one.connection.open(environment)?;
+        let body = json!({ "name": self.name });
+        show_changed(
+            &client.put(&self.one.path(what), &[], &body)?,
+            fields,
+            output,
+        )
+    }
+}
+
+impl MemberArgs {
+    fn path(&self) -> String {
+        let person = segment(&self.person);
+        format!("{}/members/{person}", self.one.path("groups"))
+    }
+}
+
+/// Shows a changed object, or the tasks that nobody could do after a change that was not made.
+pub(super) fn show_changed(answer: &Value, fields: &[Column], output: Output) -> Result<()> {
+    if output.format == Format::Json {
+        return output.record(answer, fields);
+    }
+    if answer["dryRun"] != true {
+        let parts = ["person", "group", "absence", "role"];
+        let changed = parts.iter().find_map(|part| answer.get(part));
+        return output.record(changed.unwrap_or(answer), fields);
+    }
+    let orphans = answer["orphans"].as_array().map_or(0, Vec::len);
+    output.record(
+        &json!({ "dryRun": "nothing was written", "orphans": orphans, "more": answer["more"] }),
+        &[
+            ("dry run", "/dryRun"),
+            ("tasks that nobody could do", "/orphans"),
+            ("there may be more", "/more"),
+        ],
+    )?;
+    if orphans == 0 {
+        return Ok(());
+    }
+    output.list(&json!({ "data": answer["orphans"] }), ORPHANS)
+}

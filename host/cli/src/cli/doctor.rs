@@ -1,0 +1,343 @@
+//! `wrkflw doctor`: checks what a host, a client and the author of a plugin need here, and says what to do about the rest. It
+//! changes and installs nothing.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::connection::DevChoiceArgs;
+use super::failure::{Exit, Failure};
+use super::output::{Column, Format, Output};
+use super::plugin;
+use super::running::Note;
+use super::{Environment, beside, block_on};
+use crate::config::{Role, Settings};
+use wrkflw_relay::outbox::probe::brokers;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_store::pools::Readiness;
+use wrkflw_store::server::OLDEST;
+use wrkflw_store::{PoolSizes, Store};
+
+/// How long the database may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// A larger difference of clocks is worth a look: deadlines follow the clocks of hosts.
+const SKEW_MAX: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+pub(super) struct DoctorArgs {
+    /// The same as `--output json`
+    #[arg(long)]
+    json: bool,
+    /// File with settings. Default: wrkflw.toml, if there is one
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
+    _file: Option<PathBuf>,
+    #[command(flatten)]
+    choice: DevChoiceArgs,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One line of the result.
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    detail: String,
+    /// What to do.
+    next: Option<&'static str>,
+}
+
+impl Finding {
+    fn ok(check: &'static str, detail: impl Into<String>) -> Finding {
+        Finding {
+            check,
+            verdict: Verdict::Ok,
+            detail: detail.into(),
+            next: None,
+        }
+    }
+
+    fn warn(check: &'static str, detail: impl Into<String>, next: &'static str) -> Finding {
+        Finding {
+            verdict: Verdict::Warn,
+            next: Some(next),
+            ..Finding::ok(check, detail)
+        }
+    }
+
+    fn fail(check: &'static str, detail: impl Into<String>, next: &'static str) -> Finding {
+        Finding {
+            verdict: Verdict::Fail,
+            ..Finding::warn(check, detail, next)
+        }
+    }
+}
+
+const FINDINGS: &[Column] = &[
+    ("CHECK", "/check"),
+    ("RESULT", "/verdict"),
+    ("DETAIL", "/detail"),
+    ("NEXT", "/next"),
+];
+
+pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environment) -> Result<()> {
+    let format = if args.json {
+        Format::Json
+    } else {
+        output.format
+    };
+    let output = Output { format, ..output };
+    let note = args.choice.find(environment, true)?;
+    let settings = &mut args.settings;
+    let keys = (&mut settings.seal, &mut settings.checkpoint);
+    let with = (
+        Output {
+            quiet: true,
+            ..output
+        },
+        environment,
+    );
+    let is_of_host = settings.database.database_url.is_some() && args.choice.dev.is_none();
+    beside::database(&args.choice, &mut settings.database, Some(keys), with)?;
+
+    let mut findings = vec![of_server(note.as_ref())];
+    findings.extend(block_on(async { Ok(of_database(settings).await) })?);
+    findings.push(of_seal_keys(settings));
+    findings.push(of_checkpoint_keys(settings));
+    findings.extend(of_host(settings, is_of_host));
+    findings.extend(of_kafka(settings, is_of_host));
+    findings.push(of_toolchain());
+    output.list(&json!({ "data": findings }), FINDINGS)?;
+    let failed = findings
+        .iter()
+        .filter(|finding| finding.verdict == Verdict::Fail)
+        .count();
+    match failed {
+        0 => Ok(()),
+        1 => Err(Failure::new(Exit::Failed, "1 check fails").into()),
+        many => Err(Failure::new(Exit::Failed, format!("{many} checks fail")).into()),
+    }
+}
+
+/// The `wrkflw dev` that commands would talk to.
+fn of_server(note: Option<&Note>) -> Finding {
+    const CHECK: &str = "dev";
+    let Some(note) = note else {
+        let next = "run `wrkflw dev`, or name a server with --server or WRKFLW_SERVER";
+        return Finding::warn(CHECK, "no `wrkflw dev` runs here", next);
+    };
+    let place = format!("{} in {} at {}", note.name, note.folder.display(), note.url);
+    let host = note.url.strip_prefix("http://").unwrap_or(&note.url);
+    match std::net::TcpStream::connect(host) {
+        Ok(_) => Finding::ok(CHECK, place),
+        Err(error) => {
+            let next = "start `wrkflw dev` again";
+            Finding::fail(CHECK, format!("{place} does not answer: {error}"), next)
+        }
+    }
+}
+
+/// The database: whether it answers, its version, its migrations and its clock.
+async fn of_database(settings: &Settings) -> Vec<Finding> {
+    const CHECK: &str = "database";
+    let Some(url) = settings.database.database_url.as_ref() else {
+        let next = "set database_url (WRKFLW_DATABASE_URL), or run `wrkflw dev`";
+        return vec![Finding::warn(CHECK, "no database is set", next)];
+    };
+    let asked = Clock::System.now();
+    let facts = match timeout(ANSWER_MAX, Store::server(url.reveal())).await {
+        Ok(Ok(facts)) => facts,
+        Ok(Err(error)) => {
+            let next = "check database_url, and that PostgreSQL runs and takes connections";
+            return vec![Finding::fail(CHECK, error.to_string(), next)];
+        }
+        Err(_) => {
+            let detail = format!("no answer within {} s", ANSWER_MAX.as_secs());
+            let next = "check database_url, and the network between here and the database";
+            return vec![Finding::fail(CHECK, detail, next)];
+        }
+    };
+    let skew = skew(asked, facts.at, Clock::System.now());
+    let version = format!("PostgreSQL {}", facts.version);
+    let database = if facts.major >= OLDEST {
+        Finding::ok(CHECK, version)
+    } else {
+        Finding::fail(CHECK, version, "PostgreSQL 15 or later is needed")
+    };
+    vec![database, of_migrations(url.reveal()).await, of_clock(skew)]
+}
+
+async fn of_migrations(url: &str) -> Finding {
+    const CHECK: &str = "migrations";
+    const NEXT: &str = "run `wrkflw migrate` as a login that may create roles";
+    let ready = async {
+        let store = Store::connect(url, PoolSizes::default())?;
+        let ready = store.ready().await;
+        store.close().await;
+        ready
+    };
+    match ready.await {
+        Ok(Readiness::Ready) => Finding::ok(CHECK, "all are applied"),
+        Ok(Readiness::ReadOnly) => {
+            let next = "use the primary, or wait until the fail-over ends";
+            Finding::fail(CHECK, "the database takes no writes", next)
+        }
+        Ok(Readiness::NotMigrated) => Finding::fail(CHECK, "some are missing", NEXT),
+        Err(error) => Finding::fail(CHECK, error.to_string(), NEXT),
+    }
+}
+
+/// By how much the database's clock differs from ours: at least, as the question took some time.
+fn skew(asked: Timestamp, theirs: Timestamp, answered: Timestamp) -> Duration {
+    let ahead = theirs.duration_since(answered);
+    let behind = asked.duration_since(theirs);
+    let most = ahead.max(behind);
+    Duration::try_from(most).unwrap_or_default()
+}
+
+fn of_clock(skew: Duration) -> Finding {
+    const CHECK: &str = "clock";
+    let detail = format!("{} ms from the database's", skew.as_millis());
+    if skew <= SKEW_MAX {
+        Finding::ok(CHECK, detail)
+    } else {
+        let next =
+            "synchronise the clocks, for example by NTP: deadlines follow the clocks of hosts";
+        Finding::warn(CHECK, detail, next)
+    }
+}
+
+fn of_seal_keys(settings: &Settings) -> Finding {
+    const CHECK: &str = "seal keys";
+    const NEXT: &str = "set seal_keys to name:hex, such as k1:$(openssl rand -hex 32)";
+    match settings.seals() {
+        Ok(_) => Finding::ok(CHECK, count(settings.seal.seal_keys.len(), "key")),
+        Err(error) if settings.seal.seal_keys.is_empty() => {
+            drop(error);
+            Finding::warn(CHECK, "none is set: a host does not start", NEXT)
+        }
+        Err(error) => Finding::fail(CHECK, error.to_string(), NEXT),
+    }
+}
+
+fn of_checkpoint_keys(settings: &Settings) -> Finding {
+    const CHECK: &str = "checkpoint keys";
+    const NEXT: &str = "set checkpoint_keys to name:hex, such as c1:$(openssl rand -hex 32)";
+    match settings.checkpoints() {
+        Ok(keys) if keys.is_empty() => {
+            Finding::warn(CHECK, "none is set: no checkpoint is signed", NEXT)
+        }
+        Ok(_) => Finding::ok(
+            CHECK,
+            count(settings.checkpoint.checkpoint_keys.len(), "key"),
+        ),
+        Err(error) => Finding::fail(CHECK, error.to_string(), NEXT),
+    }
+}
+
+/// What only a host of these settings needs.
+fn of_host(settings: &Settings, is_of_host: bool) -> Option<Finding> {
+    const CHECK: &str = "tokens";
+    if !is_of_host || !settings.has(Role::Api) {
+        return None;
+    }
+    let auth = &settings.auth;
+    Some(match (&auth.jwt_secret, &auth.jwks_url) {
+        (Some(_), None) => Finding::ok(CHECK, "signed with jwt_secret"),
+        (None, Some(url)) => Finding::ok(CHECK, format!("signed with the keys of {url}")),
+        (None, None) => {
+            let next = "set jwks_url to the key set of your identity provider, or jwt_secret";
+            Finding::fail(CHECK, "neither jwt_secret nor jwks_url is set", next)
+        }
+        (Some(_), Some(_)) => {
+            let next = "keep one of them";
+            Finding::fail(CHECK, "both jwt_secret and jwks_url are set", next)
+        }
+    })
+}
+
+fn of_kafka(settings: &Settings, is_of_host: bool) -> Option<Finding> {
+    const CHECK: &str = "kafka";
+    if settings.kafka_brokers.is_none() {
+        let is_needed = is_of_host && settings.has(Role::Relay);
+        let next = "set kafka_brokers, or leave `relay` out of roles";
+        return is_needed.then(|| {
+            Finding::fail(
+                CHECK,
+                "the relay is a role, and kafka_brokers is not set",
+                next,
+            )
+        });
+    }
+    let next = "check kafka_brokers and kafka_properties, and that a broker runs";
+    let kafka = match settings.kafka() {
+        Ok(kafka) => kafka,
+        Err(error) => return Some(Finding::fail(CHECK, error.to_string(), next)),
+    };
+    Some(match brokers(&kafka) {
+        Ok(found) => {
+            let topic = match found.partitions {
+                Some(partitions) => format!(
+                    "topic {} with {}",
+                    kafka.topic,
+                    count(partitions, "partition")
+                ),
+                None => format!("no topic {} yet: the relay creates it", kafka.topic),
+            };
+            Finding::ok(CHECK, format!("{}; {topic}", count(found.count, "broker")))
+        }
+        Err(error) => Finding::fail(CHECK, error, next),
+    })
+}
+
+/// What authors of flows in Rust need.
+fn of_toolchain() -> Finding {
+    const CHECK: &str = "wasm target";
+    match plugin::toolchain::ready() {
+        Some(name) => Finding::ok(CHECK, format!("Rust toolchain {name}")),
+        None => Finding::warn(
+            CHECK,
+            "no Rust toolchain here compiles for WebAssembly: only authors of flows in Rust need one",
+            "rustup target add wasm32-unknown-unknown; `wrkflw plugin build` tries so itself",
+        ),
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{end}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_differ_only_by_what_the_question_cannot_explain() {
+        let at = |millis: i64| Timestamp::from_millisecond(millis).expect("a time");
+        for (theirs, expected) in [(1_005, 0), (1_010, 0), (4_010, 3_000), (0, 1_000)] {
+            let found = skew(at(1_000), at(theirs), at(1_010));
+            assert_eq!(found, Duration::from_millis(expected), "{theirs}");
+        }
+        assert_eq!(of_clock(Duration::from_secs(3)).verdict, Verdict::Warn);
+    }
+}

@@ -1,0 +1,68 @@
+//! `wrkflw notification`: what the caller was told, as a person and as a member of groups.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Environment;
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::output::{Column, Output};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum NotificationCommand {
+    /// List your notifications, newest first
+    List(ListArgs),
+    /// Mark a notification as read
+    Read {
+        /// Id of the notification
+        #[arg(value_parser = super::pick::id)]
+        id: Uuid,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only those that nobody marked as read
+    #[arg(long)]
+    unread: bool,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const NOTIFICATIONS: &[Column] = &[
+    ("ID", "/id"),
+    ("KIND", "/kind"),
+    ("FOR", "/recipient"),
+    ("INSTANCE", "/instanceId"),
+    ("TASK", "/taskId"),
+    ("TITLE", "/instanceTitle"),
+    ("DUE", "/dueAt"),
+    ("CREATED", "/createdAt"),
+    ("READ", "/readAt"),
+];
+
+pub(super) fn run(
+    command: NotificationCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        NotificationCommand::List(args) => {
+            let unread = ("unread", args.unread.then(|| true.to_string()));
+            let query: Vec<_> = [unread].into_iter().chain(args.page.query()).collect();
+            let client = args.connection.open(environment)?;
+            output.list(&client.get("/v1/notifications", &query)?, NOTIFICATIONS)
+        }
+        NotificationCommand::Read { id, connection } => {
+            let client = connection.open(environment)?;
+            client.post(&format!("/v1/notifications/{id}/read"), &json!({}))?;
+            output.record(&json!({ "read": id }), &[("read", "/read")])
+        }
+    }
+}

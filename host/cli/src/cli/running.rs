@@ -1,0 +1,350 @@
+//! The `wrkflw dev` that run on this machine. Each leaves a note in its folder and one under its name in the user's state folder.
+//! Other commands choose one by name, or by the folder that they run in.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rustix::process::{Pid, test_kill_process};
+use serde::{Deserialize, Serialize};
+
+use super::failure::{Exit, Failure};
+use super::home::{self, make};
+
+/// The note in the folder of a `wrkflw dev`.
+const NOTE: &str = "dev.json";
+/// The folder of the notes of all of a user.
+const NOTES: &str = "dev";
+/// How many notes are read.
+const NOTES_MAX: usize = 100;
+/// The longest name.
+const NAME_BYTES_MAX: usize = 64;
+
+/// A running `wrkflw dev`, for other commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Note {
+    pub(super) name: String,
+    pub(super) url: String,
+    /// The folder in which it was started.
+    pub(super) folder: PathBuf,
+    /// The folder of its secrets.
+    pub(super) home: PathBuf,
+    pub(super) pid: i32,
+    /// Milliseconds of the Unix epoch.
+    pub(super) started_at: i64,
+}
+
+/// The one that a command talks to, and why another may have been meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) note: Note,
+    pub(super) warning: Option<String>,
+}
+
+/// Notes that are removed when this is dropped.
+pub(super) struct Announcement {
+    note: Note,
+    paths: Vec<PathBuf>,
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        for path in &self.paths {
+            // Another server may have overwritten this note.
+            if read(path).is_some_and(|note| note == self.note) {
+                drop(fs::remove_file(path));
+            }
+        }
+    }
+}
+
+impl Note {
+    /// A file in the folder of its secrets.
+    pub(super) fn secret(&self, name: &str) -> Result<String> {
+        let path = self.home.join(name);
+        let text = fs::read_to_string(&path).with_context(|| {
+            let path = path.display();
+            format!("cannot read the secret of `wrkflw dev` in {path}")
+        })?;
+        Ok(text.trim().to_owned())
+    }
+
+    fn is_alive(&self) -> bool {
+        let pid = Pid::from_raw(self.pid);
+        // A process of another account refuses the signal, but is alive.
+        pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
+    }
+
+    fn described(&self) -> String {
+        format!("{}  {}  {}", self.name, self.url, self.folder.display())
+    }
+}
+
+/// The name that is given, or else that of the folder. A given name must be free; that of the folder gets a number if it is not.
+pub(super) fn name(given: Option<&str>, folder: &Path, state: Option<&Path>) -> Result<String> {
+    let taken = |name: &str| {
+        state
+            .and_then(|state| read(&place(state, name)))
+            .filter(Note::is_alive)
+    };
+    let Some(given) = given else {
+        let of_folder = folder.file_name().map(|name| name.to_string_lossy());
+        let of_folder: String = of_folder
+            .unwrap_or_default()
+            .chars()
+            .filter(|char| char.is_ascii_alphanumeric() || "-_.".contains(*char))
+            .take(NAME_BYTES_MAX / 2)
+            .collect();
+        let base = if of_folder.trim_matches('.').is_empty() {
+            "dev".to_owned()
+        } else {
+            of_folder
+        };
+        let numbered = (2..=NOTES_MAX).map(|number| format!("{base}-{number}"));
+        let free = std::iter::once(base.clone())
+            .chain(numbered)
+            .find(|name| taken(name).is_none());
+        return free.context("too many `wrkflw dev` run: stop one, or choose a --name");
+    };
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if given.is_empty()
+        || given.len() > NAME_BYTES_MAX
+        || !given.bytes().all(is_word)
+        || given.starts_with('.')
+    {
+        let rule = format!("a name has up to {NAME_BYTES_MAX} letters, digits, - and _");
+        return Err(Failure::new(Exit::Usage, rule).into());
+    }
+    match taken(given) {
+        None => Ok(given.to_owned()),
+        Some(other) => {
+            let message = format!(
+                "a `wrkflw dev` named {given} runs already, in {} (process {})",
+                other.folder.display(),
+                other.pid
+            );
+            let failure = Failure::new(Exit::Conflict, message);
+            Err(failure
+                .next("choose another --name, or stop that one")
+                .into())
+        }
+    }
+}
+
+/// Writes the notes. They are removed when the result is dropped. `own` is the folder that only this one uses.
+pub(super) fn announce(
+    note: &Note,
+    own: Option<&Path>,
+    state: Option<&Path>,
+) -> Result<Announcement> {
+    let text = serde_json::to_vec_pretty(note)?;
+    let mut paths = Vec::new();
+    if let Some(own) = own {
+        let path = own.join(NOTE);
+        fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+        paths.push(path);
+    }
+    if let Some(state) = state {
+        make(&state.join(NOTES))?;
+        forget_ended(state);
+        let path = place(state, &note.name);
+        let wrote = File::create_new(&path).and_then(|mut file| file.write_all(&text));
+        match wrote {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let message = format!("another `wrkflw dev` took the name {} meanwhile", note.name);
+                return Err(Failure::new(Exit::Conflict, message)
+                    .next("start again")
+                    .into());
+            }
+            wrote => wrote.with_context(|| format!("cannot write {}", path.display()))?,
+        }
+        paths.push(path);
+    }
+    let note = note.clone();
+    Ok(Announcement { note, paths })
+}
+
+/// Removes the notes of those that were killed.
+fn forget_ended(state: &Path) {
+    for path in notes(state) {
+        if read(&path).is_none_or(|note| !note.is_alive()) {
+            drop(fs::remove_file(path));
+        }
+    }
+}
+
+fn place(state: &Path, name: &str) -> PathBuf {
+    state.join(NOTES).join(format!("{name}.json"))
+}
+
+fn notes(state: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(state.join(NOTES)).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect();
+    paths.sort();
+    paths.truncate(NOTES_MAX);
+    paths
+}
+
+/// All that run: those of this folder and the ones above it first, then the newest first.
+pub(super) fn all(from: &Path, state: Option<&Path>) -> Vec<Note> {
+    let above = from
+        .ancestors()
+        .map(|folder| folder.join(home::NAME).join(NOTE));
+    let shared = state.map(notes).unwrap_or_default();
+    let mut found: Vec<Note> = Vec::new();
+    for note in above.chain(shared).filter_map(|path| read(&path)) {
+        if note.is_alive() && found.iter().all(|other| other.pid != note.pid) {
+            found.push(note);
+        }
+    }
+    found.sort_by_key(|note| std::cmp::Reverse((nearness(note, from), note.started_at)));
+    found
+}
+
+/// The number of folders from the root to that of the note, if `from` is it or below it.
+fn nearness(note: &Note, from: &Path) -> usize {
+    if from.starts_with(&note.folder) {
+        note.folder.components().count()
+    } else {
+        0
+    }
+}
+
+/// The one with this name. Without a name, the nearest; a warning says if others are as near.
+pub(super) fn choose(
+    named: Option<&str>,
+    from: &Path,
+    state: Option<&Path>,
+) -> Result<Option<Choice>> {
+    let all = all(from, state);
+    if let Some(named) = named {
+        let found = all.iter().find(|note| note.name == named).cloned();
+        let note = found.ok_or_else(|| {
+            let failure = Failure::new(
+                Exit::Unreachable,
+                format!("no `wrkflw dev` named {named} runs here"),
+            );
+            failure
+                .details(all.iter().map(Note::described))
+                .next("`wrkflw dev --list` shows those that run")
+        })?;
+        let warning = None;
+        return Ok(Some(Choice { note, warning }));
+    }
+    let Some(note) = all.first().cloned() else {
+        return Ok(None);
+    };
+    let near = nearness(&note, from);
+    let others: Vec<_> = all[1..]
+        .iter()
+        .filter(|other| nearness(other, from) == near)
+        .map(|other| other.name.as_str())
+        .collect();
+    let warning = (!others.is_empty()).then(|| {
+        format!(
+            "several `wrkflw dev` run: this talks to {}, in {}, which was started last; choose with --dev NAME: {}",
+            note.name,
+            note.folder.display(),
+            others.join(", ")
+        )
+    });
+    Ok(Some(Choice { note, warning }))
+}
+
+fn read(path: &Path) -> Option<Note> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::home::Home;
+
+    fn own_pid() -> i32 {
+        i32::try_from(std::process::id()).expect("a pid")
+    }
+
+    fn note(name: &str, folder: &Path, pid: i32, started_at: i64) -> Note {
+        Note {
+            name: name.into(),
+            url: "http://127.0.0.1:1".into(),
+            folder: folder.into(),
+            home: folder.into(),
+            pid,
+            started_at,
+        }
+    }
+
+    fn chosen(from: &Path, state: Option<&Path>) -> Option<(String, bool)> {
+        let choice = choose(None, from, state).expect("no name is asked for");
+        choice.map(|choice| (choice.note.name, choice.warning.is_some()))
+    }
+
+    #[test]
+    fn a_server_is_found_from_below_its_folder_and_by_the_user_elsewhere_only_while_it_lives() {
+        let place = Home::ephemeral().expect("a folder");
+        let (state, project) = (place.folder().join("state"), place.folder().join("project"));
+        let below = project.join("plugin");
+        fs::create_dir_all(&below).expect("folders");
+        let home = Home::kept(&project).expect("a home");
+        let one = note("one", &project, own_pid(), 1);
+        let announced = announce(&one, Some(home.folder()), Some(&state)).expect("announced");
+        assert_eq!(chosen(&below, None), Some(("one".into(), false)));
+        assert_eq!(
+            chosen(Path::new("/"), Some(&state)),
+            Some(("one".into(), false))
+        );
+        drop(announced);
+        assert_eq!(chosen(&below, Some(&state)), None);
+        let gone = note("gone", &project, i32::MAX, 1);
+        let _gone = announce(&gone, Some(home.folder()), Some(&state)).expect("announced");
+        assert_eq!(chosen(&below, Some(&state)), None);
+    }
+
+    #[test]
+    fn of_several_the_folder_chooses_or_the_name_and_else_it_is_said() {
+        let place = Home::ephemeral().expect("a folder");
+        let (state, folder) = (place.folder().join("state"), place.folder());
+        let (a, b) = (folder.join("a"), folder.join("b"));
+        fs::create_dir_all(a.join("deeper")).expect("folders");
+        // A parent lives as well as this process, and is another one.
+        let other = rustix::process::getppid()
+            .expect("a parent")
+            .as_raw_nonzero()
+            .get();
+        let _first = announce(&note("a", &a, own_pid(), 1), None, Some(&state)).expect("announced");
+        let _second = announce(&note("b", &b, other, 2), None, Some(&state)).expect("announced");
+        assert_eq!(
+            chosen(&a.join("deeper"), Some(&state)),
+            Some(("a".into(), false))
+        );
+        assert_eq!(chosen(&b, Some(&state)), Some(("b".into(), false)));
+        assert_eq!(
+            chosen(Path::new("/"), Some(&state)),
+            Some(("b".into(), true))
+        );
+        let named = |name| choose(Some(name), Path::new("/"), Some(&state));
+        let found = named("a").expect("it runs").expect("a choice");
+        assert_eq!((found.note.name.as_str(), found.warning), ("a", None));
+        let missing = named("c").expect_err("none").to_string();
+        assert!(
+            missing.contains("\n  b  http") && missing.contains("--list"),
+            "{missing}"
+        );
+
+        assert!(name(Some("a"), &b, Some(&state)).is_err());
+        assert_eq!(name(None, &a, Some(&state)).expect("free"), "a-2");
+        assert_eq!(
+            name(None, Path::new("/"), Some(&state)).expect("free"),
+            "dev"
+        );
+        for wrong in ["", "../x", ".x", "a b"] {
+            assert!(name(Some(wrong), &a, None).is_err(), "{wrong}");
+        }
+    }
+}

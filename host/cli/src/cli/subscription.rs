@@ -1,0 +1,154 @@
+//! `wrkflw subscription`: webhooks, and the deliveries that their receivers have not accepted.
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Environment;
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::output::{Column, Output};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SubscriptionCommand {
+    /// List all subscriptions, newest first
+    List {
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Show a subscription, without its secret
+    Show(OneArgs),
+    /// Send events to a URL from now on, and print the secret that signs them
+    Create(CreateArgs),
+    /// Delete a subscription and its open deliveries
+    Delete(OneArgs),
+    /// List the deliveries that the receiver has not accepted, newest first
+    Deliveries {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Only these
+        #[arg(long, value_enum)]
+        state: Option<DeliveryState>,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Send dead deliveries again, and enable the subscription
+    Retry(OneArgs),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum DeliveryState {
+    /// The host tries it again
+    Pending,
+    /// The host gave up
+    Dead,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    /// Id of the subscription
+    #[arg(value_parser = super::pick::id)]
+    id: Uuid,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct CreateArgs {
+    /// An https URL. Hosts may also allow http to private networks
+    url: String,
+    /// Name of an event type, or a family such as `task.*`; may be repeated. Default: all
+    #[arg(long = "type", value_name = "TYPE", default_value = "*")]
+    types: Vec<String>,
+    /// Only for instances of this definition
+    #[arg(long, value_name = "KEY")]
+    definition: Option<String>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const SUBSCRIPTIONS: &[Column] = &[
+    ("ID", "/id"),
+    ("URL", "/url"),
+    ("TYPES", "/types"),
+    ("DEFINITION", "/definitionKey"),
+    ("ACTIVE", "/active"),
+    ("FAILURES", "/failures"),
+    ("CREATED", "/createdAt"),
+    ("BY", "/createdBy"),
+];
+const SUBSCRIPTION: &[Column] = &[
+    ("id", "/id"),
+    ("url", "/url"),
+    ("types", "/types"),
+    ("definition", "/definitionKey"),
+    ("active", "/active"),
+    ("disabled because", "/disabledReason"),
+    ("failures", "/failures"),
+    ("created", "/createdAt"),
+    ("by", "/createdBy"),
+    ("secret", "/secret"),
+];
+const DELIVERIES: &[Column] = &[
+    ("ID", "/id"),
+    ("STATE", "/state"),
+    ("INSTANCE", "/instanceId"),
+    ("ATTEMPTS", "/attempts"),
+    ("STATUS", "/lastStatus"),
+    ("ERROR", "/lastError"),
+    ("CREATED", "/createdAt"),
+    ("DUE", "/dueAt"),
+];
+
+pub(super) fn run(
+    command: SubscriptionCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        SubscriptionCommand::List { connection } => {
+            let client = connection.open(environment)?;
+            output.list(&client.get("/v1/subscriptions", &[])?, SUBSCRIPTIONS)
+        }
+        SubscriptionCommand::Show(one) => {
+            let client = one.connection.open(environment)?;
+            output.record(&client.get(&one.path(), &[])?, SUBSCRIPTION)
+        }
+        SubscriptionCommand::Create(args) => {
+            let mut body = json!({ "url": args.url, "types": args.types });
+            if let Some(definition) = &args.definition {
+                body["definitionKey"] = json!(definition);
+            }
+            let client = args.connection.open(environment)?;
+            output.record(&client.post("/v1/subscriptions", &body)?, SUBSCRIPTION)?;
+            output.hint("the secret is not shown again");
+            Ok(())
+        }
+        SubscriptionCommand::Delete(one) => {
+            one.connection.open(environment)?.delete(&one.path(), &[])?;
+            output.record(&json!({ "deleted": one.id }), &[("deleted", "/deleted")])
+        }
+        SubscriptionCommand::Deliveries { one, state, page } => {
+            let state = state.map(|state| match state {
+                DeliveryState::Pending => "pending".to_owned(),
+                DeliveryState::Dead => "dead".to_owned(),
+            });
+            let query: Vec<_> = [("state", state)].into_iter().chain(page.query()).collect();
+            let client = one.connection.open(environment)?;
+            let path = format!("{}/deliveries", one.path());
+            output.list(&client.get(&path, &query)?, DELIVERIES)
+        }
+        SubscriptionCommand::Retry(one) => {
+            let client = one.connection.open(environment)?;
+            let path = format!("{}/deliveries/retry", one.path());
+            output.record(&client.post(&path, &json!({}))?, &[("retried", "/retried")])
+        }
+    }
+}
+
+impl OneArgs {
+    fn path(&self) -> String {
+        format!("/v1/subscriptions/{}", self.id)
+    }
+}

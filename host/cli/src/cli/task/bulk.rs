@@ -1,0 +1,113 @@
+//! `wrkflw task bulk`: one action on many tasks. None of them fails because of another.
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::super::client::AttemptArgs;
+use super::super::connection::ConnectionArgs;
+use super::super::output::{Column, Output};
+use super::super::{Environment, json_argument};
+use super::View;
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Action {
+    Claim,
+    Release,
+    Reassign,
+    Decide,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct BulkArgs {
+    /// What is done with each task
+    #[arg(value_enum)]
+    action: Action,
+    /// Ids of tasks, at most 100. Default: the first 100 that the filters find, oldest first
+    #[arg(required_unless_present = "view", value_parser = crate::cli::pick::id)]
+    tasks: Vec<Uuid>,
+    /// Whose tasks, instead of ids
+    #[arg(long, value_enum, conflicts_with = "tasks")]
+    view: Option<View>,
+    /// Only tasks of this definition
+    #[arg(long, value_name = "KEY", requires = "view")]
+    definition: Option<String>,
+    /// Only tasks in this state
+    #[arg(long, requires = "view")]
+    state: Option<String>,
+    /// Of `decide`: the outcome
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Of `decide`: why
+    #[arg(long)]
+    comment: Option<String>,
+    /// Of `decide`: the input that the outcome asks for, JSON or @FILE
+    #[arg(long, value_name = "JSON")]
+    input: Option<String>,
+    /// Of `reassign`: id of the new owner
+    #[arg(long, value_name = "PERSON")]
+    to: Option<String>,
+    /// Of `reassign`: why
+    #[arg(long)]
+    reason: Option<String>,
+    #[command(flatten)]
+    attempt: AttemptArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const RESULTS: &[Column] = &[
+    ("TASK", "/taskId"),
+    ("STATUS", "/status"),
+    ("REVISION", "/revision"),
+    ("CODE", "/code"),
+    ("DETAIL", "/detail"),
+];
+
+pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) -> Result<()> {
+    let action = match args.action {
+        Action::Claim => "claim",
+        Action::Release => "release",
+        Action::Reassign => "reassign",
+        Action::Decide => "decide",
+    };
+    let mut body = json!({ "action": action });
+    match args.view {
+        Some(view) => body["filter"] = json!({ "view": view.name() }),
+        None => body["taskIds"] = json!(args.tasks),
+    }
+    for (name, value) in [("definitionKey", &args.definition), ("state", &args.state)] {
+        if let Some(value) = value {
+            body["filter"][name] = json!(value);
+        }
+    }
+    for (name, value) in [
+        ("outcome", &args.outcome),
+        ("comment", &args.comment),
+        ("to", &args.to),
+        ("reason", &args.reason),
+    ] {
+        if let Some(value) = value {
+            body[name] = json!(value);
+        }
+    }
+    if let Some(input) = &args.input {
+        body["input"] = json_argument(input)?;
+    }
+    let client = args.connection.open(environment)?;
+    let answer = client.attempt("/v1/tasks/bulk", &body, &args.attempt)?;
+    if output.format == super::Format::Json {
+        return output.record(&answer, &[]);
+    }
+    output.list(&json!({ "data": answer["results"] }), RESULTS)?;
+    output.record(
+        &answer,
+        &[
+            ("done", "/done"),
+            ("refused", "/refused"),
+            ("more", "/more"),
+            ("dry run", "/dryRun"),
+        ],
+    )
+}

@@ -1,0 +1,258 @@
+//! What people write for a thing: a part of its id, its entity, the name of a `wrkflw dev`. And what they are told when that is not
+//! enough.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
+use crate::program::{Place, ran};
+
+fn started(place: &Place, entity: &str) -> Value {
+    place.data(&format!(
+        r#"instance start document-approval --entity {entity} --data {{"title":"Budget"}} --as author"#
+    ))
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().expect("a text").to_owned()
+}
+
+#[test]
+fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_part() {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let first = started(&place, "document/1");
+    let (id, task) = (
+        text(&first["id"]),
+        text(&first["states"][0]["tasks"][0]["id"]),
+    );
+    let shown = |named: &str| text(&place.data(&format!("instance show {named}"))["id"]);
+    for named in [
+        "document/1",
+        &id,
+        &id[..30],
+        &id[..23].replace('-', "").to_uppercase(),
+    ] {
+        assert_eq!(shown(named), id, "{named}");
+    }
+    let claimed = place.data(&format!("task claim {} --as reviewer", &task[..30]));
+    assert_eq!(claimed["task"]["owner"], "reviewer");
+
+    let second = text(&started(&place, "document/2")["id"]);
+    let ambiguous = place.run(&format!("instance show {}", &id[..4]));
+    assert_eq!(ambiguous.code, 2, "{}", ambiguous.stderr);
+    for part in ["is ambiguous", &id, &second, "document/2"] {
+        assert!(
+            ambiguous.stderr.contains(part),
+            "{part}: {}",
+            ambiguous.stderr
+        );
+    }
+    place.data("instance cancel document/1 --reason late --as admin");
+    let restarted = text(&place.data("instance restart document/1 --as author")["id"]);
+    assert_eq!(shown("document/1"), restarted, "the one that runs");
+    place.data("instance cancel document/1 --reason late --as admin");
+    let both = place.run("instance show document/1");
+    assert_eq!(both.code, 2, "{}", both.stderr);
+    assert!(both.stderr.contains(&id) && both.stderr.contains(&restarted));
+
+    for (line, code, words) in [
+        ("instance show abc", 2, "abc is no id of an instance"),
+        ("instance show abc", 2, "TYPE/ID, such as document/9"),
+        ("task claim document/9", 2, "document/9 is no id of a task"),
+        (
+            "instance show document/77",
+            4,
+            "there is no instance about document/77",
+        ),
+        ("instance show ffffffff", 4, "[not_found]"),
+        (&format!("instance show {}", &task[..36]), 4, "[not_found]"),
+        (
+            &format!("instance show {}", &task[..35]),
+            4,
+            "the beginning of no id of an instance",
+        ),
+    ] {
+        let ran = place.run(line);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (code, ""),
+            "{line}: {}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains(words), "{line}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_start_that_nobody_can_work_on_says_so() {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
+    let config = json!({ "reviewers": "moon-people" }).to_string();
+    fs::write(place.folder.join("config.json"), config).expect("our own folder");
+    place.data("definition publish flow.wasm --key document-approval --config config.json --activate --force");
+    let start = r#"instance start document-approval --entity document/1 --data {"title":"Budget"} --as author"#;
+    let ran = place.run(start);
+    assert!(
+        ran.stderr.contains(": nobody can do this"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("wrkflw instance eligibility "),
+        "{}",
+        ran.stderr
+    );
+    let eligibility = place.run("instance eligibility document/1");
+    assert!(
+        eligibility.stdout.contains("(nobody)"),
+        "{}",
+        eligibility.stdout
+    );
+}
+
+#[test]
+fn of_several_dev_the_folder_or_the_name_chooses() {
+    let place = Place::new();
+    let folder = |name: &str| {
+        fs::create_dir_all(place.folder.join(name)).expect("our own folder");
+        name.to_owned()
+    };
+    let start = |name: &str, options: &str| {
+        let mut command =
+            place.command(&format!("dev --port 0 --ephemeral --output json{options}"));
+        command.current_dir(place.folder.join(folder(name)));
+        place.start_command(command)
+    };
+    let mut first = start("one", "");
+    let mut second = start("two", " --name other");
+    assert_eq!(
+        (&first.facts["name"], &second.facts["name"]),
+        (&json!("one"), &json!("other"))
+    );
+    let names = |from: &str| -> Vec<String> {
+        let listed = place.data_in(folder(from), "dev --list");
+        listed["data"]
+            .as_array()
+            .expect("data")
+            .iter()
+            .map(|one| text(&one["name"]))
+            .collect()
+    };
+    assert_eq!(names("one"), ["one", "other"]);
+    assert_eq!(names("two"), ["other", "one"]);
+
+    let start = r#"instance start document-approval --entity document/1 --data {"title":"Budget"} --as author"#;
+    place.data_in("one", start);
+    let count = |from: &str, options: &str| {
+        let listed = place.run_in(
+            folder(from),
+            &format!("instance list --output json {options}"),
+        );
+        let page: Value = serde_json::from_str(&listed.stdout).expect("JSON");
+        (
+            page["data"].as_array().map(Vec::len),
+            listed.stderr.contains("warning: several"),
+        )
+    };
+    assert_eq!(count("one", ""), (Some(1), false));
+    assert_eq!(count("one/deeper", ""), (Some(1), false));
+    assert_eq!(count("two", ""), (Some(0), false));
+    assert_eq!(count("two", "--dev one"), (Some(1), false));
+    assert_eq!(
+        count("elsewhere", ""),
+        (Some(0), true),
+        "the one that was started last"
+    );
+    assert_eq!(count("elsewhere", "--dev one"), (Some(1), false));
+    let token = place.run_in("elsewhere", "token author --dev one -q");
+    assert_eq!((token.code, token.stderr.as_str()), (0, ""));
+
+    names_are_unique(&place);
+
+    assert_eq!(second.stop(), Some(0));
+    assert_eq!(count("elsewhere", ""), (Some(1), false), "only one is left");
+    first.kill();
+    assert_eq!(names("one"), [""; 0]);
+}
+
+/// With `one` and `other` running.
+fn names_are_unique(place: &Place) {
+    let unknown = place.run("instance list --dev nobody");
+    assert_eq!(unknown.code, 7, "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("\n  other  http://"),
+        "{}",
+        unknown.stderr
+    );
+    let taken = place.run("dev --name one --ephemeral --port 0");
+    assert_eq!(taken.code, 5, "{}", taken.stderr);
+    assert!(
+        taken.stderr.contains("runs already, in "),
+        "{}",
+        taken.stderr
+    );
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong_and_what_to_do() {
+    let place = Place::new();
+    let healthy = |line: &str| -> (i32, Value) {
+        let mut command = place.command(line);
+        command.env("WRKFLW_DATABASE_URL", "postgres://127.0.0.1:1/nothing");
+        let ran = ran(command);
+        (ran.code, serde_json::from_str(&ran.stdout).expect("JSON"))
+    };
+    let (code, found) = healthy(
+        "doctor --json --seal-keys k1:00 --kafka-brokers 127.0.0.1:1 --kafka-properties socket.timeout.ms=1000",
+    );
+    assert_eq!(code, 1, "{found}");
+    let verdicts: Vec<_> = found["data"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .filter(|one| one["verdict"] == "fail")
+        .map(|one| text(&one["check"]))
+        .collect();
+    assert_eq!(verdicts, ["database", "seal keys", "tokens", "kafka"]);
+    assert!(
+        found["data"]
+            .as_array()
+            .expect("findings")
+            .iter()
+            .all(|one| {
+                one["verdict"] == "ok" || one["next"].as_str().is_some_and(|next| !next.is_empty())
+            })
+    );
+
+    // Nothing is set, and nothing runs: that is no failure of this machine.
+    let nothing = place.run("doctor");
+    assert_eq!(nothing.code, 0, "{}{}", nothing.stdout, nothing.stderr);
+    assert!(
+        nothing.stdout.contains("no `wrkflw dev` runs here"),
+        "{}",
+        nothing.stdout
+    );
+}
+
+#[test]
+fn every_shell_gets_a_script_and_every_command_a_page() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.run(&format!("completions {shell}"));
+        assert_eq!(script.code, 0, "{shell}: {}", script.stderr);
+        assert!(script.stdout.contains("eligibility"), "{shell}");
+    }
+    assert!(place.run("man").stdout.contains(".TH"));
+    let pages = place.data("man --out pages")["pages"]
+        .as_u64()
+        .expect("a number");
+    let written = fs::read_dir(place.folder.join("pages"))
+        .expect("the folder")
+        .count();
+    assert_eq!(usize::try_from(pages), Ok(written));
+    let page = fs::read_to_string(place.folder.join("pages/wrkflw-task-claim.1")).expect("a page");
+    assert!(page.contains("wrkflw task claim"), "{page}");
+}

@@ -1,0 +1,440 @@
+//! Every command once, as `docs/cli.md` shows it. The commands come from the program's own description, so one without an example
+//! fails here. With `UPDATE=1` the page is written again.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use clap::Command;
+use uuid::Uuid;
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
+use crate::blurred::{blurred, without_numbers};
+use crate::program::{Place, Ran, ran};
+use crate::usage::leaves;
+
+/// Commands that other tests run, because they do not end by themselves or need a toolchain: the file of the test, and the words
+/// that run the command there.
+const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("serve", include_str!("dev.rs"), "serve --listen"),
+    ("plugin build", include_str!("plugin.rs"), "plugin build"),
+    ("plugin test", include_str!("plugin.rs"), "plugin test"),
+    ("plugin watch", include_str!("scenarios.rs"), "plugin watch"),
+];
+/// The longest example.
+const LINES_MAX: usize = 14;
+
+/// What is run, in this order, and of which command it is the example. `$TASK` is the open task of the instance, `$LAST` the first
+/// id that the last example printed.
+const EXAMPLES: &[&str] = &[
+    "dev --list",
+    "me --as author",
+    "person list",
+    "person list re",
+    "person set mara --name Mara",
+    "person manager author mara",
+    "person show author",
+    "group set finance --name Finance",
+    "group add finance mara",
+    "group show finance",
+    "group remove finance mara --dry-run",
+    "group list",
+    "role list",
+    "role set auditor audit:read instance:read",
+    "role show auditor",
+    r#"calendar set office {"timeZone":"UTC","hours":{"monday":[{"from":"09:00","to":"17:00"}]}}"#,
+    "calendar list",
+    "calendar show office",
+    "calendar delete office",
+    "absence add reviewer --substitute reviewer2 --from 2100-01-01T00:00:00Z --until 2100-01-08T00:00:00Z",
+    "absence end reviewer $LAST",
+    "absence list reviewer",
+    r#"instance start document-approval --entity document/9 --data {"title":"Budget"} --as author"#,
+    "instance list",
+    "instance show document/9",
+    "instance actions document/9 --as reviewer",
+    "instance eligibility document/9",
+    "task list --view available --as reviewer",
+    "task show $TASK",
+    "task claim $TASK --as reviewer --dry-run",
+    "task claim $TASK --as reviewer",
+    "task suspend $TASK --reason question --as reviewer",
+    "task resume $TASK --as reviewer",
+    "task delegate $TASK --to approver --reason away --as reviewer",
+    "task resolve $TASK --as approver",
+    "task release $TASK --as reviewer",
+    "task reassign $TASK --to reviewer2 --reason late --as admin",
+    "task reset $TASK --reason ill --as admin",
+    "task bulk claim --view available --as reviewer",
+    "task decide $TASK APPROVE --as reviewer",
+    "instance history document/9",
+    "instance audit document/9 --type DECISION_RECORDED",
+    "instance custody document/9",
+    "instance export document/9 --scenario --out approval.yaml",
+    "entity history document/9",
+    "entity custody document/9",
+    "instance suspend document/9 --reason audit",
+    "instance resume document/9",
+    "definition publish document-approval.wasm --key document-approval --config config.json",
+    "definition list",
+    "definition show document-approval",
+    "instance migrate document/9 --to 2 --dry-run",
+    "operation migrate document-approval 1 --to 2",
+    "operation show $LAST",
+    "operation list",
+    "operation items $LAST",
+    "operation stop $LAST",
+    "operation cancel document-approval 1 --reason cleanup --dry-run",
+    "definition activate document-approval 2",
+    "definition retire document-approval 1",
+    "definition reinstate document-approval 1",
+    "definition stop document-approval 1 --reason harm",
+    "definition resume document-approval 1",
+    "definition diagram document-approval --out flow.svg",
+    "instance diagram document/9 --out path.svg",
+    "instance signal document/9 PAID",
+    "instance cancel document/9 --reason late",
+    "instance restart document/9 --as author",
+    "signal send PAID --correlation 7 --id payment-1 --as author",
+    "signal show 01a20416-5f62-7350-986a-13b0f0477285 --as author",
+    "notification list --as outsider",
+    "notification read 01a20416-5f62-7350-986a-13b0f0477285 --as outsider",
+    "subscription create http://127.0.0.1:9/hook --type task.created",
+    "subscription show $LAST",
+    "subscription deliveries $LAST",
+    "subscription retry $LAST",
+    "subscription list",
+    "subscription delete $LAST",
+    "events tail --limit 1",
+    "job list --state due",
+    "dead-letter list",
+    "dead-letter retry --all --reason repaired",
+    "dead-letter discard 01a20416-5f62-7350-986a-13b0f0477285 --entry 1 --reason broken",
+    "audit list --type ROLE_PUT",
+    "audit self-approvals",
+    "audit verify --all",
+    "audit export --all --out audit.jsonl",
+    "audit keys",
+    "token author",
+    "plugin new my-flow",
+    "plugin check document-approval.wasm",
+    "plugin schema",
+    "migrate",
+    "doctor",
+    "completions bash",
+    "man --out man",
+    "config template",
+    "config show",
+];
+
+/// The words of the example that name its command.
+fn command_of<'a>(line: &str, commands: &'a [String]) -> &'a str {
+    let fits =
+        |command: &&String| line == command.as_str() || line.starts_with(&format!("{command} "));
+    let found = commands
+        .iter()
+        .filter(fits)
+        .max_by_key(|command| command.len());
+    found.unwrap_or_else(|| panic!("{line} is no command"))
+}
+
+/// The examples of a running `wrkflw dev`, each with its line.
+struct Book {
+    place: Place,
+    replaced: Vec<(String, &'static str)>,
+    last: String,
+}
+
+impl Book {
+    fn task(&self) -> Option<String> {
+        let shown = self.place.run("instance show document/9 --output json");
+        let instance: serde_json::Value = serde_json::from_str(&shown.stdout).ok()?;
+        let task = instance.pointer("/states/0/tasks/0/id")?;
+        Some(task.as_str()?.to_owned())
+    }
+
+    /// Runs an example, and returns it as the page shows it.
+    fn example(&mut self, line: &str) -> String {
+        let task = if line.contains("$TASK") {
+            self.task()
+        } else {
+            None
+        };
+        let task = task.unwrap_or_default();
+        if line.starts_with("operation show") {
+            self.until_done();
+        }
+        let real = line.replace("$TASK", &task).replace("$LAST", &self.last);
+        let mut command = self.place.command(&real);
+        if line == "migrate" {
+            command.env("WRKFLW_DATABASE_URL_FILE", ".wrkflw/database.url");
+        }
+        let done = ran(command);
+        let mut ids = vec![(self.last.clone(), "LAST")];
+        if !task.is_empty() {
+            ids.push((task, "TASK"));
+        }
+        let text = self.shown(line, &done, &ids);
+        let first = done
+            .stdout
+            .split(|char: char| !char.is_ascii_hexdigit() && char != '-');
+        if !line.contains("$LAST")
+            && let Some(id) = first
+                .into_iter()
+                .find(|word| word.len() == 36 && Uuid::try_parse(word).is_ok())
+        {
+            id.clone_into(&mut self.last);
+        }
+        let quoted = line.split(' ').map(|word| {
+            if word.starts_with('{') {
+                format!("'{word}'")
+            } else {
+                word.to_owned()
+            }
+        });
+        let words = quoted.collect::<Vec<_>>().join(" ").replace('$', "");
+        let more = text.lines().count() > LINES_MAX;
+        let lines: String = text
+            .lines()
+            .take(LINES_MAX)
+            .map(|line| format!("{line}\n"))
+            .collect();
+        let code = match done.code {
+            0 => String::new(),
+            code => format!("# exit code {code}\n"),
+        };
+        format!(
+            "$ wrkflw {words}\n{lines}{}{code}",
+            if more { "...\n" } else { "" }
+        )
+    }
+
+    /// What it printed, without what differs in each run.
+    fn shown(&self, line: &str, done: &Ran, ids: &[(String, &str)]) -> String {
+        let mut text = blurred(&done.stdout, ids, &self.replaced);
+        text += &blurred(&done.stderr, ids, &self.replaced);
+        if line.starts_with("audit verify") || line.starts_with("audit export") {
+            text = without_numbers(&text);
+        }
+        if let Some((before, _)) = text.split_once("--after ") {
+            text = format!("{before}--after CURSOR\n");
+        }
+        if line.starts_with("operation migrate") {
+            // It may have ended when it is shown first.
+            const STEADY: [&str; 7] = [
+                "id",
+                "action",
+                "definition",
+                "from",
+                "version",
+                "total",
+                "next",
+            ];
+            let is_steady = |line: &&str| STEADY.iter().any(|name| line.starts_with(name));
+            text = text
+                .lines()
+                .filter(is_steady)
+                .map(|line| format!("{line}\n"))
+                .collect();
+        }
+        if line == "doctor" {
+            // What this machine has is not documented.
+            let lines = text
+                .lines()
+                .map(|line| line.split("  ").take(2).collect::<Vec<_>>().join("  "));
+            text = lines
+                .filter(|line| !line.starts_with("wasm"))
+                .map(|line| line + "\n")
+                .collect();
+        }
+        text
+    }
+
+    fn until_done(&self) {
+        for _ in 0..600 {
+            let shown = self.place.data(&format!("operation show {}", self.last));
+            if shown["status"] == "DONE" {
+                return;
+            }
+        }
+        panic!("the operation does not end");
+    }
+}
+
+/// What the page says of the arguments of a command. Those of every command are explained once.
+fn arguments(command: &Command) -> String {
+    const EVERYWHERE: [&str; 8] = [
+        "output",
+        "quiet",
+        "server",
+        "token",
+        "user",
+        "dev",
+        "settings_file",
+        "help",
+    ];
+    let takes_settings = command
+        .get_arguments()
+        .any(|arg| arg.get_id() == "settings_file");
+    let mut text = String::new();
+    for arg in command.get_arguments() {
+        let id = arg.get_id().as_str();
+        let is_setting = takes_settings && arg.get_env().is_some();
+        if EVERYWHERE.contains(&id) || is_setting {
+            continue;
+        }
+        let names = arg.get_value_names().unwrap_or_default();
+        let value = if arg.get_action().takes_values() {
+            let name = names
+                .first()
+                .map_or_else(|| id.to_uppercase(), ToString::to_string);
+            if arg.is_positional() {
+                name
+            } else {
+                format!(" {name}")
+            }
+        } else {
+            String::new()
+        };
+        let long = arg
+            .get_long()
+            .map(|long| format!("--{long}"))
+            .unwrap_or_default();
+        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        writeln!(text, "- `{long}{value}`: {help}").expect("a String takes every write");
+    }
+    if takes_settings {
+        text += "- Settings, as `wrkflw config template` explains them.\n";
+    }
+    text
+}
+
+fn found<'a>(program: &'a Command, path: &str) -> &'a Command {
+    path.split(' ').fold(program, |command, name| {
+        command.find_subcommand(name).expect("a command")
+    })
+}
+
+const HEAD: &str = "\
+# The command line
+
+Every command with its arguments and what it prints, run by the test `reference::` of the program in this order on an empty `wrkflw dev`; a new command
+without an example fails it. `ID`, `TASK`, `LAST` (the id that an earlier example printed), `TIME`, `HEX` and `N` stand for what differs in each run. Long
+output is cut.
+
+Options of every command: `--output json` prints the API's JSON, `-q` prints data and errors only. Options of every command that asks a server:
+`--server URL` and `--token TOKEN`; against `wrkflw dev` they are not needed: `--as USER` acts as one of its people (default: admin). Where several
+`wrkflw dev` run, a command takes the one of its folder or above it; `--dev NAME` chooses another. An instance is named by its id, the first digits of its
+id, or TYPE/ID of what it is about; a task by its id or its first digits. Data goes to standard output, hints and errors to standard error. `wrkflw help`
+lists the exit codes; `wrkflw completions` and `wrkflw man` are for shells and manuals.
+";
+
+/// The whole page.
+fn page(program: &Command, commands: &[String], examples: &[(&str, String)]) -> String {
+    let mut page = HEAD.to_owned();
+    for command in commands {
+        let described = found(program, command);
+        let about = described
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        write!(page, "\n## `wrkflw {command}`\n\n{about}.\n").expect("a String takes every write");
+        let arguments = arguments(described);
+        if !arguments.is_empty() {
+            page += "\n";
+        }
+        page += &arguments;
+        let of_it: String = examples
+            .iter()
+            .filter(|(name, _)| name == command)
+            .map(|(_, text)| text.as_str())
+            .collect();
+        if of_it.is_empty() {
+            let elsewhere = ELSEWHERE.iter().find(|(name, ..)| name == command);
+            let (_, test, words) = elsewhere.unwrap_or_else(|| panic!("{command} has no example"));
+            assert!(test.contains(words), "no test runs {command}");
+            continue;
+        }
+        write!(page, "\n```\n{of_it}```\n").expect("a String takes every write");
+    }
+    page
+}
+
+#[test]
+fn every_command_prints_what_the_page_says() {
+    let program = wrkflw::cli::command();
+    let commands: Vec<String> = leaves(&program)
+        .iter()
+        .map(|path| path[1..].join(" "))
+        .collect();
+    let place = Place::new();
+    fs::write(
+        place.folder.join("document-approval.wasm"),
+        DOCUMENT_APPROVAL,
+    )
+    .expect("our own folder");
+    fs::write(
+        place.folder.join("config.json"),
+        r#"{"reviewers": "approvers"}"#,
+    )
+    .expect("our own folder");
+    let mut dev = place.start("dev --port 0 --name project");
+    let url = dev.facts["url"].as_str().expect("an address").to_owned();
+    let process = place.data("dev --list")["data"][0]["pid"].to_string();
+    let folder = place
+        .folder
+        .canonicalize()
+        .expect("our own folder")
+        .display()
+        .to_string();
+    let mut book = Book {
+        replaced: vec![
+            (url, "http://127.0.0.1:8080"),
+            (folder, "/home/you/project"),
+            (place.folder.display().to_string(), "/home/you/project"),
+            (process, "PROCESS"),
+        ],
+        place,
+        last: String::new(),
+    };
+    let examples: Vec<(&str, String)> = EXAMPLES
+        .iter()
+        .map(|line| (command_of(line, &commands), book.example(line)))
+        .collect();
+    assert_eq!(dev.stop(), Some(0));
+
+    let page = page(&program, &commands, &examples);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, &page).expect("the page");
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    for (number, (kept, made)) in kept.lines().zip(page.lines()).enumerate() {
+        assert_eq!(
+            kept,
+            made,
+            "docs/cli.md:{}: UPDATE=1 writes it again",
+            number + 1
+        );
+    }
+    assert!(
+        kept == page,
+        "docs/cli.md is shorter or longer: UPDATE=1 writes it again"
+    );
+}
+
+#[test]
+fn every_argument_is_explained() {
+    fn check(command: &Command) {
+        for arg in command.get_arguments() {
+            assert!(
+                arg.get_help().is_some(),
+                "{} of {} has no help",
+                arg.get_id(),
+                command.get_name()
+            );
+        }
+        command.get_subcommands().for_each(check);
+    }
+    check(&wrkflw::cli::command());
+}

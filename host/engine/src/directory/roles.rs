@@ -1,0 +1,143 @@
+//! Roles and what they permit. Tokens say which roles a person has; the tenant's roles say what each permits.
+
+use std::collections::BTreeSet;
+
+use super::settle;
+use crate::Engine;
+use crate::error::Error;
+use crate::request::Identity;
+use crate::validation::check_id;
+use wrkflw_store::directory::Run;
+use wrkflw_store::directory::roles::{ROLE_WRITE, Role};
+
+/// The permissions that the host knows. Flow logic may ask for others.
+pub const PERMISSIONS: &[&str] = &[
+    "absence:self",
+    "audit:read",
+    "dead-letter:read",
+    "dead-letter:write",
+    "definition:activate",
+    "definition:activate-own-work",
+    "definition:publish",
+    "definition:read",
+    "definition:retire",
+    "directory:read",
+    "directory:write",
+    "event:read",
+    "instance:cancel",
+    "instance:migrate",
+    "instance:read",
+    "instance:signal",
+    "instance:start",
+    "instance:suspend",
+    "notification:read",
+    "role:read",
+    ROLE_WRITE,
+    "subscription:read",
+    "subscription:write",
+    "task:act",
+    "task:assign",
+    "task:read",
+];
+/// Maximum permissions of a role.
+const PERMISSIONS_MAX: usize = 200;
+/// Maximum length of a permission.
+const PERMISSION_BYTES_MAX: usize = 100;
+
+impl Engine {
+    /// Gives a role exactly these permissions. Without any, the role is no more.
+    pub async fn put_role(
+        &self,
+        who: &Identity,
+        role: &str,
+        permissions: &[String],
+    ) -> Result<Role, Error> {
+        self.permit(who, ROLE_WRITE).await?;
+        check_id("/id", role)?;
+        if permissions.len() > PERMISSIONS_MAX {
+            let detail = format!("at most {PERMISSIONS_MAX} permissions");
+            return Err(Error::invalid("/permissions", "too_long", detail));
+        }
+        for (place, permission) in permissions.iter().enumerate() {
+            check(&format!("/permissions/{place}"), permission)?;
+        }
+        let ordered: BTreeSet<String> = permissions.iter().cloned().collect();
+        let permissions: Vec<String> = ordered.into_iter().collect();
+        let note = self.note(&who.subject);
+        let put = self
+            .0
+            .store
+            .put_role(who.tenant, role, &permissions, Run::Real, &note);
+        settle(put.await?, "role", role)?;
+        let id = role.to_owned();
+        Ok(Role { id, permissions })
+    }
+
+    /// The role with this id. Checks no permission.
+    pub async fn role(&self, who: &Identity, id: &str) -> Result<Role, Error> {
+        let mut roles = self.0.store.roles(who.tenant, Some(id)).await?;
+        roles.pop().ok_or_else(|| Error::missing("role", id))
+    }
+}
+
+/// Checks one permission. What begins like one of the host's must be one of them, so that a misspelt one is noticed.
+fn check(pointer: &str, permission: &str) -> Result<(), Error> {
+    let parts = permission.split_once(':');
+    let is_word = |text: &str| {
+        let mut bytes = text.bytes();
+        !text.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+    };
+    let Some((what, _)) = parts.filter(|(what, rest)| is_word(what) && is_word(rest)) else {
+        let detail =
+            "two words of letters, digits, -, _ and . with a colon between them, such as task:act";
+        return Err(Error::malformed(pointer, detail));
+    };
+    if permission.len() > PERMISSION_BYTES_MAX {
+        let detail = format!("at most {PERMISSION_BYTES_MAX} characters");
+        return Err(Error::invalid(pointer, "too_long", detail));
+    }
+    let mut alike = PERMISSIONS
+        .iter()
+        .filter(|known| known.split(':').next() == Some(what))
+        .copied()
+        .peekable();
+    if alike.peek().is_some() && !PERMISSIONS.contains(&permission) {
+        let alike: Vec<_> = alike.collect();
+        let detail = format!(
+            "no permission of the host; those of {what} are {}",
+            alike.join(", ")
+        );
+        return Err(Error::invalid(pointer, "unknown_permission", detail));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_of_the_host_are_spelt_right_and_those_of_flows_are_free() {
+        for permission in PERMISSIONS.iter().chain(&["expense:approve", "x:y.z-1"]) {
+            assert!(check("/", permission).is_ok(), "{permission}");
+        }
+        let long = format!("expense:{}", "a".repeat(PERMISSION_BYTES_MAX));
+        for wrong in [
+            "task:acts",
+            "role:admin",
+            "task",
+            "task:",
+            ":act",
+            "a b:c",
+            "",
+            &long,
+        ] {
+            assert!(check("/", wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_permissions_are_in_order() {
+        assert!(PERMISSIONS.is_sorted());
+    }
+}

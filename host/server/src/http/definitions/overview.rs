@@ -1,0 +1,85 @@
+//! A definition: its active version, its newest versions, and how many instances run.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{VersionDetail, detail};
+use crate::http::App;
+use crate::http::extract::{Caller, Path};
+use crate::http::large::rendered;
+use crate::http::problem::Problem;
+use crate::http::versions::VersionSummary;
+use wrkflw_core::ids::VersionRef;
+use wrkflw_engine::Error;
+
+/// How many versions are shown.
+const VERSIONS_MAX: i64 = 25;
+
+/// A version and its instances.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct VersionCount {
+    #[serde(flatten)]
+    pub summary: VersionSummary,
+    /// Its running and suspended instances.
+    pub running: i64,
+}
+
+/// A definition.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct DefinitionDetail {
+    pub key: String,
+    /// The version that new instances take. None if none is active.
+    pub active: Option<VersionDetail>,
+    /// The newest 25 versions, newest first.
+    pub versions: Vec<VersionCount>,
+    /// Running and suspended instances of all versions.
+    pub running: i64,
+    /// More than 10000 instances run: the numbers are too low.
+    pub more: bool,
+}
+
+/// A definition: its active version, its newest versions, and how many instances run.
+#[utoipa::path(get, path = "/v1/definitions/{key}", tag = "definitions", operation_id = "getDefinition",
+    params(("key" = String, Path)), responses((status = 200, body = DefinitionDetail)))]
+pub(in crate::http) async fn overview(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(key): Path<String>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "definition:read").await?;
+    let reader = app.engine.reader();
+    let versions = reader.versions(who.tenant, Some(&key), None, VERSIONS_MAX);
+    let versions = versions.await?;
+    if versions.is_empty() {
+        let what = "definition";
+        return Err(Error::NotFound { what, id: key }.into());
+    }
+    let running = reader.running(who.tenant, &key).await?;
+    let (mut active, mut bytes) = (None, 0);
+    if let Some(version) = reader.active_version(who.tenant, &key).await? {
+        let key = key.clone();
+        let (found, size) = detail(&app, &who, &VersionRef { key, version }).await?;
+        (active, bytes) = (Some(found), size);
+    }
+    let view = move || DefinitionDetail {
+        key,
+        active: active.map(|make| make()),
+        versions: versions
+            .into_iter()
+            .map(|version| VersionCount {
+                running: running
+                    .by_version
+                    .get(&version.version)
+                    .copied()
+                    .unwrap_or_default(),
+                summary: version.into(),
+            })
+            .collect(),
+        running: running.by_version.values().sum(),
+        more: running.more,
+    };
+    rendered(&app, who.tenant, bytes, view).await
+}

@@ -1,0 +1,126 @@
+//! Lists of people and groups.
+
+use std::str::FromStr;
+
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::http::App;
+use crate::http::extract::{Caller, Query};
+use crate::http::page::{Page, decode, limit, page_to};
+use crate::http::problem::Problem;
+use crate::http::view::view;
+use wrkflw_engine::validation::check_name;
+use wrkflw_store::directory::lists::{Kind, Place};
+
+view! {
+    of wrkflw_store::directory::lists::Named;
+    /// A person or a group in a list.
+    pub(in crate::http) struct DirectoryEntry {
+        pub id: String,
+        pub name: String,
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct DirectoryQuery {
+    /// The beginning of an id, or of a name in upper or lower case.
+    pub q: Option<String>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// A [`Place`] as in a cursor.
+struct Position(Place);
+
+impl FromStr for Position {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Position, ()> {
+        // NUL is in no name and no id, and PostgreSQL takes none.
+        let parts: Vec<&str> = text.split('\0').collect();
+        let place = match parts[..] {
+            [id] => Place::Id(id.to_owned()),
+            [name, id] => Place::Name(name.to_owned(), id.to_owned()),
+            _ => return Err(()),
+        };
+        Ok(Position(place))
+    }
+}
+
+fn position(place: Place) -> String {
+    match place {
+        Place::Id(id) => id,
+        Place::Name(name, id) => format!("{name}\0{id}"),
+    }
+}
+
+/// Lists people by id.
+///
+/// With `q`, people whose id begins with it come first, then those whose name does. Such a page may not be full. There may be
+/// more as long as `page.next` is present.
+#[utoipa::path(get, path = "/v1/people", tag = "directory", operation_id = "listPeople", params(DirectoryQuery),
+    responses((status = 200, body = Page<DirectoryEntry>)))]
+pub(in crate::http) async fn people(
+    state: State<App>,
+    caller: Caller,
+    query: Query<DirectoryQuery>,
+) -> Result<axum::Json<Page<DirectoryEntry>>, Problem> {
+    named(state, caller, query, Kind::Person).await
+}
+
+/// Lists groups by id.
+///
+/// With `q`, groups whose id begins with it come first, then those whose name does. Such a page may not be full. There may be
+/// more as long as `page.next` is present.
+#[utoipa::path(get, path = "/v1/groups", tag = "directory", operation_id = "listGroups", params(DirectoryQuery),
+    responses((status = 200, body = Page<DirectoryEntry>)))]
+pub(in crate::http) async fn groups(
+    state: State<App>,
+    caller: Caller,
+    query: Query<DirectoryQuery>,
+) -> Result<axum::Json<Page<DirectoryEntry>>, Problem> {
+    named(state, caller, query, Kind::Group).await
+}
+
+async fn named(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<DirectoryQuery>,
+    kind: Kind,
+) -> Result<axum::Json<Page<DirectoryEntry>>, Problem> {
+    app.engine.permit(&who, "directory:read").await?;
+    let limit = limit(query.limit)?;
+    let prefix = query.q.unwrap_or_default();
+    if !prefix.is_empty() {
+        check_name("/q", &prefix)?;
+    }
+    let after: Option<Position> = decode(query.after.as_deref())?;
+    let after = after.map_or_else(Place::start, |Position(place)| place);
+    let reader = app.engine.reader();
+    let part = reader.named(who.tenant, kind, &prefix, after, limit as usize);
+    let part = part.await?;
+    Ok(axum::Json(page_to(part.rows, part.next.map(position))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_leads_back_to_its_place() {
+        for place in [
+            Place::start(),
+            Place::Id("Renée".to_owned()),
+            Place::Name("renée".to_owned(), "r-1".to_owned()),
+            Place::Name(String::new(), String::new()),
+        ] {
+            let read = position(place.clone()).parse().map(|Position(place)| place);
+            assert_eq!(read, Ok(place));
+        }
+        assert!("a\0b\0c".parse::<Position>().is_err());
+    }
+}

@@ -1,0 +1,31 @@
+//! The operations of a tenant.
+
+use axum::extract::State;
+
+use super::OperationView;
+use crate::http::App;
+use crate::http::extract::{Caller, Query};
+use crate::http::instances::PageQuery;
+use crate::http::page::{AtTime, Page, decode, limit, page};
+use crate::http::problem::Problem;
+
+/// Lists operations with their progress, newest first.
+#[utoipa::path(get, path = "/v1/operations", tag = "operations", operation_id = "listOperations", params(PageQuery),
+    responses((status = 200, body = Page<OperationView>)))]
+pub(in crate::http) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<PageQuery>,
+) -> Result<axum::Json<Page<OperationView>>, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    let limit = limit(query.limit)?;
+    let after: Option<AtTime> = decode(query.after.as_deref())?;
+    let after = after.map(|AtTime(at, id)| (at, id));
+    let reader = app.engine.reader();
+    let found = reader
+        .operations(who.tenant, None, after, i64::from(limit) + 1)
+        .await?;
+    Ok(axum::Json(page(found, limit, |last| {
+        AtTime(last.created_at, last.id).to_string()
+    })))
+}

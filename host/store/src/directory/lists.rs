@@ -1,0 +1,146 @@
+//! Lists of people and groups by id. A search by prefix has those whose id begins with it first, then those whose name does.
+
+use crate::{Reader, StoreError};
+use wrkflw_core::ids::TenantId;
+
+/// What is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Person,
+    Group,
+}
+
+/// A person or group in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    pub id: String,
+    pub name: String,
+}
+
+/// How far a list was read. The next part begins behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// Behind this id.
+    Id(String),
+    /// Behind this name in lower case and this id. Ids come before names.
+    Name(String, String),
+}
+
+impl Place {
+    /// Before everything.
+    pub fn start() -> Place {
+        Place::Id(String::new())
+    }
+}
+
+/// A part of a list, and its end. Without an end, nothing follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    pub rows: Vec<Named>,
+    pub next: Option<Place>,
+}
+
+impl Reader {
+    /// At most `limit` people or groups whose id or name begins with the prefix. A part of a search may have fewer although
+    /// more follow, because those whose id and name match are left out the second time.
+    pub async fn named(
+        &self,
+        tenant: TenantId,
+        kind: Kind,
+        prefix: &str,
+        after: Place,
+        limit: usize,
+    ) -> Result<Part, StoreError> {
+        let (mut rows, mut after) = (Vec::new(), after);
+        if let Place::Id(id) = &after {
+            rows = self.by_id(tenant, kind, (prefix, id), limit + 1).await?;
+            if rows.len() > limit {
+                rows.truncate(limit);
+                let next = rows.last().map(|last| Place::Id(last.id.clone()));
+                return Ok(Part { rows, next });
+            }
+            after = Place::Name(String::new(), String::new());
+        }
+        let (Place::Name(name, id), false) = (&after, prefix.is_empty()) else {
+            return Ok(Part { rows, next: None });
+        };
+        let place = (name.as_str(), id.as_str());
+        let room = limit - rows.len();
+        let mut found = self.by_name(tenant, kind, prefix, place, room + 1).await?;
+        let more = found.len() > room;
+        found.truncate(room);
+        let next = match found.last() {
+            _ if !more => None,
+            Some((last, lowered)) => Some(Place::Name(lowered.clone(), last.id.clone())),
+            None => Some(after),
+        };
+        let others = found.into_iter().map(|(named, _)| named);
+        rows.extend(others.filter(|named| !named.id.starts_with(prefix)));
+        Ok(Part { rows, next })
+    }
+
+    async fn by_id(
+        &self,
+        tenant: TenantId,
+        kind: Kind,
+        (prefix, after): (&str, &str),
+        limit: usize,
+    ) -> Result<Vec<Named>, StoreError> {
+        // The upper bound of a prefix is the prefix with the last of all characters.
+        let rows = sqlx::query!(
+            r#"select id as "id!", name as "name!" from (
+                select id, name from person where tenant_id = $1 and not $5
+                union all
+                select id, name from "group" where tenant_id = $1 and $5
+            ) as named
+            where id collate "C" >= $2 and id collate "C" < $2 || chr(1114111) and id collate "C" > $3
+            order by id collate "C" limit $4"#,
+            tenant.0,
+            prefix,
+            after,
+            i64::try_from(limit).expect("the size of a page"),
+            kind == Kind::Group
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let named = rows.into_iter().map(|row| Named {
+            id: row.id,
+            name: row.name,
+        });
+        Ok(named.collect())
+    }
+
+    /// Each with its name in lower case.
+    async fn by_name(
+        &self,
+        tenant: TenantId,
+        kind: Kind,
+        prefix: &str,
+        (name, id): (&str, &str),
+        limit: usize,
+    ) -> Result<Vec<(Named, String)>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select id as "id!", name as "name!", lower(name) as "lowered!" from (
+                select id, name from person where tenant_id = $1 and name is not null and not $6
+                union all
+                select id, name from "group" where tenant_id = $1 and name is not null and $6
+            ) as named
+            where lower(name) collate "C" >= lower($2) and lower(name) collate "C" < lower($2) || chr(1114111)
+              and (lower(name) collate "C", id collate "C") > ($3, $4)
+            order by lower(name) collate "C", id collate "C" limit $5"#,
+            tenant.0,
+            prefix,
+            name,
+            id,
+            i64::try_from(limit).expect("the size of a page"),
+            kind == Kind::Group
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let named = rows.into_iter().map(|row| {
+            let (id, name) = (row.id, row.name);
+            (Named { id, name }, row.lowered)
+        });
+        Ok(named.collect())
+    }
+}
