@@ -1065,6 +1065,7 @@ CREATE INDEX instance_by_entity ON public.instance USING btree (tenant_id, entit
 CREATE INDEX instance_by_initiator ON public.instance USING btree (tenant_id, initiator, id) WHERE (initiator IS NOT NULL);
 CREATE INDEX instance_by_parent ON public.instance USING btree (tenant_id, parent, id) WHERE (parent IS NOT NULL);
 CREATE INDEX instance_by_predecessor ON public.instance USING btree (tenant_id, predecessor) WHERE (predecessor IS NOT NULL);
+CREATE INDEX instance_by_status ON public.instance USING btree (tenant_id, status, id) WHERE (status IS NOT NULL);
 CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
 CREATE UNIQUE INDEX instance_sole_key ON public.instance USING btree (tenant_id, entity_type, entity_id) WHERE (sole AND (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text])));
 CREATE INDEX job_by_instance ON public.job USING btree (tenant_id, instance_id, due_at, id);
@@ -1092,10 +1093,14 @@ CREATE UNIQUE INDEX signal_inbox_identity ON public.signal_inbox USING btree (te
 CREATE INDEX signal_inbox_undelivered ON public.signal_inbox USING btree (tenant_id, correlation, received_at, signal_id) WHERE (delivered_at IS NULL);
 CREATE INDEX signal_subscription_by_instance ON public.signal_subscription USING btree (tenant_id, instance_id);
 CREATE INDEX state_instance_active ON public.state_instance USING btree (tenant_id, name, instance_id) WHERE (left_at IS NULL);
+CREATE INDEX state_instance_due ON public.state_instance USING btree (tenant_id, due_at, instance_id) WHERE ((left_at IS NULL) AND (due_at IS NOT NULL));
+CREATE INDEX state_instance_since ON public.state_instance USING btree (tenant_id, entered_at, instance_id) WHERE (left_at IS NULL);
 CREATE INDEX state_instance_unassignable ON public.state_instance USING btree (tenant_id, instance_id) WHERE ((unassignable_since IS NOT NULL) AND (left_at IS NULL));
 CREATE INDEX task_by_instance ON public.task USING btree (tenant_id, instance_id);
 CREATE INDEX task_by_owner ON public.task USING btree (tenant_id, owner, id) WHERE (status = 'CLAIMED'::text);
 CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant_id, task_id);
+CREATE INDEX task_due ON public.task USING btree (tenant_id, due_at, id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text])) AND (due_at IS NOT NULL));
+CREATE INDEX task_ended ON public.task USING btree (tenant_id, owner, ended_at, id) WHERE ((owner IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX task_open ON public.task USING btree (tenant_id, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
 CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
 CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (due_at) WHERE (state = 'pending'::text);

@@ -78,6 +78,8 @@ grant execute on function entity_is_free to wrkflw_writer;
 create index instance_by_definition on instance (tenant_id, definition_key, id) where definition_key is not null;
 create index instance_by_entity on instance (tenant_id, entity_type, entity_id, id)
     where entity_type is not null and entity_id is not null;
+-- The status changes only when an instance ends, is suspended or resumed.
+create index instance_by_status on instance (tenant_id, status, id) where status is not null;
 create index instance_by_initiator on instance (tenant_id, initiator, id) where initiator is not null;
 -- The children of an instance, and its restart.
 create index instance_by_parent on instance (tenant_id, parent, id) where parent is not null;
@@ -136,6 +138,9 @@ create table state_instance (
     primary key (tenant_id, instance_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index state_instance_active on state_instance (tenant_id, name, instance_id) where left_at is null;
+-- Active states by their own deadlines, and by how long they last. A state without a deadline has no entry in the first.
+create index state_instance_due on state_instance (tenant_id, due_at, instance_id) where left_at is null and due_at is not null;
+create index state_instance_since on state_instance (tenant_id, entered_at, instance_id) where left_at is null;
 create index state_instance_unassignable on state_instance (tenant_id, instance_id)
     where unassignable_since is not null and left_at is null;
 

@@ -19,6 +19,8 @@ mod fairness;
 mod heads;
 mod histories;
 mod hostile;
+mod inboxes;
+mod list_plans;
 mod lists;
 mod lookups;
 mod managers;

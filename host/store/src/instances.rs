@@ -6,6 +6,8 @@
 //! instances, or takes much longer than [`SEARCH_TIME_MAX`]. A page whose search ends there is short, and says where the next
 //! one begins.
 
+mod narrow;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,6 +58,12 @@ pub struct InstanceFilter {
     pub to: Option<Timestamp>,
     /// The owner of an open task.
     pub owner: Option<String>,
+    /// The owner, or the last one, of any task.
+    pub ever_owner: Option<String>,
+    /// Not changed since.
+    pub updated_before: Option<Timestamp>,
+    /// An active state or an open task of it is due before.
+    pub due_before: Option<Timestamp>,
     /// Conditions on attributes, which must all hold.
     pub conditions: Vec<Condition>,
     /// The last instance of the page before.
@@ -80,6 +88,11 @@ pub struct InstanceSummary {
     pub title: Option<String>,
     pub summary: Option<String>,
     pub states: Vec<String>,
+    /// The highest of its active states; none without one.
+    pub priority: Option<i16>,
+    pub priority_name: Option<String>,
+    /// When the next of its deadlines passes. None while they are paused.
+    pub next_due_at: Option<Timestamp>,
     pub attributes: Option<BTreeMap<String, AttributeValue>>,
 }
 
@@ -178,17 +191,33 @@ impl Search<'_> {
 
     /// The instances behind the cursor that indexes leave, newest first. None if these are many.
     async fn narrowed(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
-        let mut narrowed = match &self.filter.owner {
-            Some(owner) => owned(self.connection, self.tenant, owner).await?,
-            None => None,
-        };
-        if let Some(parent) = self.filter.parent
-            && let Some(found) = children(self.connection, self.tenant, parent).await?
+        let mut narrowed = None;
+        let (connection, tenant, filter) = (&mut *self.connection, self.tenant, self.filter);
+        if let Some(owner) = &filter.owner {
+            narrowed = both(narrowed, narrow::owned(connection, tenant, owner).await?);
+        }
+        if let Some(owner) = &filter.ever_owner {
+            narrowed = both(
+                narrowed,
+                narrow::ever_owned(connection, tenant, owner).await?,
+            );
+        }
+        if let Some(parent) = filter.parent {
+            narrowed = both(
+                narrowed,
+                narrow::children(connection, tenant, parent).await?,
+            );
+        }
+        if let Some(before) = filter.due_before {
+            narrowed = both(narrowed, narrow::due(connection, tenant, before).await?);
+        }
+        if let Some(before) = filter.updated_before
+            && filter
+                .status
+                .as_ref()
+                .is_some_and(|status| status == "RUNNING")
         {
-            narrowed = Some(match narrowed {
-                Some(ids) => common(ids, &found),
-                None => found,
-            });
+            narrowed = both(narrowed, narrow::lasting(connection, tenant, before).await?);
         }
         for probe in &self.probes {
             if narrowed
@@ -197,12 +226,7 @@ impl Search<'_> {
             {
                 break;
             }
-            if let Some(found) = probe.whole(self.connection, NARROW_MAX).await? {
-                narrowed = Some(match narrowed {
-                    Some(ids) => common(ids, &found),
-                    None => found,
-                });
-            }
+            narrowed = both(narrowed, probe.whole(self.connection, NARROW_MAX).await?);
         }
         Ok(narrowed.map(|mut ids| {
             if let Some(after) = self.after {
@@ -254,7 +278,8 @@ impl Search<'_> {
 
     /// Examines one instance after the other, from the newest on. True if there may be more.
     async fn walk(&mut self, most: usize) -> Result<bool, StoreError> {
-        let searches = !self.filter.conditions.is_empty() || self.filter.owner.is_some();
+        let filter = self.filter;
+        let searches = !filter.conditions.is_empty() || filter.owner.is_some();
         let mut size = if searches {
             WINDOW_MIN
         } else {
@@ -305,7 +330,10 @@ impl Search<'_> {
             i64::from(bounded(size)),
             i64::from(bounded(self.page.wanted())),
             filter.unassignable,
-            filter.parent
+            filter.parent,
+            filter.updated_before.map(Time) as _,
+            filter.due_before.map(Time) as _,
+            filter.ever_owner
         )
         .fetch_all(&mut *self.connection)
         .await?;
@@ -328,6 +356,9 @@ impl Search<'_> {
                 title: row.title,
                 summary: row.summary,
                 states: row.states,
+                priority: row.priority,
+                priority_name: row.priority_name,
+                next_due_at: row.next_due_at.map(|time| time.0),
                 attributes: None,
             },
         });
@@ -343,43 +374,12 @@ fn bounded(size: usize) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
 }
 
-/// The children of an instance, sorted. None if they are many.
-async fn children(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    parent: Uuid,
-) -> Result<Option<Vec<Uuid>>, StoreError> {
-    let ids = sqlx::query_scalar!(
-        "select id from instance where tenant_id = $1 and parent = $2 order by id limit $3",
-        tenant.0,
-        parent,
-        i64::from(NARROW_MAX) + 1
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok((bounded(ids.len()) <= NARROW_MAX).then_some(ids))
-}
-
-/// The instances in which this person owns an open task, sorted. None if they are many.
-async fn owned(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    owner: &str,
-) -> Result<Option<Vec<Uuid>>, StoreError> {
-    let mut ids = sqlx::query_scalar!(
-        "select instance_id from task where tenant_id = $1 and owner = $2 and status = 'CLAIMED' limit $3",
-        tenant.0,
-        owner,
-        i64::from(NARROW_MAX) + 1
-    )
-    .fetch_all(connection)
-    .await?;
-    if bounded(ids.len()) > NARROW_MAX {
-        return Ok(None);
+/// The ids that both have. None has all.
+fn both(one: Option<Vec<Uuid>>, other: Option<Vec<Uuid>>) -> Option<Vec<Uuid>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(common(one, &other)),
+        (one, other) => one.or(other),
     }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(Some(ids))
 }
 
 /// The lines of a page, and one more, which shows that there is another page.

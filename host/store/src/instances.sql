@@ -3,10 +3,14 @@ select
     n.status as "status!", n.outcome, n.revision as "revision!", n.entity_type as "entity_type!",
     n.entity_id as "entity_id!", n.initiator as "initiator!", n.started_at as "started_at!: Time",
     n.updated_at as "updated_at!: Time", n.title, n.summary, n.fits as "fits!", n.place as "place!",
-    array(
-        select s.name from state_instance s
-        where s.tenant_id = $1 and s.instance_id = n.id and s.left_at is null order by s.ordinal
-    ) as "states!"
+    coalesce(s.states, '{}') as "states!", s.priority, s.priority_name,
+    -- The jobs of an instance come in the order of their time. The one that resumes a task has the id of the task.
+    (
+        select j.due_at from job j
+        where j.tenant_id = $1 and j.instance_id = n.id and j.kind = 'deadline'
+          and not exists (select from task t where t.tenant_id = $1 and t.id = j.id)
+        order by j.due_at, j.id limit 1
+    ) as "next_due_at: Time"
 from (
     -- One line after the other, until enough fit: each costs a look at its attributes.
     select i.*, row_number() over (order by i.id desc) as place,
@@ -85,6 +89,17 @@ from (
               where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
           ))
           and ($20::uuid is null or i.parent = $20)
+          and ($21::timestamptz is null or i.updated_at < $21)
+          and ($22::timestamptz is null or exists (
+              select from state_instance s
+              where s.tenant_id = $1 and s.instance_id = i.id and s.left_at is null and s.due_at < $22
+          ) or exists (
+              select from task t
+              where t.tenant_id = $1 and t.instance_id = i.id and t.status in ('PENDING', 'CLAIMED') and t.due_at < $22
+          ))
+          and ($23::text is null or exists (
+              select from task t where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $23
+          ))
           and ($16::uuid[] is null or i.id = any($16))
         order by i.id desc
         limit $17
@@ -92,6 +107,12 @@ from (
     order by i.id desc
     offset 0
 ) n
+left join lateral (
+    select array_agg(s.name order by s.ordinal) filter (where not s.waiting) as states, max(s.priority) filter (where not s.waiting) as priority,
+        (array_agg(s.priority_name order by s.priority desc, s.ordinal) filter (where not s.waiting))[1] as priority_name
+    from state_instance s
+    where s.tenant_id = $1 and s.instance_id = n.id and s.left_at is null
+) s on true
 -- The last line that was looked at comes back in any case: it says where to go on.
 where n.fits or n.place = $17
 order by n.id desc

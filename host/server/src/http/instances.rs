@@ -16,14 +16,15 @@ use super::App;
 use super::actions::Action;
 use super::commands::{StartAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
+use super::include::commas;
+use super::instance_detail::{self, InstanceDetail, InstanceLine};
 use super::large::rendered;
-use super::page::{Page, decode, limit, page_to};
+use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{Search, conditions};
 use super::shapes::InstanceStatus;
 use super::svg;
 use super::view::{each, view};
-use super::views::InstanceView;
 use crate::diagram::{Taken, TakenEdge};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::command::Command;
@@ -33,7 +34,7 @@ use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_engine::Identity;
 use wrkflw_engine::validation::{check_document, check_id};
-use wrkflw_store::instances::{self, InstanceFilter};
+use wrkflw_store::instances::InstanceFilter;
 use wrkflw_store::load::Stored;
 
 view! {
@@ -60,6 +61,16 @@ view! {
         pub summary: Option<String>,
         /// Names of the active states.
         pub states: Vec<String>,
+        /// The highest priority of its active states. None without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub priority: Option<i16>,
+        /// As the definition names it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub priority_name: Option<String>,
+        /// When the next deadline of the instance passes. None while its deadlines are paused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub next_due_at: Option<Timestamp>,
         /// Only with `include=attributes`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
@@ -84,8 +95,10 @@ pub(super) struct StartBody {
 /// Optional parts of an instance in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Included {
+pub(super) enum InstancePart {
     Attributes,
+    Ahead,
+    People,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -102,6 +115,16 @@ pub(super) struct InstanceQuery {
     pub initiator: Option<String>,
     /// A person who owns an open task of the instance now.
     pub owner: Option<String>,
+    /// A person who owns a task of the instance, or was the last owner of one that ended.
+    pub ever_owner: Option<String>,
+    /// Nothing has changed in the instance since this moment.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub updated_before: Option<Timestamp>,
+    /// An active state or an open task of the instance is due before this moment.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub due_before: Option<Timestamp>,
     /// The instance whose child it is.
     pub parent: Option<Uuid>,
     /// Whether one of its states is unassignable: too few people are eligible for its work.
@@ -114,9 +137,19 @@ pub(super) struct InstanceQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub to: Option<Timestamp>,
-    /// `attributes`: each instance has its attributes.
-    #[param(inline)]
-    pub include: Option<Included>,
+    /// The members that each instance of the answer has, separated by commas. Without it, all.
+    #[serde(default, deserialize_with = "commas")]
+    #[param(value_type = Vec<String>, inline, required = false, style = Form, explode = false)]
+    pub fields: Vec<String>,
+    /// Whether the answer has the count of all instances that match, at most 1000.
+    #[serde(default)]
+    #[param(default = false)]
+    pub count: bool,
+    /// More of each instance, separated by commas. `attributes`. `ahead`: the states that it may still reach. `people`: who owns and may
+    /// claim its open tasks, and the answer has the display names of people and groups.
+    #[serde(default, deserialize_with = "commas")]
+    #[param(value_type = Vec<InstancePart>, inline, required = false, style = Form, explode = false)]
+    pub include: Vec<InstancePart>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -168,7 +201,7 @@ pub(super) async fn start(
         description = "`[TYPE:][OPERATOR:]VALUE`, up to five times: what the attribute NAME is like. OPERATOR: eq (default), ne, gt, \
             gte, lt, lte, in (a list with commas), prefix, exists (true or false). TYPE, where definitions disagree: text, boolean, \
             decimal, float, timestamp, bytes (base64). Example: `attribute.amount=gt:1000`")),
-    responses((status = 200, body = Page<InstanceSummary>)))]
+    responses((status = 200, body = Page<InstanceLine>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
@@ -176,6 +209,11 @@ pub(super) async fn list(
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "instance:read").await?;
     let limit = limit(query.limit)?;
+    let asked = instance_detail::Asked {
+        include: query.include,
+        fields: instance_detail::fields(query.fields)?,
+        count: query.count,
+    };
     let filter = InstanceFilter {
         conditions: conditions(&app, &who, query.definition.as_deref(), untyped).await?,
         definition: query.definition,
@@ -185,6 +223,9 @@ pub(super) async fn list(
         entity_id: query.entity_id,
         initiator: query.initiator,
         owner: query.owner,
+        ever_owner: query.ever_owner,
+        updated_before: query.updated_before,
+        due_before: query.due_before,
         parent: query.parent,
         unassignable: query.unassignable,
         from: query.from,
@@ -192,28 +233,12 @@ pub(super) async fn list(
         after: decode(query.after.as_deref())?,
         limit,
     };
-    let reader = app.engine.reader();
-    let mut found = reader.instances(who.tenant, &filter).await?;
-    if query.include == Some(Included::Attributes) {
-        let ids: Vec<_> = found.lines.iter().map(|line| line.id).collect();
-        let mut attributes = reader.attributes(who.tenant, &ids).await?;
-        for line in &mut found.lines {
-            line.attributes = Some(attributes.remove(&line.id).unwrap_or_default());
-        }
-    }
-    let next = found.next.map(|id| id.to_string());
-    let bytes = found
-        .lines
-        .iter()
-        .map(instances::InstanceSummary::bytes)
-        .sum();
-    let page = || -> Page<InstanceSummary> { page_to(found.lines, next) };
-    rendered(&app, who.tenant, bytes, page).await
+    instance_detail::page(&app, &who, asked, filter).await
 }
 
 /// An instance with its active states and their tasks.
 #[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", operation_id = "getInstance", params(("id" = Uuid, Path)),
-    responses((status = 200, body = InstanceView)))]
+    responses((status = 200, body = InstanceDetail)))]
 pub(super) async fn show(
     State(app): State<App>,
     Caller(who): Caller,
@@ -222,8 +247,10 @@ pub(super) async fn show(
     let Stored { instance, .. } = read(&app, &who, id).await?;
     let version = app.engine.version(who.tenant, &instance.definition).await?;
     let etag = [(header::ETAG, format!("\"{}\"", instance.revision))];
-    let (bytes, viewer) = (instance.weight(), who.subject.clone());
-    let view = move || InstanceView::of(&instance, &version.graph, &viewer);
+    let names = instance_detail::named(&instance, &who.subject);
+    let names = names.names(&app, who.tenant).await?;
+    let (bytes, viewer) = (instance.weight() + names.bytes(), who.subject.clone());
+    let view = move || InstanceDetail::of(&instance, &version.graph, &viewer, names);
     let answer = rendered(&app, who.tenant, bytes, view).await?;
     Ok((etag, answer).into_response())
 }

@@ -199,9 +199,14 @@ fn answers(path: &str, method: &str, operation: &mut Value) {
 }
 
 fn success(path: &str, status: &str, answer: &mut Value) {
-    let shows_instance = ["CommandAnswer", "StartAnswer", "InstanceView", "TaskDetail"]
-        .iter()
-        .any(|shown| names(&answer["content"], shown));
+    let shows_instance = [
+        "CommandAnswer",
+        "StartAnswer",
+        "InstanceDetail",
+        "TaskDetail",
+    ]
+    .iter()
+    .any(|shown| names(&answer["content"], shown));
     let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
     if shows_instance {
         headers["ETag"] = header("ETag");
