@@ -327,6 +327,52 @@ begin
     );
 end $$;
 
+CREATE TABLE public.instance (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    definition_key text NOT NULL,
+    definition_version integer NOT NULL,
+    revision integer NOT NULL,
+    status text NOT NULL,
+    outcome text,
+    end_reason text,
+    ended_by text,
+    ended_at timestamp with time zone,
+    entity_type text NOT NULL,
+    entity_id text NOT NULL,
+    initiator text NOT NULL,
+    requesters text[] NOT NULL,
+    predecessor uuid,
+    parent uuid,
+    data text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    audit_seq bigint NOT NULL,
+    audit_head bytea NOT NULL,
+    event_seq bigint NOT NULL,
+    state_instances integer NOT NULL,
+    suspended_at timestamp with time zone,
+    suspended_by text,
+    suspend_reason text,
+    buffered_signals text,
+    title text,
+    summary text,
+    sole boolean DEFAULT false NOT NULL,
+    CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+ALTER TABLE ONLY public.instance ALTER COLUMN data SET COMPRESSION lz4;
+
+CREATE FUNCTION public.has_words(of public.instance, wanted tsquery) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    select words_of(of.tenant_id, coalesce(of.title, '') || ' ' || coalesce(of.summary, '') || ' ' || of.entity_id) @@ wanted or exists (
+        select from attribute a
+        where a.tenant_id = of.tenant_id and a.instance_id = of.id and a.text_value is not null
+          and words_of(a.tenant_id, a.text_value) @@ wanted
+    )
+$$;
+
 CREATE FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) RETURNS TABLE(principal text, key text, command_id uuid, fingerprint bytea, status smallint, body_digest bytea, headers text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -376,6 +422,48 @@ CREATE FUNCTION public.server_here() RETURNS text
     SET search_path TO 'public', 'pg_temp'
     AS $$
     select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) from pg_control_system()
+$$;
+
+CREATE FUNCTION public.word_holders(said text, most integer) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    tenant int := nullif(current_setting('wrkflw.tenant', true), '')::int;
+    wanted tsquery := words_query(tenant, said);
+    found uuid[];
+begin
+    select array_agg(distinct one.id) into found from (
+        (
+            select i.id, i.tenant_id from instance i
+            where words_of(i.tenant_id, coalesce(i.title, '') || ' ' || coalesce(i.summary, '') || ' ' || i.entity_id) @@ wanted
+            limit most + 1
+        ) union all (
+            select a.instance_id, a.tenant_id from attribute a
+            where a.text_value is not null and words_of(a.tenant_id, a.text_value) @@ wanted
+            limit most + 1
+        )
+    ) one where one.tenant_id = tenant;
+    return case when coalesce(cardinality(found), 0) <= most then coalesce(found, '{}') end;
+end $$;
+
+CREATE FUNCTION public.words_of(in_tenant integer, said text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+    select array_to_tsvector(array(
+        select in_tenant::text || ' ' || left(word, 40)
+        from string_to_array(translate(
+            lower(left(said, 2000)), e'\t\n\r!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~', repeat(' ', 35)), ' ') words, unnest(words) word
+        where word <> '' limit 64
+    ))
+$_$;
+
+CREATE FUNCTION public.words_query(in_tenant integer, said text) RETURNS tsquery
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    select string_agg(lexeme_of || ':*', ' & ')::tsquery
+    from (select quote_literal(lexeme) as lexeme_of from unnest(words_of(in_tenant, said)) limit 8) one
 $$;
 
 CREATE TABLE public.absence (
@@ -637,42 +725,6 @@ CREATE TABLE public.idempotency_key (
     created_at timestamp with time zone NOT NULL
 );
 ALTER TABLE ONLY public.idempotency_key ALTER COLUMN body SET COMPRESSION lz4;
-
-CREATE TABLE public.instance (
-    tenant_id integer NOT NULL,
-    id uuid NOT NULL,
-    definition_key text NOT NULL,
-    definition_version integer NOT NULL,
-    revision integer NOT NULL,
-    status text NOT NULL,
-    outcome text,
-    end_reason text,
-    ended_by text,
-    ended_at timestamp with time zone,
-    entity_type text NOT NULL,
-    entity_id text NOT NULL,
-    initiator text NOT NULL,
-    requesters text[] NOT NULL,
-    predecessor uuid,
-    parent uuid,
-    data text NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    audit_seq bigint NOT NULL,
-    audit_head bytea NOT NULL,
-    event_seq bigint NOT NULL,
-    state_instances integer NOT NULL,
-    suspended_at timestamp with time zone,
-    suspended_by text,
-    suspend_reason text,
-    buffered_signals text,
-    title text,
-    summary text,
-    sole boolean DEFAULT false NOT NULL,
-    CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
-ALTER TABLE ONLY public.instance ALTER COLUMN data SET COMPRESSION lz4;
 
 CREATE TABLE public.job (
     tenant_id integer NOT NULL,
@@ -1048,6 +1100,7 @@ CREATE INDEX attribute_by_decimal ON public.attribute USING btree (tenant_id, na
 CREATE INDEX attribute_by_float ON public.attribute USING btree (tenant_id, name, float_value, instance_id) WHERE (float_value IS NOT NULL);
 CREATE INDEX attribute_by_text ON public.attribute USING btree (tenant_id, name, text_head, instance_id) WHERE (text_head IS NOT NULL);
 CREATE INDEX attribute_by_timestamp ON public.attribute USING btree (tenant_id, name, timestamp_value, instance_id) WHERE (timestamp_value IS NOT NULL);
+CREATE INDEX attribute_by_word ON public.attribute USING gin (public.words_of(tenant_id, text_value)) WITH (gin_pending_list_limit='512') WHERE (text_value IS NOT NULL);
 CREATE INDEX attribute_declaration_by_definition ON public.attribute_declaration USING btree (tenant_id, definition_key, name);
 CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
 CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
@@ -1066,6 +1119,7 @@ CREATE INDEX instance_by_initiator ON public.instance USING btree (tenant_id, in
 CREATE INDEX instance_by_parent ON public.instance USING btree (tenant_id, parent, id) WHERE (parent IS NOT NULL);
 CREATE INDEX instance_by_predecessor ON public.instance USING btree (tenant_id, predecessor) WHERE (predecessor IS NOT NULL);
 CREATE INDEX instance_by_status ON public.instance USING btree (tenant_id, status, id) WHERE (status IS NOT NULL);
+CREATE INDEX instance_by_word ON public.instance USING gin (public.words_of(tenant_id, ((((COALESCE(title, ''::text) || ' '::text) || COALESCE(summary, ''::text)) || ' '::text) || entity_id))) WITH (gin_pending_list_limit='512');
 CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
 CREATE UNIQUE INDEX instance_sole_key ON public.instance USING btree (tenant_id, entity_type, entity_id) WHERE (sole AND (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text])));
 CREATE INDEX job_by_instance ON public.job USING btree (tenant_id, instance_id, due_at, id);
@@ -1259,12 +1313,25 @@ REVOKE ALL ON FUNCTION public.begin_history() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.begin_history() TO wrkflw_writer;
 REVOKE ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) TO wrkflw_writer;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.instance TO wrkflw_writer;
+GRANT SELECT ON TABLE public.instance TO wrkflw_reader;
+GRANT SELECT ON TABLE public.instance TO wrkflw_relay;
+REVOKE ALL ON FUNCTION public.has_words(of public.instance, wanted tsquery) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.has_words(of public.instance, wanted tsquery) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.keys_taken_in_part() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.keys_taken_in_part() TO wrkflw_writer;
 REVOKE ALL ON FUNCTION public.missing_events() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missing_events() TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.word_holders(said text, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.word_holders(said text, most integer) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.words_of(in_tenant integer, said text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.words_of(in_tenant integer, said text) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.words_of(in_tenant integer, said text) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.words_query(in_tenant integer, said text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.words_query(in_tenant integer, said text) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.words_query(in_tenant integer, said text) TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.absence TO wrkflw_writer;
 GRANT SELECT ON TABLE public.absence TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.allocation TO wrkflw_writer;
@@ -1314,9 +1381,6 @@ GRANT SELECT ON TABLE public.feed_epoch TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public."group" TO wrkflw_writer;
 GRANT SELECT ON TABLE public."group" TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_key TO wrkflw_writer;
-GRANT SELECT,INSERT,UPDATE ON TABLE public.instance TO wrkflw_writer;
-GRANT SELECT ON TABLE public.instance TO wrkflw_reader;
-GRANT SELECT ON TABLE public.instance TO wrkflw_relay;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job TO wrkflw_writer;
 GRANT SELECT ON TABLE public.job TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.manager TO wrkflw_writer;

@@ -73,6 +73,29 @@ begin
 end $$;
 revoke execute on function entity_is_free from public;
 grant execute on function entity_is_free to wrkflw_writer;
+-- The words of a text, for searches: in lower case, cut at ASCII punctuation and spaces, each with its tenant, so that the index of
+-- all tenants is one of each. A word has at most 40 characters, a text at most 64 words.
+create function words_of(in_tenant int, said text) returns tsvector
+    language sql immutable parallel safe as $$
+    select array_to_tsvector(array(
+        select in_tenant::text || ' ' || left(word, 40)
+        from string_to_array(translate(
+            lower(left(said, 2000)), e'\t\n\r!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~', repeat(' ', 35)), ' ') words, unnest(words) word
+        where word <> '' limit 64
+    ))
+$$;
+-- What finds the texts in which each of these words begins a word. Null if there are no words.
+create function words_query(in_tenant int, said text) returns tsquery
+    language sql immutable parallel safe as $$
+    select string_agg(lexeme_of || ':*', ' & ')::tsquery
+    from (select quote_literal(lexeme) as lexeme_of from unnest(words_of(in_tenant, said)) limit 8) one
+$$;
+revoke execute on function words_of, words_query from public;
+grant execute on function words_of, words_query to wrkflw_writer, wrkflw_reader;
+-- An index entry is written when an instance starts or ends, and when its title or summary changes.
+create index instance_by_word on instance using gin (
+    words_of(tenant_id, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity_id)
+) with (gin_pending_list_limit = 512);
 -- The planner must not use these indexes for a look-up by key. Without statistics, an index that begins with the tenant looks
 -- as good as the primary key, and would be read completely. Each index has a condition that only queries on its column imply.
 create index instance_by_definition on instance (tenant_id, definition_key, id) where definition_key is not null;

@@ -45,6 +45,7 @@ mod subscriptions;
 mod substitutes;
 mod versions;
 mod webhooks;
+mod work_lists;
 
 use std::collections::BTreeMap;
 

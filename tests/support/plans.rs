@@ -48,8 +48,7 @@ async fn explained_with(
     });
     let file = file.concat();
     let from = file.find(beginning).expect("the statement");
-    let ends = ["\"#", "\",\n"].map(|end| file[from..].find(end));
-    let length = ends.into_iter().flatten().min().expect("its end");
+    let length = file[from..].find("\"#").expect("its end");
     let statement = &file[from..from + length];
     let mut connection = database.admin_pool().acquire().await.expect("a connection");
     let prepared = format!("{settings} prepare looked as {statement};");

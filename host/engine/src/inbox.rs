@@ -90,6 +90,7 @@ impl Engine {
             // A migration may have changed the version meanwhile.
             let instance = parts.get(&task.instance);
             let instance = instance.filter(|one| one.definition == task.version.reference);
+            let instance = instance.filter(|_| task.version.graph.state(&task.state).is_some());
             let Some(instance) = instance else {
                 continue;
             };

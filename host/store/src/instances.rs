@@ -6,7 +6,7 @@
 //! instances, or takes much longer than [`SEARCH_TIME_MAX`]. A page whose search ends there is short, and says where the next
 //! one begins.
 
-mod narrow;
+pub(crate) mod narrow;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -60,12 +60,16 @@ pub struct InstanceFilter {
     pub owner: Option<String>,
     /// The owner, or the last one, of any task.
     pub ever_owner: Option<String>,
+    /// Words of its title, summary, entity or of a text attribute.
+    pub words: Option<String>,
     /// Not changed since.
     pub updated_before: Option<Timestamp>,
     /// An active state or an open task of it is due before.
     pub due_before: Option<Timestamp>,
     /// Conditions on attributes, which must all hold.
     pub conditions: Vec<Condition>,
+    /// From the oldest on, instead of from the newest.
+    pub oldest_first: bool,
     /// The last instance of the page before.
     pub after: Option<Uuid>,
     pub limit: u32,
@@ -129,7 +133,7 @@ struct Looked {
 }
 
 impl Reader {
-    /// A page of instances, newest first.
+    /// A page of instances.
     pub async fn instances(
         &self,
         tenant: TenantId,
@@ -159,6 +163,8 @@ impl Reader {
             .or_else(|| search.probes.iter().position(Probe::is_range))
             .or((!search.probes.is_empty()).then_some(0));
         let more = match leading {
+            // Indexes of attributes lead from the newest on only.
+            _ if filter.oldest_first => search.walk(EXAMINED_MAX).await?,
             None => search.walk(EXAMINED_MAX).await?,
             Some(probe) => search.walk(WALKED_MAX).await? && search.led(probe).await?,
         };
@@ -189,7 +195,7 @@ impl Search<'_> {
         self.page.wanted() > 0 && (!self.looked || Instant::now() < self.until)
     }
 
-    /// The instances behind the cursor that indexes leave, newest first. None if these are many.
+    /// The instances behind the cursor that indexes leave, in the order of the list. None if these are many.
     async fn narrowed(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let mut narrowed = None;
         let (connection, tenant, filter) = (&mut *self.connection, self.tenant, self.filter);
@@ -207,6 +213,9 @@ impl Search<'_> {
                 narrowed,
                 narrow::children(connection, tenant, parent).await?,
             );
+        }
+        if let Some(words) = &filter.words {
+            narrowed = both(narrowed, narrow::worded(connection, words).await?);
         }
         if let Some(before) = filter.due_before {
             narrowed = both(narrowed, narrow::due(connection, tenant, before).await?);
@@ -230,14 +239,20 @@ impl Search<'_> {
         }
         Ok(narrowed.map(|mut ids| {
             if let Some(after) = self.after {
-                ids.truncate(ids.partition_point(|id| *id < after));
+                if self.filter.oldest_first {
+                    ids.drain(..ids.partition_point(|id| *id <= after));
+                } else {
+                    ids.truncate(ids.partition_point(|id| *id < after));
+                }
             }
-            ids.reverse();
+            if !self.filter.oldest_first {
+                ids.reverse();
+            }
             ids
         }))
     }
 
-    /// Examines these, newest first, until the page is full. True if it has examined all of them.
+    /// Examines these, in the order of the list, until the page is full. True if it has examined all of them.
     async fn among(&mut self, ids: &[Uuid]) -> Result<bool, StoreError> {
         let (mut rest, mut size) = (ids, WINDOW_MIN);
         while !rest.is_empty() && self.goes_on() {
@@ -276,10 +291,11 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Examines one instance after the other, from the newest on. True if there may be more.
+    /// Examines one instance after the other, in the order of the list. True if there may be more.
     async fn walk(&mut self, most: usize) -> Result<bool, StoreError> {
         let filter = self.filter;
-        let searches = !filter.conditions.is_empty() || filter.owner.is_some();
+        let searches =
+            !filter.conditions.is_empty() || filter.owner.is_some() || filter.words.is_some();
         let mut size = if searches {
             WINDOW_MIN
         } else {
@@ -333,7 +349,9 @@ impl Search<'_> {
             filter.parent,
             filter.updated_before.map(Time) as _,
             filter.due_before.map(Time) as _,
-            filter.ever_owner
+            filter.ever_owner,
+            filter.words,
+            filter.oldest_first
         )
         .fetch_all(&mut *self.connection)
         .await?;

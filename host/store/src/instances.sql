@@ -1,3 +1,4 @@
+-- The order depends on $25 alone: the planner knows its value, and takes the other key for the constant that it is.
 select
     n.id as "id!", n.definition_key as "definition_key!", n.definition_version as "definition_version!",
     n.status as "status!", n.outcome, n.revision as "revision!", n.entity_type as "entity_type!",
@@ -13,7 +14,7 @@ select
     ) as "next_due_at: Time"
 from (
     -- One line after the other, until enough fit: each costs a look at its attributes.
-    select i.*, row_number() over (order by i.id desc) as place,
+    select i.*, row_number() over (order by case when $25::boolean then i.id end, case when not $25 then i.id end desc) as place,
         ($11::text is null or exists (
             select from task t
             where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $11 and t.status = 'CLAIMED'
@@ -79,7 +80,7 @@ from (
           and ($7::text is null or i.initiator = $7)
           and ($8::timestamptz is null or i.started_at >= $8)
           and ($9::timestamptz is null or i.started_at < $9)
-          and ($10::uuid is null or i.id < $10)
+          and ($10::uuid is null or case when $25 then i.id > $10 else i.id < $10 end)
           and ($19::boolean is not true or i.id in (
               select s.instance_id from state_instance s
               where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
@@ -97,14 +98,15 @@ from (
               select from task t
               where t.tenant_id = $1 and t.instance_id = i.id and t.status in ('PENDING', 'CLAIMED') and t.due_at < $22
           ))
+          and ($24::text is null or has_words(i, words_query($1, $24)))
           and ($23::text is null or exists (
               select from task t where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $23
           ))
           and ($16::uuid[] is null or i.id = any($16))
-        order by i.id desc
+        order by case when $25 then i.id end, case when not $25 then i.id end desc
         limit $17
     ) i
-    order by i.id desc
+    order by case when $25 then i.id end, case when not $25 then i.id end desc
     offset 0
 ) n
 left join lateral (
@@ -115,5 +117,5 @@ left join lateral (
 ) s on true
 -- The last line that was looked at comes back in any case: it says where to go on.
 where n.fits or n.place = $17
-order by n.id desc
+order by n.place
 limit $18

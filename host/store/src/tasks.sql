@@ -1,6 +1,6 @@
 -- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 open tasks, $7 limit, $8 absent people and $9 for which definitions,
 -- $10 owner, $11 label, $12 lowest priority, $13 due before, $14 whether suspended, $15 entity type, $16 entity id, $17 status,
--- $18 outcome
+-- $18 outcome, $19 words
 select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_at: Time",
     t.claimed_at as "claimed_at: Time", t.ownership, t.suspended, s.name as state, t.state_id, s.priority, s.priority_name, coalesce(t.due_at, s.due_at) as "due_at: Time",
     t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
@@ -63,6 +63,7 @@ where t.tenant_id = $1 and t.id = any($6)
   and ($13::timestamptz is null or coalesce(t.due_at, s.due_at) < $13)
   and ($14::boolean is null or (t.suspended is not null) = $14)
   and ($17::text is null or t.status = $17)
+  and ($19::text is null or has_words(i, words_query($1, $19)))
   and ($15::text is null or i.entity_type = $15)
   and ($16::text is null or i.entity_id = $16)
 order by t.id

@@ -1,3 +1,5 @@
+//! What is ahead in small graphs: a line, a loop, a fork, and one without an end.
+
 use super::*;
 use crate::graph::{Join, Transition};
 

@@ -29,6 +29,25 @@ pub(super) fn commas<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         .map_err(Error::custom)
 }
 
+/// The longest text of a search for words, in characters.
+const WORDS_CHARS_MAX: usize = 200;
+
+/// Checks a search for words.
+pub(super) fn words(text: Option<String>) -> Result<Option<String>, Problem> {
+    let has_word = |text: &String| {
+        text.chars()
+            .any(|char| !char.is_ascii() || char.is_ascii_alphanumeric())
+    };
+    match text {
+        Some(text) if text.chars().count() > WORDS_CHARS_MAX || !has_word(&text) => {
+            let detail =
+                format!("q has at least one word, and at most {WORDS_CHARS_MAX} characters");
+            Err(Problem::new("malformed_request", detail))
+        }
+        text => Ok(text),
+    }
+}
+
 /// The members of the items of a list that a request names; none for all.
 #[derive(Debug, Clone)]
 pub(super) struct Fields(Option<BTreeSet<String>>);

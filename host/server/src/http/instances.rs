@@ -16,7 +16,7 @@ use super::App;
 use super::actions::Action;
 use super::commands::{StartAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
-use super::include::commas;
+use super::include::{commas, words};
 use super::instance_detail::{self, InstanceDetail, InstanceLine};
 use super::large::rendered;
 use super::page::{Page, decode, limit};
@@ -92,6 +92,15 @@ pub(super) struct StartBody {
     pub data: Json,
 }
 
+/// The order of a list of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub(super) enum InstanceSort {
+    #[serde(rename = "startedAt")]
+    Oldest,
+    #[serde(rename = "-startedAt")]
+    Newest,
+}
+
 /// Optional parts of an instance in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -117,6 +126,9 @@ pub(super) struct InstanceQuery {
     pub owner: Option<String>,
     /// A person who owns a task of the instance, or was the last owner of one that ended.
     pub ever_owner: Option<String>,
+    /// Words, each of which begins a word in the title, summary or entity id of the instance, or all of them in one of its text attributes.
+    #[param(min_length = 1, max_length = 200)]
+    pub q: Option<String>,
     /// Nothing has changed in the instance since this moment.
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
@@ -137,6 +149,9 @@ pub(super) struct InstanceQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub to: Option<Timestamp>,
+    /// `-startedAt` (default): the newest first. `startedAt`: the oldest first.
+    #[param(inline)]
+    pub sort: Option<InstanceSort>,
     /// The members that each instance of the answer has, separated by commas. Without it, all.
     #[serde(default, deserialize_with = "commas")]
     #[param(value_type = Vec<String>, inline, required = false, style = Form, explode = false)]
@@ -193,7 +208,7 @@ pub(super) async fn start(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Lists instances, newest first.
+/// Lists instances, newest first if nothing else is said.
 ///
 /// A page of a search by attributes may not be full. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/instances", tag = "instances", operation_id = "listInstances",
@@ -224,12 +239,14 @@ pub(super) async fn list(
         initiator: query.initiator,
         owner: query.owner,
         ever_owner: query.ever_owner,
+        words: words(query.q)?,
         updated_before: query.updated_before,
         due_before: query.due_before,
         parent: query.parent,
         unassignable: query.unassignable,
         from: query.from,
         to: query.to,
+        oldest_first: query.sort == Some(InstanceSort::Oldest),
         after: decode(query.after.as_deref())?,
         limit,
     };

@@ -12,7 +12,7 @@ use super::App;
 use super::commands::{CommandAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
 use super::inbox;
-use super::include::commas;
+use super::include::{commas, words};
 use super::instance_detail::{InstanceDetail, named};
 use super::large::rendered;
 use super::outcomes::OutcomeView;
@@ -155,6 +155,9 @@ pub(super) struct TaskQuery {
     pub entity_type: Option<String>,
     /// The id of the entity. It needs `entityType`.
     pub entity_id: Option<String>,
+    /// Words, each of which begins a word in the title, summary or entity id of the instance, or all of them in one of its text attributes.
+    #[param(min_length = 1, max_length = 200)]
+    pub q: Option<String>,
     /// The outcome by which the task was decided.
     pub outcome: Option<String>,
     /// Of tasks that ended: at or after.
@@ -282,6 +285,7 @@ impl TaskQuery {
             suspended: self.suspended,
             entity_type: self.entity_type,
             entity_id: self.entity_id,
+            words: words(self.q)?,
             status,
             outcome: self.outcome,
             ended_from: self.ended_from,

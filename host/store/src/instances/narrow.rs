@@ -9,9 +9,6 @@ use crate::StoreError;
 use crate::time::Time;
 use wrkflw_core::ids::TenantId;
 
-/// One row more than an index may leave.
-const READ_MAX: i64 = NARROW_MAX as i64 + 1;
-
 type Narrowed = Result<Option<Vec<Uuid>>, StoreError>;
 
 /// The children of an instance.
@@ -24,7 +21,7 @@ pub(super) async fn children(
         "select id from instance where tenant_id = $1 and parent = $2 order by id limit $3",
         tenant.0,
         parent,
-        READ_MAX
+        read_max()
     );
     Ok(sorted(ids.fetch_all(connection).await?))
 }
@@ -39,7 +36,7 @@ pub(super) async fn owned(
         "select instance_id from task where tenant_id = $1 and owner = $2 and status = 'CLAIMED' limit $3",
         tenant.0,
         owner,
-        READ_MAX
+        read_max()
     );
     Ok(sorted(ids.fetch_all(connection).await?))
 }
@@ -59,7 +56,7 @@ pub(super) async fn ever_owned(
         )"#,
         tenant.0,
         owner,
-        READ_MAX
+        read_max()
     );
     Ok(sorted(ids.fetch_all(connection).await?))
 }
@@ -80,7 +77,7 @@ pub(super) async fn due(
         )"#,
         tenant.0,
         Time(before) as _,
-        READ_MAX
+        read_max()
     );
     Ok(sorted(ids.fetch_all(connection).await?))
 }
@@ -92,13 +89,24 @@ pub(super) async fn lasting(
     before: Timestamp,
 ) -> Narrowed {
     let ids = sqlx::query_scalar!(
-        "select instance_id from state_instance
-        where tenant_id = $1 and left_at is null and entered_at < $2 order by entered_at limit $3",
+        r#"select instance_id as "id!" from state_instance
+        where tenant_id = $1 and left_at is null and entered_at < $2 order by entered_at limit $3"#,
         tenant.0,
         Time(before) as _,
-        READ_MAX
+        read_max()
     );
     Ok(sorted(ids.fetch_all(connection).await?))
+}
+
+/// The instances with these words.
+pub(crate) async fn worded(connection: &mut PgConnection, words: &str) -> Narrowed {
+    let ids = sqlx::query_scalar!(r#"select word_holders($1, $2) as "ids""#, words, NARROW_MAX);
+    Ok(ids.fetch_one(connection).await?.and_then(sorted))
+}
+
+/// One row more than an index may leave.
+fn read_max() -> i64 {
+    i64::from(NARROW_MAX) + 1
 }
 
 fn sorted(mut ids: Vec<Uuid>) -> Option<Vec<Uuid>> {

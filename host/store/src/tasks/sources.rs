@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{Place, RARE_MAX, STEP_MAX, TaskFilter, View};
 use crate::StoreError;
+use crate::instances::narrow::worded;
 use crate::time::Time;
 use wrkflw_core::ids::TenantId;
 
@@ -129,6 +130,20 @@ pub(super) async fn few(
             id,
             after,
             ABOUT_MAX
+        );
+        return Ok(Some(about.fetch_all(connection).await?));
+    }
+    if let Some(words) = &filter.words
+        && let Some(instances) = worded(&mut *connection, words).await?
+    {
+        let about = sqlx::query_scalar!(
+            r#"select t.id as "id!" from unnest($2::uuid[]) as i (id)
+            join task t on t.tenant_id = $1 and t.instance_id = i.id
+            where t.status in ('PENDING', 'CLAIMED') and t.id > $3
+            order by t.id"#,
+            tenant.0,
+            &instances,
+            after
         );
         return Ok(Some(about.fetch_all(connection).await?));
     }
