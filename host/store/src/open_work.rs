@@ -39,17 +39,12 @@ impl Reader {
         let mut works: BTreeMap<Uuid, OpenWork> = BTreeMap::new();
         for row in rows {
             let work = works.entry(row.instance_id).or_default();
-            match row.owner {
-                Some(owner) => {
-                    work.owners.insert(owner);
-                }
-                None => {
-                    let candidates = serde_json::from_str::<Vec<Candidate>>(&row.candidates);
-                    let candidates = candidates.map_err(|error| {
-                        StoreError::inconsistent("task", row.instance_id, error)
-                    })?;
-                    work.candidates.extend(candidates);
-                }
+            if let Some(owner) = row.owner {
+                work.owners.insert(owner);
+            } else {
+                let candidates = serde_json::from_str::<Vec<Candidate>>(&row.candidates);
+                let damaged = |error| StoreError::inconsistent("task", row.instance_id, error);
+                work.candidates.extend(candidates.map_err(damaged)?);
             }
         }
         Ok(works)

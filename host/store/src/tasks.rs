@@ -166,12 +166,11 @@ impl Search<'_> {
         let mut step = STEP_MIN;
         let mut rare: Option<&str> = None;
         loop {
-            let open = match rare {
-                Some(state) => sources::open_in(self.connection, tenant, state, after).await?,
-                None => {
-                    let view = filter.view;
-                    sources::open(self.connection, tenant, view, &people, after, step).await?
-                }
+            let open = if let Some(state) = rare {
+                sources::open_in(self.connection, tenant, state, after).await?
+            } else {
+                let view = filter.view;
+                sources::open(self.connection, tenant, view, &people, after, step).await?
             };
             // All tasks of a rare state are read at once, but the first of them mostly fill the page.
             let part = if rare.is_some() { PART_MIN } else { open.len() };
