@@ -147,10 +147,11 @@ end $$;
 revoke execute on function word_holders from public;
 grant execute on function word_holders to wrkflw_reader;
 -- Whether an instance has all of these words, as above.
-create function has_words(of instance, wanted tsquery) returns boolean language sql stable as $$
-    select words_of(of.tenant_id, coalesce(of.title, '') || ' ' || coalesce(of.summary, '') || ' ' || of.entity_id) @@ wanted or exists (
+create function has_words(in_tenant int, instance uuid, title text, summary text, entity text, wanted tsquery) returns boolean
+    language sql stable as $$
+    select words_of(in_tenant, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity) @@ wanted or exists (
         select from attribute a
-        where a.tenant_id = of.tenant_id and a.instance_id = of.id and a.text_value is not null
+        where a.tenant_id = in_tenant and a.instance_id = instance and a.text_value is not null
           and words_of(a.tenant_id, a.text_value) @@ wanted
     )
 $$;

@@ -34,6 +34,8 @@ pub(super) const SEARCH_TIME_MAX: Duration = Duration::from_secs(2);
 /// Instances that a walk examines before it changes to an index. If these do not fill a page, few instances match, or only
 /// old ones, and an index costs less.
 const WALKED_MAX: usize = 1_000;
+/// The newest instances that a search for words examines before it reads the index of words.
+const GLANCED: usize = 64;
 /// Instances that a statement examines, at first and at most. The number doubles until the page is full.
 const WINDOW_MIN: usize = 256;
 const WINDOW_MAX: usize = 4_096;
@@ -151,6 +153,14 @@ impl Reader {
             until: Instant::now() + SEARCH_TIME_MAX,
             looked: false,
         };
+        // The index of words is slow to find that nearly all have a word, but then the newest fill the page.
+        if filter.words.is_some() {
+            let more = search.walk(GLANCED, GLANCED).await?;
+            if !more || search.page.wanted() == 0 {
+                let reached = search.after.filter(|_| more);
+                return Ok(search.page.end(reached));
+            }
+        }
         if let Some(ids) = search.narrowed().await? {
             let more = !search.among(&ids).await?;
             let reached = search.after.filter(|_| more);
@@ -164,9 +174,9 @@ impl Reader {
             .or((!search.probes.is_empty()).then_some(0));
         let more = match leading {
             // Indexes of attributes lead from the newest on only.
-            _ if filter.oldest_first => search.walk(EXAMINED_MAX).await?,
-            None => search.walk(EXAMINED_MAX).await?,
-            Some(probe) => search.walk(WALKED_MAX).await? && search.led(probe).await?,
+            _ if filter.oldest_first => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
+            None => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
+            Some(probe) => search.walk(WALKED_MAX, WINDOW_MIN).await? && search.led(probe).await?,
         };
         let reached = search.after.filter(|_| more);
         Ok(search.page.end(reached))
@@ -292,15 +302,16 @@ impl Search<'_> {
     }
 
     /// Examines one instance after the other, in the order of the list. True if there may be more.
-    async fn walk(&mut self, most: usize) -> Result<bool, StoreError> {
+    async fn walk(&mut self, most: usize, first: usize) -> Result<bool, StoreError> {
         let filter = self.filter;
-        let searches =
-            !filter.conditions.is_empty() || filter.owner.is_some() || filter.words.is_some();
-        let mut size = if searches {
-            WINDOW_MIN
-        } else {
-            self.page.wanted()
-        };
+        let searches = !filter.conditions.is_empty()
+            || [&filter.owner, &filter.ever_owner, &filter.words]
+                .iter()
+                .any(|one| one.is_some())
+            || [filter.updated_before, filter.due_before]
+                .iter()
+                .any(Option::is_some);
+        let mut size = if searches { first } else { self.page.wanted() };
         while self.goes_on() && self.examined < most {
             let looked = self.look(None, size).await?;
             let last = looked.last().filter(|last| last.place == size);

@@ -19,6 +19,18 @@ from (
             select from task t
             where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $11 and t.status = 'CLAIMED'
         ))
+        and ($21::timestamptz is null or i.updated_at < $21)
+        and ($22::timestamptz is null or exists (
+            select from state_instance s
+            where s.tenant_id = $1 and s.instance_id = i.id and s.left_at is null and s.due_at < $22
+        ) or exists (
+            select from task t
+            where t.tenant_id = $1 and t.instance_id = i.id and t.status in ('PENDING', 'CLAIMED') and t.due_at < $22
+        ))
+        and ($24::text is null or has_words($1, i.id, i.title, i.summary, i.entity_id, words_query($1, $24)))
+        and ($23::text is null or exists (
+            select from task t where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $23
+        ))
         and not exists (
             select from unnest($12::text[], $13::text[], $14::text[], $15::text[]) as c (name, kind, operator, bound)
             -- One key look-up each: `limit` keeps the planner from reading all attributes of an instance.
@@ -90,18 +102,6 @@ from (
               where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
           ))
           and ($20::uuid is null or i.parent = $20)
-          and ($21::timestamptz is null or i.updated_at < $21)
-          and ($22::timestamptz is null or exists (
-              select from state_instance s
-              where s.tenant_id = $1 and s.instance_id = i.id and s.left_at is null and s.due_at < $22
-          ) or exists (
-              select from task t
-              where t.tenant_id = $1 and t.instance_id = i.id and t.status in ('PENDING', 'CLAIMED') and t.due_at < $22
-          ))
-          and ($24::text is null or has_words(i, words_query($1, $24)))
-          and ($23::text is null or exists (
-              select from task t where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $23
-          ))
           and ($16::uuid[] is null or i.id = any($16))
         order by case when $25 then i.id end, case when not $25 then i.id end desc
         limit $17

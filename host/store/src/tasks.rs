@@ -185,6 +185,15 @@ impl Search<'_> {
             after = reached;
             let is_first = step == STEP_MIN;
             step = (step * 4).min(STEP_MAX);
+            // The index of words is slow to find that nearly all have a word, but then the first step fills the page.
+            if is_first
+                && let Some(words) = &filter.words
+                && let Some(few) =
+                    sources::worded_tasks(self.connection, tenant, words, after).await?
+            {
+                self.take(&few, PART_MIN).await?;
+                return Ok(None);
+            }
             if is_first
                 && let Some(state) = &filter.state
                 && sources::is_rare(self.connection, tenant, state).await?
@@ -245,7 +254,10 @@ impl Search<'_> {
     /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.
     async fn few_of_view(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let (tenant, view, none) = (self.tenant, self.filter.view, Uuid::nil());
-        let few = sources::few(self.connection, tenant, self.filter, none).await?;
+        let mut few = sources::few(self.connection, tenant, self.filter, none).await?;
+        if let (None, Some(words)) = (&few, &self.filter.words) {
+            few = sources::worded_tasks(self.connection, tenant, words, none).await?;
+        }
         if few.is_some() || view == View::All {
             return Ok(few);
         }

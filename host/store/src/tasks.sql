@@ -63,7 +63,7 @@ where t.tenant_id = $1 and t.id = any($6)
   and ($13::timestamptz is null or coalesce(t.due_at, s.due_at) < $13)
   and ($14::boolean is null or (t.suspended is not null) = $14)
   and ($17::text is null or t.status = $17)
-  and ($19::text is null or has_words(i, words_query($1, $19)))
+  and ($19::text is null or has_words($1, i.id, i.title, i.summary, i.entity_id, words_query($1, $19)))
   and ($15::text is null or i.entity_type = $15)
   and ($16::text is null or i.entity_id = $16)
 order by t.id

@@ -210,7 +210,7 @@ pub(super) async fn start(
 
 /// Lists instances, newest first if nothing else is said.
 ///
-/// A page of a search by attributes may not be full. There may be more as long as `page.next` is present.
+/// A page of a search by attributes, words, owners or times may not be full. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/instances", tag = "instances", operation_id = "listInstances",
     params(InstanceQuery, ("attribute.NAME" = Option<String>, Query,
         description = "`[TYPE:][OPERATOR:]VALUE`, up to five times: what the attribute NAME is like. OPERATOR: eq (default), ne, gt, \

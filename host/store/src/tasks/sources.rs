@@ -133,20 +133,6 @@ pub(super) async fn few(
         );
         return Ok(Some(about.fetch_all(connection).await?));
     }
-    if let Some(words) = &filter.words
-        && let Some(instances) = worded(&mut *connection, words).await?
-    {
-        let about = sqlx::query_scalar!(
-            r#"select t.id as "id!" from unnest($2::uuid[]) as i (id)
-            join task t on t.tenant_id = $1 and t.instance_id = i.id
-            where t.status in ('PENDING', 'CLAIMED') and t.id > $3
-            order by t.id"#,
-            tenant.0,
-            &instances,
-            after
-        );
-        return Ok(Some(about.fetch_all(connection).await?));
-    }
     let Some(before) = filter.due_before else {
         return Ok(None);
     };
@@ -178,6 +164,28 @@ pub(super) async fn few(
     due.sort_unstable();
     due.dedup();
     Ok(Some(due))
+}
+
+/// All open tasks after the place of the instances with these words, in the order of creation. None if the instances are many.
+pub(super) async fn worded_tasks(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    words: &str,
+    after: Uuid,
+) -> Result<Option<Vec<Uuid>>, StoreError> {
+    let Some(instances) = worded(&mut *connection, words).await? else {
+        return Ok(None);
+    };
+    let open = sqlx::query_scalar!(
+        r#"select t.id as "id!" from unnest($2::uuid[]) as i (id)
+        join task t on t.tenant_id = $1 and t.instance_id = i.id
+        where t.status in ('PENDING', 'CLAIMED') and t.id > $3
+        order by t.id"#,
+        tenant.0,
+        &instances,
+        after
+    );
+    Ok(Some(open.fetch_all(connection).await?))
 }
 
 /// The next open tasks with a deadline of their own or of their state, by the time of that deadline. With `among`, only these.
