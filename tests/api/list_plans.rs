@@ -82,12 +82,12 @@ async fn each_filter_is_answered_from_an_index() {
         ),
         (
             "select d.id as \"id!\", d.at",
-            format!("({tenant}, null, {nil}, 20)"),
+            format!("({tenant}, null, {nil}, 20, null)"),
             "task_due",
         ),
         (
             "select d.id as \"id!\", d.at",
-            format!("({tenant}, null, {nil}, 20)"),
+            format!("({tenant}, null, {nil}, 20, null)"),
             "state_instance_due",
         ),
         (

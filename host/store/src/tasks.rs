@@ -228,7 +228,8 @@ impl Search<'_> {
         loop {
             let next = if filter.by_due {
                 let after = after.unwrap_or(Place::of(Uuid::nil()));
-                sources::due(self.connection, tenant, few.as_deref(), after, step).await?
+                let between = (after, filter.due_before);
+                sources::due(self.connection, tenant, few.as_deref(), between, step).await?
             } else {
                 let owner = filter.owner.as_ref().unwrap_or(&filter.actor.id);
                 sources::ended(self.connection, tenant, filter, owner, after, step).await?

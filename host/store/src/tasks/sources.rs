@@ -1,5 +1,6 @@
 //! From which index the ids of a list's tasks come: those of a view, of a rare state, of an entity, by their time.
 
+use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -188,12 +189,13 @@ pub(super) async fn worded_tasks(
     Ok(Some(open.fetch_all(connection).await?))
 }
 
-/// The next open tasks with a deadline of their own or of their state, by the time of that deadline. With `among`, only these.
+/// The next open tasks with a deadline of their own or of their state, by the time of that deadline: after a place and before a time. With
+/// `among`, only these.
 pub(super) async fn due(
     connection: &mut PgConnection,
     tenant: TenantId,
     among: Option<&[Uuid]>,
-    after: Place,
+    (after, before): (Place, Option<Timestamp>),
     most: i64,
 ) -> Result<Vec<Place>, StoreError> {
     let after_at = after.at.map(Time);
@@ -219,6 +221,7 @@ pub(super) async fn due(
                 select t.id, t.due_at as at from task t
                 where t.tenant_id = $1 and t.status in ('PENDING', 'CLAIMED') and t.due_at is not null
                   and (t.due_at, t.id) > (coalesce($2::timestamptz, '-infinity'), $3)
+                  and t.due_at < coalesce($5::timestamptz, 'infinity')
                 order by t.due_at, t.id limit $4
             ) union all (
                 select t.id, s.due_at from state_instance s cross join lateral (
@@ -229,13 +232,15 @@ pub(super) async fn due(
                 ) t
                 where s.tenant_id = $1 and s.left_at is null and s.due_at >= coalesce($2::timestamptz, '-infinity')
                   and (s.due_at, t.id) > (coalesce($2::timestamptz, '-infinity'), $3)
+                  and s.due_at < coalesce($5::timestamptz, 'infinity')
                 order by s.due_at, t.id limit $4
             )
         ) d order by d.at, d.id limit $4"#,
         tenant.0,
         after_at as _,
         after.id,
-        most
+        most,
+        before.map(Time) as _
     );
     let due = due.fetch_all(connection).await?.into_iter();
     Ok(due.map(|row| Place::at(row.at.0, row.id)).collect())
