@@ -327,48 +327,12 @@ begin
     );
 end $$;
 
-CREATE TABLE public.instance (
-    tenant_id integer NOT NULL,
-    id uuid NOT NULL,
-    definition_key text NOT NULL,
-    definition_version integer NOT NULL,
-    revision integer NOT NULL,
-    status text NOT NULL,
-    outcome text,
-    end_reason text,
-    ended_by text,
-    ended_at timestamp with time zone,
-    entity_type text NOT NULL,
-    entity_id text NOT NULL,
-    initiator text NOT NULL,
-    requesters text[] NOT NULL,
-    predecessor uuid,
-    parent uuid,
-    data text NOT NULL,
-    started_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    audit_seq bigint NOT NULL,
-    audit_head bytea NOT NULL,
-    event_seq bigint NOT NULL,
-    state_instances integer NOT NULL,
-    suspended_at timestamp with time zone,
-    suspended_by text,
-    suspend_reason text,
-    buffered_signals text,
-    title text,
-    summary text,
-    sole boolean DEFAULT false NOT NULL,
-    CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
-)
-WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
-ALTER TABLE ONLY public.instance ALTER COLUMN data SET COMPRESSION lz4;
-
-CREATE FUNCTION public.has_words(of public.instance, wanted tsquery) RETURNS boolean
+CREATE FUNCTION public.has_words(in_tenant integer, instance uuid, title text, summary text, entity text, wanted tsquery) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
-    select words_of(of.tenant_id, coalesce(of.title, '') || ' ' || coalesce(of.summary, '') || ' ' || of.entity_id) @@ wanted or exists (
+    select words_of(in_tenant, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity) @@ wanted or exists (
         select from attribute a
-        where a.tenant_id = of.tenant_id and a.instance_id = of.id and a.text_value is not null
+        where a.tenant_id = in_tenant and a.instance_id = instance and a.text_value is not null
           and words_of(a.tenant_id, a.text_value) @@ wanted
     )
 $$;
@@ -725,6 +689,42 @@ CREATE TABLE public.idempotency_key (
     created_at timestamp with time zone NOT NULL
 );
 ALTER TABLE ONLY public.idempotency_key ALTER COLUMN body SET COMPRESSION lz4;
+
+CREATE TABLE public.instance (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    definition_key text NOT NULL,
+    definition_version integer NOT NULL,
+    revision integer NOT NULL,
+    status text NOT NULL,
+    outcome text,
+    end_reason text,
+    ended_by text,
+    ended_at timestamp with time zone,
+    entity_type text NOT NULL,
+    entity_id text NOT NULL,
+    initiator text NOT NULL,
+    requesters text[] NOT NULL,
+    predecessor uuid,
+    parent uuid,
+    data text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    audit_seq bigint NOT NULL,
+    audit_head bytea NOT NULL,
+    event_seq bigint NOT NULL,
+    state_instances integer NOT NULL,
+    suspended_at timestamp with time zone,
+    suspended_by text,
+    suspend_reason text,
+    buffered_signals text,
+    title text,
+    summary text,
+    sole boolean DEFAULT false NOT NULL,
+    CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+ALTER TABLE ONLY public.instance ALTER COLUMN data SET COMPRESSION lz4;
 
 CREATE TABLE public.job (
     tenant_id integer NOT NULL,
@@ -1313,11 +1313,8 @@ REVOKE ALL ON FUNCTION public.begin_history() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.begin_history() TO wrkflw_writer;
 REVOKE ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) TO wrkflw_writer;
-GRANT SELECT,INSERT,UPDATE ON TABLE public.instance TO wrkflw_writer;
-GRANT SELECT ON TABLE public.instance TO wrkflw_reader;
-GRANT SELECT ON TABLE public.instance TO wrkflw_relay;
-REVOKE ALL ON FUNCTION public.has_words(of public.instance, wanted tsquery) FROM PUBLIC;
-GRANT ALL ON FUNCTION public.has_words(of public.instance, wanted tsquery) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.has_words(in_tenant integer, instance uuid, title text, summary text, entity text, wanted tsquery) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.has_words(in_tenant integer, instance uuid, title text, summary text, entity text, wanted tsquery) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.keys_taken_in_part() FROM PUBLIC;
@@ -1381,6 +1378,9 @@ GRANT SELECT ON TABLE public.feed_epoch TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public."group" TO wrkflw_writer;
 GRANT SELECT ON TABLE public."group" TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_key TO wrkflw_writer;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.instance TO wrkflw_writer;
+GRANT SELECT ON TABLE public.instance TO wrkflw_reader;
+GRANT SELECT ON TABLE public.instance TO wrkflw_relay;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job TO wrkflw_writer;
 GRANT SELECT ON TABLE public.job TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.manager TO wrkflw_writer;

@@ -14,13 +14,13 @@ const COPIES: &str = "
     insert into state_instance
     select (jsonb_populate_record(s, jsonb_build_object('id', c.id, 'instance_id', c.id, 'left_at', case when c.ended then s.entered_at end,
         'entered_at', case when c.odd then timestamptz '2020-01-01' else s.entered_at end,
-        'due_at', case when c.odd then timestamptz '2021-01-01' when c.n % 3 = 0 then timestamptz '2100-01-01' end))).*
+        'due_at', case when c.odd then timestamptz '2021-01-01' when c.n % 3 = 0 then timestamptz '2100-01-01' + c.n * interval '1 minute' end))).*
     from state_instance s, copy c where s.id not in (select id from copy);
     insert into task
     select (jsonb_populate_record(t, jsonb_build_object('id', c.id, 'instance_id', c.id, 'state_id', c.id,
         'status', case when c.ended then 'COMPLETED' else 'PENDING' end, 'ended_at', case when c.ended then t.created_at end,
         'owner', case when c.n % 4000 = 11 then 'odd' when c.ended then 'somebody' end,
-        'due_at', case when c.n % 4000 = 20 then timestamptz '2021-01-01' when c.n % 3 = 1 then timestamptz '2100-01-01' end))).*
+        'due_at', case when c.n % 4000 = 20 then timestamptz '2021-01-01' when c.n % 3 = 1 then timestamptz '2100-01-01' + c.n * interval '1 minute' end))).*
     from task t, copy c where t.id not in (select id from copy);
     analyze instance; analyze state_instance; analyze task";
 /// A scan of the tables reads more than a thousand.
