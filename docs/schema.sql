@@ -412,22 +412,29 @@ begin
     return case when coalesce(cardinality(found), 0) <= most then coalesce(found, '{}') end;
 end $$;
 
-CREATE FUNCTION public.words_of(in_tenant integer, said text) RETURNS tsvector
+CREATE FUNCTION public.words_in(said text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $_$
-    select array_to_tsvector(array(
-        select in_tenant::text || ' ' || left(word, 40)
-        from string_to_array(translate(
-            lower(left(said, 2000)), e'\t\n\r!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~', repeat(' ', 35)), ' ') words, unnest(words) word
-        where word <> '' limit 64
-    ))
+    select string_to_array(translate(
+        lower(left(said, 2000)), e'\t\n\r!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~', repeat(' ', 35)), ' ')
 $_$;
+
+CREATE FUNCTION public.words_of(in_tenant integer, said text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    select array_to_tsvector(array(
+        select in_tenant::text || ' ' || left(word, 40) from unnest(public.words_in(said)) word where word <> '' limit 64
+    ))
+$$;
 
 CREATE FUNCTION public.words_query(in_tenant integer, said text) RETURNS tsquery
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
-    select string_agg(lexeme_of || ':*', ' & ')::tsquery
-    from (select quote_literal(lexeme) as lexeme_of from unnest(words_of(in_tenant, said)) limit 8) one
+    select string_agg(quote_literal(in_tenant::text || ' ' || left(word, 40)) || case when is_last then ':*' else '' end, ' & ')::tsquery
+    from (
+        select word, place = max(place) over () as is_last
+        from unnest(public.words_in(said)) with ordinality as one (word, place) where word <> '' order by place limit 8
+    ) first
 $$;
 
 CREATE TABLE public.absence (
@@ -1323,6 +1330,9 @@ REVOKE ALL ON FUNCTION public.missing_events() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missing_events() TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.word_holders(said text, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.word_holders(said text, most integer) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.words_in(said text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.words_in(said text) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.words_in(said text) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.words_of(in_tenant integer, said text) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.words_of(in_tenant integer, said text) TO wrkflw_writer;
 GRANT ALL ON FUNCTION public.words_of(in_tenant integer, said text) TO wrkflw_reader;

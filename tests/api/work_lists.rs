@@ -392,7 +392,9 @@ async fn work_is_found_by_words() {
         ("udget", vec![]),
         ("budget%20west", vec![]),
         ("odds%20100%25", vec![2]),
-        ("%27n%20:*%20%7C%20budget", vec![0]),
+        ("%27n%20:*%20%7C%20budget", vec![]),
+        ("bud%2017", vec![]),
+        ("budget%201", vec![1, 0]),
         ("gr%C3%B6", vec![3]),
         ("%C3%9Cbersicht", vec![3]),
     ] {

@@ -126,7 +126,8 @@ pub(super) struct InstanceQuery {
     pub owner: Option<String>,
     /// A person who owns a task of the instance, or was the last owner of one that ended.
     pub ever_owner: Option<String>,
-    /// Words, each of which begins a word in the title, summary or entity id of the instance, or all of them in one of its text attributes.
+    /// Words in the title, summary and entity id of the instance, or in one of its text attributes. The last one may be the beginning of a
+    /// word.
     #[param(min_length = 1, max_length = 200)]
     pub q: Option<String>,
     /// Nothing has changed in the instance since this moment.

@@ -155,7 +155,8 @@ pub(super) struct TaskQuery {
     pub entity_type: Option<String>,
     /// The id of the entity. It needs `entityType`.
     pub entity_id: Option<String>,
-    /// Words, each of which begins a word in the title, summary or entity id of the instance, or all of them in one of its text attributes.
+    /// Words in the title, summary and entity id of the instance, or in one of its text attributes. The last one may be the beginning of a
+    /// word.
     #[param(min_length = 1, max_length = 200)]
     pub q: Option<String>,
     /// The outcome by which the task was decided.
