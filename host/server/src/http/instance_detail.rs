@@ -17,7 +17,7 @@ use super::views::{CandidateView, InstanceView, hides};
 use wrkflw_core::ahead::ahead;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
-use wrkflw_core::instance::{Instance, Status};
+use wrkflw_core::instance::{Instance, Status, Task};
 use wrkflw_engine::Identity;
 use wrkflw_store::instances::{self, InstanceFilter, Listed};
 use wrkflw_store::names::DisplayNames;
@@ -140,7 +140,7 @@ fn next_due_at(instance: &Instance) -> Option<Timestamp> {
     }
     let of_state = instance.active.iter().flat_map(|state| {
         let open = state.tasks.iter().filter(|task| task.status.is_open());
-        let of_tasks = open.flat_map(|task| task.counting());
+        let of_tasks = open.flat_map(Task::counting);
         state.deadlines.iter().chain(of_tasks)
     });
     of_state.filter_map(|deadline| deadline.due_at).min()
@@ -260,15 +260,18 @@ pub(super) async fn page(
     }
     let mut names = None;
     if includes(InstancePart::People) {
-        let (mut works, mut named) = (reader.open_work(who.tenant, &ids).await?, Named::default());
+        let mut works = reader.open_work(who.tenant, &ids).await?;
+        let mut everybody = Named::default();
         for line in &mut lines {
             let work = works.remove(&line.instance.id).unwrap_or_default();
-            named.person(&line.instance.initiator);
-            work.owners.iter().for_each(|id| named.person(id));
-            work.candidates.iter().for_each(|one| named.candidate(one));
+            everybody.person(&line.instance.initiator);
+            work.owners.iter().for_each(|id| everybody.person(id));
+            work.candidates
+                .iter()
+                .for_each(|one| everybody.candidate(one));
             line.work = Some(work);
         }
-        names = Some(named.names(app, who.tenant).await?);
+        names = Some(everybody.names(app, who.tenant).await?);
     }
     let next = next.map(|id| id.to_string());
     let of_names = names.as_ref().map_or(0, DisplayNames::bytes);
