@@ -27,6 +27,10 @@ const COPIES: &str = "
 const PAGES_MAX: i64 = 250;
 
 #[tokio::test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of questions and their answers"
+)]
 async fn each_filter_is_answered_from_an_index() {
     let app = TestApp::start().await;
     app.started("doc-1").await;

@@ -30,6 +30,10 @@ async fn with_committee() -> TestApp {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of questions and their answers"
+)]
 async fn tasks_are_found_by_group_entity_and_deadline() {
     let app = with_committee().await;
     let due = |hours: u32| json!([{ "after": hours * 3600, "do": "remind" }]);
@@ -139,6 +143,10 @@ async fn tasks_are_found_by_group_entity_and_deadline() {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of questions and their answers"
+)]
 async fn ended_tasks_are_found_by_owner_outcome_and_time() {
     let app = TestApp::start().await;
     let (first, second, third) = (

@@ -40,6 +40,9 @@ fn graph(ways: &[(&str, &[&str])]) -> Graph {
     graph
 }
 
+/// States by name, with the transitions to them, and whether they are certain.
+type Expected<'a> = &'a [(&'a str, u32, bool)];
+
 #[test]
 fn states_ahead_are_told_by_distance_with_what_is_certain() {
     let approval = graph(&[
@@ -54,7 +57,6 @@ fn states_ahead_are_told_by_distance_with_what_is_certain() {
         ("Right", &["Join", "Off"]),
         ("Join", &["End"]),
     ]);
-    type Expected<'a> = &'a [(&'a str, u32, bool)];
     let cases: [(&Graph, &[&str], Expected<'_>); 8] = [
         (
             &approval,
