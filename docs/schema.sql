@@ -327,6 +327,16 @@ begin
     );
 end $$;
 
+CREATE FUNCTION public.has_words(in_tenant integer, instance uuid, title text, summary text, entity text, wanted tsquery) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    select words_of(in_tenant, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity) @@ wanted or exists (
+        select from attribute a
+        where a.tenant_id = in_tenant and a.instance_id = instance and a.text_value is not null
+          and words_of(a.tenant_id, a.text_value) @@ wanted
+    )
+$$;
+
 CREATE FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) RETURNS TABLE(principal text, key text, command_id uuid, fingerprint bytea, status smallint, body_digest bytea, headers text)
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -376,6 +386,55 @@ CREATE FUNCTION public.server_here() RETURNS text
     SET search_path TO 'public', 'pg_temp'
     AS $$
     select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) from pg_control_system()
+$$;
+
+CREATE FUNCTION public.word_holders(said text, most integer) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    tenant int := nullif(current_setting('wrkflw.tenant', true), '')::int;
+    wanted tsquery := words_query(tenant, said);
+    found uuid[];
+begin
+    select array_agg(distinct one.id) into found from (
+        (
+            select i.id, i.tenant_id from instance i
+            where words_of(i.tenant_id, coalesce(i.title, '') || ' ' || coalesce(i.summary, '') || ' ' || i.entity_id) @@ wanted
+            limit most + 1
+        ) union all (
+            select a.instance_id, a.tenant_id from attribute a
+            where a.text_value is not null and words_of(a.tenant_id, a.text_value) @@ wanted
+            limit most + 1
+        )
+    ) one where one.tenant_id = tenant;
+    return case when coalesce(cardinality(found), 0) <= most then coalesce(found, '{}') end;
+end $$;
+
+CREATE FUNCTION public.words_in(said text) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $_$
+    select string_to_array(translate(
+        lower(left(said, 2000)), e'\t\n\r!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~', repeat(' ', 35)), ' ')
+$_$;
+
+CREATE FUNCTION public.words_of(in_tenant integer, said text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    select array_to_tsvector(array(
+        select in_tenant::text || ' ' || left(word, 40) from unnest(public.words_in(said)) word where word <> '' limit 64
+    ))
+$$;
+
+CREATE FUNCTION public.words_query(in_tenant integer, said text) RETURNS tsquery
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    select string_agg(quote_literal(in_tenant::text || ' ' || left(word, 40)) || case when is_last then ':*' else '' end, ' & ')::tsquery
+    from (
+        select word, place = max(place) over () as is_last
+        from unnest(public.words_in(said)) with ordinality as one (word, place) where word <> '' order by place limit 8
+    ) first
 $$;
 
 CREATE TABLE public.absence (
@@ -1048,6 +1107,7 @@ CREATE INDEX attribute_by_decimal ON public.attribute USING btree (tenant_id, na
 CREATE INDEX attribute_by_float ON public.attribute USING btree (tenant_id, name, float_value, instance_id) WHERE (float_value IS NOT NULL);
 CREATE INDEX attribute_by_text ON public.attribute USING btree (tenant_id, name, text_head, instance_id) WHERE (text_head IS NOT NULL);
 CREATE INDEX attribute_by_timestamp ON public.attribute USING btree (tenant_id, name, timestamp_value, instance_id) WHERE (timestamp_value IS NOT NULL);
+CREATE INDEX attribute_by_word ON public.attribute USING gin (public.words_of(tenant_id, text_value)) WITH (gin_pending_list_limit='512') WHERE (text_value IS NOT NULL);
 CREATE INDEX attribute_declaration_by_definition ON public.attribute_declaration USING btree (tenant_id, definition_key, name);
 CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
 CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
@@ -1068,6 +1128,8 @@ CREATE INDEX instance_by_entity ON public.instance USING btree (tenant_id, entit
 CREATE INDEX instance_by_initiator ON public.instance USING btree (tenant_id, initiator, id) WHERE (initiator IS NOT NULL);
 CREATE INDEX instance_by_parent ON public.instance USING btree (tenant_id, parent, id) WHERE (parent IS NOT NULL);
 CREATE INDEX instance_by_predecessor ON public.instance USING btree (tenant_id, predecessor) WHERE (predecessor IS NOT NULL);
+CREATE INDEX instance_by_status ON public.instance USING btree (tenant_id, status, id) WHERE (status IS NOT NULL);
+CREATE INDEX instance_by_word ON public.instance USING gin (public.words_of(tenant_id, ((((COALESCE(title, ''::text) || ' '::text) || COALESCE(summary, ''::text)) || ' '::text) || entity_id))) WITH (gin_pending_list_limit='512');
 CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
 CREATE UNIQUE INDEX instance_sole_key ON public.instance USING btree (tenant_id, entity_type, entity_id) WHERE (sole AND (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text])));
 CREATE INDEX job_by_instance ON public.job USING btree (tenant_id, instance_id, due_at, id);
@@ -1097,10 +1159,14 @@ CREATE UNIQUE INDEX signal_inbox_identity ON public.signal_inbox USING btree (te
 CREATE INDEX signal_inbox_undelivered ON public.signal_inbox USING btree (tenant_id, correlation, received_at, signal_id) WHERE (delivered_at IS NULL);
 CREATE INDEX signal_subscription_by_instance ON public.signal_subscription USING btree (tenant_id, instance_id);
 CREATE INDEX state_instance_active ON public.state_instance USING btree (tenant_id, name, instance_id) WHERE (left_at IS NULL);
+CREATE INDEX state_instance_due ON public.state_instance USING btree (tenant_id, due_at, instance_id) WHERE ((left_at IS NULL) AND (due_at IS NOT NULL));
+CREATE INDEX state_instance_since ON public.state_instance USING btree (tenant_id, entered_at, instance_id) WHERE (left_at IS NULL);
 CREATE INDEX state_instance_unassignable ON public.state_instance USING btree (tenant_id, instance_id) WHERE ((unassignable_since IS NOT NULL) AND (left_at IS NULL));
 CREATE INDEX task_by_instance ON public.task USING btree (tenant_id, instance_id);
 CREATE INDEX task_by_owner ON public.task USING btree (tenant_id, owner, id) WHERE (status = 'CLAIMED'::text);
 CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant_id, task_id);
+CREATE INDEX task_due ON public.task USING btree (tenant_id, due_at, id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text])) AND (due_at IS NOT NULL));
+CREATE INDEX task_ended ON public.task USING btree (tenant_id, owner, ended_at, id) WHERE ((owner IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX task_open ON public.task USING btree (tenant_id, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
 CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
 CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (due_at) WHERE (state = 'pending'::text);
@@ -1259,12 +1325,25 @@ REVOKE ALL ON FUNCTION public.begin_history() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.begin_history() TO wrkflw_writer;
 REVOKE ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) TO wrkflw_writer;
+REVOKE ALL ON FUNCTION public.has_words(in_tenant integer, instance uuid, title text, summary text, entity text, wanted tsquery) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.has_words(in_tenant integer, instance uuid, title text, summary text, entity text, wanted tsquery) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.keys_taken_in_part() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.keys_taken_in_part() TO wrkflw_writer;
 REVOKE ALL ON FUNCTION public.missing_events() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missing_events() TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.word_holders(said text, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.word_holders(said text, most integer) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.words_in(said text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.words_in(said text) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.words_in(said text) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.words_of(in_tenant integer, said text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.words_of(in_tenant integer, said text) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.words_of(in_tenant integer, said text) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.words_query(in_tenant integer, said text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.words_query(in_tenant integer, said text) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.words_query(in_tenant integer, said text) TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.absence TO wrkflw_writer;
 GRANT SELECT ON TABLE public.absence TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.allocation TO wrkflw_writer;

@@ -73,11 +73,43 @@ begin
 end $$;
 revoke execute on function entity_is_free from public;
 grant execute on function entity_is_free to wrkflw_writer;
+-- The words of a text, for searches: in lower case, cut at ASCII punctuation and spaces. Some are empty.
+create function words_in(said text) returns text[]
+    language sql immutable parallel safe as $$
+    select string_to_array(translate(
+        lower(left(said, 2000)), e'\t\n\r!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~', repeat(' ', 35)), ' ')
+$$;
+-- At most 64 words of a text, with at most 40 characters each. Each is with its tenant, so that the index of all tenants is one of each.
+-- A restore makes the index without a search path.
+create function words_of(in_tenant int, said text) returns tsvector
+    language sql immutable parallel safe as $$
+    select array_to_tsvector(array(
+        select in_tenant::text || ' ' || left(word, 40) from unnest(public.words_in(said)) word where word <> '' limit 64
+    ))
+$$;
+-- What finds the texts with all of these words, at most eight. The last one may be the beginning of a word: to look for the beginning
+-- of a frequent word takes as long as there are texts with it. Null if there are no words.
+create function words_query(in_tenant int, said text) returns tsquery
+    language sql immutable parallel safe as $$
+    select string_agg(quote_literal(in_tenant::text || ' ' || left(word, 40)) || case when is_last then ':*' else '' end, ' & ')::tsquery
+    from (
+        select word, place = max(place) over () as is_last
+        from unnest(public.words_in(said)) with ordinality as one (word, place) where word <> '' order by place limit 8
+    ) first
+$$;
+revoke execute on function words_in, words_of, words_query from public;
+grant execute on function words_in, words_of, words_query to wrkflw_writer, wrkflw_reader;
+-- An index entry is written when an instance starts or ends, and when its title or summary changes.
+create index instance_by_word on instance using gin (
+    words_of(tenant_id, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity_id)
+) with (gin_pending_list_limit = 512);
 -- The planner must not use these indexes for a look-up by key. Without statistics, an index that begins with the tenant looks
 -- as good as the primary key, and would be read completely. Each index has a condition that only queries on its column imply.
 create index instance_by_definition on instance (tenant_id, definition_key, id) where definition_key is not null;
 create index instance_by_entity on instance (tenant_id, entity_type, entity_id, id)
     where entity_type is not null and entity_id is not null;
+-- The status changes only when an instance ends, is suspended or resumed.
+create index instance_by_status on instance (tenant_id, status, id) where status is not null;
 create index instance_by_initiator on instance (tenant_id, initiator, id) where initiator is not null;
 -- The children of an instance, and its restart.
 create index instance_by_parent on instance (tenant_id, parent, id) where parent is not null;
@@ -136,6 +168,9 @@ create table state_instance (
     primary key (tenant_id, instance_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index state_instance_active on state_instance (tenant_id, name, instance_id) where left_at is null;
+-- Active states by their own deadlines, and by how long they last. A state without a deadline has no entry in the first.
+create index state_instance_due on state_instance (tenant_id, due_at, instance_id) where left_at is null and due_at is not null;
+create index state_instance_since on state_instance (tenant_id, entered_at, instance_id) where left_at is null;
 create index state_instance_unassignable on state_instance (tenant_id, instance_id)
     where unassignable_since is not null and left_at is null;
 

@@ -31,6 +31,10 @@ create index task_by_instance on task (tenant_id, instance_id);
 create index task_by_owner on task (tenant_id, owner, id) where status = 'CLAIMED';
 -- For lists of open tasks, in the order of creation. Without it, a page of few open tasks would read past all ended ones.
 create index task_open on task (tenant_id, id) where status in ('PENDING', 'CLAIMED');
+-- Open tasks by their own deadlines. A task without one has no entry.
+create index task_due on task (tenant_id, due_at, id) where status in ('PENDING', 'CLAIMED') and due_at is not null;
+-- What somebody has ended.
+create index task_ended on task (tenant_id, owner, ended_at, id) where owner is not null and ended_at is not null;
 
 -- The candidates of open tasks, for inboxes. Rows are deleted when the task ends; the audit keeps them.
 create table task_candidate (

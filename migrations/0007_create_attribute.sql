@@ -31,6 +31,8 @@ create index attribute_by_timestamp on attribute (tenant_id, name, timestamp_val
     where timestamp_value is not null;
 create index attribute_by_bytes on attribute (tenant_id, name, sha256(bytes_value), instance_id)
     where bytes_value is not null;
+create index attribute_by_word on attribute using gin (words_of(tenant_id, text_value)) with (gin_pending_list_limit = 512)
+    where text_value is not null;
 
 create table attribute_declaration (
     tenant_id int not null,
@@ -116,5 +118,44 @@ begin
 end $$;
 revoke execute on function attribute_holders from public;
 grant execute on function attribute_holders to wrkflw_reader;
+
+-- The instances with all of these words in what people are shown of them, or in one text attribute: all, or null if they are more
+-- than `most`. As above: the function runs as the owner and reads the tenant from the reader's setting, which is also part of each
+-- word.
+create function word_holders(said text, most int) returns uuid[] language plpgsql stable security definer
+    set search_path = public, pg_temp
+    set enable_seqscan = off
+as $$
+declare
+    tenant int := nullif(current_setting('wrkflw.tenant', true), '')::int;
+    wanted tsquery := words_query(tenant, said);
+    found uuid[];
+begin
+    select array_agg(distinct one.id) into found from (
+        (
+            select i.id, i.tenant_id from instance i
+            where words_of(i.tenant_id, coalesce(i.title, '') || ' ' || coalesce(i.summary, '') || ' ' || i.entity_id) @@ wanted
+            limit most + 1
+        ) union all (
+            select a.instance_id, a.tenant_id from attribute a
+            where a.text_value is not null and words_of(a.tenant_id, a.text_value) @@ wanted
+            limit most + 1
+        )
+    ) one where one.tenant_id = tenant;
+    return case when coalesce(cardinality(found), 0) <= most then coalesce(found, '{}') end;
+end $$;
+revoke execute on function word_holders from public;
+grant execute on function word_holders to wrkflw_reader;
+-- Whether an instance has all of these words, as above.
+create function has_words(in_tenant int, instance uuid, title text, summary text, entity text, wanted tsquery) returns boolean
+    language sql stable as $$
+    select words_of(in_tenant, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity) @@ wanted or exists (
+        select from attribute a
+        where a.tenant_id = in_tenant and a.instance_id = instance and a.text_value is not null
+          and words_of(a.tenant_id, a.text_value) @@ wanted
+    )
+$$;
+revoke execute on function has_words from public;
+grant execute on function has_words to wrkflw_reader;
 
 reset role;

@@ -11,6 +11,7 @@ mod host;
 mod keys;
 mod matrix;
 mod provider;
+mod questions;
 mod recorder;
 mod secrets;
 mod settings;

@@ -20,6 +20,8 @@ mod fairness;
 mod heads;
 mod histories;
 mod hostile;
+mod inboxes;
+mod list_plans;
 mod lists;
 mod lookups;
 mod managers;
@@ -47,6 +49,7 @@ mod substitutes;
 mod transfer;
 mod versions;
 mod webhooks;
+mod work_lists;
 
 use std::collections::BTreeMap;
 

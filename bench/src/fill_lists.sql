@@ -1,21 +1,24 @@
 -- Inserts the given number of running instances, with one open task each, into the tenant of the development host. Nine tenths of
 -- the tasks are offered to the reviewers, one in a thousand is offered to a second reviewer by name, one in a hundred is claimed
--- by somebody, and one in ten thousand by the reviewer. The same number of instances has ended.
+-- by somebody, and one in ten thousand by the reviewer. The same number of instances has ended. One in ten thousand is late, stale or
+-- suspended, and a third has a deadline far ahead.
 create temporary table place as select id as tenant from tenant where name = 'default';
 create temporary table filled as
 select n, ('018f' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,
     timestamptz '2026-01-01' + n * interval '1 second' as at, n % 2 = 0 as ended, n / 2 as m
 from generate_series(1, 2 * INSTANCES) n;
 insert into instance (tenant_id, id, definition_key, definition_version, revision, status, outcome, ended_at, entity_type, entity_id,
-    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
+    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances, title)
 select tenant, id, case when m % 10 = 0 then 'bench-returns' else 'bench-orders' end, 1, 1,
-    case when ended then 'COMPLETED' else 'RUNNING' end, case when ended then 'APPROVED' end, case when ended then at end,
-    'bench-lists', n::text, 'author', '{author}', '{}', at, at, 1, '\x00', 1, 1
+    case when ended then 'COMPLETED' when m % 10000 = 7 then 'SUSPENDED' else 'RUNNING' end, case when ended then 'APPROVED' end, case when ended then at end,
+    'bench-lists', n::text, 'author', '{author}', '{}', at, case when m % 10000 = 5 then timestamptz '2024-01-01' else at end, 1, '\x00', 1, 1, 'Order of customer-' || m
 from place, filled;
 insert into state_instance (tenant_id, instance_id, id, ordinal, name, entered_at, predecessors, caller, needed, exclude, priority,
-    left_at)
-select tenant, id, id, 0, case when m % 1000 = 7 then 'Rare' else 'Work' end, at, '{}', 'author', 1, '{}', m % 5,
-    case when ended then at end
+    left_at, due_at)
+select tenant, id, id, 0, case when m % 1000 = 7 then 'Rare' else 'Work' end,
+    case when m % 10000 = 5 then timestamptz '2024-01-01' else at end, '{}', 'author', 1, '{}', m % 5,
+    case when ended then at end,
+    case when m % 10000 = 9 then timestamptz '2024-01-01' when m % 3 = 0 then at + interval '30 days' end
 from place, filled;
 insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at, claimed_at, ended_at)
 select tenant, id, id, id, 0, '',

@@ -63,7 +63,7 @@ const SEARCHES: [Question; 9] = [
     ),
 ];
 
-const LISTS: [Question; 10] = [
+const LISTS: [Question; 21] = [
     ("all open tasks", Author, "/v1/tasks?view=all"),
     ("offered to many", Reviewer, "/v1/tasks?view=available"),
     ("offered to one", SecondReviewer, "/v1/tasks?view=available"),
@@ -90,6 +90,45 @@ const LISTS: [Question; 10] = [
         Author,
         "/v1/instances?entityType=bench-lists&entityId=1001",
     ),
+    (
+        "with all parts",
+        Reviewer,
+        "/v1/tasks?view=available&include=outcomes,actions,people",
+    ),
+    ("of groups", Reviewer, "/v1/tasks?view=groups"),
+    (
+        "tasks of an entity",
+        Author,
+        "/v1/tasks?view=all&entityType=bench-lists&entityId=1001",
+    ),
+    (
+        "late tasks",
+        Author,
+        "/v1/tasks?view=all&dueBefore=2025-01-01T00:00:00Z",
+    ),
+    ("by deadline", Author, "/v1/tasks?view=all&sort=dueAt"),
+    (
+        "ended by somebody",
+        Author,
+        "/v1/tasks?view=all&owner=reviewer&status=COMPLETED",
+    ),
+    (
+        "suspended instances",
+        Author,
+        "/v1/instances?status=SUSPENDED",
+    ),
+    (
+        "late instances",
+        Author,
+        "/v1/instances?dueBefore=2025-01-01T00:00:00Z",
+    ),
+    (
+        "stale instances",
+        Author,
+        "/v1/instances?status=RUNNING&updatedBefore=2024-02-01T00:00:00Z",
+    ),
+    ("by a rare word", Author, "/v1/instances?q=customer-500001"),
+    ("by a common word", Author, "/v1/instances?q=order"),
 ];
 
 /// The path of the first instance of the fill script.

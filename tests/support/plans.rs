@@ -7,12 +7,40 @@ use super::postgres::TestDatabase;
 
 /// The plan of a statement of the host, as the writer runs it, and the pages that it read.
 pub(crate) async fn explained(database: &TestDatabase, beginning: &str, arguments: &str) -> Value {
+    let settings = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
+        set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
+    explained_with(database, settings, beginning, arguments).await
+}
+
+/// The same of a statement that the reader runs for a tenant.
+pub(crate) async fn explained_to_reader(
+    database: &TestDatabase,
+    tenant: i32,
+    beginning: &str,
+    arguments: &str,
+) -> Value {
+    let settings = format!(
+        "set role wrkflw_reader; set wrkflw.tenant = {tenant}; set plan_cache_mode = force_custom_plan; set jit = off;
+        set enable_seqscan = on; set enable_bitmapscan = on; set enable_hashjoin = on; set enable_mergejoin = on; deallocate all;"
+    );
+    explained_with(database, &settings, beginning, arguments).await
+}
+
+async fn explained_with(
+    database: &TestDatabase,
+    settings: &str,
+    beginning: &str,
+    arguments: &str,
+) -> Value {
     let files = [
         "lookups.rs",
         "jobs.rs",
         "jobs/claims.rs",
         "jobs/claim.sql",
         "bulk/settle.sql",
+        "instances.sql",
+        "instances/narrow.rs",
+        "tasks/sources.rs",
     ];
     let file = files.map(|name| {
         let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -23,8 +51,6 @@ pub(crate) async fn explained(database: &TestDatabase, beginning: &str, argument
     let length = file[from..].find("\"#").expect("its end");
     let statement = &file[from..from + length];
     let mut connection = database.admin_pool().acquire().await.expect("a connection");
-    let settings = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
-        set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
     let prepared = format!("{settings} prepare looked as {statement};");
     sqlx::raw_sql(AssertSqlSafe(prepared))
         .execute(&mut *connection)

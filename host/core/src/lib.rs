@@ -12,6 +12,7 @@
 
 pub mod absence;
 pub mod actor;
+pub mod ahead;
 pub mod answer;
 pub mod apply;
 pub mod audit;

@@ -63,7 +63,7 @@ pub struct Explained {
 
 impl Action {
     /// The approximate size in bytes.
-    pub(super) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         let required = self.required.iter();
         let required = required.map(|one| one.field.len() + one.code.len() + one.message.len());
         let refusal = self.refusal.as_ref();
@@ -181,16 +181,9 @@ impl Engine {
             // Many commands never wait for anything, so other tasks of the runtime get a turn between two of them.
             tokio::task::yield_now().await;
             tried += 1;
-            let stops = stopped.contains(&instance.definition) && !command.passes_a_stop();
-            let action = if stops {
-                let permitted = permitted(actor, &command);
-                let refused =
-                    permitted.and_then(|()| Err(Error::stopped(instance.definition.clone())));
-                explained(&command, state, refused)?
-            } else {
-                let explained = self.explain(directory, context, instance, command, state);
-                explained.await?
-            };
+            let open = open_to(actor, stopped, &instance.definition, &command);
+            let explained = self.explain(directory, context, instance, (command, state, open));
+            let action = explained.await?;
             let action = titled(&version.graph, action);
             bytes += action.bytes();
             actions.push(action);
@@ -262,10 +255,9 @@ impl Engine {
         directory: Directory,
         context: Context<'_>,
         instance: &Instance,
-        command: Command,
-        state: Option<String>,
+        (command, state, open): (Command, Option<String>, Result<(), Error>),
     ) -> Result<Action, Error> {
-        let result = match permitted(context.actor, &command) {
+        let result = match open {
             Ok(()) => self
                 .execute_once(directory, context, Some(instance), &command)
                 .await
@@ -276,8 +268,22 @@ impl Engine {
     }
 }
 
+/// Refuses a command for which the actor lacks the permission, or that a stop of the version forbids.
+pub(super) fn open_to(
+    actor: &Actor,
+    stopped: &[VersionRef],
+    version: &VersionRef,
+    command: &Command,
+) -> Result<(), Error> {
+    permitted(actor, command)?;
+    if stopped.contains(version) && !command.passes_a_stop() {
+        return Err(Error::stopped(version.clone()));
+    }
+    Ok(())
+}
+
 /// The action for the result of a dry run. A transient failure is returned as an error.
-fn explained(
+pub(super) fn explained(
     command: &Command,
     state: Option<String>,
     result: Result<(), Error>,
@@ -312,53 +318,56 @@ fn explained(
     })
 }
 
-/// All commands on the open tasks. Reasons, inputs and recipients are empty.
+/// All commands on the open tasks.
 fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
     let mut commands = Vec::new();
     for state in &instance.active {
-        for task in state
-            .tasks
-            .iter()
-            .filter(|task| task.status.is_open())
-            .map(|task| task.id)
-        {
-            let mut add = |command| commands.push((command, Some(state.name.clone())));
-            add(Command::Claim { task });
-            add(Command::Release { task });
-            let (to, reason) = (String::new(), String::new());
-            add(Command::Delegate {
-                task,
-                to: to.clone(),
-                reason: reason.clone(),
-            });
-            add(Command::Resolve { task });
-            add(Command::Reassign {
-                task,
-                to,
-                reason: reason.clone(),
-            });
-            add(Command::Reset { task, reason });
-            add(Command::SuspendTask {
-                task,
-                reason: None,
-                until: None,
-            });
-            add(Command::ResumeTask { task });
-            for way in version
-                .graph
-                .leaving(&state.name)
-                .filter(|way| way.by.contains(&FiredBy::Decision))
-            {
-                add(Command::Decide {
-                    task,
-                    outcome: way.trigger.clone(),
-                    comment: (way.comment == CommentRule::Required).then(|| SAMPLE.to_owned()),
-                    input: Json::empty(),
-                });
-            }
+        let open = state.tasks.iter().filter(|task| task.status.is_open());
+        for task in open {
+            let of_task = of_task(&version.graph, &state.name, task.id);
+            commands.extend(of_task.map(|command| (command, Some(state.name.clone()))));
         }
     }
     commands
+}
+
+/// All commands on an open task of this state. Reasons, inputs and recipients are empty.
+pub(super) fn of_task(graph: &Graph, state: &str, task: TaskId) -> impl Iterator<Item = Command> {
+    let (to, reason) = (String::new, String::new);
+    let whole = [
+        Command::Claim { task },
+        Command::Release { task },
+        Command::Delegate {
+            task,
+            to: to(),
+            reason: reason(),
+        },
+        Command::Resolve { task },
+        Command::Reassign {
+            task,
+            to: to(),
+            reason: reason(),
+        },
+        Command::Reset {
+            task,
+            reason: reason(),
+        },
+        Command::SuspendTask {
+            task,
+            reason: None,
+            until: None,
+        },
+        Command::ResumeTask { task },
+    ];
+    let ways = graph.leaving(state);
+    let ways = ways.filter(|way| way.by.contains(&FiredBy::Decision));
+    let decisions = ways.map(move |way| Command::Decide {
+        task,
+        outcome: way.trigger.clone(),
+        comment: (way.comment == CommentRule::Required).then(|| SAMPLE.to_owned()),
+        input: Json::empty(),
+    });
+    whole.into_iter().chain(decisions)
 }
 
 /// The signals that the active states take. If several states take the same signal, it is shown for the oldest one.
@@ -422,7 +431,7 @@ fn unsaid(command: &Command) -> Vec<Violation> {
 }
 
 /// The action with the title that the graph gives to its outcome or signal.
-fn titled(graph: &Graph, action: Action) -> Action {
+pub(super) fn titled(graph: &Graph, action: Action) -> Action {
     let trigger = action.outcome.as_ref().or(action.trigger.as_ref());
     let way = action.state.as_ref().zip(trigger);
     let way = way.and_then(|(state, trigger)| graph.transition(state, trigger));

@@ -22,6 +22,7 @@ mod definitions;
 mod directory;
 mod eligibility;
 pub mod error;
+mod inbox;
 pub mod job_handlers;
 pub mod jobs;
 pub mod migration;
@@ -72,6 +73,7 @@ pub use eligibility::{
     AblePerson, EligibilityAt, ExcludedPerson, Orphan, Preview, TaskEligibility,
 };
 pub use error::Error;
+pub use inbox::OpenTask;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};

@@ -6,6 +6,8 @@
 //! instances, or takes much longer than [`SEARCH_TIME_MAX`]. A page whose search ends there is short, and says where the next
 //! one begins.
 
+pub(crate) mod narrow;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -32,6 +34,8 @@ pub(super) const SEARCH_TIME_MAX: Duration = Duration::from_secs(2);
 /// Instances that a walk examines before it changes to an index. If these do not fill a page, few instances match, or only
 /// old ones, and an index costs less.
 const WALKED_MAX: usize = 1_000;
+/// The newest instances that a search for words examines before it reads the index of words.
+const GLANCED: usize = 64;
 /// Instances that a statement examines, at first and at most. The number doubles until the page is full.
 const WINDOW_MIN: usize = 256;
 const WINDOW_MAX: usize = 4_096;
@@ -56,8 +60,18 @@ pub struct InstanceFilter {
     pub to: Option<Timestamp>,
     /// The owner of an open task.
     pub owner: Option<String>,
+    /// The owner, or the last one, of any task.
+    pub ever_owner: Option<String>,
+    /// Words of its title, summary, entity or of a text attribute.
+    pub words: Option<String>,
+    /// Not changed since.
+    pub updated_before: Option<Timestamp>,
+    /// An active state or an open task of it is due before.
+    pub due_before: Option<Timestamp>,
     /// Conditions on attributes, which must all hold.
     pub conditions: Vec<Condition>,
+    /// From the oldest on, instead of from the newest.
+    pub oldest_first: bool,
     /// The last instance of the page before.
     pub after: Option<Uuid>,
     pub limit: u32,
@@ -80,6 +94,11 @@ pub struct InstanceSummary {
     pub title: Option<String>,
     pub summary: Option<String>,
     pub states: Vec<String>,
+    /// The highest of its active states; none without one.
+    pub priority: Option<i16>,
+    pub priority_name: Option<String>,
+    /// When the next of its deadlines passes. None while they are paused.
+    pub next_due_at: Option<Timestamp>,
     pub attributes: Option<BTreeMap<String, AttributeValue>>,
 }
 
@@ -116,7 +135,7 @@ struct Looked {
 }
 
 impl Reader {
-    /// A page of instances, newest first.
+    /// A page of instances.
     pub async fn instances(
         &self,
         tenant: TenantId,
@@ -134,6 +153,14 @@ impl Reader {
             until: Instant::now() + SEARCH_TIME_MAX,
             looked: false,
         };
+        // The index of words is slow to find that nearly all have a word, but then the newest fill the page.
+        if filter.words.is_some() {
+            let more = search.walk(GLANCED, GLANCED).await?;
+            if !more || search.page.wanted() == 0 {
+                let reached = search.after.filter(|_| more);
+                return Ok(search.page.end(reached));
+            }
+        }
         if let Some(ids) = search.narrowed().await? {
             let more = !search.among(&ids).await?;
             let reached = search.after.filter(|_| more);
@@ -146,8 +173,10 @@ impl Reader {
             .or_else(|| search.probes.iter().position(Probe::is_range))
             .or((!search.probes.is_empty()).then_some(0));
         let more = match leading {
-            None => search.walk(EXAMINED_MAX).await?,
-            Some(probe) => search.walk(WALKED_MAX).await? && search.led(probe).await?,
+            // Indexes of attributes lead from the newest on only.
+            _ if filter.oldest_first => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
+            None => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
+            Some(probe) => search.walk(WALKED_MAX, WINDOW_MIN).await? && search.led(probe).await?,
         };
         let reached = search.after.filter(|_| more);
         Ok(search.page.end(reached))
@@ -176,19 +205,38 @@ impl Search<'_> {
         self.page.wanted() > 0 && (!self.looked || Instant::now() < self.until)
     }
 
-    /// The instances behind the cursor that indexes leave, newest first. None if these are many.
+    /// The instances behind the cursor that indexes leave, in the order of the list. None if these are many.
     async fn narrowed(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
-        let mut narrowed = match &self.filter.owner {
-            Some(owner) => owned(self.connection, self.tenant, owner).await?,
-            None => None,
-        };
-        if let Some(parent) = self.filter.parent
-            && let Some(found) = children(self.connection, self.tenant, parent).await?
+        let mut narrowed = None;
+        let (connection, tenant, filter) = (&mut *self.connection, self.tenant, self.filter);
+        if let Some(owner) = &filter.owner {
+            narrowed = both(narrowed, narrow::owned(connection, tenant, owner).await?);
+        }
+        if let Some(owner) = &filter.ever_owner {
+            narrowed = both(
+                narrowed,
+                narrow::ever_owned(connection, tenant, owner).await?,
+            );
+        }
+        if let Some(parent) = filter.parent {
+            narrowed = both(
+                narrowed,
+                narrow::children(connection, tenant, parent).await?,
+            );
+        }
+        if let Some(words) = &filter.words {
+            narrowed = both(narrowed, narrow::worded(connection, words).await?);
+        }
+        if let Some(before) = filter.due_before {
+            narrowed = both(narrowed, narrow::due(connection, tenant, before).await?);
+        }
+        if let Some(before) = filter.updated_before
+            && filter
+                .status
+                .as_ref()
+                .is_some_and(|status| status == "RUNNING")
         {
-            narrowed = Some(match narrowed {
-                Some(ids) => common(ids, &found),
-                None => found,
-            });
+            narrowed = both(narrowed, narrow::lasting(connection, tenant, before).await?);
         }
         for probe in &self.probes {
             if narrowed
@@ -197,23 +245,24 @@ impl Search<'_> {
             {
                 break;
             }
-            if let Some(found) = probe.whole(self.connection, NARROW_MAX).await? {
-                narrowed = Some(match narrowed {
-                    Some(ids) => common(ids, &found),
-                    None => found,
-                });
-            }
+            narrowed = both(narrowed, probe.whole(self.connection, NARROW_MAX).await?);
         }
         Ok(narrowed.map(|mut ids| {
             if let Some(after) = self.after {
-                ids.truncate(ids.partition_point(|id| *id < after));
+                if self.filter.oldest_first {
+                    ids.drain(..ids.partition_point(|id| *id <= after));
+                } else {
+                    ids.truncate(ids.partition_point(|id| *id < after));
+                }
             }
-            ids.reverse();
+            if !self.filter.oldest_first {
+                ids.reverse();
+            }
             ids
         }))
     }
 
-    /// Examines these, newest first, until the page is full. True if it has examined all of them.
+    /// Examines these, in the order of the list, until the page is full. True if it has examined all of them.
     async fn among(&mut self, ids: &[Uuid]) -> Result<bool, StoreError> {
         let (mut rest, mut size) = (ids, WINDOW_MIN);
         while !rest.is_empty() && self.goes_on() {
@@ -252,14 +301,17 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Examines one instance after the other, from the newest on. True if there may be more.
-    async fn walk(&mut self, most: usize) -> Result<bool, StoreError> {
-        let searches = !self.filter.conditions.is_empty() || self.filter.owner.is_some();
-        let mut size = if searches {
-            WINDOW_MIN
-        } else {
-            self.page.wanted()
-        };
+    /// Examines one instance after the other, in the order of the list. True if there may be more.
+    async fn walk(&mut self, most: usize, first: usize) -> Result<bool, StoreError> {
+        let filter = self.filter;
+        let searches = !filter.conditions.is_empty()
+            || [&filter.owner, &filter.ever_owner, &filter.words]
+                .iter()
+                .any(|one| one.is_some())
+            || [filter.updated_before, filter.due_before]
+                .iter()
+                .any(Option::is_some);
+        let mut size = if searches { first } else { self.page.wanted() };
         while self.goes_on() && self.examined < most {
             let looked = self.look(None, size).await?;
             let last = looked.last().filter(|last| last.place == size);
@@ -305,7 +357,12 @@ impl Search<'_> {
             i64::from(bounded(size)),
             i64::from(bounded(self.page.wanted())),
             filter.unassignable,
-            filter.parent
+            filter.parent,
+            filter.updated_before.map(Time) as _,
+            filter.due_before.map(Time) as _,
+            filter.ever_owner,
+            filter.words,
+            filter.oldest_first
         )
         .fetch_all(&mut *self.connection)
         .await?;
@@ -328,6 +385,9 @@ impl Search<'_> {
                 title: row.title,
                 summary: row.summary,
                 states: row.states,
+                priority: row.priority,
+                priority_name: row.priority_name,
+                next_due_at: row.next_due_at.map(|time| time.0),
                 attributes: None,
             },
         });
@@ -343,43 +403,12 @@ fn bounded(size: usize) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
 }
 
-/// The children of an instance, sorted. None if they are many.
-async fn children(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    parent: Uuid,
-) -> Result<Option<Vec<Uuid>>, StoreError> {
-    let ids = sqlx::query_scalar!(
-        "select id from instance where tenant_id = $1 and parent = $2 order by id limit $3",
-        tenant.0,
-        parent,
-        i64::from(NARROW_MAX) + 1
-    )
-    .fetch_all(connection)
-    .await?;
-    Ok((bounded(ids.len()) <= NARROW_MAX).then_some(ids))
-}
-
-/// The instances in which this person owns an open task, sorted. None if they are many.
-async fn owned(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    owner: &str,
-) -> Result<Option<Vec<Uuid>>, StoreError> {
-    let mut ids = sqlx::query_scalar!(
-        "select instance_id from task where tenant_id = $1 and owner = $2 and status = 'CLAIMED' limit $3",
-        tenant.0,
-        owner,
-        i64::from(NARROW_MAX) + 1
-    )
-    .fetch_all(connection)
-    .await?;
-    if bounded(ids.len()) > NARROW_MAX {
-        return Ok(None);
+/// The ids that both have. None has all.
+fn both(one: Option<Vec<Uuid>>, other: Option<Vec<Uuid>>) -> Option<Vec<Uuid>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(common(one, &other)),
+        (one, other) => one.or(other),
     }
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(Some(ids))
 }
 
 /// The lines of a page, and one more, which shows that there is another page.

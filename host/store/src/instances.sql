@@ -1,18 +1,35 @@
+-- The order depends on $25 alone: the planner knows its value, and takes the other key for the constant that it is.
 select
     n.id as "id!", n.definition_key as "definition_key!", n.definition_version as "definition_version!",
     n.status as "status!", n.outcome, n.revision as "revision!", n.entity_type as "entity_type!",
     n.entity_id as "entity_id!", n.initiator as "initiator!", n.started_at as "started_at!: Time",
     n.updated_at as "updated_at!: Time", n.title, n.summary, n.fits as "fits!", n.place as "place!",
-    array(
-        select s.name from state_instance s
-        where s.tenant_id = $1 and s.instance_id = n.id and s.left_at is null order by s.ordinal
-    ) as "states!"
+    coalesce(s.states, '{}') as "states!", s.priority, s.priority_name,
+    -- The jobs of an instance come in the order of their time. The one that resumes a task has the id of the task.
+    (
+        select j.due_at from job j
+        where j.tenant_id = $1 and j.instance_id = n.id and j.kind = 'deadline'
+          and not exists (select from task t where t.tenant_id = $1 and t.id = j.id)
+        order by j.due_at, j.id limit 1
+    ) as "next_due_at: Time"
 from (
     -- One line after the other, until enough fit: each costs a look at its attributes.
-    select i.*, row_number() over (order by i.id desc) as place,
+    select i.*, row_number() over (order by case when $25::boolean then i.id end, case when not $25 then i.id end desc) as place,
         ($11::text is null or exists (
             select from task t
             where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $11 and t.status = 'CLAIMED'
+        ))
+        and ($21::timestamptz is null or i.updated_at < $21)
+        and ($22::timestamptz is null or exists (
+            select from state_instance s
+            where s.tenant_id = $1 and s.instance_id = i.id and s.left_at is null and s.due_at < $22
+        ) or exists (
+            select from task t
+            where t.tenant_id = $1 and t.instance_id = i.id and t.status in ('PENDING', 'CLAIMED') and t.due_at < $22
+        ))
+        and ($24::text is null or has_words($1, i.id, i.title, i.summary, i.entity_id, words_query($1, $24)))
+        and ($23::text is null or exists (
+            select from task t where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $23
         ))
         and not exists (
             select from unnest($12::text[], $13::text[], $14::text[], $15::text[]) as c (name, kind, operator, bound)
@@ -75,7 +92,7 @@ from (
           and ($7::text is null or i.initiator = $7)
           and ($8::timestamptz is null or i.started_at >= $8)
           and ($9::timestamptz is null or i.started_at < $9)
-          and ($10::uuid is null or i.id < $10)
+          and ($10::uuid is null or case when $25 then i.id > $10 else i.id < $10 end)
           and ($19::boolean is not true or i.id in (
               select s.instance_id from state_instance s
               where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
@@ -86,13 +103,19 @@ from (
           ))
           and ($20::uuid is null or i.parent = $20)
           and ($16::uuid[] is null or i.id = any($16))
-        order by i.id desc
+        order by case when $25 then i.id end, case when not $25 then i.id end desc
         limit $17
     ) i
-    order by i.id desc
+    order by case when $25 then i.id end, case when not $25 then i.id end desc
     offset 0
 ) n
+left join lateral (
+    select array_agg(s.name order by s.ordinal) filter (where not s.waiting) as states, max(s.priority) filter (where not s.waiting) as priority,
+        (array_agg(s.priority_name order by s.priority desc, s.ordinal) filter (where not s.waiting))[1] as priority_name
+    from state_instance s
+    where s.tenant_id = $1 and s.instance_id = n.id and s.left_at is null
+) s on true
 -- The last line that was looked at comes back in any case: it says where to go on.
 where n.fits or n.place = $17
-order by n.id desc
+order by n.place
 limit $18

@@ -36,6 +36,7 @@ mod lookups;
 pub mod names;
 pub mod notifications;
 pub mod notifier;
+pub mod open_work;
 pub mod outbox;
 pub mod past;
 mod pool;

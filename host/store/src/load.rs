@@ -1,11 +1,13 @@
 //! Loads what a command needs in one query: the instance with all its parts, the actor's groups and permissions, and the
 //! stored reply if the request was answered before.
 
+mod parts;
 mod rows;
 
 use jiff::Timestamp;
 use sqlx::types::{Json as Column, Uuid};
 
+pub use self::parts::WrittenParts;
 use self::rows::InstanceRow;
 use super::definitions::stops::listed;
 use super::time::Time;

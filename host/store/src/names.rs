@@ -1,7 +1,61 @@
-//! Which of the names that a definition uses the tenant has.
+//! Which of the names that a definition uses the tenant has, and what people and groups are called.
 
-use super::{Store, StoreError};
+use std::collections::BTreeMap;
+
+use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
+
+/// The display names of people and groups, by id. Those that the directory does not know are missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DisplayNames {
+    pub people: BTreeMap<String, String>,
+    pub groups: BTreeMap<String, String>,
+}
+
+impl DisplayNames {
+    /// The approximate size in bytes.
+    pub fn bytes(&self) -> usize {
+        const NAME_BYTES: usize = 8;
+        let names = self.people.iter().chain(&self.groups);
+        names
+            .map(|(id, name)| NAME_BYTES + id.len() + name.len())
+            .sum()
+    }
+}
+
+impl Reader {
+    /// What these people and groups are called.
+    pub async fn display_names(
+        &self,
+        tenant: TenantId,
+        people: &[String],
+        groups: &[String],
+    ) -> Result<DisplayNames, StoreError> {
+        let mut names = DisplayNames::default();
+        if people.is_empty() && groups.is_empty() {
+            return Ok(names);
+        }
+        let rows = sqlx::query!(
+            r#"select true as "is_person!", p.id as "id!", p.name as "name!" from person p where p.tenant_id = $1 and p.id = any($2)
+            union all
+            select false, g.id, g.name from "group" g where g.tenant_id = $1 and g.id = any($3)"#,
+            tenant.0,
+            people,
+            groups
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        for row in rows {
+            let of_kind = if row.is_person {
+                &mut names.people
+            } else {
+                &mut names.groups
+            };
+            of_kind.insert(row.id, row.name);
+        }
+        Ok(names)
+    }
+}
 
 impl Store {
     /// The places of the names that the tenant does not have, in order. Each is a kind (`group`, `person` or `calendar`) and a name.

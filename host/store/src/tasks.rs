@@ -1,49 +1,24 @@
-//! Inboxes: lists of open tasks.
+//! Lists of tasks: inboxes, and the tasks that somebody has ended.
+
+mod filter;
+mod sources;
+
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use sqlx::PgConnection;
 use tokio::time::Instant;
 use uuid::Uuid;
 
+pub use self::filter::{Place, Status, TaskFilter, View};
 use super::instances::SEARCH_TIME_MAX;
 use super::time::Time;
 use super::{Reader, StoreError};
 use wrkflw_core::actor::Actor;
-
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::{Candidate, Ownership, Suspension};
 
-/// Whose tasks a list has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum View {
-    /// Tasks that the actor owns, or an absent person for whom the actor stands in.
-    Mine,
-    /// Tasks that the actor may claim, also on behalf of such a person.
-    Available,
-    /// All open tasks.
-    All,
-}
-
-/// The filter of a list.
-#[derive(Debug, Clone)]
-pub struct TaskFilter {
-    pub view: View,
-    /// With the current groups, permissions and absences.
-    pub actor: Actor,
-    pub definition: Option<String>,
-    pub state: Option<String>,
-    pub owner: Option<String>,
-    pub label: Option<String>,
-    pub min_priority: Option<i16>,
-    /// Only tasks that are due before this moment.
-    pub due_before: Option<Timestamp>,
-    /// Only suspended tasks, or only others.
-    pub suspended: Option<bool>,
-    pub after: Option<Uuid>,
-    pub limit: i64,
-}
-
-/// An open task with its instance.
+/// A task with its instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSummary {
     pub id: Uuid,
@@ -57,6 +32,8 @@ pub struct TaskSummary {
     /// Who suspended it.
     pub suspended: Option<Suspension>,
     pub state: String,
+    /// The state instance.
+    pub state_id: Uuid,
     pub priority: i16,
     pub priority_name: Option<String>,
     pub due_at: Option<Timestamp>,
@@ -68,6 +45,9 @@ pub struct TaskSummary {
     pub initiator: String,
     pub instance_title: Option<String>,
     pub instance_summary: Option<String>,
+    pub ended_at: Option<Timestamp>,
+    /// Of the decision.
+    pub outcome: Option<String>,
 }
 
 impl TaskSummary {
@@ -101,173 +81,209 @@ pub struct Inbox {
     /// At most `limit` tasks: callers ask for one more than they return.
     pub found: Vec<TaskSummary>,
     /// Where the search ended because its time was over. More tasks may follow.
-    pub reached: Option<Uuid>,
+    pub reached: Option<Place>,
+}
+
+/// The absent people of an actor, and the definitions for which the actor stands in for them.
+struct Absent {
+    people: Vec<String>,
+    definitions: Vec<Option<String>>,
+}
+
+impl Absent {
+    fn of(actor: &Actor) -> Absent {
+        let absences = actor.stands_in_for.iter();
+        let (people, definitions) = absences
+            .filter(|absence| absence.person != actor.id)
+            .map(|absence| (absence.person.clone(), absence.definition.clone()))
+            .unzip();
+        Absent {
+            people,
+            definitions,
+        }
+    }
+
+    /// The actor and these people.
+    fn with(&self, actor: &Actor) -> Vec<String> {
+        let absent = self.people.iter().cloned();
+        std::iter::once(actor.id.clone()).chain(absent).collect()
+    }
 }
 
 impl Reader {
-    /// A page of tasks, oldest first.
+    /// A page of tasks: open ones in the order of creation or of their deadlines, ended ones the last one first.
+    pub async fn tasks(&self, tenant: TenantId, filter: &TaskFilter) -> Result<Inbox, StoreError> {
+        let mut connection = self.reading(tenant).await?;
+        let mut search = Search {
+            connection: &mut connection,
+            tenant,
+            filter,
+            absent: Absent::of(&filter.actor),
+            found: Vec::new(),
+            until: Instant::now() + SEARCH_TIME_MAX,
+        };
+        let reached = if filter.ended() || filter.by_due {
+            search.by_time().await?
+        } else {
+            search.by_creation().await?
+        };
+        let found = search.found;
+        Ok(Inbox { found, reached })
+    }
+}
+
+/// A search in progress. Its steps return where it ended before the last task.
+struct Search<'a> {
+    connection: &'a mut PgConnection,
+    tenant: TenantId,
+    filter: &'a TaskFilter,
+    absent: Absent,
+    found: Vec<TaskSummary>,
+    /// When it ends, but not before the first step.
+    until: Instant,
+}
+
+impl Search<'_> {
+    fn wanted(&self) -> usize {
+        let limit = usize::try_from(self.filter.limit).unwrap_or_default();
+        limit.saturating_sub(self.found.len())
+    }
+
+    /// In the order of creation.
     ///
     /// The tasks of a view are read from an index in the order of the list, step by step until the page is full: the planner
-    /// of a single statement would have to choose between that order and the filters. If the first step does not fill the
-    /// page and the filter names a rare state, the tasks of that state are read instead. The search ends after
-    /// [`SEARCH_TIME_MAX`], but not before the first step.
-    pub async fn tasks(&self, tenant: TenantId, filter: &TaskFilter) -> Result<Inbox, StoreError> {
-        let until = Instant::now() + SEARCH_TIME_MAX;
-        let absences = filter.actor.stands_in_for.iter();
-        let (absent, definitions): (Vec<_>, Vec<_>) = absences
-            .filter(|absence| absence.person != filter.actor.id)
-            .map(|absence| (absence.person.clone(), absence.definition.clone()))
-            .unzip();
-        let people: Vec<String> = std::iter::once(filter.actor.id.clone())
-            .chain(absent.iter().cloned())
-            .collect();
-        let mut connection = self.reading(tenant).await?;
-        let mut found = Vec::new();
-        let (mut after, mut step) = (filter.after.unwrap_or_default(), STEP_MIN);
+    /// of a single statement would have to choose between that order and the filters. A filter that leaves few tasks is
+    /// answered from these. If the first step does not fill the page and the filter names a rare state, the tasks of that
+    /// state are read instead.
+    async fn by_creation(&mut self) -> Result<Option<Place>, StoreError> {
+        let (tenant, filter) = (self.tenant, self.filter);
+        let people = self.absent.with(&filter.actor);
+        let mut after = filter.after.map(|place| place.id).unwrap_or_default();
+        if let Some(few) = sources::few(self.connection, tenant, filter, after).await? {
+            self.take(&few, PART_MIN).await?;
+            return Ok(None);
+        }
+        let mut step = STEP_MIN;
         let mut rare: Option<&str> = None;
         loop {
-            let connection = &mut *connection;
-            let open = match rare {
-                Some(state) => open_in(connection, tenant, state, after).await?,
-                None => open(connection, tenant, filter.view, &people, after, step).await?,
+            let open = if let Some(state) = rare {
+                sources::open_in(self.connection, tenant, state, after).await?
+            } else {
+                let view = filter.view;
+                sources::open(self.connection, tenant, view, &people, after, step).await?
             };
-            let absent = (absent.as_slice(), definitions.as_slice());
             // All tasks of a rare state are read at once, but the first of them mostly fill the page.
-            let mut part = if rare.is_some() { PART_MIN } else { open.len() };
-            let mut rest = open.as_slice();
-            let is_full = loop {
-                let wanted = filter.limit - i64::try_from(found.len()).unwrap_or(filter.limit);
-                if wanted <= 0 || rest.is_empty() {
-                    break wanted <= 0;
-                }
-                let (these, later) = rest.split_at(part.min(rest.len()));
-                for row in rows(connection, tenant, filter, these, wanted, absent).await? {
-                    found.push(row.into_summary(filter)?);
-                }
-                (rest, part) = (later, part * 4);
-            };
+            let part = if rare.is_some() { PART_MIN } else { open.len() };
+            self.take(&open, part).await?;
             let reached = match open.last() {
-                Some(last) if !is_full && i64::try_from(open.len()) == Ok(step) => *last,
-                _ => {
-                    let reached = None;
-                    return Ok(Inbox { found, reached });
-                }
+                Some(last) if self.wanted() > 0 && is_full(&open, step) => *last,
+                _ => return Ok(None),
             };
-            if Instant::now() >= until {
-                let reached = Some(reached);
-                return Ok(Inbox { found, reached });
+            if Instant::now() >= self.until {
+                return Ok(Some(Place::of(reached)));
             }
             after = reached;
             let is_first = step == STEP_MIN;
             step = (step * 4).min(STEP_MAX);
+            // The index of words is slow to find that nearly all have a word, but then the first step fills the page.
+            if is_first
+                && let Some(words) = &filter.words
+                && let Some(few) =
+                    sources::worded_tasks(self.connection, tenant, words, after).await?
+            {
+                self.take(&few, PART_MIN).await?;
+                return Ok(None);
+            }
             if is_first
                 && let Some(state) = &filter.state
-                && is_rare(connection, tenant, state).await?
+                && sources::is_rare(self.connection, tenant, state).await?
             {
                 rare = Some(state);
                 step = STEP_MAX;
             }
         }
     }
-}
 
-/// The ids of the next open tasks that may belong to the view, in the order of lists.
-async fn open(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    view: View,
-    people: &[String],
-    after: Uuid,
-    most: i64,
-) -> Result<Vec<Uuid>, StoreError> {
-    let open = match view {
-        View::Mine => {
-            let mine = sqlx::query_scalar!(
-                "select id from task where tenant_id = $1 and status = 'CLAIMED' and owner = any($2) and id > $3
-                order by id limit $4",
-                tenant.0,
-                people,
-                after,
-                most
-            );
-            mine.fetch_all(connection).await?
+    /// Takes those that pass the filter, in the order of creation, part by part until the page is full.
+    async fn take(&mut self, open: &[Uuid], mut part: usize) -> Result<(), StoreError> {
+        let mut rest = open;
+        while !rest.is_empty() && self.wanted() > 0 {
+            let (these, later) = rest.split_at(part.min(rest.len()));
+            let rows = self.rows(these, self.wanted()).await?;
+            self.found.extend(rows);
+            (rest, part) = (later, part * 4);
         }
-        View::Available => {
-            let offered = sqlx::query_scalar!(
-                r#"with place (kind, principal) as (
-                    select 'user', person from unnest($2::text[]) person
-                    union
-                    select 'group', group_id from membership
-                    where tenant_id = $1 and person_id = any($2) and valid_to is null
-                )
-                select distinct next.task_id as "id!" from place cross join lateral (
-                    select c.task_id from task_candidate c
-                    where c.tenant_id = $1 and c.kind = place.kind and c.principal = place.principal and c.task_id > $3
-                    order by c.task_id limit $4
-                ) next order by next.task_id limit $4"#,
-                tenant.0,
-                people,
-                after,
-                most
-            );
-            offered.fetch_all(connection).await?
+        Ok(())
+    }
+
+    /// In the order of a time, step by step.
+    async fn by_time(&mut self) -> Result<Option<Place>, StoreError> {
+        let (tenant, filter) = (self.tenant, self.filter);
+        let few = if filter.by_due {
+            self.few_of_view().await?
+        } else {
+            None
+        };
+        let (mut after, mut step) = (filter.after, STEP_MIN);
+        loop {
+            let next = if filter.by_due {
+                let after = after.unwrap_or(Place::of(Uuid::nil()));
+                let between = (after, filter.due_before);
+                sources::due(self.connection, tenant, few.as_deref(), between, step).await?
+            } else {
+                let owner = filter.owner.as_ref().unwrap_or(&filter.actor.id);
+                sources::ended(self.connection, tenant, filter, owner, after, step).await?
+            };
+            let ids: Vec<_> = next.iter().map(|place| place.id).collect();
+            let rows = self.rows(&ids, ids.len()).await?;
+            let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
+            let ordered = ids.iter().filter_map(|id| rows.remove(id));
+            let ordered: Vec<_> = ordered.take(self.wanted()).collect();
+            self.found.extend(ordered);
+            let reached = match next.last() {
+                Some(last) if self.wanted() > 0 && is_full(&next, step) => *last,
+                _ => return Ok(None),
+            };
+            if Instant::now() >= self.until {
+                return Ok(Some(reached));
+            }
+            after = Some(reached);
+            step = (step * 4).min(STEP_MAX);
         }
-        View::All => {
-            let all = sqlx::query_scalar!(
-                "select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and id > $2
-                order by id limit $3",
-                tenant.0,
-                after,
-                most
-            );
-            all.fetch_all(connection).await?
+    }
+
+    /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.
+    async fn few_of_view(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
+        let (tenant, view, none) = (self.tenant, self.filter.view, Uuid::nil());
+        let mut few = sources::few(self.connection, tenant, self.filter, none).await?;
+        if let (None, Some(words)) = (&few, &self.filter.words) {
+            few = sources::worded_tasks(self.connection, tenant, words, none).await?;
         }
-    };
-    Ok(open)
+        if few.is_some() || view == View::All {
+            return Ok(few);
+        }
+        let people = self.absent.with(&self.filter.actor);
+        let open = sources::open(self.connection, tenant, view, &people, none, STEP_MAX).await?;
+        Ok((!is_full(&open, STEP_MAX)).then_some(open))
+    }
+
+    /// The tasks among these that pass the filter, in the order of creation.
+    async fn rows(&mut self, ids: &[Uuid], most: usize) -> Result<Vec<TaskSummary>, StoreError> {
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let absent = (&*self.absent.people, &*self.absent.definitions);
+        let rows = rows(self.connection, self.tenant, self.filter, ids, most, absent).await?;
+        rows.into_iter()
+            .map(|row| row.into_summary(self.filter))
+            .collect()
+    }
 }
 
-async fn is_rare(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    state: &str,
-) -> Result<bool, StoreError> {
-    let state_instances = sqlx::query_scalar!(
-        r#"select count(*) as "state_instances!" from (
-            select from state_instance where tenant_id = $1 and name = $2 and left_at is null limit $3
-        ) stay"#,
-        tenant.0,
-        state,
-        RARE_MAX
-    );
-    Ok(state_instances.fetch_one(connection).await? < RARE_MAX)
+/// Whether a step found as many as it asked for, so that there may be more.
+fn is_full<T>(found: &[T], asked: i64) -> bool {
+    i64::try_from(found.len()) == Ok(asked)
 }
 
-/// The ids of the next open tasks of a rare state, in the order of lists, at most [`STEP_MAX`].
-async fn open_in(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    state: &str,
-    after: Uuid,
-) -> Result<Vec<Uuid>, StoreError> {
-    let open = sqlx::query_scalar!(
-        r#"with stay as materialized (
-            select instance_id, id from state_instance where tenant_id = $1 and name = $2 and left_at is null
-        )
-        select t.id as "id!" from stay s cross join lateral (
-            select t.id from task t
-            where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
-              and t.status in ('PENDING', 'CLAIMED') and t.id > $3
-            offset 0
-        ) t order by t.id limit $4"#,
-        tenant.0,
-        state,
-        after,
-        STEP_MAX
-    );
-    Ok(open.fetch_all(connection).await?)
-}
-
-/// The rows of the open tasks that pass the filter. `absent` has absent people, and the definitions for which the actor
+/// The rows of the tasks that pass the filter. `absent` has absent people, and the definitions for which the actor
 /// stands in.
 async fn rows(
     connection: &mut PgConnection,
@@ -282,8 +298,10 @@ async fn rows(
         "src/tasks.sql",
         tenant.0,
         match filter.view {
+            _ if filter.ended() => "ended",
             View::Mine => "mine",
             View::Available => "available",
+            View::Groups => "groups",
             View::All => "all",
         },
         filter.actor.id,
@@ -293,11 +311,19 @@ async fn rows(
         most,
         absent,
         definitions as _,
-        filter.owner,
+        filter
+            .owner
+            .as_ref()
+            .or(filter.ended().then_some(&filter.actor.id)),
         filter.label,
         filter.min_priority,
         filter.due_before.map(Time) as _,
-        filter.suspended
+        filter.suspended,
+        filter.entity_type,
+        filter.entity_id,
+        filter.status.map(Status::name),
+        filter.outcome,
+        filter.words
     );
     Ok(rows.fetch_all(connection).await?)
 }
@@ -315,6 +341,7 @@ struct TaskRow {
     ownership: Option<String>,
     suspended: Option<String>,
     state: String,
+    state_id: Uuid,
     priority: i16,
     priority_name: Option<String>,
     due_at: Option<Time>,
@@ -326,6 +353,8 @@ struct TaskRow {
     initiator: String,
     instance_title: Option<String>,
     instance_summary: Option<String>,
+    ended_at: Option<Time>,
+    outcome: Option<String>,
     /// Requesters, and people excluded from the state.
     excluded_people: Vec<String>,
 }
@@ -341,7 +370,8 @@ impl TaskRow {
         let (actor, owner) = (&filter.actor, self.owner.as_deref());
         let principal = ownership.as_ref().and_then(Ownership::principal).or(owner);
         let on_behalf_of = match filter.view {
-            View::Available => claimed_for(
+            _ if filter.ended() => principal.filter(|person| Some(*person) != owner),
+            View::Available | View::Groups => claimed_for(
                 actor,
                 &self.definition_key,
                 &candidates,
@@ -361,6 +391,7 @@ impl TaskRow {
             claimed_at: self.claimed_at.map(|time| time.0),
             suspended,
             state: self.state,
+            state_id: self.state_id,
             priority: self.priority,
             priority_name: self.priority_name,
             due_at: self.due_at.map(|time| time.0),
@@ -372,6 +403,8 @@ impl TaskRow {
             initiator: self.initiator,
             instance_title: self.instance_title,
             instance_summary: self.instance_summary,
+            ended_at: self.ended_at.map(|time| time.0),
+            outcome: self.outcome,
         })
     }
 }

@@ -1,9 +1,13 @@
 -- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 open tasks, $7 limit, $8 absent people and $9 for which definitions,
--- $10 owner, $11 label, $12 lowest priority, $13 due before, $14 whether suspended
+-- $10 owner, $11 label, $12 lowest priority, $13 due before, $14 whether suspended, $15 entity type, $16 entity id, $17 status,
+-- $18 outcome, $19 words
 select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_at: Time",
-    t.claimed_at as "claimed_at: Time", t.ownership, t.suspended, s.name as state, s.priority, s.priority_name, coalesce(t.due_at, s.due_at) as "due_at: Time",
+    t.claimed_at as "claimed_at: Time", t.ownership, t.suspended, s.name as state, t.state_id, s.priority, s.priority_name, coalesce(t.due_at, s.due_at) as "due_at: Time",
     t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
-    i.title as instance_title, i.summary as instance_summary,
+    i.title as instance_title, i.summary as instance_summary, t.ended_at as "ended_at: Time",
+    case when t.status = 'COMPLETED' then (
+        select d.outcome from decision d where d.tenant_id = $1 and d.task_id = t.id
+    ) end as outcome,
     i.requesters || s.exclude as "excluded_people!"
 from task t
 join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
@@ -15,6 +19,20 @@ where t.tenant_id = $1 and t.id = any($6)
               select from unnest($8::text[], $9::text[]) as a (person, definition)
               where a.person = t.owner and coalesce(a.definition, i.definition_key) = i.definition_key
           )
+      )
+      -- A blind state hides from others what was decided in it, until it ends.
+      when 'ended' then t.owner = $10 and (
+          t.status <> 'COMPLETED' or not s.blind or s.left_at is not null or exists (
+              select from decision d
+              where d.tenant_id = $1 and d.task_id = t.id and $3 in (d.actor, coalesce(d.on_behalf_of, d.actor))
+          )
+      ) and ($18::text is null or exists (
+          select from decision d where d.tenant_id = $1 and d.task_id = t.id and d.outcome = $18
+      ))
+      when 'groups' then t.status = 'PENDING' and i.status = 'RUNNING' and not (array[$3] && (i.requesters || s.exclude)) and exists (
+          select from task_candidate c
+          join membership m on m.tenant_id = $1 and m.person_id = $3 and m.group_id = c.principal and m.valid_to is null
+          where c.tenant_id = $1 and c.task_id = t.id and c.kind = 'group'
       )
       when 'available' then t.status = 'PENDING' and i.status = 'RUNNING' and not ($3 = any(s.exclude)) and exists (
           select from task_candidate c
@@ -39,10 +57,14 @@ where t.tenant_id = $1 and t.id = any($6)
   end
   and ($4::text is null or i.definition_key = $4)
   and ($5::text is null or s.name = $5)
-  and ($10::text is null or (t.status = 'CLAIMED' and t.owner = $10))
+  and ($10::text is null or $2 = 'ended' or (t.status = 'CLAIMED' and t.owner = $10))
   and ($11::text is null or t.label = $11)
   and ($12::smallint is null or s.priority >= $12)
   and ($13::timestamptz is null or coalesce(t.due_at, s.due_at) < $13)
   and ($14::boolean is null or (t.suspended is not null) = $14)
+  and ($17::text is null or t.status = $17)
+  and ($19::text is null or has_words($1, i.id, i.title, i.summary, i.entity_id, words_query($1, $19)))
+  and ($15::text is null or i.entity_type = $15)
+  and ($16::text is null or i.entity_id = $16)
 order by t.id
 limit $7

@@ -227,6 +227,16 @@ fn short(item: &Value) -> String {
     }
     match item {
         Value::String(text) => text.clone(),
+        Value::Object(members) if members.contains_key("required") => {
+            // An outcome, with the pointers to what its decision must have.
+            let required = item["required"].as_array().into_iter().flatten();
+            let required: Vec<_> = required.filter_map(Value::as_str).collect();
+            let outcome = known_by("outcome").unwrap_or_default();
+            match required.as_slice() {
+                [] => outcome.to_owned(),
+                required => format!("{outcome} (needs {})", required.join(" ")),
+            }
+        }
         Value::Object(_) => match (
             known_by("type").or(known_by("kind")),
             known_by("id"),
@@ -271,6 +281,7 @@ mod tests {
         let items = [
             json!({ "id": "a", "candidates": [{ "type": "group", "id": "reviewers" }], "n": null }),
             json!({ "id": "lon\u{1b}ger", "candidates": ["x", "y"], "n": 3 }),
+            json!({ "id": "b", "n": [{ "outcome": "GO", "required": [] }, { "outcome": "NO", "required": ["/comment", "/input/why"] }] }),
         ];
         let table = output.table(
             &items,
@@ -278,7 +289,8 @@ mod tests {
         );
         assert_eq!(
             table,
-            "ID       FOR              N\na        group:reviewers\nlon ger  x, y             3\n"
+            "ID       FOR              N\na        group:reviewers\nlon ger  x, y             3\n\
+             b                         GO, NO (needs /comment /input/why)\n"
         );
     }
 }

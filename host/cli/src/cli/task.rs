@@ -150,6 +150,7 @@ const TASKS: &[Column] = &[
     ("SINCE", "/createdAt"),
     ("PRIORITY", "/priorityName"),
     ("TITLE", "/instanceTitle"),
+    ("OUTCOMES", "/outcomes"),
 ];
 const TASK: &[Column] = &[
     ("task", "/task/id"),

@@ -197,7 +197,7 @@ fn begins(command: &Command) -> bool {
     matches!(command, Command::Start { lineage, .. } if lineage.as_ref().is_none_or(|lineage| lineage.id.is_none()))
 }
 
-fn refused(version: &Version, error: ExecutionError) -> Error {
+pub(crate) fn refused(version: &Version, error: ExecutionError) -> Error {
     match error {
         ExecutionError::Rejected(rejection) => rejection.into(),
         ExecutionError::Fault(Fault { function, message }) => LogicError {

@@ -173,22 +173,14 @@ async fn chosen(
                 return Err(wrong("/filter", "not_repeatable", detail));
             }
             app.engine.permit(who, "task:read").await?;
+            let limit = i64::try_from(TASKS_MAX + 1).expect("a small number");
+            let view = filter.view.map_or(View::Mine, View::from);
+            let actor = app.engine.actor(who).await?;
             let filter = TaskFilter {
-                view: match filter.view {
-                    None | Some(WhichTasks::Mine) => View::Mine,
-                    Some(WhichTasks::Available) => View::Available,
-                    Some(WhichTasks::All) => View::All,
-                },
-                actor: app.engine.actor(who).await?,
                 definition: filter.definition.clone(),
                 state: filter.state.clone(),
-                owner: None,
                 label: filter.label.clone(),
-                min_priority: None,
-                due_before: None,
-                suspended: None,
-                after: None,
-                limit: i64::try_from(TASKS_MAX + 1).expect("a small number"),
+                ..TaskFilter::of(view, actor, limit)
             };
             let Inbox { found, reached } = app.engine.reader().tasks(who.tenant, &filter).await?;
             let more = found.len() > TASKS_MAX || reached.is_some();

@@ -92,7 +92,7 @@ pub(super) async fn list(
         let next = Some(encode(&page.end.to_string()));
         Events {
             data: events.map(|event| event.structured()).collect(),
-            page: Next { next },
+            page: Next::after(next),
         }
     };
     rendered(&app, who.tenant, bytes, events).await

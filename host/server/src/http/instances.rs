@@ -16,14 +16,15 @@ use super::App;
 use super::actions::Action;
 use super::commands::{CommandAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
+use super::include::{commas, words};
+use super::instance_detail::{self, InstanceDetail, InstanceLine};
 use super::large::rendered;
-use super::page::{Page, decode, limit, page_to};
+use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{AttributeCondition, Search, conditions, of_body};
 use super::shapes::InstanceStatus;
 use super::svg;
 use super::view::{each, view};
-use super::views::InstanceView;
 use crate::diagram::{Taken, TakenEdge};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::command::Command;
@@ -34,7 +35,7 @@ use wrkflw_core::moment;
 use wrkflw_core::search::UntypedCondition;
 use wrkflw_engine::Identity;
 use wrkflw_engine::validation::{check_document, check_id};
-use wrkflw_store::instances::{self, InstanceFilter};
+use wrkflw_store::instances::InstanceFilter;
 use wrkflw_store::load::Stored;
 
 view! {
@@ -62,6 +63,16 @@ view! {
         pub summary: Option<String>,
         /// Names of the active states.
         pub states: Vec<String>,
+        /// The highest priority of its active states. None without one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub priority: Option<i16>,
+        /// As the definition names it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub priority_name: Option<String>,
+        /// When the next deadline of the instance passes. None while its deadlines are paused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub next_due_at: Option<Timestamp>,
         /// Only with `include=attributes`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
@@ -83,11 +94,22 @@ pub(super) struct StartBody {
     pub data: Json,
 }
 
+/// The order of a list of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub(super) enum InstanceSort {
+    #[serde(rename = "startedAt")]
+    Oldest,
+    #[serde(rename = "-startedAt")]
+    Newest,
+}
+
 /// Optional parts of an instance in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Included {
+pub(super) enum InstancePart {
     Attributes,
+    Ahead,
+    People,
 }
 
 /// Which instances are listed. All that is given must hold.
@@ -111,6 +133,22 @@ pub(super) struct InstanceQuery {
     pub initiator: Option<String>,
     /// A person who owns an open task of the instance now.
     pub owner: Option<String>,
+    /// A person who owns a task of the instance, or was the last owner of one that ended.
+    pub ever_owner: Option<String>,
+    /// Words in the title, summary and entity id of the instance, or in one of its text attributes. The last one may be the beginning of a
+    /// word.
+    #[param(min_length = 1, max_length = 200)]
+    pub q: Option<String>,
+    /// Nothing has changed in the instance since this moment.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub updated_before: Option<Timestamp>,
+    /// An active state or an open task of the instance is due before this moment.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub due_before: Option<Timestamp>,
     /// The instance whose child it is.
     #[serde(rename = "parentId")]
     pub parent: Option<Uuid>,
@@ -126,9 +164,24 @@ pub(super) struct InstanceQuery {
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub until: Option<Timestamp>,
-    /// `attributes`: each instance has its attributes.
+    /// `-startedAt` (default): the newest first. `startedAt`: the oldest first.
     #[param(inline)]
-    pub include: Option<Included>,
+    pub sort: Option<InstanceSort>,
+    /// The members that each instance of the answer has, separated by commas. Without it, all.
+    #[serde(default, deserialize_with = "commas")]
+    #[param(value_type = Vec<String>, inline, required = false, style = Form, explode = false)]
+    #[schema(value_type = Vec<String>)]
+    pub fields: Vec<String>,
+    /// Whether the answer has the count of all instances that match, at most 1000.
+    #[serde(default)]
+    #[param(default = false)]
+    pub count: bool,
+    /// More of each instance, separated by commas. `attributes`. `ahead`: the states that it may still reach. `people`: who owns and may
+    /// claim its open tasks, and the answer has the display names of people and groups.
+    #[serde(default, deserialize_with = "commas")]
+    #[param(value_type = Vec<InstancePart>, inline, required = false, style = Form, explode = false)]
+    #[schema(value_type = Vec<InstancePart>)]
+    pub include: Vec<InstancePart>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     #[schema(minimum = 1, maximum = 100)]
@@ -173,15 +226,15 @@ pub(super) async fn start(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Lists instances, newest first.
+/// Lists instances, newest first if nothing else is said.
 ///
-/// A page of a search by attributes may not be full. There may be more as long as `page.next` is present.
+/// A page of a search by attributes, words, owners or times may not be full. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/instances", tag = "instances", operation_id = "listInstances",
     params(InstanceQuery, ("attribute.NAME" = Option<String>, Query,
         description = "`[TYPE:][OPERATOR:]VALUE`, up to five times: what the attribute NAME is like. OPERATOR: eq (default), ne, gt, \
             gte, lt, lte, in (a list with commas), prefix, exists (true or false). TYPE, where definitions disagree: text, boolean, \
             decimal, float, timestamp, bytes (base64). Example: `attribute.amount=gt:1000`")),
-    responses((status = 200, body = Page<InstanceSummary>)))]
+    responses((status = 200, body = Page<InstanceLine>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
@@ -190,12 +243,12 @@ pub(super) async fn list(
     found(&app, &who, untyped, query).await
 }
 
-/// Lists instances like `GET /v1/instances`, newest first, with the filters in a body. A value that begins like an operator
-/// needs no prefix here.
+/// Lists instances like `GET /v1/instances`, with the filters in a body; `fields` and `include` are lists there. A value that begins
+/// like an operator needs no prefix here.
 ///
-/// A page of a search by attributes may not be full. There may be more as long as `page.next` is present.
+/// A page of a search by attributes, words, owners or times may not be full. There may be more as long as `page.next` is present.
 #[utoipa::path(post, path = "/v1/instances/search", tag = "instances", operation_id = "searchInstances", request_body = InstanceQuery,
-    responses((status = 200, body = Page<InstanceSummary>)))]
+    responses((status = 200, body = Page<InstanceLine>)))]
 pub(super) async fn search(
     State(app): State<App>,
     Caller(who): Caller,
@@ -213,6 +266,11 @@ async fn found(
 ) -> Result<Response, Problem> {
     app.engine.permit(who, "instance:read").await?;
     let limit = limit(query.limit)?;
+    let asked = instance_detail::Asked {
+        include: query.include,
+        fields: instance_detail::fields(query.fields)?,
+        count: query.count,
+    };
     let filter = InstanceFilter {
         conditions: conditions(app, who, query.definition.as_deref(), untyped).await?,
         definition: query.definition,
@@ -222,35 +280,24 @@ async fn found(
         entity_id: query.entity_id,
         initiator: query.initiator,
         owner: query.owner,
+        ever_owner: query.ever_owner,
+        words: words(query.q)?,
+        updated_before: query.updated_before,
+        due_before: query.due_before,
         parent: query.parent,
         unassignable: query.unassignable,
         from: query.from,
         to: query.until,
+        oldest_first: query.sort == Some(InstanceSort::Oldest),
         after: decode(query.after.as_deref())?,
         limit,
     };
-    let reader = app.engine.reader();
-    let mut found = reader.instances(who.tenant, &filter).await?;
-    if query.include == Some(Included::Attributes) {
-        let ids: Vec<_> = found.lines.iter().map(|line| line.id).collect();
-        let mut attributes = reader.attributes(who.tenant, &ids).await?;
-        for line in &mut found.lines {
-            line.attributes = Some(attributes.remove(&line.id).unwrap_or_default());
-        }
-    }
-    let next = found.next.map(|id| id.to_string());
-    let bytes = found
-        .lines
-        .iter()
-        .map(instances::InstanceSummary::bytes)
-        .sum();
-    let page = || -> Page<InstanceSummary> { page_to(found.lines, next) };
-    rendered(app, who.tenant, bytes, page).await
+    instance_detail::page(app, who, asked, filter).await
 }
 
 /// An instance with its active states and their tasks.
 #[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", operation_id = "getInstance", params(("id" = Uuid, Path)),
-    responses((status = 200, body = InstanceView)))]
+    responses((status = 200, body = InstanceDetail)))]
 pub(super) async fn show(
     State(app): State<App>,
     Caller(who): Caller,
@@ -259,8 +306,10 @@ pub(super) async fn show(
     let Stored { instance, .. } = read(&app, &who, id).await?;
     let version = app.engine.version(who.tenant, &instance.definition).await?;
     let etag = [(header::ETAG, format!("\"{}\"", instance.revision))];
-    let (bytes, viewer) = (instance.weight(), who.subject.clone());
-    let view = move || InstanceView::of(&instance, &version.graph, &viewer);
+    let names = instance_detail::named(&instance, &who.subject);
+    let names = names.names(&app, who.tenant).await?;
+    let (bytes, viewer) = (instance.weight() + names.bytes(), who.subject.clone());
+    let view = move || InstanceDetail::of(&instance, &version.graph, &viewer, names);
     let answer = rendered(&app, who.tenant, bytes, view).await?;
     Ok((etag, answer).into_response())
 }

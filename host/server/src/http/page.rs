@@ -7,11 +7,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::problem::Problem;
 use super::view::each;
+use wrkflw_store::names::DisplayNames;
 
 /// The default size of a page.
 const LIMIT_DEFAULT: u32 = 25;
@@ -23,6 +25,37 @@ pub const LIMIT_MAX: u32 = 100;
 pub struct Page<T: ToSchema> {
     pub data: Vec<T>,
     pub page: Next,
+    /// Only with `include=people`: the display names of the people in `data`, by id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub people: Option<BTreeMap<String, String>>,
+    /// Only with `include=people`: the display names of the groups in `data`, by id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<BTreeMap<String, String>>,
+}
+
+impl<T: ToSchema> Page<T> {
+    /// The page with the count of all items, if there is one.
+    pub fn with_count(mut self, count: Option<Count>) -> Page<T> {
+        self.page.count = count.map(|count| count.count);
+        self.page.capped = count.map(|count| count.capped);
+        self
+    }
+
+    /// The page with other items in place of its own.
+    pub fn map<U: ToSchema>(self, make: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            data: self.data.into_iter().map(make).collect(),
+            page: self.page,
+            people: self.people,
+            groups: self.groups,
+        }
+    }
+
+    /// The page with the display names, if there are any.
+    pub fn with_names(mut self, names: Option<DisplayNames>) -> Page<T> {
+        (self.people, self.groups) = names.map(|names| (names.people, names.groups)).unzip();
+        self
+    }
 }
 
 /// Where the next page begins.
@@ -30,6 +63,45 @@ pub struct Page<T: ToSchema> {
 pub struct Next {
     /// The value of `after` for the next page. None on the last page.
     pub next: Option<String>,
+    /// Only with `count=true`: how many items all pages have together, at most 1000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// Only with `count=true`: whether there are or may be more than `count`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capped: Option<bool>,
+}
+
+impl Next {
+    /// The next page begins after this cursor.
+    pub fn after(next: Option<String>) -> Next {
+        Next {
+            next,
+            count: None,
+            capped: None,
+        }
+    }
+}
+
+/// The largest count.
+pub const COUNT_MAX: u32 = 1_000;
+
+/// How many items a list has.
+#[derive(Debug, Clone, Copy)]
+pub struct Count {
+    pub count: u32,
+    /// Whether there are or may be more.
+    pub capped: bool,
+}
+
+impl Count {
+    /// Of a search for more than [`COUNT_MAX`] items. `is_cut`: it may have missed some.
+    pub fn of(found: usize, is_cut: bool) -> Count {
+        let count = u32::try_from(found).unwrap_or(u32::MAX);
+        Count {
+            count: count.min(COUNT_MAX),
+            capped: is_cut || count > COUNT_MAX,
+        }
+    }
 }
 
 /// Checks the size of a page. Callers read one item more, which shows whether there is a next page.
@@ -72,7 +144,9 @@ pub fn page_to<R, T: From<R> + ToSchema>(read: Vec<R>, next: Option<String>) -> 
     let next = next.map(|position| encode(&position));
     Page {
         data: each(read),
-        page: Next { next },
+        page: Next::after(next),
+        people: None,
+        groups: None,
     }
 }
 

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use wrkflw_core::ids::VersionRef;
 
+use wrkflw_store::tasks::Status;
+
 /// The status of an instance.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -37,13 +39,24 @@ pub(super) enum AliveStatus {
 }
 
 /// The status of a task.
-#[derive(Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub(super) enum TaskStatus {
     Pending,
     Claimed,
     Completed,
     Cancelled,
+}
+
+impl TaskStatus {
+    pub(super) fn filter(self) -> Status {
+        match self {
+            TaskStatus::Pending => Status::Pending,
+            TaskStatus::Claimed => Status::Claimed,
+            TaskStatus::Completed => Status::Completed,
+            TaskStatus::Cancelled => Status::Cancelled,
+        }
+    }
 }
 
 /// The status of an operation.

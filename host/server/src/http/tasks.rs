@@ -1,7 +1,5 @@
 //! Tasks: list, show, claim, release, decide.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -13,38 +11,31 @@ use uuid::Uuid;
 use super::App;
 use super::commands::{CommandAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
+use super::inbox;
+use super::include::{commas, words};
+use super::instance_detail::{InstanceDetail, named};
 use super::large::rendered;
-use super::outcomes::{OutcomeDetail, OutcomeView};
-use super::page::{Page, decode, limit, page_or_reached};
+use super::outcomes::OutcomeView;
+use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::shapes::TaskStatus;
 use super::view::view;
-use super::views::{CandidateView, InstanceView, SuspensionView, TaskView};
+use super::views::{CandidateView, SuspensionView, TaskView};
+use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
 use wrkflw_core::graph::Graph;
-use wrkflw_core::ids::{TaskId, VersionRef};
+use wrkflw_core::ids::TaskId;
 use wrkflw_core::instance::{Candidate, StateInstance, Suspension};
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_core::shown::COMMENT_BYTES_MAX;
-use wrkflw_core::version::Version;
 use wrkflw_engine::Error;
 use wrkflw_engine::validation::check_document;
-use wrkflw_store::tasks::{self, Inbox, TaskFilter, View};
-
-/// An open task, with facts of its instance.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct TaskSummary {
-    #[serde(flatten)]
-    task: TaskRow,
-    /// The outcomes by which it may be decided.
-    outcomes: Vec<OutcomeView>,
-}
+use wrkflw_store::tasks::{self, TaskFilter, View};
 
 view! {
     of tasks::TaskSummary;
-    /// An open task, with facts of its instance.
+    /// A task, with facts of its instance.
     pub(super) struct TaskRow {
         pub id: Uuid,
         pub label: String,
@@ -63,6 +54,8 @@ view! {
         #[schema(value_type = Option<SuspensionView>)]
         pub suspended: Option<Suspension>,
         pub state: String,
+        /// The state instance.
+        pub state_id: Uuid,
         pub priority: i16,
         /// As the definition names it.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,15 +74,13 @@ view! {
         /// Its summary.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub instance_summary: Option<String>,
-    }
-}
-
-impl From<(tasks::TaskSummary, Arc<Version>)> for TaskSummary {
-    fn from((row, version): (tasks::TaskSummary, Arc<Version>)) -> TaskSummary {
-        TaskSummary {
-            outcomes: OutcomeView::of_state(&version.graph, &row.state),
-            task: row.into(),
-        }
+        /// When it ended. None for an open task.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub ended_at: Option<Timestamp>,
+        /// The outcome of its decision.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub outcome: Option<String>,
     }
 }
 
@@ -98,20 +89,57 @@ impl From<(tasks::TaskSummary, Arc<Version>)> for TaskSummary {
 pub(super) enum WhichTasks {
     Mine,
     Available,
+    Groups,
     All,
+}
+
+impl From<WhichTasks> for View {
+    fn from(which: WhichTasks) -> View {
+        match which {
+            WhichTasks::Mine => View::Mine,
+            WhichTasks::Available => View::Available,
+            WhichTasks::Groups => View::Groups,
+            WhichTasks::All => View::All,
+        }
+    }
+}
+
+/// The order of a list of tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub(super) enum TaskSort {
+    #[serde(rename = "createdAt")]
+    Created,
+    #[serde(rename = "dueAt")]
+    Due,
+    #[serde(rename = "-endedAt")]
+    Ended,
+}
+
+/// Optional parts of a task in a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum TaskPart {
+    Outcomes,
+    Actions,
+    People,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TaskQuery {
-    /// `mine` (default), `available` or `all`.
+    /// `mine` (default): those that the caller owns, or somebody for whom the caller stands in. `available`: those that the caller may
+    /// claim. `groups`: those of them that are offered to a group of the caller. `all`.
     #[param(inline)]
     pub view: Option<WhichTasks>,
+    /// `COMPLETED` or `CANCELLED`: tasks that ended, of their last `owner`. Without it, all open tasks.
+    #[param(inline)]
+    pub status: Option<TaskStatus>,
+    /// Key of a definition.
     #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     /// Name of a state.
     pub state: Option<String>,
-    /// The owner, in the view `all`.
+    /// The owner, in the view `all`. Of tasks that ended, the last one.
     pub owner: Option<String>,
     /// The label of the task.
     pub label: Option<String>,
@@ -124,6 +152,41 @@ pub(super) struct TaskQuery {
     pub due_before: Option<Timestamp>,
     /// `true` for suspended tasks only, `false` for all others.
     pub suspended: Option<bool>,
+    /// The type of the entity.
+    pub entity_type: Option<String>,
+    /// The id of the entity. It needs `entityType`.
+    pub entity_id: Option<String>,
+    /// Words in the title, summary and entity id of the instance, or in one of its text attributes. The last one may be the beginning of a
+    /// word.
+    #[param(min_length = 1, max_length = 200)]
+    pub q: Option<String>,
+    /// The outcome by which the task was decided.
+    pub outcome: Option<String>,
+    /// Of tasks that ended: at or after.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub ended_from: Option<Timestamp>,
+    /// Of tasks that ended: before.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub ended_until: Option<Timestamp>,
+    /// `createdAt` (default of open tasks). `dueAt`: only those with a deadline of their own or of their state, the earliest first.
+    /// `-endedAt` (of tasks that ended): the last one first.
+    #[param(inline)]
+    pub sort: Option<TaskSort>,
+    /// The members that each task of the answer has, separated by commas. Without it, all.
+    #[serde(default, deserialize_with = "commas")]
+    #[param(value_type = Vec<String>, inline, required = false, style = Form, explode = false)]
+    pub fields: Vec<String>,
+    /// Whether the answer has the count of all tasks that match, at most 1000.
+    #[serde(default)]
+    #[param(default = false)]
+    pub count: bool,
+    /// More of each task, separated by commas. `outcomes`: descriptions, and JSON Schemas of the input. `actions`: what the caller may
+    /// do with it now. `people`: the answer has the display names of people and groups.
+    #[serde(default, deserialize_with = "commas")]
+    #[param(value_type = Vec<TaskPart>, inline, required = false, style = Form, explode = false)]
+    pub include: Vec<TaskPart>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -153,10 +216,10 @@ pub(super) struct Empty {}
 pub(super) struct TaskDetail {
     pub task: TaskView,
     /// The outcomes by which it may be decided; empty for an ended task.
-    pub outcomes: Vec<OutcomeDetail>,
+    pub outcomes: Vec<OutcomeView>,
     /// The state that it belongs to.
     pub state: TaskState,
-    pub instance: InstanceView,
+    pub instance: InstanceDetail,
 }
 
 /// The state of a task, for people.
@@ -190,52 +253,88 @@ impl TaskState {
     }
 }
 
-/// Lists open tasks, oldest first.
+/// Lists tasks: open ones, oldest first, or those that somebody ended.
 ///
 /// If few tasks match, a page may not be full. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/tasks", tag = "tasks", operation_id = "listTasks", params(TaskQuery),
-    responses((status = 200, body = Page<TaskSummary>)))]
+    responses((status = 200, body = Page<inbox::TaskSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
     Query(query): Query<TaskQuery>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "task:read").await?;
-    let limit = limit(query.limit)?;
-    let actor = app.engine.actor(&who).await?;
-    let filter = TaskFilter {
-        view: match query.view {
-            None | Some(WhichTasks::Mine) => View::Mine,
-            Some(WhichTasks::Available) => View::Available,
-            Some(WhichTasks::All) => View::All,
-        },
-        actor,
-        definition: query.definition,
-        state: query.state,
-        owner: query.owner,
-        label: query.label,
-        min_priority: query.min_priority,
-        due_before: query.due_before,
-        suspended: query.suspended,
-        after: decode(query.after.as_deref())?,
-        limit: i64::from(limit) + 1,
+    let asked = inbox::Asked {
+        include: query.include.clone(),
+        fields: inbox::fields(query.fields.clone())?,
+        count: query.count,
+        limit: limit(query.limit)?,
     };
-    let Inbox { found, reached } = app.engine.reader().tasks(who.tenant, &filter).await?;
-    let reached = reached.map(|task| task.to_string());
-    let mut bytes = 0;
-    let mut listed = Vec::with_capacity(found.len());
-    for task in found {
-        let version = VersionRef {
-            key: task.definition_key.clone(),
-            version: task.definition_version,
+    let filter = query.filter(app.engine.actor(&who).await?)?;
+    inbox::page(&app, &who, &asked, filter).await
+}
+
+impl TaskQuery {
+    fn filter(self, actor: Actor) -> Result<TaskFilter, Problem> {
+        let status = self.status.map(TaskStatus::filter);
+        let filter = TaskFilter {
+            definition: self.definition,
+            state: self.state,
+            owner: self.owner,
+            label: self.label,
+            min_priority: self.min_priority,
+            due_before: self.due_before,
+            suspended: self.suspended,
+            entity_type: self.entity_type,
+            entity_id: self.entity_id,
+            words: words(self.q)?,
+            status,
+            outcome: self.outcome,
+            ended_from: self.ended_from,
+            ended_until: self.ended_until,
+            by_due: self.sort == Some(TaskSort::Due),
+            after: decode(self.after.as_deref())?,
+            ..TaskFilter::of(self.view.map_or(View::Mine, View::from), actor, 0)
         };
-        let version = app.engine.version(who.tenant, &version).await?;
-        bytes += task.bytes() + OutcomeView::bytes_of_state(&version.graph, &task.state);
-        listed.push((task, version));
+        check(&filter, self.sort)?;
+        Ok(filter)
     }
-    let position = |(task, _): &(tasks::TaskSummary, _)| task.id.to_string();
-    let page: Page<TaskSummary> = page_or_reached(listed, limit, reached, position);
-    rendered(&app, who.tenant, bytes, || page).await
+}
+
+/// Refuses parameters that do not go together.
+fn check(filter: &TaskFilter, sort: Option<TaskSort>) -> Result<(), Problem> {
+    let ended = filter.status.is_some_and(tasks::Status::is_ended);
+    let of_ended = [
+        ("outcome", filter.outcome.is_some()),
+        ("endedFrom", filter.ended_from.is_some()),
+        ("endedUntil", filter.ended_until.is_some()),
+        ("sort=-endedAt", sort == Some(TaskSort::Ended)),
+    ];
+    let by_open = [TaskSort::Created, TaskSort::Due].map(Some).contains(&sort);
+    let theirs = filter.view == View::All && filter.owner.is_some();
+    let by_time = ended || filter.by_due;
+    let wrong = match of_ended.iter().find(|(_, is_set)| *is_set) {
+        Some((name, _)) if !ended => format!("{name} needs status=COMPLETED or CANCELLED"),
+        _ if ended && by_open => "tasks that ended are in the order -endedAt".to_owned(),
+        _ if ended && filter.view == View::Mine && filter.owner.is_some() => {
+            "owner needs view=all".to_owned()
+        }
+        _ if ended && filter.view != View::Mine && !theirs => {
+            "tasks that ended are of one owner: view=mine, or view=all and owner".to_owned()
+        }
+        _ if filter.entity_id.is_some() && filter.entity_type.is_none() => {
+            "entityId needs entityType".to_owned()
+        }
+        _ if filter
+            .after
+            .is_some_and(|place| place.at.is_some() != by_time) =>
+        {
+            let detail = "the cursor is of a list in another order";
+            return Err(Problem::new("invalid_cursor", detail));
+        }
+        _ => return Ok(()),
+    };
+    Err(Problem::new("malformed_request", wrong))
 }
 
 /// A task, open or ended.
@@ -273,20 +372,23 @@ pub(super) async fn show(
     let (task, state) = found.ok_or_else(missing)?;
     drop(state_instances);
     let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
-    let bytes = stored.instance.weight() + version.graph.bytes();
+    let names = named(&stored.instance, &who.subject)
+        .names(&app, who.tenant)
+        .await?;
+    let bytes = stored.instance.weight() + version.graph.bytes() + names.bytes();
     let viewer = who.subject.clone();
     let detail = move || {
         let (instance, graph) = (&stored.instance, &version.graph);
         let open = instance.open_task(TaskId(id));
         let open = open.filter(|(_, task)| task.status.is_open());
         let outcomes = open.map_or(Vec::new(), |(state_instance, _)| {
-            OutcomeDetail::of_state(graph, &state_instance.name)
+            OutcomeView::of_state(graph, &state_instance.name)
         });
         TaskDetail {
             task,
             outcomes,
             state,
-            instance: InstanceView::of(instance, graph, &viewer),
+            instance: InstanceDetail::of(instance, graph, &viewer, names),
         }
     };
     let answer = rendered(&app, who.tenant, bytes, detail).await?;

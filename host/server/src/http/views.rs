@@ -380,7 +380,7 @@ impl ChildView {
 }
 
 /// Whether the decision on the task is hidden from this person: others made it, and the state instance is active and blind.
-fn hides(state: &StateInstance, task: &Task, viewer: &str) -> bool {
+pub fn hides(state: &StateInstance, task: &Task, viewer: &str) -> bool {
     let is_theirs = |decision: &Decision| {
         decision.actor == viewer || decision.on_behalf_of.as_deref() == Some(viewer)
     };

@@ -217,7 +217,7 @@ fn success(path: &str, status: &str, answer: &mut Value) {
     let shows_instance = [
         "CommandAnswer",
         "MigrationAnswer",
-        "InstanceView",
+        "InstanceDetail",
         "TaskDetail",
     ]
     .iter()

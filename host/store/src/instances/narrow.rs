@@ -1,0 +1,119 @@
+//! The instances that an index leaves, sorted. None if they are many: then the index does not help.
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{NARROW_MAX, bounded};
+use crate::StoreError;
+use crate::time::Time;
+use wrkflw_core::ids::TenantId;
+
+type Narrowed = Result<Option<Vec<Uuid>>, StoreError>;
+
+/// The children of an instance.
+pub(super) async fn children(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    parent: Uuid,
+) -> Narrowed {
+    let ids = sqlx::query_scalar!(
+        "select id from instance where tenant_id = $1 and parent = $2 order by id limit $3",
+        tenant.0,
+        parent,
+        read_max()
+    );
+    Ok(sorted(ids.fetch_all(connection).await?))
+}
+
+/// The instances in which this person owns an open task.
+pub(super) async fn owned(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    owner: &str,
+) -> Narrowed {
+    let ids = sqlx::query_scalar!(
+        "select instance_id from task where tenant_id = $1 and owner = $2 and status = 'CLAIMED' limit $3",
+        tenant.0,
+        owner,
+        read_max()
+    );
+    Ok(sorted(ids.fetch_all(connection).await?))
+}
+
+/// The instances in which this person owns a task, or was its last owner.
+pub(super) async fn ever_owned(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    owner: &str,
+) -> Narrowed {
+    let ids = sqlx::query_scalar!(
+        r#"(
+            select instance_id as "id!" from task where tenant_id = $1 and owner = $2 and status = 'CLAIMED' limit $3
+        ) union all (
+            select instance_id from task
+            where tenant_id = $1 and owner = $2 and ended_at is not null order by ended_at desc limit $3
+        )"#,
+        tenant.0,
+        owner,
+        read_max()
+    );
+    Ok(sorted(ids.fetch_all(connection).await?))
+}
+
+/// The instances of which an active state or an open task is due before this moment.
+pub(super) async fn due(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    before: Timestamp,
+) -> Narrowed {
+    let ids = sqlx::query_scalar!(
+        r#"(
+            select instance_id as "id!" from state_instance
+            where tenant_id = $1 and left_at is null and due_at < $2 order by due_at limit $3
+        ) union all (
+            select instance_id from task
+            where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and due_at < $2 order by due_at limit $3
+        )"#,
+        tenant.0,
+        Time(before) as _,
+        read_max()
+    );
+    Ok(sorted(ids.fetch_all(connection).await?))
+}
+
+/// The instances with an active state that was entered before this moment: among them are all that run and have not changed since.
+pub(super) async fn lasting(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    before: Timestamp,
+) -> Narrowed {
+    let ids = sqlx::query_scalar!(
+        r#"select instance_id as "id!" from state_instance
+        where tenant_id = $1 and left_at is null and entered_at < $2 order by entered_at limit $3"#,
+        tenant.0,
+        Time(before) as _,
+        read_max()
+    );
+    Ok(sorted(ids.fetch_all(connection).await?))
+}
+
+/// The instances with these words.
+pub(crate) async fn worded(connection: &mut PgConnection, words: &str) -> Narrowed {
+    let ids = sqlx::query_scalar!(r#"select word_holders($1, $2) as "ids""#, words, NARROW_MAX);
+    Ok(ids.fetch_one(connection).await?.and_then(sorted))
+}
+
+/// One row more than an index may leave.
+fn read_max() -> i64 {
+    i64::from(NARROW_MAX) + 1
+}
+
+fn sorted(mut ids: Vec<Uuid>) -> Option<Vec<Uuid>> {
+    if bounded(ids.len()) > NARROW_MAX {
+        return None;
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Some(ids)
+}

@@ -1,0 +1,275 @@
+//! From which index the ids of a list's tasks come: those of a view, of a rare state, of an entity, by their time.
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::{Place, RARE_MAX, STEP_MAX, TaskFilter, View};
+use crate::StoreError;
+use crate::instances::narrow::worded;
+use crate::time::Time;
+use wrkflw_core::ids::TenantId;
+
+/// Instances about an entity whose tasks are looked at, the newest.
+const ABOUT_MAX: i64 = 4_096;
+
+/// The ids of the next open tasks that may belong to the view, in the order of creation.
+pub(super) async fn open(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    view: View,
+    people: &[String],
+    after: Uuid,
+    most: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let open = match view {
+        View::Mine => {
+            let mine = sqlx::query_scalar!(
+                "select id from task where tenant_id = $1 and status = 'CLAIMED' and owner = any($2) and id > $3
+                order by id limit $4",
+                tenant.0,
+                people,
+                after,
+                most
+            );
+            mine.fetch_all(connection).await?
+        }
+        View::Available | View::Groups => {
+            let offered = sqlx::query_scalar!(
+                r#"with place (kind, principal) as (
+                    select 'user', person from unnest($2::text[]) person where not $5
+                    union
+                    select 'group', group_id from membership
+                    where tenant_id = $1 and person_id = any($2) and valid_to is null
+                )
+                select distinct next.task_id as "id!" from place cross join lateral (
+                    select c.task_id from task_candidate c
+                    where c.tenant_id = $1 and c.kind = place.kind and c.principal = place.principal and c.task_id > $3
+                    order by c.task_id limit $4
+                ) next order by next.task_id limit $4"#,
+                tenant.0,
+                people,
+                after,
+                most,
+                view == View::Groups
+            );
+            offered.fetch_all(connection).await?
+        }
+        View::All => {
+            let all = sqlx::query_scalar!(
+                "select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and id > $2
+                order by id limit $3",
+                tenant.0,
+                after,
+                most
+            );
+            all.fetch_all(connection).await?
+        }
+    };
+    Ok(open)
+}
+
+pub(super) async fn is_rare(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    state: &str,
+) -> Result<bool, StoreError> {
+    let state_instances = sqlx::query_scalar!(
+        r#"select count(*) as "state_instances!" from (
+            select from state_instance where tenant_id = $1 and name = $2 and left_at is null limit $3
+        ) stay"#,
+        tenant.0,
+        state,
+        RARE_MAX
+    );
+    Ok(state_instances.fetch_one(connection).await? < RARE_MAX)
+}
+
+/// The ids of the next open tasks of a rare state, in the order of creation, at most [`STEP_MAX`].
+pub(super) async fn open_in(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    state: &str,
+    after: Uuid,
+) -> Result<Vec<Uuid>, StoreError> {
+    let open = sqlx::query_scalar!(
+        r#"with stay as materialized (
+            select instance_id, id from state_instance where tenant_id = $1 and name = $2 and left_at is null
+        )
+        select t.id as "id!" from stay s cross join lateral (
+            select t.id from task t
+            where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
+              and t.status in ('PENDING', 'CLAIMED') and t.id > $3
+            offset 0
+        ) t order by t.id limit $4"#,
+        tenant.0,
+        state,
+        after,
+        STEP_MAX
+    );
+    Ok(open.fetch_all(connection).await?)
+}
+
+/// All open tasks after the place that may pass a filter that leaves few of them, in the order of creation. None if they are
+/// many, or no filter is such.
+pub(super) async fn few(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    filter: &TaskFilter,
+    after: Uuid,
+) -> Result<Option<Vec<Uuid>>, StoreError> {
+    if let (Some(kind), Some(id)) = (&filter.entity_type, &filter.entity_id) {
+        let about = sqlx::query_scalar!(
+            r#"select t.id as "id!" from (
+                select i.id from instance i
+                where i.tenant_id = $1 and i.entity_type = $2 and i.entity_id = $3 order by i.id desc limit $5
+            ) i join task t on t.tenant_id = $1 and t.instance_id = i.id
+            where t.status in ('PENDING', 'CLAIMED') and t.id > $4
+            order by t.id"#,
+            tenant.0,
+            kind,
+            id,
+            after,
+            ABOUT_MAX
+        );
+        return Ok(Some(about.fetch_all(connection).await?));
+    }
+    let Some(before) = filter.due_before else {
+        return Ok(None);
+    };
+    let mut due = sqlx::query_scalar!(
+        r#"(
+            select t.id as "id!" from task t
+            where t.tenant_id = $1 and t.status in ('PENDING', 'CLAIMED') and t.due_at < $2 order by t.due_at limit $3
+        ) union all (
+            select t.id from (
+                select s.instance_id, s.id from state_instance s
+                where s.tenant_id = $1 and s.left_at is null and s.due_at < $2 order by s.due_at limit $3
+            ) s cross join lateral (
+                select t.id from task t
+                where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
+                  and t.status in ('PENDING', 'CLAIMED')
+                offset 0
+            ) t limit $3
+        )"#,
+        tenant.0,
+        Time(before) as _,
+        RARE_MAX
+    )
+    .fetch_all(connection)
+    .await?;
+    if i64::try_from(due.len()).is_ok_and(|found| found >= RARE_MAX) {
+        return Ok(None);
+    }
+    due.retain(|id| *id > after);
+    due.sort_unstable();
+    due.dedup();
+    Ok(Some(due))
+}
+
+/// All open tasks after the place of the instances with these words, in the order of creation. None if the instances are many.
+pub(super) async fn worded_tasks(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    words: &str,
+    after: Uuid,
+) -> Result<Option<Vec<Uuid>>, StoreError> {
+    let Some(instances) = worded(&mut *connection, words).await? else {
+        return Ok(None);
+    };
+    let open = sqlx::query_scalar!(
+        r#"select t.id as "id!" from unnest($2::uuid[]) as i (id)
+        join task t on t.tenant_id = $1 and t.instance_id = i.id
+        where t.status in ('PENDING', 'CLAIMED') and t.id > $3
+        order by t.id"#,
+        tenant.0,
+        &instances,
+        after
+    );
+    Ok(Some(open.fetch_all(connection).await?))
+}
+
+/// The next open tasks with a deadline of their own or of their state, by the time of that deadline: after a place and before a time. With
+/// `among`, only these.
+pub(super) async fn due(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    among: Option<&[Uuid]>,
+    (after, before): (Place, Option<Timestamp>),
+    most: i64,
+) -> Result<Vec<Place>, StoreError> {
+    let after_at = after.at.map(Time);
+    if let Some(among) = among {
+        let due = sqlx::query!(
+            r#"select t.id, coalesce(t.due_at, s.due_at) as "at!: Time" from task t
+            join state_instance s on s.tenant_id = $1 and s.instance_id = t.instance_id and s.id = t.state_id
+            where t.tenant_id = $1 and t.id = any($2)
+              and (coalesce(t.due_at, s.due_at), t.id) > (coalesce($3::timestamptz, '-infinity'), $4)
+            order by 2, t.id limit $5"#,
+            tenant.0,
+            among,
+            after_at as _,
+            after.id,
+            most
+        );
+        let due = due.fetch_all(connection).await?.into_iter();
+        return Ok(due.map(|row| Place::at(row.at.0, row.id)).collect());
+    }
+    let due = sqlx::query!(
+        r#"select d.id as "id!", d.at as "at!: Time" from (
+            (
+                select t.id, t.due_at as at from task t
+                where t.tenant_id = $1 and t.status in ('PENDING', 'CLAIMED') and t.due_at is not null
+                  and (t.due_at, t.id) > (coalesce($2::timestamptz, '-infinity'), $3)
+                  and t.due_at < coalesce($5::timestamptz, 'infinity')
+                order by t.due_at, t.id limit $4
+            ) union all (
+                select t.id, s.due_at from state_instance s cross join lateral (
+                    select t.id from task t
+                    where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
+                      and t.status in ('PENDING', 'CLAIMED') and t.due_at is null
+                    offset 0
+                ) t
+                where s.tenant_id = $1 and s.left_at is null and s.due_at >= coalesce($2::timestamptz, '-infinity')
+                  and (s.due_at, t.id) > (coalesce($2::timestamptz, '-infinity'), $3)
+                  and s.due_at < coalesce($5::timestamptz, 'infinity')
+                order by s.due_at, t.id limit $4
+            )
+        ) d order by d.at, d.id limit $4"#,
+        tenant.0,
+        after_at as _,
+        after.id,
+        most,
+        before.map(Time) as _
+    );
+    let due = due.fetch_all(connection).await?.into_iter();
+    Ok(due.map(|row| Place::at(row.at.0, row.id)).collect())
+}
+
+/// The next ended tasks of an owner, the last one first.
+pub(super) async fn ended(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    filter: &TaskFilter,
+    owner: &str,
+    after: Option<Place>,
+    most: i64,
+) -> Result<Vec<Place>, StoreError> {
+    let before = after.and_then(|place| place.at).map(Time);
+    let ended = sqlx::query!(
+        r#"select id, ended_at as "at!: Time" from task
+        where tenant_id = $1 and owner = $2 and ended_at is not null
+          and (ended_at, id) < (coalesce($3::timestamptz, 'infinity'), $4)
+          and ended_at >= coalesce($5::timestamptz, '-infinity') and ended_at < coalesce($6::timestamptz, 'infinity')
+        order by ended_at desc, id desc limit $7"#,
+        tenant.0,
+        owner,
+        before as _,
+        after.map_or(Uuid::max(), |place| place.id),
+        filter.ended_from.map(Time) as _,
+        filter.ended_until.map(Time) as _,
+        most
+    );
+    let ended = ended.fetch_all(connection).await?.into_iter();
+    Ok(ended.map(|row| Place::at(row.at.0, row.id)).collect())
+}

@@ -1,0 +1,352 @@
+//! Inboxes in one call: what a list of tasks carries of each task, and how much that costs.
+
+use super::*;
+use crate::support::statements::Statements;
+
+/// The tasks of a page.
+pub(super) async fn tasks(app: &TestApp, user: &str, query: &str) -> Vec<Value> {
+    let page = app
+        .get(user, &format!("/v1/tasks?{query}"))
+        .await
+        .expect(200);
+    page["data"].as_array().expect("data").clone()
+}
+
+/// The actions on a task as the instance tells them, without what a row need not repeat.
+async fn told(app: &TestApp, user: &str, task: &Value) -> Vec<Value> {
+    let path = format!(
+        "/v1/instances/{}/actions",
+        task["instanceId"].as_str().expect("an id")
+    );
+    let answer = app.get(user, &path).await.expect(200);
+    let all = answer["actions"].as_array().expect("actions").iter();
+    let of_task = all.filter(|action| action["task"] == task["id"]);
+    of_task
+        .map(|action| {
+            let mut action = action.clone();
+            let members = action.as_object_mut().expect("an object");
+            for repeated in ["task", "state"] {
+                members.remove(repeated);
+            }
+            action
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn a_task_of_a_list_carries_what_its_decision_needs() {
+    let app = TestApp::start().await;
+    let put = json!({ "name": "Rita Reviewer" });
+    app.put("admin", "/v1/people/reviewer", put)
+        .await
+        .expect(200);
+    let first = app.started("doc-1").await;
+    claimed(&app, "reviewer", &first).await;
+
+    let plain = app.get("reviewer", "/v1/tasks").await.expect(200);
+    let task = &plain["data"][0];
+    for (member, expected) in [
+        ("instanceTitle", json!("A plan")),
+        ("stateTitle", json!("First review")),
+        ("stateDescription", json!("")),
+        ("stateId", first["states"][0]["id"].clone()),
+        ("entityId", json!("doc-1")),
+    ] {
+        assert_eq!(task[member], expected, "{member}");
+    }
+    let reject = json!({
+        "outcome": "REJECT", "title": "REJECT", "comment": "required", "needsInput": false, "required": ["/comment"],
+    });
+    assert_eq!(task["outcomes"][1], reject);
+    for absent in [&task["actions"], &plain["people"], &plain["groups"]] {
+        assert!(absent.is_null(), "{plain}");
+    }
+
+    let path = "/v1/tasks?include=people,actions,outcomes";
+    let page = app.get("reviewer", path).await.expect(200);
+    let names = json!({ "author": "author", "reviewer": "Rita Reviewer" });
+    assert_eq!(page["people"], names);
+    assert_eq!(page["groups"], json!({ "reviewers": "reviewers" }));
+    let actions = page["data"][0]["actions"].as_array().expect("actions");
+    let allowed = actions.iter().filter(|action| action["allowed"] == true);
+    let allowed: Vec<_> = allowed.map(|action| &action["action"]).collect();
+    assert_eq!(
+        allowed,
+        ["release", "delegate", "suspend", "decide", "decide"]
+    );
+    for wrong in [
+        "include=",
+        "include=names",
+        "include=people,",
+        "include=people,%20actions",
+    ] {
+        let answer = app.get("reviewer", &format!("/v1/tasks?{wrong}")).await;
+        answer.problem(400, "malformed_request");
+    }
+}
+
+#[tokio::test]
+async fn a_form_comes_with_the_outcomes() {
+    let app = TestApp::empty().await;
+    let finance = ["reviewer", "reviewer2", "fay", "finn", "approver"];
+    people::known(&app, &finance).await;
+    for group in ["cfo", "finance-office"] {
+        let path = format!("/v1/groups/{group}");
+        app.put("admin", &path, json!({ "name": group }))
+            .await
+            .expect(200);
+    }
+    let config = json!({ "finance": finance });
+    let published = app
+        .publish("purchase-approval", guests::purchase_approval(), &config)
+        .await;
+    published.expect(201);
+    let activate = "/v1/definitions/purchase-approval/versions/1/activate";
+    app.post("admin", activate, json!({})).await.expect(200);
+    let manager = json!({ "manager": "approver" });
+    app.put("admin", "/v1/people/author/manager", manager)
+        .await
+        .expect(200);
+    let body = json!({
+        "definitionKey": "purchase-approval", "entityType": "purchase", "entityId": "1",
+        "data": { "amount": 900, "currency": "EUR", "supplier": "Paper & Co" },
+    });
+    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    app.decided("approver", &instance, json!({ "outcome": "APPROVE" }))
+        .await;
+    let finance = tasks(&app, "reviewer", "view=available&include=outcomes").await;
+    let approve = &finance[0]["outcomes"][0];
+    assert_eq!(approve["outcome"], "APPROVE");
+    assert_eq!(
+        approve["required"],
+        json!(["/input/costCentre"]),
+        "{approve}"
+    );
+    assert!(
+        approve["input"]["properties"]["costCentre"].is_object(),
+        "{approve}"
+    );
+    let brief = tasks(&app, "reviewer", "view=available").await;
+    let brief = &brief[0]["outcomes"][0];
+    assert_eq!(
+        (&brief["required"], &brief["input"]),
+        (&approve["required"], &Value::Null)
+    );
+    // The approver decided as the manager, and the purchase's states are separate.
+    let all = tasks(&app, "approver", "view=all&include=actions").await;
+    let task = all
+        .iter()
+        .find(|task| task["state"] == "Finance")
+        .expect("a vote");
+    assert_eq!(
+        task["actions"][0]["refusal"]["code"], "decided_elsewhere",
+        "{task}"
+    );
+    assert_eq!(task["actions"], json!(told(&app, "approver", task).await));
+}
+
+/// A list tells of each task what the instance tells of it. Only flow logic, which a list does not ask, may refuse more.
+#[tokio::test]
+async fn a_list_judges_by_the_rules_of_the_commands() {
+    let app = TestApp::start().await;
+    people::known(&app, &["dee", "eli"]).await;
+    people::absent(&app, "reviewer", "outsider", None).await;
+    let (claim, release) = (app.started("doc-1").await, app.started("doc-2").await);
+    claimed(&app, "reviewer", &claim).await;
+    let suspended = claimed(&app, "reviewer2", &release).await;
+    let suspend = format!("/v1/tasks/{suspended}/suspend");
+    app.post("reviewer2", &suspend, json!({})).await.expect(200);
+    let approved = app.started("doc-3").await;
+    app.decided("reviewer", &approved, json!({ "outcome": "APPROVE" }))
+        .await;
+    let rejected = app.started("doc-4").await;
+    let reject = json!({ "outcome": "REJECT", "comment": "Too short" });
+    app.decided("reviewer", &rejected, reject).await;
+    let whole = app.started("doc-5").await;
+    let path = format!(
+        "/v1/instances/{}/suspend",
+        whole["id"].as_str().expect("an id")
+    );
+    app.post("admin", &path, json!({ "reason": "a holiday" }))
+        .await
+        .expect(200);
+    for user in [
+        "author",
+        "reviewer",
+        "reviewer2",
+        "approver",
+        "outsider",
+        "admin",
+    ] {
+        let listed = tasks(&app, user, "view=all&include=actions").await;
+        assert_eq!(listed.len(), 5);
+        for task in &listed {
+            let expected = told(&app, user, task).await;
+            assert!(expected.len() >= 10, "{expected:?}");
+            assert_eq!(task["actions"], json!(expected), "{user}: {task}");
+        }
+    }
+    let stop = "/v1/definitions/document-approval/versions/1/stop";
+    app.post("admin", stop, json!({ "reason": "wrong" }))
+        .await
+        .expect(200);
+    for task in tasks(&app, "reviewer", "view=all&include=actions").await {
+        assert_eq!(task["actions"], json!(told(&app, "reviewer", &task).await));
+    }
+}
+
+/// What several states and tasks of an instance say of a person counts in a list, too: votes and separate states.
+#[tokio::test]
+async fn a_list_knows_who_decided_elsewhere() {
+    let app = TestApp::empty().await;
+    app.publish("committee", guests::committee(), &json!({}))
+        .await
+        .expect(201);
+    let path = "/v1/definitions/committee/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    let offers = vec![json!({ "groups": ["reviewers"] }); 3];
+    let start = json!({
+        "definitionKey": "committee", "entityType": "thing", "entityId": "votes",
+        "data": { "assign": { "offers": offers, "needed": 3 } },
+    });
+    let instance = app
+        .post("outsider", "/v1/instances", start)
+        .await
+        .expect(201);
+    let votes = tasks(&app, "reviewer", "view=all&include=actions").await;
+    assert_eq!(votes.len(), 3);
+    let outcome = &votes[0]["outcomes"][0]["outcome"];
+    let decide = format!(
+        "/v1/tasks/{}/decide",
+        votes[0]["id"].as_str().expect("an id")
+    );
+    app.post("reviewer", &decide, json!({ "outcome": outcome }))
+        .await
+        .expect(200);
+    let votes = tasks(&app, "reviewer", "view=all&include=actions").await;
+    assert_eq!(votes.len(), 2, "{instance}");
+    for vote in &votes {
+        assert_eq!(
+            vote["actions"][0]["refusal"]["code"], "already_decided",
+            "{vote}"
+        );
+        assert_eq!(vote["actions"], json!(told(&app, "reviewer", vote).await));
+    }
+}
+
+/// However long a page is, it takes as many statements, and flow logic is not called.
+#[tokio::test]
+async fn a_page_costs_as_many_statements_as_a_task() {
+    let app = TestApp::start().await;
+    app.started("doc-0").await;
+    let path = "/v1/tasks?view=available&limit=100&include=outcomes,actions,people";
+    app.get("reviewer", path).await.expect(200);
+    let statements = Statements::count();
+    app.get("reviewer", path).await.expect(200);
+    let of_one = statements.since_last();
+    drop(statements);
+    for number in 1..20 {
+        app.started(&format!("doc-{number}")).await;
+    }
+    let statements = Statements::count();
+    let page = app.get("reviewer", path).await.expect(200);
+    let of_many = statements.since_last();
+    drop(statements);
+    assert_eq!(page["data"].as_array().expect("data").len(), 20);
+    assert!(of_many > 0 && of_many <= of_one, "{of_one}, then {of_many}");
+}
+
+#[tokio::test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of questions and their answers"
+)]
+async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
+    let app = TestApp::empty().await;
+    app.publish("committee", guests::committee(), &json!({}))
+        .await
+        .expect(201);
+    let path = "/v1/definitions/committee/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    let deadlines = |hours: u32| json!([{ "after": hours * 3600, "do": "remind" }]);
+    let offers = json!([
+        { "groups": ["reviewers"], "deadlines": deadlines(2) }, { "owner": "approver" },
+    ]);
+    let start = json!({
+        "definitionKey": "committee", "entityType": "thing", "entityId": "one",
+        "data": { "assign": { "offers": offers, "needed": 2, "priority": 7, "deadlines": deadlines(5) } },
+    });
+    let started = app.post("author", "/v1/instances", start).await.expect(201);
+    let path = format!("/v1/instances/{}", started["id"].as_str().expect("an id"));
+    let shown = app.get("author", &path).await.expect(200);
+    let due = &started["states"][0]["tasks"][0]["dueAt"];
+    assert!(due.is_string(), "{started}");
+    assert_eq!(
+        (&shown["priority"], &shown["nextDueAt"]),
+        (&json!(7), due),
+        "{shown}"
+    );
+    assert_eq!(
+        shown["people"],
+        json!({ "author": "author", "approver": "approver" })
+    );
+    assert_eq!(shown["groups"], json!({ "reviewers": "reviewers" }));
+    let ahead = shown["ahead"].as_array().expect("steps");
+    assert!(
+        ahead.iter().any(|step| step["kind"] == "terminal"),
+        "{shown}"
+    );
+
+    let list = app
+        .get("author", "/v1/instances?include=people,ahead")
+        .await
+        .expect(200);
+    let line = &list["data"][0];
+    for member in ["priority", "nextDueAt", "ahead"] {
+        assert_eq!(line[member], shown[member], "{member}");
+    }
+    assert_eq!(line["owners"], json!(["approver"]));
+    assert_eq!(
+        line["candidates"],
+        json!([{ "type": "group", "id": "reviewers" }])
+    );
+    assert_eq!(
+        (&list["people"], &list["groups"]),
+        (&shown["people"], &shown["groups"])
+    );
+    let task = started["states"][0]["tasks"][0]["id"]
+        .as_str()
+        .expect("an id");
+    let of_task = app
+        .get("author", &format!("/v1/tasks/{task}"))
+        .await
+        .expect(200);
+    assert_eq!(of_task["instance"], shown);
+
+    // Deadlines are paused while it is suspended, and nothing is ahead of it once it has ended.
+    app.post(
+        "admin",
+        &format!("{path}/suspend"),
+        json!({ "reason": "a holiday" }),
+    )
+    .await
+    .expect(200);
+    let shown = app.get("author", &path).await.expect(200);
+    let list = app.get("author", "/v1/instances").await.expect(200);
+    assert!(
+        shown["nextDueAt"].is_null() && list["data"][0]["nextDueAt"].is_null(),
+        "{list}"
+    );
+    app.post(
+        "admin",
+        &format!("{path}/cancel"),
+        json!({ "reason": "withdrawn" }),
+    )
+    .await
+    .expect(200);
+    let shown = app.get("author", &path).await.expect(200);
+    assert_eq!(
+        (&shown["ahead"], &shown["priority"]),
+        (&json!([]), &Value::Null)
+    );
+}

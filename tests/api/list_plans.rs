@@ -1,0 +1,135 @@
+//! Each filter of a list is answered from an index: how many pages its statement reads among many rows that do not match.
+
+use super::*;
+use crate::support::plans::{explained_to_reader, nodes, pages};
+
+/// Copies of an instance, nine tenths of which have ended, beside a few that are late, old or somebody's.
+const COPIES: &str = "
+    create temporary table copy as
+    select n, lpad(to_hex(n), 32, '0')::uuid as id, n % 10 > 0 as ended, n % 4000 = 10 as odd from generate_series(1, 30000) n;
+    insert into instance
+    select (jsonb_populate_record(i, jsonb_build_object('id', c.id, 'entity_id', c.n, 'status', case
+        when c.ended then 'COMPLETED' when c.odd then 'SUSPENDED' else 'RUNNING' end))).*
+    from instance i, copy c where i.id not in (select id from copy);
+    insert into state_instance
+    select (jsonb_populate_record(s, jsonb_build_object('id', c.id, 'instance_id', c.id, 'left_at', case when c.ended then s.entered_at end,
+        'entered_at', case when c.odd then timestamptz '2020-01-01' else s.entered_at end,
+        'due_at', case when c.odd then timestamptz '2021-01-01' when c.n % 3 = 0 then timestamptz '2100-01-01' + c.n * interval '1 minute' end))).*
+    from state_instance s, copy c where s.id not in (select id from copy);
+    insert into task
+    select (jsonb_populate_record(t, jsonb_build_object('id', c.id, 'instance_id', c.id, 'state_id', c.id,
+        'status', case when c.ended then 'COMPLETED' else 'PENDING' end, 'ended_at', case when c.ended then t.created_at end,
+        'owner', case when c.n % 4000 = 11 then 'odd' when c.ended then 'somebody' end,
+        'due_at', case when c.n % 4000 = 20 then timestamptz '2021-01-01' when c.n % 3 = 1 then timestamptz '2100-01-01' + c.n * interval '1 minute' end))).*
+    from task t, copy c where t.id not in (select id from copy);
+    analyze instance; analyze state_instance; analyze task";
+/// A scan of the tables reads more than a thousand.
+const PAGES_MAX: i64 = 250;
+
+#[tokio::test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "a table of questions and their answers"
+)]
+async fn each_filter_is_answered_from_an_index() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let mut connection = app
+        .database
+        .admin_pool()
+        .acquire()
+        .await
+        .expect("a connection");
+    let filled = sqlx::raw_sql(COPIES).execute(&mut *connection).await;
+    filled.expect("copies");
+    drop(connection);
+    let pages_of_all: i64 = sqlx::query_scalar(
+        "select sum(pg_relation_size(c.oid) / 8192)::bigint from pg_class c where relname = 'task'",
+    )
+    .fetch_one(app.database.admin_pool())
+    .await
+    .expect("a size");
+    assert!(pages_of_all > 2 * PAGES_MAX, "{pages_of_all} pages");
+    let tenant: i32 = sqlx::query_scalar("select id from tenant where name = 'default'")
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a tenant");
+    let nil = "'00000000-0000-0000-0000-000000000000'";
+    let ordered = |status: &str, oldest: bool| {
+        format!(
+            "({tenant}, null, '{status}', null, null, null, null, null, null, null, null, '{{}}', '{{}}', '{{}}', '{{}}', null, 26, 26, null, null, null, null, null, null, {oldest})"
+        )
+    };
+    let instances = |status| ordered(status, false);
+    let first = "select\n    n.id as \"id!\"";
+    for (beginning, arguments, index) in [
+        (first, instances("SUSPENDED"), "instance_by_status"),
+        (first, instances("CANCELLED"), "instance_by_status"),
+        (first, instances("RUNNING"), ""),
+        (first, instances("COMPLETED"), ""),
+        (first, ordered("RUNNING", true), ""),
+        (first, ordered("SUSPENDED", true), "instance_by_status"),
+        (
+            "select t.id as \"id!\" from (\n                select i.id",
+            format!("({tenant}, 'document', '4010', {nil}, 4096)"),
+            "instance_by_entity",
+        ),
+        (
+            "(\n            select t.id as \"id!\" from task t",
+            format!("({tenant}, '2022-01-01', 4096)"),
+            "task_due",
+        ),
+        (
+            "(\n            select t.id as \"id!\" from task t",
+            format!("({tenant}, '2022-01-01', 4096)"),
+            "state_instance_due",
+        ),
+        (
+            "select d.id as \"id!\", d.at",
+            format!("({tenant}, null, {nil}, 20, null)"),
+            "task_due",
+        ),
+        (
+            "select d.id as \"id!\", d.at",
+            format!("({tenant}, null, {nil}, 20, null)"),
+            "state_instance_due",
+        ),
+        (
+            "select id, ended_at as",
+            format!("({tenant}, 'odd', null, {nil}, null, null, 26)"),
+            "task_ended",
+        ),
+        (
+            "(\n            select instance_id as \"id!\" from task where",
+            format!("({tenant}, 'odd', 5001)"),
+            "task_ended",
+        ),
+        (
+            "(\n            select instance_id as \"id!\" from state_instance",
+            format!("({tenant}, '2022-01-01', 5001)"),
+            "state_instance_due",
+        ),
+        (
+            "select instance_id as \"id!\" from state_instance\n        where",
+            format!("({tenant}, '2022-01-01', 5001)"),
+            "state_instance_since",
+        ),
+        ("select word_holders", "('4010', 5000)".to_owned(), ""),
+    ] {
+        let plan = explained_to_reader(&app.database, tenant, beginning, &arguments).await;
+        let nodes = nodes(&plan);
+        assert!(
+            pages(&plan) < PAGES_MAX,
+            "{beginning}: {} pages {nodes:?}",
+            pages(&plan)
+        );
+        assert!(
+            nodes.iter().any(|node| node.contains(index)),
+            "{beginning}: {nodes:?}"
+        );
+        assert!(
+            !nodes.iter().any(|node| node.starts_with("Seq Scan")),
+            "{beginning}: {nodes:?}"
+        );
+    }
+}
