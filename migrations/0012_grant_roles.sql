@@ -42,7 +42,7 @@ grant select (tenant_id, id, url, types, definition_key, active, created_at, cre
 grant select, update on outbox_partition to wrkflw_relay;
 grant select, delete on outbox_event to wrkflw_relay;
 grant select, insert on dead_letter to wrkflw_relay;
-grant select on audit_entry, checkpoint, instance, tenant, event_pos to wrkflw_relay;
+grant select on audit_entry, checkpoint, instance, state_instance, task, definition_version, tenant, event_pos to wrkflw_relay;
 
 do $$
 declare
@@ -62,7 +62,9 @@ begin
             'create policy reader on %I for select to wrkflw_reader using (tenant_id = nullif(current_setting(''wrkflw.tenant'', true), '''')::int)',
             name);
     end loop;
-    foreach name in array array['audit_entry', 'checkpoint', 'instance', 'outbox_event', 'dead_letter'] loop
+    foreach name in array array[
+        'audit_entry', 'checkpoint', 'instance', 'state_instance', 'task', 'definition_version', 'outbox_event', 'dead_letter'
+    ] loop
         execute format('create policy relay on %I to wrkflw_relay using (true) with check (true)', name);
     end loop;
 end $$;

@@ -16,6 +16,7 @@ mod dry_run;
 mod eligibility;
 pub(crate) mod events;
 mod fairness;
+mod filters;
 mod heads;
 mod histories;
 mod hostile;

@@ -105,7 +105,7 @@ async fn events_and_notifications_arrive_signed() {
     let told = told.expect("a notification");
     let expected = json!({ "type": "group", "id": "reviewers" });
     assert_eq!(told.body["data"]["recipient"], expected);
-    assert_eq!(told.body["data"]["task"], task_of(&started));
+    assert_eq!(told.body["data"]["taskId"], task_of(&started));
     assert_eq!(told.body["data"]["instanceTitle"], "A plan");
     let listed = app.get("reviewer", "/v1/notifications").await.expect(200);
     assert_eq!(listed["data"][0]["id"], told.id());

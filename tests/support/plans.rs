@@ -5,14 +5,39 @@ use sqlx::AssertSqlSafe;
 
 use super::postgres::TestDatabase;
 
+/// How the writer plans.
+const WRITER: &str = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
+    set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
+/// How the reader plans.
+const READER: &str = "set role wrkflw_reader; set wrkflw.tenant = '1'; set plan_cache_mode = force_custom_plan; set jit = off; deallocate all;";
+
 /// The plan of a statement of the host, as the writer runs it, and the pages that it read.
 pub(crate) async fn explained(database: &TestDatabase, beginning: &str, arguments: &str) -> Value {
+    explained_with(database, WRITER, beginning, arguments).await
+}
+
+/// The plan of a query of the host, as the reader runs it.
+pub(crate) async fn explained_query(
+    database: &TestDatabase,
+    beginning: &str,
+    arguments: &str,
+) -> Value {
+    explained_with(database, READER, beginning, arguments).await
+}
+
+async fn explained_with(
+    database: &TestDatabase,
+    settings: &str,
+    beginning: &str,
+    arguments: &str,
+) -> Value {
     let files = [
         "lookups.rs",
         "jobs.rs",
         "jobs/claims.rs",
         "jobs/claim.sql",
         "bulk/settle.sql",
+        "feed.rs",
     ];
     let file = files.map(|name| {
         let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -23,8 +48,6 @@ pub(crate) async fn explained(database: &TestDatabase, beginning: &str, argument
     let length = file[from..].find("\"#").expect("its end");
     let statement = &file[from..from + length];
     let mut connection = database.admin_pool().acquire().await.expect("a connection");
-    let settings = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
-        set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
     let prepared = format!("{settings} prepare looked as {statement};");
     sqlx::raw_sql(AssertSqlSafe(prepared))
         .execute(&mut *connection)
@@ -36,7 +59,7 @@ pub(crate) async fn explained(database: &TestDatabase, beginning: &str, argument
         .fetch_one(&mut *connection)
         .await
         .expect("a plan");
-    sqlx::raw_sql("reset role; deallocate all")
+    sqlx::raw_sql("reset role; reset all; deallocate all")
         .execute(&mut *connection)
         .await
         .expect("an end");

@@ -6,6 +6,7 @@
 
 mod actions;
 pub mod admission;
+mod answered;
 mod audit;
 pub mod auth;
 mod bulk;
@@ -41,6 +42,7 @@ mod outcomes;
 pub mod pace;
 pub mod page;
 pub mod problem;
+mod schemas;
 mod search;
 pub mod server;
 mod shapes;
@@ -74,6 +76,7 @@ use self::edge::Edge;
 use self::events::Streams;
 use self::pace::Pace;
 use self::problem::Problem;
+use crate::asyncapi::Topics;
 use wrkflw_core::cloudevent::Naming;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::subscription::Reach;
@@ -93,8 +96,8 @@ pub struct Shared {
     pub auth: Arc<Authenticator>,
     /// Names of events, as on Kafka.
     pub naming: Naming,
-    /// The topic that `/asyncapi.json` names.
-    pub topic: String,
+    /// The topics that `/asyncapi.json` names.
+    pub topics: Topics,
     /// The addresses that webhooks may have.
     pub reach: Reach,
     /// The minimum rate of request bodies.
@@ -128,7 +131,7 @@ impl App {
         engine: Engine,
         auth: Arc<Authenticator>,
         naming: Naming,
-        topic: String,
+        topics: Topics,
         metrics: Arc<dyn Fn() -> String + Send + Sync>,
         cancel: CancellationToken,
     ) -> App {
@@ -141,7 +144,7 @@ impl App {
             engine,
             auth,
             naming,
-            topic,
+            topics,
             reach: Reach::default(),
             pace: Pace::default(),
             metrics,
@@ -231,7 +234,8 @@ pub fn router(app: App) -> Router {
             get(move || async move { json(document.to_string()) }),
         )
         .route("/asyncapi.json", get(openapi::asyncapi))
-        .route("/schemas/{file}", get(openapi::event_schema))
+        .route("/schemas/", get(schemas::index))
+        .route("/schemas/v1/{file}", get(schemas::one))
         .merge(docs::routes())
         .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {

@@ -25,6 +25,7 @@ pub mod dead_letters;
 pub mod definitions;
 pub mod deliveries;
 pub mod descendants;
+mod described;
 pub mod directory;
 pub mod entities;
 pub mod error;

@@ -9,11 +9,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{Postgres, Transaction};
 
+use super::described::{KeptTexts, Undescribed};
 use super::pool::{Pool, within};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::cloudevent::{Public, PublicEntry};
+use wrkflw_core::event::EventContext;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::Entity;
+use wrkflw_core::template::Labels;
 
 /// Events that one claim reads.
 pub const BATCH_EVENTS_MAX: i64 = 500;
@@ -39,6 +42,7 @@ pub enum OutboxError {
 #[derive(Debug, Clone)]
 pub struct Outbox {
     pool: Pool,
+    texts: KeptTexts,
 }
 
 /// Where a claim begins to read.
@@ -56,10 +60,25 @@ pub struct Waiting {
     pub pos: i64,
     pub tenant: TenantId,
     pub instance: InstanceId,
+    /// Its number in the stream of its instance, or that of the checkpoint.
+    pub seq: i64,
     /// Whether earlier events of its instance are parked.
     pub follows_parked: bool,
     /// The audit entry or checkpoint of the event, or why it cannot be read.
     pub entry: Result<Public, String>,
+}
+
+impl Waiting {
+    fn undescribed(&mut self) -> Option<Undescribed<'_>> {
+        match &mut self.entry {
+            Ok(Public::Entry(entry)) => Some(Undescribed {
+                tenant: self.tenant,
+                seq: self.seq,
+                entry,
+            }),
+            Ok(Public::Checkpoint(_)) | Err(_) => None,
+        }
+    }
 }
 
 /// An event that goes to the dead letters.
@@ -114,8 +133,8 @@ pub struct Claim {
 
 impl Outbox {
     /// `pool`'s connections run as the relay's role.
-    pub(super) fn new(pool: Pool) -> Outbox {
-        Outbox { pool }
+    pub(super) fn new(pool: Pool, texts: KeptTexts) -> Outbox {
+        Outbox { pool, texts }
     }
 
     /// Has connections replaced after a failure: they may lead to a database that takes no writes any more.
@@ -152,7 +171,15 @@ impl Outbox {
             transaction.rollback().await?;
             return Ok(None);
         };
-        let (events, is_cut) = read(&mut transaction, partition.partition, partition.after).await?;
+        let (mut events, is_cut) =
+            read(&mut transaction, partition.partition, partition.after).await?;
+        let mut undescribed = events
+            .iter_mut()
+            .filter_map(Waiting::undescribed)
+            .collect::<Vec<_>>();
+        self.texts
+            .describe(&mut transaction, &mut undescribed)
+            .await?;
         Ok(Some(Claim {
             transaction,
             partition: partition.partition,
@@ -320,6 +347,8 @@ struct Row {
     definition_version: Option<i32>,
     entity_type: Option<String>,
     entity_id: Option<String>,
+    title: Option<String>,
+    summary: Option<String>,
     traceparent: Option<String>,
     revision: Option<i32>,
     seq: i64,
@@ -352,7 +381,7 @@ async fn read(
                   and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
                 order by m.seq limit 1
             ), i.definition_version) as "definition_version?",
-            i.entity_type as "entity_type?", i.entity_id as "entity_id?", e.traceparent as "traceparent?",
+            i.entity_type as "entity_type?", i.entity_id as "entity_id?", i.title as "title?", i.summary as "summary?", e.traceparent as "traceparent?",
             e.revision as "revision?", e.seq as "seq!",
             c.number as "checkpoint?", c.size as "size?", c.root as "root?", c.previous_root as "previous_root?",
             c.key_id as "key_id?", c.signature as "signature?"
@@ -392,6 +421,7 @@ impl From<Row> for Waiting {
             pos: row.pos,
             tenant: TenantId(row.tenant_id),
             instance: InstanceId(row.instance_id),
+            seq: row.seq,
             follows_parked: row.follows_parked,
             entry: match row.checkpoint {
                 Some(_) => signed(row).map(Public::Checkpoint),
@@ -440,6 +470,13 @@ fn public_entry(row: Row) -> Result<PublicEntry, String> {
         },
         traceparent: row.traceparent,
         revision: whole("audit_entry.revision", row.revision)?,
+        context: EventContext {
+            labels: Labels {
+                title: row.title,
+                summary: row.summary,
+            },
+            ..EventContext::default()
+        },
     })
 }
 

@@ -26,10 +26,10 @@ pub(super) enum EventsCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct TailArgs {
-    /// Wait for further events
+    /// Wait for further events, from now on or after the given cursor
     #[arg(long, short)]
     follow: bool,
-    /// Continue after this cursor of an earlier run
+    /// Continue after this cursor of an earlier run; `earliest` begins with the first event
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
     /// Stop after this number of events
@@ -141,7 +141,11 @@ impl Tail<'_> {
             {
                 Some(("id", value)) => id = Some(value.to_owned()),
                 Some(("data", value)) => data.push_str(value),
-                None if line.is_empty() && !data.is_empty() => {
+                // Where the stream begins.
+                None if line.is_empty() && data.is_empty() => {
+                    self.cursor = id.take().or_else(|| self.cursor.take());
+                }
+                None if line.is_empty() => {
                     let event: Value =
                         serde_json::from_str(&data).context("an event of the stream is no JSON")?;
                     self.output.line(&event, EVENT)?;

@@ -28,9 +28,7 @@ impl Message {
         now: Timestamp,
     ) -> Result<Message, JsonError> {
         let event = match &claimed.notification {
-            Some(notification) => {
-                CloudEvent::notification(notification, &claimed.entry, &claimed.labels, naming)
-            }
+            Some(notification) => CloudEvent::notification(notification, &claimed.entry, naming)?,
             None => CloudEvent::of(&claimed.entry, naming)?,
         };
         let (id, timestamp) = (claimed.message.to_string(), now.as_second().to_string());

@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use super::App;
 use super::actions::Action;
-use super::commands::{CommandAnswer, events, run};
+use super::answered::events_of;
+use super::commands::{CommandAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::large::rendered;
 use super::problem::Problem;
@@ -125,7 +126,7 @@ pub(super) async fn migrate(
     let (bytes, tenant) = (before.bytes() + after.bytes(), who.tenant);
     let (host, caller) = (app.clone(), who);
     let shown = move || {
-        let events = events(&host, &caller, &after.instance, &entries);
+        let events = events_of(&host, &caller, &new.graph, &after.instance, &entries);
         Migrated::Dry(Box::new(MigrationPreview {
             before: side(&old.graph, before, &caller.subject),
             after: side(&new.graph, after, &caller.subject),

@@ -4,13 +4,14 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use crate::described::Undescribed;
 use crate::feed::EntryRow;
+use crate::pool::within;
 use crate::time::Time;
 use crate::{Store, StoreError};
 use wrkflw_core::cloudevent::PublicEntry;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::notification::{Kind, Notification, Recipient};
-use wrkflw_core::template::Labels;
 
 /// A claimed delivery with the content of its message.
 #[derive(Debug)]
@@ -26,8 +27,8 @@ pub struct Claimed {
     pub entry: PublicEntry,
     /// None if the message is the event itself.
     pub notification: Option<Notification>,
-    /// Of the instance, as it is now.
-    pub labels: Labels,
+    /// The entry's number in the stream of its instance.
+    seq: i64,
 }
 
 /// A delivery with its subscription, its entry, and its notification if it has one.
@@ -185,7 +186,18 @@ impl Store {
         )
         .fetch_all(&self.writer)
         .await?;
-        rows.into_iter().map(ClaimRow::claimed).collect()
+        let claimed = rows.into_iter().map(ClaimRow::claimed);
+        let mut claimed: Vec<Claimed> = claimed.collect::<Result<_, _>>()?;
+        let undescribed = claimed.iter_mut().map(|one| Undescribed {
+            tenant: one.queue.tenant,
+            seq: one.seq,
+            entry: &mut one.entry,
+        });
+        let mut undescribed: Vec<_> = undescribed.collect();
+        let mut connection = self.writer.acquire().await?;
+        within(self.texts.describe(&mut connection, &mut undescribed)).await?;
+        drop(connection);
+        Ok(claimed)
     }
 }
 
@@ -202,10 +214,7 @@ impl ClaimRow {
             secret: std::mem::take(&mut self.secret),
             active: self.active,
             notification: self.notification()?,
-            labels: Labels {
-                title: self.title.take(),
-                summary: self.summary.take(),
-            },
+            seq: self.seq,
             entry: self.entry(),
         })
     }
@@ -255,6 +264,8 @@ impl ClaimRow {
             entity_type: self.entity_type,
             entity_id: self.entity_id,
             requesters: self.requesters,
+            title: self.title,
+            summary: self.summary,
         };
         row.entry()
     }
