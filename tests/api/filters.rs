@@ -1,5 +1,7 @@
 //! Filters of the feed and of its stream, and what they cost.
 
+use std::time::Duration;
+
 use super::events::Stream;
 use super::*;
 use crate::support::plans::{explained_query, nodes, pages};

@@ -62,6 +62,7 @@ const ROUTES: &[&str] = &[
     "post /v1/tasks/bulk",
     "get /v1/events",
     "get /v1/events/stream",
+    "post /v1/events/replay",
     "get /v1/people/{id}",
     "put /v1/people/{id}",
     "put /v1/people/{id}/manager",

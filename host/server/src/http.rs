@@ -254,6 +254,7 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(jobs::list))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
+        .routes(routes!(events::replay::replay))
         .routes(routes!(dead_letters::list))
         .routes(routes!(dead_letters::show))
         .routes(routes!(bulk::tasks))

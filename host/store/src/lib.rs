@@ -45,6 +45,7 @@ pub mod purge;
 pub mod reassessments;
 pub mod receipts;
 mod renewal;
+pub mod replay;
 pub mod signals;
 pub mod snapshot;
 pub mod starts;

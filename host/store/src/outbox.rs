@@ -64,6 +64,8 @@ pub struct Waiting {
     pub seq: i64,
     /// Whether earlier events of its instance are parked.
     pub follows_parked: bool,
+    /// Whether it was published before.
+    pub replayed: bool,
     /// The audit entry or checkpoint of the event, or why it cannot be read.
     pub entry: Result<Public, String>,
 }
@@ -81,7 +83,7 @@ impl Waiting {
     }
 }
 
-/// An event that goes to the dead letters.
+/// An event that goes to the dead letters. A replayed one is dropped instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
     pub pos: i64,
@@ -265,21 +267,25 @@ impl Claim {
             parked,
             floor,
         } = settlement;
-        let settled = i64::try_from(acknowledged.len()).unwrap_or(i64::MAX);
-        let mut gone = acknowledged;
+        let mut gone = acknowledged.clone();
         if !parked.is_empty() {
             gone.extend(parked.iter().map(|parked| parked.pos));
             self.park(&parked).await?;
         }
-        let deleted = sqlx::query!(
-            "delete from outbox_event where partition = $1 and pos = any($2)",
+        // A replayed event was counted when it was published.
+        let counts = sqlx::query!(
+            r#"with deleted as (
+                delete from outbox_event where partition = $1 and pos = any($2) returning pos, replayed
+            )
+            select count(*) as "deleted!", count(*) filter (where not replayed and pos = any($3)) as "settled!" from deleted"#,
             self.partition,
-            &gone
+            &gone,
+            &acknowledged
         )
-        .execute(&mut *self.transaction)
-        .await?
-        .rows_affected();
-        let missing = (gone.len() as u64).saturating_sub(deleted);
+        .fetch_one(&mut *self.transaction)
+        .await?;
+        let settled = counts.settled;
+        let missing = (gone.len() as u64).saturating_sub(counts.deleted.cast_unsigned());
         if missing > 0 {
             return Err(OutboxError::LostEvents {
                 partition: self.partition,
@@ -316,7 +322,7 @@ impl Claim {
              select e.tenant_id, e.instance_id, e.seq, e.partition, e.pos, p.error, p.attempts, now()
              from outbox_event e
              join unnest($2::bigint[], $3::text[], $4::int[]) as p (pos, error, attempts) on p.pos = e.pos
-             where e.partition = $1",
+             where e.partition = $1 and not e.replayed",
             self.partition,
             &positions,
             &errors,
@@ -334,6 +340,7 @@ struct Row {
     tenant_id: i32,
     instance_id: uuid::Uuid,
     follows_parked: bool,
+    replayed: bool,
     /// The number of rows before the limit of bytes is applied.
     taken: i64,
     tenant: Option<String>,
@@ -372,7 +379,7 @@ async fn read(
             exists (
                 select from dead_letter d
                 where d.tenant_id = e.tenant_id and d.instance_id = e.instance_id and d.seq < e.seq
-            ) as "follows_parked!",
+            ) as "follows_parked!", e.replayed as "replayed!",
             t.name as "tenant?", e.id as "id?", e.type as "kind?", e.payload as "payload?", e.event_seq as "event_seq?",
             (extract(epoch from coalesce(e.occurred_at, c.signed_at)) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",
             i.definition_key as "definition_key?", coalesce((
@@ -386,7 +393,7 @@ async fn read(
             c.number as "checkpoint?", c.size as "size?", c.root as "root?", c.previous_root as "previous_root?",
             c.key_id as "key_id?", c.signature as "signature?"
         from (
-            select o.partition, o.pos, o.tenant_id, o.instance_id, o.seq, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
+            select o.partition, o.pos, o.tenant_id, o.instance_id, o.seq, o.replayed, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
                 a.traceparent, a.revision, count(*) over () as taken,
                 coalesce(sum(octet_length(a.payload)) over (
                     order by o.pos rows between unbounded preceding and 1 preceding), 0) as bytes_before
@@ -423,6 +430,7 @@ impl From<Row> for Waiting {
             instance: InstanceId(row.instance_id),
             seq: row.seq,
             follows_parked: row.follows_parked,
+            replayed: row.replayed,
             entry: match row.checkpoint {
                 Some(_) => signed(row).map(Public::Checkpoint),
                 None => public_entry(row).map(Public::Entry),

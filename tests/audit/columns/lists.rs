@@ -369,6 +369,7 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("outbox_event.instance_id", SENT),
     ("outbox_event.partition", SENT),
     ("outbox_event.pos", SENT),
+    ("outbox_event.replayed", SENT),
     ("outbox_event.seq", SENT),
     ("outbox_event.tenant_id", SENT),
     ("outbox_partition.failures", SENT),

@@ -23,6 +23,9 @@ use wrkflw_core::cloudevent::{CloudEvent, STRUCTURED_CONTENT_TYPE};
 /// How long a broker may take to describe the topic.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
 
+/// The header of a record that was published before.
+const REPLAYED: &str = "wrkflw-replayed";
+
 /// Whether a refused record ends its producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gaps {
@@ -73,7 +76,11 @@ impl Producer {
     }
 
     /// Queues one event for sending. The future resolves to the delivery report.
-    pub(super) fn send(&self, event: &CloudEvent) -> Result<DeliveryFuture, Failure> {
+    pub(super) fn send(
+        &self,
+        event: &CloudEvent,
+        replayed: bool,
+    ) -> Result<DeliveryFuture, Failure> {
         let key = event.instance.to_string();
         let (headers, value) = match self.mode {
             Mode::Binary => {
@@ -89,6 +96,11 @@ impl Producer {
                 OwnedHeaders::new().insert(header("content-type", STRUCTURED_CONTENT_TYPE)),
                 event.structured(),
             ),
+        };
+        let headers = if replayed {
+            headers.insert(header(REPLAYED, "true"))
+        } else {
+            headers
         };
         let topic = if event.is_checkpoint() {
             &self.checkpoints

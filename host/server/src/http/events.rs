@@ -6,6 +6,7 @@
 mod live;
 mod places;
 mod reader;
+pub(super) mod replay;
 mod tail;
 
 use std::convert::Infallible;
