@@ -12,6 +12,7 @@ mod compliance;
 mod custody;
 mod definitions;
 mod delegation;
+mod deliveries;
 mod dry_run;
 mod eligibility;
 pub(crate) mod events;

@@ -71,6 +71,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "signal_subscription",
             "subscription",
             "task_candidate",
+            "webhook_attempt",
             "webhook_delivery",
         ],
     ),

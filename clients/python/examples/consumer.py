@@ -84,14 +84,16 @@ def main() -> None:
         if record.error():
             raise KafkaException(record.error())
         last = time.monotonic()
-        headers = {name: value.decode() for name, value in record.headers()}
-        data = json.loads(record.value())
+        named = record.headers()
+        pairs = named if isinstance(named, list) else []
+        headers = {name: value.decode() for name, value in pairs if isinstance(value, bytes)}
+        data = json.loads(record.value() or b"null")
         schemas.check(headers["ce_dataschema"], data)
         if store.process(headers, data):
             new += 1
             line = {"id": headers["ce_id"], "instance": headers["ce_subject"], "type": headers["ce_type"]}
             print(json.dumps(line), flush=True)
-        consumer.commit(record, asynchronous=False)
+        consumer.commit(message=record, asynchronous=False)
     consumer.close()
 
 

@@ -25,6 +25,7 @@ mod postgres;
 mod serve;
 mod settings;
 mod signal;
+mod subscription;
 mod task;
 mod token;
 
@@ -86,6 +87,9 @@ enum Command {
     /// Events
     #[command(subcommand)]
     Events(events::EventsCommand),
+    /// Webhooks
+    #[command(subcommand)]
+    Subscription(subscription::SubscriptionCommand),
     /// Background jobs that fail
     #[command(subcommand)]
     Job(job::JobCommand),
@@ -182,6 +186,7 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Task(command) => task::run(command, output, environment),
         Command::Signal(command) => signal::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
+        Command::Subscription(command) => subscription::run(&command, output),
         Command::Job(command) => job::run(command, output, environment),
         Command::DeadLetter(command) => dead_letter::run(command, output, environment),
         Command::Audit(command) => audit::run(command, output, environment),

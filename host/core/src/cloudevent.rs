@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::checkpoint::{self, Checkpoint};
@@ -101,6 +101,21 @@ pub struct CloudEvent {
     attributes: Vec<(&'static str, String)>,
 }
 
+/// The name of a test's type below the operator's prefix.
+pub const TEST: &str = "webhook.test";
+
+/// The JSON Schema (2020-12) of a test's data.
+pub fn test_schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": TEST,
+        "description": "Somebody tries the receiver of a webhook. Nothing happened.",
+        "type": "object",
+        "required": ["subscriptionId"],
+        "properties": {"subscriptionId": {"type": "string", "format": "uuid", "description": "The subscription."}},
+    })
+}
+
 /// The media type of every event's data.
 pub const DATA_CONTENT_TYPE: &str = "application/json";
 /// The media type of a structured event.
@@ -183,6 +198,32 @@ impl CloudEvent {
             data: data(entry, &mentions, own),
             attributes,
         })
+    }
+
+    /// A message by which somebody tries the receiver of a subscription. It belongs to no instance.
+    pub fn test(
+        tenant: &str,
+        subscription: Uuid,
+        id: Uuid,
+        at: Timestamp,
+        naming: &Naming,
+    ) -> CloudEvent {
+        let event_type = naming.event_type(TEST);
+        let source = format!("{}/subscriptions/{subscription}", tenant_path(tenant));
+        let attributes = vec![
+            ("specversion", "1.0".to_owned()),
+            ("id", id.to_string()),
+            ("source", source),
+            ("type", event_type.clone()),
+            ("subject", subscription.to_string()),
+            ("time", at.to_string()),
+            ("dataschema", naming.schema_url(&event_type)),
+        ];
+        CloudEvent {
+            instance: InstanceId(Uuid::nil()),
+            data: Json::of(&json!({ "subscriptionId": subscription })),
+            attributes,
+        }
     }
 
     /// Whether it is a tenant's checkpoint and no event of an instance.

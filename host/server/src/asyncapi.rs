@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use wrkflw_core::checkpoint;
-use wrkflw_core::cloudevent::{DATA_CONTENT_TYPE, Naming};
+use wrkflw_core::cloudevent::{DATA_CONTENT_TYPE, Naming, TEST, test_schema};
 use wrkflw_core::event_schema::{EventType, public_types};
 use wrkflw_core::notification;
 
@@ -13,9 +13,11 @@ use wrkflw_core::notification;
 pub fn schema(type_suffix: &str) -> Option<Value> {
     let of_event = EventType::by_suffix(type_suffix).map(EventType::schema);
     let of_checkpoint = || (type_suffix == checkpoint::EVENT).then(checkpoint::schema);
+    let of_test = || (type_suffix == TEST).then(test_schema);
     of_event
         .or_else(|| notification::schema(type_suffix))
         .or_else(of_checkpoint)
+        .or_else(of_test)
 }
 
 /// The Kafka topics.
@@ -40,7 +42,7 @@ pub fn types() -> Vec<(String, String)> {
     let others = notification::KINDS
         .into_iter()
         .map(notification::Kind::suffix)
-        .chain([checkpoint::EVENT.to_owned()]);
+        .chain([checkpoint::EVENT, TEST].map(str::to_owned));
     let others = others.filter_map(|suffix| {
         let about = schema(&suffix)?["description"].as_str()?.to_owned();
         Some((suffix, about))
