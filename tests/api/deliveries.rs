@@ -49,7 +49,7 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
     let discard = path(&made, &dead, "discard");
     app.post("author", &discard, json!({}))
         .await
-        .problem(403, "forbidden");
+        .problem(403, "permission_missing");
     assert_eq!(app.post("admin", &discard, json!({})).await.status, 204);
     waiting(&app, &made, "discarded", 1).await;
     // It is not sent with those that are dead, but by itself.
@@ -88,7 +88,7 @@ async fn a_test_reaches_the_receiver_whatever_it_subscribes_to() {
     let test = format!("/v1/subscriptions/{id}/test");
     app.post("author", &test, json!({}))
         .await
-        .problem(403, "forbidden");
+        .problem(403, "permission_missing");
     let told = app.post("admin", &test, json!({})).await.expect(202);
     let working = notifier(&app, settings(&[AT_ONCE]));
     let received = hook.next().await;

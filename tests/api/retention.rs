@@ -74,7 +74,7 @@ async fn dead_deliveries_are_kept_for_thirty_days_of_the_database() {
     assert_eq!(left(&app, DEAD).await, 1);
     sql(
         &app,
-        "update webhook_delivery set created_at = created_at - interval '31 days'",
+        "update webhook_delivery set due_at = due_at - interval '31 days'",
     )
     .await;
     assert_eq!(left(&app, DEAD).await, 0);

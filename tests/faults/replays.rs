@@ -43,7 +43,7 @@ async fn a_range_is_sent_again_under_the_same_ids_and_on_record() {
         json!({ "after": "earliest", "instanceId": first["id"], "reason": "the index was lost" });
     app.post("author", "/v1/events/replay", range.clone())
         .await
-        .problem(403, "forbidden");
+        .problem(403, "permission_missing");
     let answer = app
         .post("admin", "/v1/events/replay", range)
         .await

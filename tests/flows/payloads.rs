@@ -78,7 +78,7 @@ async fn every_event_keeps_to_the_schema_that_it_names_and_the_index_has_all_sch
     let instance = vote(
         &app,
         "m-1",
-        json!({ "assign": { "offers": [{ "owner": "reviewer" }] } }),
+        json!({ "assign": { "offers": [{ "groups": ["reviewers"] }] } }),
     )
     .await;
     decide(
