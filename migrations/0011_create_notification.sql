@@ -76,8 +76,8 @@ create table webhook_delivery (
     test boolean not null default false,
     primary key (tenant_id, subscription_id, message_id)
 );
--- For the purge. Old deliveries lie together in the table.
-create index webhook_delivery_age on webhook_delivery using brin (created_at) with (autosummarize = on);
+-- For the purge. Deliveries that ended at about the same time lie together in the table.
+create index webhook_delivery_age on webhook_delivery using brin (due_at) with (autosummarize = on);
 create index webhook_delivery_due on webhook_delivery (due_at) where state = 'pending';
 -- Workers share their slots by tenant and subscription, and find due deliveries by these indexes.
 create index webhook_delivery_line on webhook_delivery (tenant_id, subscription_id, due_at) where state = 'pending';

@@ -267,9 +267,9 @@ impl Claim {
             parked,
             floor,
         } = settlement;
-        let mut gone = acknowledged.clone();
+        let parked_at = parked.iter().map(|parked| parked.pos);
+        let gone: Vec<i64> = acknowledged.iter().copied().chain(parked_at).collect();
         if !parked.is_empty() {
-            gone.extend(parked.iter().map(|parked| parked.pos));
             self.park(&parked).await?;
         }
         // A replayed event was counted when it was published.
@@ -284,7 +284,6 @@ impl Claim {
         )
         .fetch_one(&mut *self.transaction)
         .await?;
-        let settled = counts.settled;
         let missing = (gone.len() as u64).saturating_sub(counts.deleted.cast_unsigned());
         if missing > 0 {
             return Err(OutboxError::LostEvents {
@@ -299,7 +298,7 @@ impl Claim {
              where partition = $1",
             self.partition,
             floor.unwrap_or(0),
-            settled,
+            counts.settled,
         )
         .execute(&mut *self.transaction)
         .await?;

@@ -81,7 +81,7 @@ impl Store {
         self.sweep(forgotten).await
     }
 
-    /// Deletes deliveries that are older and not pending, and older attempts. True if there may be more.
+    /// Deletes deliveries that ended earlier, and earlier attempts. True if there may be more.
     pub async fn purge_deliveries(&self, kept: Duration) -> Result<bool, StoreError> {
         // These rows are never updated, so none is locked.
         let attempts = sqlx::query!(
@@ -94,7 +94,7 @@ impl Store {
         let forgotten = sqlx::query!(
             "delete from webhook_delivery where ctid = any(array(
                  select ctid from webhook_delivery
-                 where state <> 'pending' and created_at < now() - make_interval(secs => $1) limit $2 for update skip locked
+                 where state <> 'pending' and due_at < now() - make_interval(secs => $1) limit $2 for update skip locked
              ))",
             kept.as_secs_f64(),
             SWEEP_MAX
