@@ -281,7 +281,10 @@ fn park(messages: &mut [Message], tried: usize) {
             State::Failed(Failure::Refused(reason)) if index < tried => (reason.clone(), ATTEMPTS),
             State::Failed(_) | State::Unsent | State::Sent(_) => continue,
         };
-        parked.insert(message.stream);
+        // A replayed event was published before: it is dropped, and those behind it need not wait.
+        if !message.replayed {
+            parked.insert(message.stream);
+        }
         message.state = State::Parked(Parked {
             pos: message.pos,
             error,
