@@ -1113,7 +1113,7 @@ CREATE INDEX task_by_owner ON public.task USING btree (tenant_id, owner, id) WHE
 CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant_id, task_id);
 CREATE INDEX task_open ON public.task USING btree (tenant_id, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
 CREATE INDEX webhook_attempt_age ON public.webhook_attempt USING brin (at) WITH (autosummarize='on');
-CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING brin (created_at) WITH (autosummarize='on');
+CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING brin (due_at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
 CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX webhook_delivery_line ON public.webhook_delivery USING btree (tenant_id, subscription_id, due_at) WHERE (state = 'pending'::text);

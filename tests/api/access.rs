@@ -66,6 +66,7 @@ impl World {
         let path = path.replace("{version}", "1").replace("{person}", "author");
         // No signal has this id, and no flow this trigger.
         let path = path.replace("{signal}", &self.instance);
+        let path = path.replace("{delivery}", &self.instance);
         path.replace("{absence}", &self.instance)
     }
 
@@ -111,6 +112,7 @@ impl World {
                 "definition": "document-approval", "version": 1, "reason": "no longer needed",
             }),
             ("bulk", _) => json!({ "action": "claim", "tasks": [self.task] }),
+            ("replay", _) => json!({ "after": "earliest", "reason": "the index was lost" }),
             ("discard", _) => json!({ "entry": 1, "reason": "given up" }),
             ("retry", _) => json!({ "reason": "there is room now" }),
             ("cancel" | "suspend" | "reset" | "stop", _) => json!({ "reason": "no longer needed" }),
@@ -232,6 +234,8 @@ async fn another_tenant_sees_nothing() {
             let report = answer.expect(200);
             assert_eq!(report["decisionsExamined"], 0, "{called}");
             assert_eq!(report["refusedAttempts"], 0, "{called}");
+        } else if operation.path == "/v1/events/replay" {
+            assert_eq!(answer.expect(200)["replayed"], 0, "{called}");
         } else if operation.path == "/v1/tasks/bulk" {
             let results = answer.expect(200);
             assert_eq!(results["results"][0]["code"], "not_found", "{called}");
