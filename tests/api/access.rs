@@ -222,7 +222,10 @@ async fn another_tenant_sees_nothing() {
             continue;
         }
         let answer = match operation.path.as_str() {
-            "/v1/definitions/{key}/versions" | "/v1/subscriptions" | "/v1/signals/{signal}"
+            "/v1/definitions/{key}/versions"
+            | "/v1/subscriptions"
+            | "/v1/signals/{signal}"
+            | "/v1/events/replay"
                 if operation.method == "post" =>
             {
                 continue;
@@ -234,8 +237,6 @@ async fn another_tenant_sees_nothing() {
             let report = answer.expect(200);
             assert_eq!(report["decisionsExamined"], 0, "{called}");
             assert_eq!(report["refusedAttempts"], 0, "{called}");
-        } else if operation.path == "/v1/events/replay" {
-            assert_eq!(answer.expect(200)["replayed"], 0, "{called}");
         } else if operation.path == "/v1/tasks/bulk" {
             let results = answer.expect(200);
             assert_eq!(results["results"][0]["code"], "not_found", "{called}");
