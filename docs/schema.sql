@@ -371,7 +371,7 @@ CREATE FUNCTION public.missing_events() RETURNS bigint
     SET search_path TO 'public', 'pg_temp'
     AS $$
     select (select count(*) from audit_entry where event_seq is not null) + (select count(*) from checkpoint)
-        - (select count(*) from outbox_event) - (select count(*) from dead_letter) - (select sum(settled) from outbox_partition)
+        - (select count(*) from outbox_event where not replayed) - (select count(*) from dead_letter) - (select sum(settled) from outbox_partition)
 $$;
 
 CREATE FUNCTION public.refuse_change() RETURNS trigger
@@ -796,7 +796,8 @@ CREATE TABLE public.outbox_event (
     pos bigint NOT NULL,
     tenant_id integer NOT NULL,
     instance_id uuid NOT NULL,
-    seq bigint NOT NULL
+    seq bigint NOT NULL,
+    replayed boolean DEFAULT false NOT NULL
 )
 WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_cost_delay='0');
 
@@ -990,6 +991,16 @@ ALTER TABLE public.tenant ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.webhook_attempt (
+    tenant_id integer NOT NULL,
+    subscription_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    status smallint,
+    duration_ms integer NOT NULL,
+    error text
+);
+
 CREATE TABLE public.webhook_delivery (
     tenant_id integer NOT NULL,
     subscription_id uuid NOT NULL,
@@ -1005,7 +1016,8 @@ CREATE TABLE public.webhook_delivery (
     last_status smallint,
     last_error text,
     definition_version integer,
-    CONSTRAINT webhook_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'dead'::text])))
+    test boolean DEFAULT false NOT NULL,
+    CONSTRAINT webhook_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'delivered'::text, 'dead'::text, 'discarded'::text])))
 );
 ALTER TABLE ONLY public.absence
     ADD CONSTRAINT absence_pkey PRIMARY KEY (tenant_id, id);
@@ -1097,6 +1109,8 @@ ALTER TABLE ONLY public.tenant
     ADD CONSTRAINT tenant_name_key UNIQUE (name);
 ALTER TABLE ONLY public.tenant
     ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_attempt
+    ADD CONSTRAINT webhook_attempt_pkey PRIMARY KEY (tenant_id, subscription_id, message_id, at);
 ALTER TABLE ONLY public.webhook_delivery
     ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (tenant_id, subscription_id, message_id);
 CREATE INDEX absence_by_person ON public.absence USING btree (tenant_id, person_id, active_until);
@@ -1112,6 +1126,7 @@ CREATE INDEX attribute_declaration_by_definition ON public.attribute_declaration
 CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
 CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
 CREATE INDEX audit_entry_pos ON public.audit_entry USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX audit_entry_retitled ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_RETITLED'::text));
 CREATE UNIQUE INDEX audit_leaf_by_entry ON public.audit_leaf USING btree (tenant_id, stream_kind, stream_id, seq);
 CREATE INDEX bulk_item_open ON public.bulk_item USING btree (tenant_id, operation_id, lease_until) WHERE (result IS NULL);
 CREATE INDEX bulk_operation_by_age ON public.bulk_operation USING btree (tenant_id, created_at, id);
@@ -1168,6 +1183,8 @@ CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant
 CREATE INDEX task_due ON public.task USING btree (tenant_id, due_at, id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text])) AND (due_at IS NOT NULL));
 CREATE INDEX task_ended ON public.task USING btree (tenant_id, owner, ended_at, id) WHERE ((owner IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX task_open ON public.task USING btree (tenant_id, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
+CREATE INDEX webhook_attempt_age ON public.webhook_attempt USING brin (at) WITH (autosummarize='on');
+CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING brin (due_at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
 CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX webhook_delivery_line ON public.webhook_delivery USING btree (tenant_id, subscription_id, due_at) WHERE (state = 'pending'::text);
@@ -1260,14 +1277,18 @@ CREATE POLICY reader ON public.state_instance FOR SELECT TO wrkflw_reader USING 
 CREATE POLICY reader ON public.subscription FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.task FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.task_candidate FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.webhook_attempt FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.webhook_delivery FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 ALTER TABLE public.reassessment ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.refused_attempt ENABLE ROW LEVEL SECURITY;
 CREATE POLICY relay ON public.audit_entry TO wrkflw_relay USING (true) WITH CHECK (true);
 CREATE POLICY relay ON public.checkpoint TO wrkflw_relay USING (true) WITH CHECK (true);
 CREATE POLICY relay ON public.dead_letter TO wrkflw_relay USING (true) WITH CHECK (true);
+CREATE POLICY relay ON public.definition_version TO wrkflw_relay USING (true) WITH CHECK (true);
 CREATE POLICY relay ON public.instance TO wrkflw_relay USING (true) WITH CHECK (true);
 CREATE POLICY relay ON public.outbox_event TO wrkflw_relay USING (true) WITH CHECK (true);
+CREATE POLICY relay ON public.state_instance TO wrkflw_relay USING (true) WITH CHECK (true);
+CREATE POLICY relay ON public.task TO wrkflw_relay USING (true) WITH CHECK (true);
 ALTER TABLE public.role_permission ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal_inbox ENABLE ROW LEVEL SECURITY;
@@ -1276,6 +1297,7 @@ ALTER TABLE public.state_instance ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.subscription ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.task_candidate ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.webhook_attempt ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.webhook_delivery ENABLE ROW LEVEL SECURITY;
 CREATE POLICY writer ON public.absence TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.allocation TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1314,6 +1336,7 @@ CREATE POLICY writer ON public.state_instance TO wrkflw_writer USING (true) WITH
 CREATE POLICY writer ON public.subscription TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.task TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.task_candidate TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.webhook_attempt TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.webhook_delivery TO wrkflw_writer USING (true) WITH CHECK (true);
 GRANT ALL ON SCHEMA public TO wrkflw_owner;
 GRANT USAGE ON SCHEMA public TO wrkflw_writer;
@@ -1382,6 +1405,7 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.definition TO wrkflw_writer;
 GRANT SELECT ON TABLE public.definition TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.definition_version TO wrkflw_writer;
 GRANT SELECT ON TABLE public.definition_version TO wrkflw_reader;
+GRANT SELECT ON TABLE public.definition_version TO wrkflw_relay;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.descendant_count TO wrkflw_writer;
 GRANT SELECT ON TABLE public.descendant_count TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.descendant_place TO wrkflw_writer;
@@ -1427,6 +1451,7 @@ GRANT SELECT,INSERT,DELETE ON TABLE public.signal_subscription TO wrkflw_writer;
 GRANT SELECT ON TABLE public.signal_subscription TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.state_instance TO wrkflw_writer;
 GRANT SELECT ON TABLE public.state_instance TO wrkflw_reader;
+GRANT SELECT ON TABLE public.state_instance TO wrkflw_relay;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription TO wrkflw_writer;
 GRANT SELECT(tenant_id) ON TABLE public.subscription TO wrkflw_reader;
 GRANT SELECT(id) ON TABLE public.subscription TO wrkflw_reader;
@@ -1440,10 +1465,13 @@ GRANT SELECT(failures) ON TABLE public.subscription TO wrkflw_reader;
 GRANT SELECT(disabled_reason) ON TABLE public.subscription TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.task TO wrkflw_writer;
 GRANT SELECT ON TABLE public.task TO wrkflw_reader;
+GRANT SELECT ON TABLE public.task TO wrkflw_relay;
 GRANT SELECT,INSERT,DELETE ON TABLE public.task_candidate TO wrkflw_writer;
 GRANT SELECT ON TABLE public.task_candidate TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.tenant TO wrkflw_writer;
 GRANT SELECT ON TABLE public.tenant TO wrkflw_reader;
 GRANT SELECT ON TABLE public.tenant TO wrkflw_relay;
+GRANT SELECT,INSERT,DELETE ON TABLE public.webhook_attempt TO wrkflw_writer;
+GRANT SELECT ON TABLE public.webhook_attempt TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.webhook_delivery TO wrkflw_writer;
 GRANT SELECT ON TABLE public.webhook_delivery TO wrkflw_reader;

@@ -42,6 +42,9 @@ create index audit_entry_feed on audit_entry (tenant_id, xid, pos) where event_s
 -- Finds the version at the time of an event. Few instances have migrated.
 create index audit_entry_migrated on audit_entry (tenant_id, stream_id, seq)
     where stream_kind = 'instance' and type = 'FLOW_MIGRATED';
+-- Finds the title at the time of an event. An entry of another type costs nothing.
+create index audit_entry_retitled on audit_entry (tenant_id, stream_id, seq)
+    where stream_kind = 'instance' and type = 'FLOW_RETITLED';
 -- Finds new entries. Positions grow with the table, so a BRIN index is enough, and costs a command almost nothing.
 create index audit_entry_pos on audit_entry using brin (pos) with (pages_per_range = 16, autosummarize = on);
 create trigger audit_entry_append_only before update or delete or truncate on audit_entry

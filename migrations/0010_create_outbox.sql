@@ -73,6 +73,8 @@ create table outbox_event (
     tenant_id int not null,
     instance_id uuid not null,
     seq bigint not null,
+    -- Whether an operator sends it again, after it was published.
+    replayed boolean not null default false,
     primary key (partition, pos)
 ) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
 
@@ -89,13 +91,13 @@ create table dead_letter (
     primary key (tenant_id, instance_id, seq)
 );
 
--- The number of public events of all tenants that are neither in the outbox, nor parked, nor settled. A verifier gets only
--- this number.
+-- The number of public events of all tenants that are neither in the outbox, nor parked, nor settled. Replayed ones do not count. A
+-- verifier gets only this number.
 create function missing_events() returns bigint language sql stable security definer
     set search_path = public, pg_temp
 as $$
     select (select count(*) from audit_entry where event_seq is not null) + (select count(*) from checkpoint)
-        - (select count(*) from outbox_event) - (select count(*) from dead_letter) - (select sum(settled) from outbox_partition)
+        - (select count(*) from outbox_event where not replayed) - (select count(*) from dead_letter) - (select sum(settled) from outbox_partition)
 $$;
 revoke execute on function missing_events from public;
 grant execute on function missing_events to wrkflw_reader;

@@ -51,19 +51,19 @@ create table subscription (
     primary key (tenant_id, id)
 );
 
--- Deliveries that the receiver has not accepted yet. A row points to its event, and is deleted when it is delivered.
+-- Deliveries, which are kept for some time after their end. A row points to its event.
 create table webhook_delivery (
     tenant_id int not null,
     subscription_id uuid not null,
     -- The id of the event or notification, by which the receiver recognises duplicates.
     message_id uuid not null,
     notifies boolean not null,
-    -- The entry, in the stream of its instance.
+    -- The entry, in the stream of its instance; the nil UUID and 0 for a test.
     instance_id uuid not null,
     seq bigint not null,
-    state text not null default 'pending' constraint webhook_delivery_state_check check (state in ('pending', 'dead')),
+    state text not null default 'pending' constraint webhook_delivery_state_check check (state in ('pending', 'delivered', 'dead', 'discarded')),
     created_at timestamptz not null,
-    -- The earliest time of the next attempt.
+    -- The earliest time of the next attempt, or when it ended.
     due_at timestamptz not null,
     lease_until timestamptz,
     attempts int not null default 0,
@@ -72,12 +72,32 @@ create table webhook_delivery (
     -- The definition version at the event, because the instance may have migrated before the delivery is sent. If null, the
     -- current version.
     definition_version int,
+    -- A message that somebody asked for to try the receiver. It has no event.
+    test boolean not null default false,
     primary key (tenant_id, subscription_id, message_id)
 );
+-- For the purge. Deliveries that ended at about the same time lie together in the table.
+create index webhook_delivery_age on webhook_delivery using brin (due_at) with (autosummarize = on);
 create index webhook_delivery_due on webhook_delivery (due_at) where state = 'pending';
 -- Workers share their slots by tenant and subscription, and find due deliveries by these indexes.
 create index webhook_delivery_line on webhook_delivery (tenant_id, subscription_id, due_at) where state = 'pending';
 create index webhook_delivery_dead on webhook_delivery (tenant_id, subscription_id, message_id) where state = 'dead';
+
+-- Attempts to deliver, kept as long as the deliveries.
+create table webhook_attempt (
+    tenant_id int not null,
+    subscription_id uuid not null,
+    message_id uuid not null,
+    -- When it ended, by the database's clock.
+    at timestamptz not null default clock_timestamp(),
+    -- The receiver's status; null if there was none.
+    status smallint,
+    duration_ms int not null,
+    -- Why it failed; null if the receiver accepted.
+    error text,
+    primary key (tenant_id, subscription_id, message_id, at)
+);
+create index webhook_attempt_age on webhook_attempt using brin (at) with (autosummarize = on);
 
 -- The position up to which the notifier has read a tenant's entries. Its row lock is the claim.
 create table notifier_cursor (

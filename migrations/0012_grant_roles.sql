@@ -12,7 +12,7 @@ grant select, insert, update on
 -- Tables that the writer only inserts into.
 grant select, insert on
     component, engine_profile, audit_entry, refused_attempt, audit_leaf, checkpoint, descendant_place, task_candidate,
-    decision, attribute_declaration, signal, signal_subscription, outbox_event
+    decision, attribute_declaration, signal, signal_subscription, outbox_event, webhook_attempt
     to wrkflw_writer;
 grant select, update on checkpoint_cursor to wrkflw_writer;
 grant usage, select on sequence event_pos to wrkflw_writer;
@@ -20,7 +20,7 @@ grant usage, select on sequence event_pos to wrkflw_writer;
 -- record.
 grant delete on
     role_permission, calendar, descendant_place, task_candidate, attribute, job, reassessment, bulk_item, signal,
-    signal_subscription, signal_inbox, idempotency_key, notification, subscription, webhook_delivery
+    signal_subscription, signal_inbox, idempotency_key, notification, subscription, webhook_delivery, webhook_attempt
     to wrkflw_writer;
 grant select on feed_epoch, outbox_partition, dead_letter to wrkflw_writer;
 -- Operators read dead letters, send them again, or discard the refused event so that those behind it continue. A release
@@ -33,7 +33,7 @@ grant select on
     definition_version, engine_profile, audit_entry, audit_stream, refused_attempt, audit_leaf, checkpoint,
     checkpoint_cursor, instance, state_instance, descendant_count, descendant_place, task, task_candidate, decision,
     attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_subscription, signal_inbox,
-    feed_epoch, dead_letter, notification, webhook_delivery
+    feed_epoch, dead_letter, notification, webhook_delivery, webhook_attempt
     to wrkflw_reader;
 -- All columns but the secret.
 grant select (tenant_id, id, url, types, definition_key, active, created_at, created_by, failures, disabled_reason)
@@ -42,7 +42,7 @@ grant select (tenant_id, id, url, types, definition_key, active, created_at, cre
 grant select, update on outbox_partition to wrkflw_relay;
 grant select, delete on outbox_event to wrkflw_relay;
 grant select, insert on dead_letter to wrkflw_relay;
-grant select on audit_entry, checkpoint, instance, tenant, event_pos to wrkflw_relay;
+grant select on audit_entry, checkpoint, instance, state_instance, task, definition_version, tenant, event_pos to wrkflw_relay;
 
 do $$
 declare
@@ -53,7 +53,7 @@ begin
         'definition_version', 'audit_entry', 'audit_stream', 'refused_attempt', 'audit_leaf', 'checkpoint', 'instance',
         'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'allocation', 'decision', 'attribute',
         'attribute_declaration', 'job', 'reassessment', 'bulk_operation', 'bulk_item', 'signal', 'signal_subscription',
-        'signal_inbox', 'idempotency_key', 'outbox_event', 'dead_letter', 'notification', 'subscription', 'webhook_delivery',
+        'signal_inbox', 'idempotency_key', 'outbox_event', 'dead_letter', 'notification', 'subscription', 'webhook_delivery', 'webhook_attempt',
         'notifier_cursor'
     ] loop
         execute format('alter table %I enable row level security', name);
@@ -62,7 +62,9 @@ begin
             'create policy reader on %I for select to wrkflw_reader using (tenant_id = nullif(current_setting(''wrkflw.tenant'', true), '''')::int)',
             name);
     end loop;
-    foreach name in array array['audit_entry', 'checkpoint', 'instance', 'outbox_event', 'dead_letter'] loop
+    foreach name in array array[
+        'audit_entry', 'checkpoint', 'instance', 'state_instance', 'task', 'definition_version', 'outbox_event', 'dead_letter'
+    ] loop
         execute format('create policy relay on %I to wrkflw_relay using (true) with check (true)', name);
     end loop;
 end $$;

@@ -4,7 +4,7 @@
 #   clients.sh
 #
 # It validates tests/api/openapi.json, generates the clients of clients/ and those of two more generators, checks their
-# types (tsc in strict mode, mypy), starts `wrkflw dev`, and runs their examples and tests against it.
+# types (tsc in strict mode, mypy), starts a Kafka broker and `wrkflw dev`, and runs their examples and tests against these.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -57,7 +57,14 @@ run() {
   say "running the example in Python"
   (cd "$python" && PYTHONPATH=. expect FinalReview "$venv/bin/python" examples/approval.py "$url" "$WRKFLW_TEST_AUTHOR" "$WRKFLW_TEST_REVIEWER")
   (cd "$typescript" && timeout 120 node --test build/test/)
-  (cd "$python" && timeout 120 "$venv/bin/python" -m unittest discover --start-directory tests --top-level-directory . --verbose)
+  (cd "$python" && timeout 300 "$venv/bin/python" -m unittest discover --start-directory tests --top-level-directory . --verbose)
+}
+
+# The broker of the example consumers. It ends with this script.
+start_broker() {
+  WRKFLW_TEST_KAFKA=$(KAFKA_OWNER_PID=$$ scripts/kafka.sh start "$venv/kafka" 0)
+  export WRKFLW_TEST_KAFKA
+  dev_options=(--kafka "$WRKFLW_TEST_KAFKA")
 }
 
 # LINE COMMAND...: fails unless the command prints just this line.
@@ -71,10 +78,12 @@ expect() {
 logs=$venv/logs
 install_python "$venv" "$python/requirements.txt"
 mkdir -p "$logs"
+rm -rf "$venv/kafka"
 install_node
 check_document
 build_typescript
 build_python
 build_host
+start_broker
 start_host
 run

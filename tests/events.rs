@@ -102,7 +102,7 @@ async fn an_event_has_its_key_its_headers_and_its_data() {
         ("ce_time", "2026-01-02T03:04:05.000678Z".into()),
         (
             "ce_dataschema",
-            "http://localhost:8080/schemas/dev.wrkflw.task.claimed.json".into(),
+            "http://localhost:8080/schemas/v1/dev.wrkflw.task.claimed.json".into(),
         ),
         ("ce_partitionkey", instance.to_string()),
         ("ce_sequence", "00000000000000000001".into()),
@@ -120,9 +120,9 @@ async fn an_event_has_its_key_its_headers_and_its_data() {
             .into()
     );
     let data = serde_json::json!({
-        "task": "t", "state": "s", "owner": "reviewer", "actor": "reviewer", "instance": instance, "revision": 1,
-        "definition": {"key": "document-approval", "version": 2},
-        "entity": {"type": "document", "id": instance.to_string()},
+        "owner": "reviewer", "actor": "reviewer", "instanceId": instance, "revision": 1,
+        "definitionKey": "document-approval", "definitionVersion": 2,
+        "entityType": "document", "entityId": instance.to_string(),
     });
     assert_eq!(event.value, data);
 }

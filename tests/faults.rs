@@ -10,6 +10,7 @@ mod disk;
 mod files;
 mod overload;
 mod program;
+mod replays;
 mod shutdown;
 mod upgrades;
 

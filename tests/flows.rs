@@ -15,6 +15,7 @@ mod members;
 mod notices;
 mod order;
 mod padding;
+mod payloads;
 mod purchase;
 mod questions;
 mod reads;

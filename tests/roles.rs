@@ -40,9 +40,12 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "audit_entry",
             "checkpoint",
             "dead_letter",
+            "definition_version",
             "instance",
             "outbox_event",
             "outbox_partition",
+            "state_instance",
+            "task",
             "tenant",
         ],
     ),
@@ -68,6 +71,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "signal_subscription",
             "subscription",
             "task_candidate",
+            "webhook_attempt",
             "webhook_delivery",
         ],
     ),
@@ -117,6 +121,7 @@ async fn used() -> TestApp {
         insert into descendant_place select tenant_id, id, id from instance;
         insert into audit_leaf select tenant_id, 0, 'instance', id, 1, audit_head from instance;
         insert into checkpoint select tenant_id, 1, 1, audit_head, audit_head, started_at, 'k', '', '' from instance;
+        insert into webhook_attempt select tenant_id, id, id, started_at, 200, 1, null from instance;
         insert into signal select tenant_id, id, 's-1', started_at from instance;
         insert into signal_subscription select tenant_id, 'c-1', 'GO', started_at, id, id from instance;
         insert into signal_inbox (tenant_id, correlation, signal_id, trigger, input, sender, received_at)

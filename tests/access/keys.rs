@@ -79,7 +79,7 @@ async fn keys_come_and_go_with_the_provider() {
     assert_eq!(met(&host, &new).await.0, 200);
 }
 
-/// A stream of events that a token of this signer opened, its head read.
+/// A stream of events that a token of this signer opened, its head and its first message read.
 async fn stream(host: &Host, signer: &Signer) -> TcpStream {
     let token = signer.token(&claims("author", "default", &["user"]));
     let headers = [("authorization", token.as_str()), ("connection", "close")];
@@ -90,7 +90,8 @@ async fn stream(host: &Host, signer: &Signer) -> TcpStream {
     stream.write_all(asked.as_bytes()).await.expect("sent");
     let mut head = Vec::new();
     let opened = async {
-        while !head.ends_with(b"\r\n\r\n") {
+        // The first message has only an id, and ends with an empty line and its chunk.
+        while !head.ends_with(b"\n\n\r\n") {
             head.push(stream.read_u8().await.expect("an answer"));
         }
     };

@@ -68,6 +68,7 @@ impl World {
         let path = path.replace("{version}", "1").replace("{person}", "author");
         // No signal has this id, and no flow this trigger.
         let path = path.replace("{signal}", &self.instance);
+        let path = path.replace("{delivery}", &self.instance);
         path.replace("{absence}", &self.instance)
     }
 
@@ -114,6 +115,7 @@ impl World {
                 "definitionKey": "document-approval", "version": 1, "reason": "no longer needed",
             }),
             ("bulk", _) => json!({ "action": "claim", "taskIds": [self.task] }),
+            ("replay", _) => json!({ "after": "earliest", "reason": "the index was lost" }),
             ("discard", _) => json!({ "entry": 1, "reason": "given up" }),
             ("retry", _) => json!({ "reason": "there is room now" }),
             ("cancel" | "suspend" | "reset" | "stop", _) => json!({ "reason": "no longer needed" }),
@@ -233,7 +235,10 @@ async fn another_tenant_sees_nothing() {
             continue;
         }
         let answer = match operation.path.as_str() {
-            "/v1/definitions/{key}/versions" | "/v1/subscriptions" | "/v1/signals/{signal}"
+            "/v1/definitions/{key}/versions"
+            | "/v1/subscriptions"
+            | "/v1/signals/{signal}"
+            | "/v1/events/replay"
                 if operation.method == "post" =>
             {
                 continue;

@@ -212,7 +212,7 @@ async fn events_say_what_consumers_rely_on() {
     for (number, event) in events.iter().enumerate() {
         let kind = event["type"].as_str().expect("a type");
         types.push(kind);
-        let schema = format!("http://localhost:8080/schemas/{kind}.json");
+        let schema = format!("http://localhost:8080/schemas/v1/{kind}.json");
         for (attribute, value) in [
             ("specversion", json!("1.0")),
             ("source", json!(format!("/default/instances/{id}"))),
@@ -232,12 +232,12 @@ async fn events_say_what_consumers_rely_on() {
             .expect("RFC 3339");
         let data = &event["data"];
         assert_eq!(
-            (&data["instance"], &data["entity"]),
-            (&json!(id), &json!({ "type": "document", "id": "doc-1" }))
+            (&data["instanceId"], &data["entityType"], &data["entityId"]),
+            (&json!(id), &json!("document"), &json!("doc-1"))
         );
         assert_eq!(
-            data["definition"],
-            json!({ "key": "document-approval", "version": 1 })
+            (&data["definitionKey"], &data["definitionVersion"]),
+            (&json!("document-approval"), &json!(1))
         );
         let path = schema.strip_prefix("http://localhost:8080").expect("ours");
         let schema = app.get("", path).await.expect(200);
@@ -264,7 +264,7 @@ async fn events_say_what_consumers_rely_on() {
         (&events[0]["authid"], &events[3]["authid"]),
         (&json!("author"), &json!("reviewer"))
     );
-    app.get("", "/schemas/dev.wrkflw.nothing.json")
+    app.get("", "/schemas/v1/dev.wrkflw.nothing.json")
         .await
         .problem(404, "not_found");
 }
@@ -288,7 +288,21 @@ impl Stream {
         authorization: &str,
         last_event_id: Option<&str>,
     ) -> Stream {
-        let request = host.request("", "GET", "/v1/events/stream");
+        // Without the id of an event, from the first one.
+        let path = match last_event_id {
+            Some(_) => "/v1/events/stream",
+            None => "/v1/events/stream?after=earliest",
+        };
+        Stream::at(host, authorization, path, last_event_id).await
+    }
+
+    pub(crate) async fn at(
+        host: &Host,
+        authorization: &str,
+        path: &str,
+        last_event_id: Option<&str>,
+    ) -> Stream {
+        let request = host.request("", "GET", path);
         let mut request = request.header("authorization", authorization);
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);

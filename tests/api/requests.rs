@@ -367,7 +367,7 @@ async fn what_is_not_there_is_said_to_be_so() {
         format!("/v1/tasks/{nobody}"),
         "/v1/people/nobody".into(),
         "/v1/groups/nobody".into(),
-        "/schemas/none".into(),
+        "/schemas/v1/none".into(),
     ] {
         app.get("admin", &path).await.problem(404, "not_found");
     }

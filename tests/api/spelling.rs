@@ -48,6 +48,9 @@ const TEXTS: &[(&str, &str, Text)] = &[
         "/reason",
         Prose,
     ),
+    ("post /v1/events/replay", "/after", Form),
+    ("post /v1/events/replay", "/reason", Prose),
+    ("post /v1/events/replay", "/until", Form),
     ("post /v1/instances", "/definitionKey", Name),
     ("post /v1/instances", "/entityId", Id),
     ("post /v1/instances", "/entityType", Id),
@@ -109,6 +112,7 @@ fn body(operation: &str) -> Value {
         "post /v1/cancellations" => {
             json!({ "definitionKey": "document-approval", "version": 1, "filter": {}, "reason": "Why." })
         }
+        "post /v1/events/replay" => json!({ "after": "earliest", "reason": "Why." }),
         "post /v1/instances" => {
             json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "doc-1", "data": { "title": "A plan" } })
         }

@@ -49,7 +49,7 @@ async fn a_body_names_the_version_that_its_event_was_of() {
     let _working = notifier(&app, settings(&[Duration::from_hours(1)]));
     let started = app.started("doc-1").await;
     let first = hook.next().await;
-    assert_eq!(first.body["data"]["definition"]["version"], 1);
+    assert_eq!(first.body["data"]["definitionVersion"], 1);
     waiting(&app, &made, "pending", 1).await;
     let config = json!({ "rejectionNeedsComment": false });
     let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);

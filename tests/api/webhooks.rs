@@ -105,7 +105,7 @@ async fn events_and_notifications_arrive_signed() {
     let told = told.expect("a notification");
     let expected = json!({ "type": "group", "id": "reviewers" });
     assert_eq!(told.body["data"]["recipient"], expected);
-    assert_eq!(told.body["data"]["task"], task_of(&started));
+    assert_eq!(told.body["data"]["taskId"], task_of(&started));
     assert_eq!(told.body["data"]["instanceTitle"], "A plan");
     let listed = app.get("reviewer", "/v1/notifications").await.expect(200);
     assert_eq!(listed["data"][0]["id"], told.id());
@@ -128,8 +128,12 @@ async fn what_is_not_accepted_is_sent_again_under_its_id() {
     assert_eq!(received[0].id(), received[2].id());
     assert_eq!(received[0].body, received[2].body);
     assert_eq!(received[1].id(), received[2].id());
-    waiting(&app, &made, "pending", 0).await;
-    assert_eq!(deliveries(&app, &made, "").await, [Value::Null; 0]);
+    let delivered = waiting(&app, &made, "delivered", 1).await;
+    assert_eq!(
+        (&delivered[0]["attempts"], &delivered[0]["lastStatus"]),
+        (&json!(3), &json!(200))
+    );
+    assert_eq!(deliveries(&app, &made, "").await, delivered);
     assert!(hook.rest().is_empty());
 }
 

@@ -33,7 +33,7 @@ const LEFT_OVER: [(&str, &str); 7] = [
         "reassessments that were not done",
     ),
     (
-        "select count(*) from webhook_delivery",
+        "select count(*) from webhook_delivery where state <> 'delivered'",
         "webhooks that were not delivered",
     ),
     (

@@ -43,11 +43,8 @@ async fn everybody_has_their_turn() {
     let created = told.filter(|event| event["type"] == "dev.wrkflw.task.created");
     for event in created {
         let task = &event["data"]["task"];
-        assert_eq!(
-            (&task["status"], &task["ownership"]),
-            (&json!("CLAIMED"), &json!({ "allocated": true })),
-            "{event}"
-        );
+        assert_eq!(task["status"], "CLAIMED", "{event}");
+        assert!(task["owner"].is_string(), "{event}");
     }
     let mine = app.get("bodo", "/v1/tasks").await.expect(200);
     assert_eq!(mine["data"].as_array().map(Vec::len), Some(1));

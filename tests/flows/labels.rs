@@ -82,7 +82,7 @@ async fn lists_and_events_show_titles_summaries_and_priorities() {
     );
     let started = published(&app, "flow.started").await;
     assert_eq!(
-        (&started[0]["title"], &started[0]["summary"]),
+        (&started[0]["instanceTitle"], &started[0]["instanceSummary"]),
         (&title, &summary)
     );
     let entered = published(&app, "state.entered").await;
@@ -120,8 +120,20 @@ async fn a_change_of_the_data_changes_title_and_summary() {
     assert_eq!(after["summary"], "1 votes so far");
     let retitled = published(&app, "flow.retitled").await;
     assert_eq!(retitled.len(), 1);
-    assert_eq!(retitled[0]["title"], "Motion m-1: the budget");
-    assert_eq!(retitled[0]["summary"], "1 votes so far");
+    let now = (
+        &retitled[0]["instanceTitle"],
+        &retitled[0]["instanceSummary"],
+    );
+    let title = json!("Motion m-1: the budget");
+    assert_eq!(now, (&title, &json!("1 votes so far")));
+    let before = (
+        &retitled[0]["previousTitle"],
+        &retitled[0]["previousSummary"],
+    );
+    assert_eq!(before, (&title, &json!("0 votes so far")));
+    // What happened before keeps the words of its time.
+    let started = published(&app, "flow.started").await;
+    assert_eq!(started[0]["instanceSummary"], "0 votes so far");
     prove_all(&app).await;
 }
 
@@ -142,9 +154,9 @@ async fn a_migration_changes_title_summary_and_the_names_of_priorities() {
     assert_eq!(after.get("summary"), None);
     assert_eq!(after["states"][0]["priorityName"], "soon");
     let retitled = published(&app, "flow.retitled").await;
-    assert_eq!(retitled[0]["title"], "the budget");
-    assert_eq!(retitled[0].get("summary"), None);
-    assert_eq!(retitled[0]["definition"]["version"], 2);
+    assert_eq!(retitled[0]["instanceTitle"], "the budget");
+    assert_eq!(retitled[0].get("instanceSummary"), None);
+    assert_eq!(retitled[0]["definitionVersion"], 2);
     prove_all(&app).await;
 }
 

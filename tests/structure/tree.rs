@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 /// Generated, or not ours.
-const SKIPPED: [&str; 4] = ["target", ".git", ".sqlx", ".wrkflw"];
+const SKIPPED: [&str; 5] = ["target", "node_modules", ".git", ".sqlx", ".wrkflw"];
 /// Deeper folders than ours indicate a mistake, or a link to a parent folder.
 const DEPTH_MAX: usize = 12;
 

@@ -5,14 +5,27 @@ use sqlx::AssertSqlSafe;
 
 use super::postgres::TestDatabase;
 
+/// How the writer plans.
+const WRITER: &str = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
+    set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
+/// How the reader plans.
+const READER: &str = "set role wrkflw_reader; set wrkflw.tenant = '1'; set plan_cache_mode = force_custom_plan; set jit = off; deallocate all;";
+
 /// The plan of a statement of the host, as the writer runs it, and the pages that it read.
 pub(crate) async fn explained(database: &TestDatabase, beginning: &str, arguments: &str) -> Value {
-    let settings = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
-        set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
-    explained_with(database, settings, beginning, arguments).await
+    explained_with(database, WRITER, beginning, arguments).await
 }
 
-/// The same of a statement that the reader runs for a tenant.
+/// The plan of a query of the host, as the reader runs it.
+pub(crate) async fn explained_query(
+    database: &TestDatabase,
+    beginning: &str,
+    arguments: &str,
+) -> Value {
+    explained_with(database, READER, beginning, arguments).await
+}
+
+/// The same for a tenant, with all kinds of plans.
 pub(crate) async fn explained_to_reader(
     database: &TestDatabase,
     tenant: i32,
@@ -41,6 +54,7 @@ async fn explained_with(
         "instances.sql",
         "instances/narrow.rs",
         "tasks/sources.rs",
+        "feed.rs",
     ];
     let file = files.map(|name| {
         let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -62,7 +76,7 @@ async fn explained_with(
         .fetch_one(&mut *connection)
         .await
         .expect("a plan");
-    sqlx::raw_sql("reset role; deallocate all")
+    sqlx::raw_sql("reset role; reset all; deallocate all")
         .execute(&mut *connection)
         .await
         .expect("an end");

@@ -24,10 +24,7 @@ async fn versions(app: &TestApp) -> Vec<(String, Option<u64>)> {
     let events = app.events().await;
     let told = events.iter().map(|event| {
         let kind = event["type"].as_str().expect("a type");
-        (
-            kind.to_owned(),
-            event["data"]["definition"]["version"].as_u64(),
-        )
+        (kind.to_owned(), event["data"]["definitionVersion"].as_u64())
     });
     told.collect()
 }

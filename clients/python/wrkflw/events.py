@@ -31,20 +31,20 @@ def events(
     retries: Retries | None = None,
     transport: httpx.BaseTransport | None = None,
 ) -> Iterator[Streamed]:
-    """Every event in the order of the commits, without end.
+    """Every event in the order of the commits from now on, without end; since the first event with `after="earliest"`.
 
     A broken stream is resumed after the last event, so none is lost or repeated. Store `id` together with what you did, and begin
     after it the next time.
     """
     pauses = retries or Retries()
     attempt = 0
+    position = _Position(after)
     timeout = httpx.Timeout(10.0, read=SILENCE_MAX)
     with httpx.Client(base_url=base_url, auth=Bearer(token), timeout=timeout, transport=transport) as client:
         while True:
             try:
-                for streamed in _connection(client, after):
+                for streamed in _connection(client, position):
                     attempt = 0
-                    after = streamed.id
                     yield streamed
             except httpx.TransportError:
                 pass
@@ -60,10 +60,17 @@ def _passes(error: ProblemError) -> bool:
     return error.status >= 500 or error.status == 429 or error.code == "token_expired"
 
 
-def _connection(client: httpx.Client, after: str | None) -> Iterator[Streamed]:
+class _Position:
+    """Where a stream stands. The server tells it before the first event."""
+
+    def __init__(self, after: str | None) -> None:
+        self.after = after
+
+
+def _connection(client: httpx.Client, position: _Position) -> Iterator[Streamed]:
     headers = {"accept": "text/event-stream"}
-    if after is not None:
-        headers["last-event-id"] = after
+    if position.after is not None:
+        headers["last-event-id"] = position.after
     with client.stream("GET", "/v1/events/stream", headers=headers) as response:
         if response.status_code >= 400:
             response.read()
@@ -72,6 +79,8 @@ def _connection(client: httpx.Client, after: str | None) -> Iterator[Streamed]:
         data: list[str] = []
         for line in response.iter_lines():
             if line == "":
+                if event_id:
+                    position.after = event_id
                 if event_id and data:
                     yield Streamed(event_id, json.loads("\n".join(data)))
                 event_id, data = "", []

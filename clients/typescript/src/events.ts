@@ -27,20 +27,19 @@ const PAUSE = { pauseMs: 200 };
 const SILENCE_MS_MAX = 60_000;
 
 /**
- * Every event in the order of the commits, without end. A broken stream is resumed after the last event, so none is lost
- * or repeated. Store `id` together with what you did, and begin after it the next time.
+ * Every event in the order of the commits from now on, without end; since the first event with `after: "earliest"`. A broken
+ * stream is resumed after the last event, so none is lost or repeated. Store `id` together with what you did, and begin after it the next time.
  */
 export async function* events(
   options: Options,
   { after, signal = new AbortController().signal }: EventOptions = {},
 ): AsyncGenerator<Streamed, void, undefined> {
   const send = options.fetch ?? ((request: Request) => fetch(request));
-  let last = after;
+  const position: Position = { after };
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     try {
-      for await (const streamed of connection(options, send, last, signal)) {
+      for await (const streamed of connection(options, send, position, signal)) {
         attempt = 0;
-        last = streamed.id;
         yield streamed;
       }
     } catch (error) {
@@ -58,14 +57,19 @@ function passes({ problem }: ProblemError): boolean {
   return problem.status >= 500 || problem.status === 429 || problem.code === "token_expired";
 }
 
+/** Where a stream stands. The server tells it before the first event. */
+interface Position {
+  after: string | undefined;
+}
+
 async function* connection(
   options: Options,
   send: (request: Request) => Promise<Response>,
-  last: string | undefined,
+  position: Position,
   signal: AbortSignal,
 ): AsyncGenerator<Streamed, void, undefined> {
   const headers = new Headers({ accept: "text/event-stream", authorization: await bearer(options.token) });
-  if (last !== undefined) headers.set("last-event-id", last);
+  if (position.after !== undefined) headers.set("last-event-id", position.after);
   const dead = new AbortController();
   const ends = () => dead.abort(signal.reason);
   signal.addEventListener("abort", ends, { once: true });
@@ -80,6 +84,7 @@ async function* connection(
     const response = await send(new Request(url, { headers, signal: dead.signal }));
     if (!response.ok) throw new ProblemError(await problemOf(response), response);
     for await (const { id, data } of messages(response.body, alive)) {
+      if (id !== undefined) position.after = id;
       if (id !== undefined && data !== "") yield { id, event: JSON.parse(data) as CloudEvent };
     }
   } finally {

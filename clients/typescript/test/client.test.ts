@@ -118,7 +118,7 @@ test("a broken event stream is resumed without a gap or a repetition", { timeout
   const proxy = await cutting(3_000);
   const stop = new AbortController();
   const got: Streamed[] = [];
-  for await (const streamed of events({ ...reviewer, baseUrl: proxy.url }, { signal: stop.signal })) {
+  for await (const streamed of events({ ...reviewer, baseUrl: proxy.url }, { after: "earliest", signal: stop.signal })) {
     got.push(streamed);
     if (got.length === expected.length) break;
   }

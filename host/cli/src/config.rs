@@ -33,6 +33,7 @@ pub use seal::SealArgs;
 pub use secrets::Hidden;
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
+use wrkflw_core::checkpoint::topic_beside;
 use wrkflw_core::cloudevent::Naming;
 use wrkflw_core::subscription::Reach;
 use wrkflw_relay::outbox::settings::{KafkaSettings, Mode};
@@ -110,6 +111,9 @@ pub struct Settings {
     /// The topic of all events
     #[arg(long, env = "WRKFLW_KAFKA_TOPIC", default_value = "wrkflw.events", value_parser = texts::topic)]
     pub kafka_topic: String,
+    /// The topic of audit checkpoints. Default: that of events with `.checkpoints` behind
+    #[arg(long, env = "WRKFLW_KAFKA_CHECKPOINT_TOPIC", value_name = "KAFKA_CHECKPOINT_TOPIC", value_parser = texts::topic)]
+    pub kafka_checkpoint_topic: Option<String>,
     /// How an event becomes a record
     #[arg(long, env = "WRKFLW_KAFKA_MODE", value_enum, default_value_t = KafkaMode::Binary)]
     pub kafka_mode: KafkaMode,
@@ -221,6 +225,7 @@ impl Settings {
                 .clone()
                 .ok_or_else(|| missing("kafka_brokers", why))?,
             topic: self.kafka_topic.clone(),
+            checkpoint_topic: self.checkpoint_topic(),
             mode: match self.kafka_mode {
                 KafkaMode::Binary => Mode::Binary,
                 KafkaMode::Structured => Mode::Structured,
@@ -232,6 +237,12 @@ impl Settings {
                 .collect::<Result<_, _>>()
                 .map_err(SettingsError)?,
         })
+    }
+
+    /// The topic of audit checkpoints.
+    pub fn checkpoint_topic(&self) -> String {
+        let own = self.kafka_checkpoint_topic.clone();
+        own.unwrap_or_else(|| topic_beside(&self.kafka_topic))
     }
 
     pub fn webhooks(&self) -> webhook::settings::Settings {

@@ -56,8 +56,10 @@ record! {
     /// Why flow logic chose a plan.
     pub struct Note {
         /// A stable code for programs, of the flow's own.
+        #[public("code")]
         pub code: String,
         /// A sentence for people.
+        #[public("message")]
         pub message: String,
         /// What programs may need, such as the row of a decision table that applied.
         #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -125,8 +127,10 @@ record! {
     /// A change of an attribute.
     pub struct Attribute {
         /// The attribute's name.
+        #[public("name")]
         pub name: String,
         /// Its value; none removes it.
+        #[public("value")]
         pub value: Option<AttributeValue>,
     }
 }
@@ -227,10 +231,13 @@ record! {
     #[derive(Eq, Copy)]
     pub struct Share {
         /// Above the line.
+        #[public("numerator")]
         pub numerator: u32,
         /// Below the line.
+        #[public("denominator")]
         pub denominator: u32,
         /// Whether it takes more than this part, and not just as much.
+        #[public("exceeded")]
         pub exceeded: bool,
     }
 }
@@ -428,11 +435,14 @@ record! {
     #[derive(Eq, Hash, PartialOrd, Ord)]
     pub struct SignalSubscription {
         /// The trigger that the signal fires.
+        #[public("trigger")]
         pub trigger: String,
         /// The correlation key by which signals find the state instance.
+        #[public("correlation")]
         #[serde(skip_serializing_if = "Option::is_none")]
         pub correlation: Option<String>,
         /// Whether signals count that came before it was entered.
+        #[public("buffered")]
         pub buffered: bool,
     }
 }

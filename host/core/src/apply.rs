@@ -203,7 +203,7 @@ fn change_flow(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Resu
                 }
             }
         }
-        Event::FlowRetitled { title, summary } => {
+        Event::FlowRetitled { title, summary, .. } => {
             instance.labels = Labels {
                 title: title.clone(),
                 summary: summary.clone(),

@@ -18,6 +18,11 @@ use super::merkle::Hash;
 const DOMAIN: &str = "wrkflw checkpoint 1\n";
 /// The name of the event's type below the operator's prefix.
 pub const EVENT: &str = "audit.checkpoint";
+/// The Kafka topic of checkpoints beside a topic of events, unless another one is set.
+pub fn topic_beside(events: &str) -> String {
+    format!("{events}.checkpoints")
+}
+
 /// The leaf kind of refused attempts, which belong to no stream.
 pub const REFUSED: &str = "refused";
 

@@ -2,22 +2,22 @@
 //!
 //! Kafka, the HTTP feed and webhooks publish the events that are built here, in structured mode (one JSON document) or in
 //! binary mode (attributes as headers, data as value). The data includes what consumers would otherwise have to look up:
-//! definition, entity, revision, actor.
+//! definition, entity, revision, actor, and the names and titles of the state and the task.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::checkpoint::{self, Checkpoint};
-use super::event::{CUSTOM, is_blind, public_view, type_suffix};
+use super::event::{CUSTOM, EventContext, Mentions, is_blind, published, type_suffix};
+use super::event_schema::SCHEMA_VERSION;
 use super::ids::{InstanceId, VersionRef};
 use super::instance::Entity;
 use super::json::{Json, JsonError, Member, Node, members};
 use super::notification::Notification;
-use super::template::Labels;
 
 /// A public audit entry, joined with the instance and the tenant that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +40,8 @@ pub struct PublicEntry {
     pub entity: Entity,
     pub traceparent: Option<String>,
     pub revision: u32,
+    /// What the event tells besides the entry.
+    pub context: EventContext,
 }
 
 /// What an outbox row refers to.
@@ -83,9 +85,9 @@ impl Naming {
         format!("{}.{suffix}", self.prefix)
     }
 
-    /// The URL of the JSON Schema of a type.
+    /// The URL of the JSON Schema of a type, with the version of the schema.
     pub fn schema_url(&self, event_type: &str) -> String {
-        format!("{}/schemas/{event_type}.json", self.base)
+        format!("{}/schemas/v{SCHEMA_VERSION}/{event_type}.json", self.base)
     }
 }
 
@@ -97,6 +99,21 @@ pub struct CloudEvent {
     pub data: Json,
     /// All but `datacontenttype`, which binary mode spells differently.
     attributes: Vec<(&'static str, String)>,
+}
+
+/// The name of a test's type below the operator's prefix.
+pub const TEST: &str = "webhook.test";
+
+/// The JSON Schema (2020-12) of a test's data.
+pub fn test_schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": TEST,
+        "description": "Somebody tries the receiver of a webhook. Nothing happened.",
+        "type": "object",
+        "required": ["subscriptionId"],
+        "properties": {"subscriptionId": {"type": "string", "format": "uuid", "description": "The subscription."}},
+    })
 }
 
 /// The media type of every event's data.
@@ -111,9 +128,10 @@ impl CloudEvent {
         let mut attributes = attributes(entry, entry.id, &event_type, naming);
         attributes.push(("sequence", format!("{:020}", entry.event_seq)));
         attributes.extend(origin(entry));
+        let (own, mentions) = published(&entry.kind, &entry.payload, &entry.context)?;
         Ok(CloudEvent {
             instance: entry.instance,
-            data: data(entry, &public_view(&entry.kind, &entry.payload)?)?,
+            data: data(entry, &mentions, own),
             attributes,
         })
     }
@@ -153,37 +171,64 @@ impl CloudEvent {
         }
     }
 
-    /// The event of one recipient's notification, with the title and the summary that the instance has now. It has no sequence,
-    /// since the instance counts only entries.
+    /// The event of one recipient's notification. It has no sequence, since the instance counts only entries. Fails only on a
+    /// damaged entry.
     pub fn notification(
         notification: &Notification,
         entry: &PublicEntry,
-        labels: &Labels,
         naming: &Naming,
-    ) -> CloudEvent {
+    ) -> Result<CloudEvent, JsonError> {
         let event_type = naming.event_type(&notification.kind.suffix());
         let recipient = &notification.recipient;
         let about = json!({
-            "notification": notification.id,
+            "notificationId": notification.id,
             "kind": notification.kind.name(),
             "recipient": {"type": recipient.kind(), "id": recipient.id()},
-            "event": notification.event,
-            "state": notification.state,
-            "task": notification.task,
+            "eventId": notification.event,
             "dueAt": notification.due_at,
-            "instanceTitle": labels.title,
-            "instanceSummary": labels.summary,
         });
         let mut attributes = attributes(entry, notification.id, &event_type, naming);
         attributes.extend(origin(entry));
         let about = Json::of(&about);
-        let mut own = members(about.as_str()).expect("canonical text parses");
+        let mut own = members(about.as_str())?;
         own.retain(|(_, value)| value != "null");
-        CloudEvent {
+        let (_, mentions) = published(&entry.kind, &entry.payload, &entry.context)?;
+        Ok(CloudEvent {
             instance: entry.instance,
-            data: data(entry, &own).expect("canonical text parses"),
+            data: data(entry, &mentions, own),
+            attributes,
+        })
+    }
+
+    /// A message by which somebody tries the receiver of a subscription. It belongs to no instance.
+    pub fn test(
+        tenant: &str,
+        subscription: Uuid,
+        id: Uuid,
+        at: Timestamp,
+        naming: &Naming,
+    ) -> CloudEvent {
+        let event_type = naming.event_type(TEST);
+        let source = format!("{}/subscriptions/{subscription}", tenant_path(tenant));
+        let attributes = vec![
+            ("specversion", "1.0".to_owned()),
+            ("id", id.to_string()),
+            ("source", source),
+            ("type", event_type.clone()),
+            ("subject", subscription.to_string()),
+            ("time", at.to_string()),
+            ("dataschema", naming.schema_url(&event_type)),
+        ];
+        CloudEvent {
+            instance: InstanceId(Uuid::nil()),
+            data: Json::of(&json!({ "subscriptionId": subscription })),
             attributes,
         }
+    }
+
+    /// Whether it is a tenant's checkpoint and no event of an instance.
+    pub fn is_checkpoint(&self) -> bool {
+        self.instance.0.is_nil()
     }
 
     /// The value of a context attribute.
@@ -291,50 +336,52 @@ fn origin(entry: &PublicEntry) -> Vec<(&'static str, String)> {
     attributes
 }
 
-/// An event's own members merged with those of [`context`]. Fails only on a damaged entry.
-fn data(entry: &PublicEntry, own: &[Member<'_>]) -> Result<Json, JsonError> {
-    let context = context(entry);
-    let mut all: Vec<(&str, Cow<'_, str>)> = Vec::with_capacity(own.len() + context.len());
-    let mut own = own.iter().peekable();
-    for (name, value) in &context {
-        while let Some((before, kept)) = own.next_if(|(held, _)| &**held < *name) {
-            all.push((before, Cow::Borrowed(kept)));
+/// An event's own members with those of [`context`]. An own member replaces one of the context.
+fn data(entry: &PublicEntry, mentions: &Mentions, mut own: Vec<Member<'_>>) -> Json {
+    for (name, value) in context(entry, mentions) {
+        if own.iter().all(|(held, _)| held != name) {
+            own.push((Cow::Borrowed(name), Cow::Owned(value)));
         }
-        let value = match own.next_if(|(held, _)| held == name) {
-            None => Cow::Borrowed(value.as_str()),
-            // A member in both is merged if both values are objects.
-            Some((_, held)) => {
-                let merged = Node::parse(held)?.merge(Node::parse(value)?);
-                Cow::Owned(merged.to_string())
-            }
-        };
-        all.push((*name, value));
     }
-    all.extend(own.map(|(name, value)| (&**name, Cow::Borrowed(&**value))));
-    let all = all.iter().map(|(name, value)| (*name, &**value));
-    Ok(Json::of_members(all))
+    own.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    Json::of_members(own.iter().map(|(name, value)| (&**name, &**value)))
 }
 
-/// The members that consumers would otherwise have to look up, as canonical text, sorted by name.
-fn context(entry: &PublicEntry) -> Vec<(&'static str, String)> {
-    let (definition, entity) = (&entry.definition, &entry.entity);
-    let key = Json::string(&definition.key);
-    let (kind, id) = (Json::string(&entity.kind), Json::string(&entity.id));
-    let mut context = Vec::with_capacity(5);
+/// The members that consumers would otherwise have to look up, as canonical text.
+fn context(entry: &PublicEntry, mentions: &Mentions) -> Vec<(&'static str, String)> {
+    let (definition, entity, told) = (&entry.definition, &entry.entity, &entry.context);
     let is_hidden = is_blind(&entry.kind, &entry.payload);
-    if let Some(actor) = entry.actor.as_ref().filter(|_| !is_hidden) {
-        context.push(("actor", Json::string(actor)));
-    }
-    context.extend([
-        (
-            "definition",
-            format!(r#"{{"key":{key},"version":{}}}"#, definition.version),
-        ),
-        ("entity", format!(r#"{{"id":{id},"type":{kind}}}"#)),
-        ("instance", format!("\"{}\"", entry.instance)),
-        ("revision", entry.revision.to_string()),
-    ]);
-    context
+    let state_name = mentions.state_name.as_deref();
+    let state_title = state_name.and_then(|name| told.definition.state_title(name));
+    let texts = [
+        ("actor", entry.actor.as_deref().filter(|_| !is_hidden)),
+        ("definitionKey", Some(definition.key.as_str())),
+        ("definitionTitle", told.definition.title.as_deref()),
+        ("entityId", Some(entity.id.as_str())),
+        ("entityType", Some(entity.kind.as_str())),
+        ("instanceSummary", told.labels.summary.as_deref()),
+        ("instanceTitle", told.labels.title.as_deref()),
+        ("stateName", state_name),
+        ("stateTitle", state_title),
+        ("taskTitle", mentions.task_title.as_deref()),
+    ];
+    let ids = [
+        ("instanceId", Some(entry.instance.0)),
+        ("stateId", mentions.state),
+        ("taskId", mentions.task),
+    ];
+    let counts = [
+        ("definitionVersion", definition.version),
+        ("revision", entry.revision),
+    ];
+    let texts = texts
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, Json::string(text?))));
+    let ids = ids
+        .into_iter()
+        .filter_map(|(name, id)| Some((name, format!("\"{}\"", id?))));
+    let counts = counts.map(|(name, count)| (name, count.to_string()));
+    texts.chain(ids).chain(counts).collect()
 }
 
 #[cfg(test)]

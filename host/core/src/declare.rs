@@ -12,30 +12,28 @@ macro_rules! take {
     };
 }
 
-/// The schema of a member for consumers; none if it is hidden.
+/// The schema of a member for consumers; none if it is not public.
 macro_rules! member {
-    ([$hidden:literal] $field:ident: $type:ty, $rule:tt, $about:expr) => { None };
-    ([] $field:ident: $type:ty, [skip_serializing_if $($rest:tt)+], $about:expr) => {
-        $crate::declare::member!(@of stringify!($field), $type, $crate::event_schema::Presence::Sometimes, $about)
-    };
-    ([] $field:ident: $type:ty, [rename = $name:literal], $about:expr) => {
-        $crate::declare::member!(@of $name, $type, <$type as $crate::event_schema::MemberType>::PRESENCE, $about)
-    };
-    ([] $field:ident: $type:ty, [$(flatten)?], $about:expr) => {
-        $crate::declare::member!(
-            @of stringify!($field), $type, <$type as $crate::event_schema::MemberType>::PRESENCE, $about
-        )
-    };
-    (@of $name:expr, $type:ty, $presence:expr, $about:expr) => {
-        Some($crate::event_schema::member(
-            $name, <$type as $crate::event_schema::MemberType>::SHAPE, $presence, $about,
+    ([] $($rest:tt)*) => { None };
+    ([$name:literal $(, $shape:ident)?] $field:ident: $type:ty, [$($rule:tt)*], $about:expr) => {
+        Some($crate::event_schema::Member::new(
+            ($crate::declare::member!(@stored $field [$($rule)*]), $name),
+            $crate::declare::member!(@shape $type $(, $shape)?),
+            $crate::declare::member!(@presence $type [$($rule)*]),
+            $about,
         ))
     };
+    (@stored $field:ident [rename = $stored:literal]) => { $stored };
+    (@stored $field:ident [$($rule:tt)*]) => { stringify!($field) };
+    (@shape $type:ty) => { <$type as $crate::event_schema::MemberType>::SHAPE };
+    (@shape $type:ty, $shape:ident) => { $crate::event_schema::Shape::$shape };
+    (@presence $type:ty [skip_serializing_if $($rest:tt)*]) => { $crate::event_schema::Presence::Sometimes };
+    (@presence $type:ty [$($rule:tt)*]) => { <$type as $crate::event_schema::MemberType>::PRESENCE };
 }
 
-/// Declares a record: its type, its JSON in camel case, its schema for consumers with the documentation of its members, and
-/// its columns if it has a table. A member with `#[hidden("reason")]` is not in the schema. One with
-/// `#[serde(skip_serializing_if = ...)]` may be absent.
+/// Declares a record: its type, its JSON in camel case, its schema for consumers with the documentation of its public
+/// members, and its columns if it has a table. Consumers see a member only if it has `#[public("name")]`, under that name. One
+/// with `#[serde(skip_serializing_if = ...)]` may be absent.
 ///
 /// `columns` has the members that are columns of its row, under the same names. `besides` has the members that are stored
 /// elsewhere. Add a new column at the end, as in the composite type that is used to write rows. For example:
@@ -47,6 +45,7 @@ macro_rules! member {
 ///     pub struct Remark {
 ///         columns {
 ///             /// When it was made.
+///             #[public("madeAt")]
 ///             pub made_at: Timestamp,
 ///             /// Who made it.
 ///             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -54,7 +53,6 @@ macro_rules! member {
 ///         }
 ///         besides {
 ///             /// Answers, each with a row of its own.
-///             #[hidden("they may be confidential")]
 ///             pub answers: Vec<Answer>,
 ///         }
 ///     }
@@ -82,7 +80,7 @@ macro_rules! record {
         pub struct $record:ident {
             $(
                 $(#[doc = $about:literal])+
-                $(#[hidden($reason:literal)])?
+                $(#[public($name:literal $(, $shape:ident)?)])?
                 $(#[serde($($rule:tt)+)])?
                 pub $field:ident: $type:ty,
             )*
@@ -94,7 +92,6 @@ macro_rules! record {
         pub struct $record {
             $(
                 $(#[doc = $about])+
-                $(#[doc = concat!("\n\nHidden: ", $reason)])?
                 $(#[serde($($rule)+)])?
                 pub $field: $type,
             )*
@@ -103,7 +100,7 @@ macro_rules! record {
         impl $crate::event_schema::MemberType for $record {
             const SHAPE: $crate::event_schema::Shape = $crate::event_schema::Shape::Record(&[
                 $($crate::declare::member!(
-                    [$($reason)?] $field: $type, [$($($rule)+)?], concat!($($about),+)
+                    [$($name $(, $shape)?)?] $field: $type, [$($($rule)+)?], concat!($($about),+)
                 ),)*
             ]);
         }

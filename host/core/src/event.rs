@@ -2,6 +2,7 @@
 
 mod declare;
 mod disclosed;
+mod mentions;
 mod public;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,8 @@ use jiff::Timestamp;
 
 use self::declare::events;
 pub use self::disclosed::Disclosed;
-pub use self::public::{CUSTOM, is_blind, public_view, type_suffix};
+pub use self::mentions::Mentions;
+pub use self::public::{CUSTOM, DefinitionTexts, EventContext, is_blind, published, type_suffix};
 
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
@@ -24,22 +26,19 @@ events! {
         /// An instance started.
         public FlowStarted = "FLOW_STARTED" {
             /// The version that it runs.
-            #[hidden("every event names the version")]
             definition: VersionRef,
             /// The entity that it is about.
-            #[hidden("every event names the entity")]
             entity: Entity,
             /// Who started it.
-            initiator: String,
+            #[public("initiator")] initiator: String,
             /// The requesters, who must not decide in it.
-            requesters: Vec<String>,
+            #[public("requesters")] requesters: Vec<String>,
             /// The ended instance that it restarts.
-            predecessor: Option<InstanceId>,
+            #[public("predecessorId")] predecessor: Option<InstanceId>,
             /// The parent instance, which started it.
-            parent: Option<InstanceId>,
+            #[public("parentId")] parent: Option<InstanceId>,
             /// The data that it starts with.
-            #[hidden("it may be large or confidential")]
-            data: Json,
+            #[public("dataPointers", Pointers)] data: Json,
             /// Its title, by the template of its definition.
             #[serde(skip_serializing_if = "Option::is_none")]
             title: Option<String>,
@@ -47,22 +46,22 @@ events! {
             #[serde(skip_serializing_if = "Option::is_none")]
             summary: Option<String>,
             /// Whether no other instance may run about the entity.
-            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")]
             sole: bool,
         }
         /// An instance entered a state.
         public StateEntered = "STATE_ENTERED" {
             /// The state instance.
-            state: StateInstance,
+            #[public("state")] state: StateInstance,
         }
         /// A task was created.
         public TaskCreated = "TASK_CREATED" {
             /// The state instance.
             state: StateId,
             /// The state's name.
-            state_name: String,
+            #[public("stateName")] state_name: String,
             /// The task.
-            task: Task,
+            #[public("task")] task: Task,
         }
         /// A candidate, or a substitute of one, claimed a task.
         public TaskClaimed = "TASK_CLAIMED" {
@@ -71,9 +70,9 @@ events! {
             /// The state instance.
             state: StateId,
             /// The new owner.
-            owner: String,
+            #[public("owner")] owner: String,
             /// The absent candidate for whom the owner claimed it.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("onBehalfOf")] #[serde(skip_serializing_if = "Option::is_none")]
             on_behalf_of: Option<String>,
             /// The deadlines that count from this claim.
             #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -86,9 +85,9 @@ events! {
             /// The state instance.
             state: StateId,
             /// The former owner.
-            owner: String,
+            #[public("previousOwner")] owner: String,
             /// Why it was released; absent if the owner released it.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
         /// A task was delegated.
@@ -98,11 +97,11 @@ events! {
             /// The state instance.
             state: StateId,
             /// The former owner.
-            from: String,
+            #[public("previousOwner")] from: String,
             /// The new owner.
-            to: String,
+            #[public("owner")] to: String,
             /// The reason for the delegation.
-            reason: String,
+            #[public("reason")] reason: String,
         }
         /// A delegate gave a task back to the person who delegated it.
         public TaskResolved = "TASK_RESOLVED" {
@@ -111,9 +110,9 @@ events! {
             /// The state instance.
             state: StateId,
             /// The former owner: the delegate.
-            from: String,
+            #[public("previousOwner")] from: String,
             /// The new owner: the person who had delegated it.
-            to: String,
+            #[public("owner")] to: String,
         }
         /// An operator gave a task to another owner.
         public TaskReassigned = "TASK_REASSIGNED" {
@@ -122,11 +121,11 @@ events! {
             /// The state instance.
             state: StateId,
             /// The former owner, if it had one.
-            previous: Option<String>,
+            #[public("previousOwner")] previous: Option<String>,
             /// The new owner.
-            to: String,
+            #[public("owner")] to: String,
             /// The reason for the reassignment.
-            reason: String,
+            #[public("reason")] reason: String,
             /// The deadlines that count from now, as after a claim.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             deadlines: Vec<OpenDeadline>,
@@ -138,9 +137,9 @@ events! {
             /// The state instance.
             state: StateId,
             /// The former owner.
-            owner: String,
+            #[public("previousOwner")] owner: String,
             /// The reason for the reset.
-            reason: String,
+            #[public("reason")] reason: String,
         }
         /// A task was suspended: nobody may decide it, and its own deadlines do not count.
         public TaskSuspended = "TASK_SUSPENDED" {
@@ -149,10 +148,10 @@ events! {
             /// The state instance.
             state: StateId,
             /// The reason for the suspension.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
             /// When the host resumes it.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("until")] #[serde(skip_serializing_if = "Option::is_none")]
             until: Option<Timestamp>,
         }
         /// A suspended task was resumed, by somebody or by the host at the time that was set.
@@ -171,9 +170,11 @@ events! {
             state: StateId,
             /// Why: `manager` or `fallback` was added because too few people were eligible, the work was `migrated` or
             /// `reoffered`, or a candidate `left_group`.
-            step: String,
+            #[public("step")] step: String,
             /// The new candidates.
-            candidates: Vec<Candidate>,
+            #[public("candidates")] candidates: Vec<Candidate>,
+            /// The candidates before.
+            #[public("previousCandidates")] previous: Vec<Candidate>,
         }
         /// A task was decided.
         public DecisionRecorded = "DECISION_RECORDED" {
@@ -182,19 +183,18 @@ events! {
             /// The state instance.
             state: StateId,
             /// The state's name.
-            state_name: String,
+            #[public("stateName")] state_name: String,
             /// The chosen outcome; absent if it is blind.
-            #[serde(skip_serializing_if = "String::is_empty")]
+            #[public("outcome")] #[serde(skip_serializing_if = "String::is_empty")]
             outcome: String,
             /// The person on whose behalf the decision was made.
-            on_behalf_of: Option<String>,
+            #[public("onBehalfOf")] on_behalf_of: Option<String>,
             /// The comment on the decision.
-            comment: Option<String>,
+            #[public("comment")] comment: Option<String>,
             /// The decider's input.
-            #[hidden("it may be large or confidential")]
-            input: Json,
+            #[public("input", Input)] input: Json,
             /// Whether the decision is hidden until its state ends: who made it, the outcome and the comment.
-            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            #[public("blind")] #[serde(skip_serializing_if = "std::ops::Not::not")]
             blind: bool,
         }
         /// The decisions of a state in which they were hidden. It ends with the same command.
@@ -202,9 +202,9 @@ events! {
             /// The state instance.
             state: StateId,
             /// The state's name.
-            name: String,
+            #[public("stateName")] name: String,
             /// Its decisions, in the order of the tasks.
-            decisions: Vec<Disclosed>,
+            #[public("decisions")] decisions: Vec<Disclosed>,
         }
         /// A task was cancelled.
         public TaskCancelled = "TASK_CANCELLED" {
@@ -213,7 +213,7 @@ events! {
             /// The state instance.
             state: StateId,
             /// Why it was cancelled; absent if its state or instance ended.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
         /// A deadline passed. Its effects are further events of the same command.
@@ -242,11 +242,11 @@ events! {
             /// The task; none for all open tasks of the state.
             task: Option<TaskId>,
             /// The owners, or the candidates of tasks without an owner.
-            recipients: Vec<Candidate>,
+            #[public("recipients")] recipients: Vec<Candidate>,
             /// When it was due.
-            due_at: Timestamp,
+            #[public("dueAt")] due_at: Timestamp,
             /// How many times they were reminded.
-            count: u32,
+            #[public("count")] count: u32,
         }
         /// Overdue work was escalated. The old tasks are cancelled and new ones follow.
         public TaskEscalated = "TASK_ESCALATED" {
@@ -255,11 +255,11 @@ events! {
             /// The task; none for all open tasks of the state.
             task: Option<TaskId>,
             /// The former owners, or the candidates of tasks without an owner.
-            from: Vec<Candidate>,
+            #[public("previousCandidates")] from: Vec<Candidate>,
             /// When it was due.
-            due_at: Timestamp,
+            #[public("dueAt")] due_at: Timestamp,
             /// How many times it was escalated.
-            count: u32,
+            #[public("count")] count: u32,
         }
         /// The assignment of a state changed: after a migration, because a plan offered the work anew, or because of a decision
         /// in a state that is separate from it.
@@ -291,14 +291,14 @@ events! {
             /// The state instance.
             state: StateId,
             /// The state's name.
-            name: String,
+            #[public("stateName")] name: String,
         }
         /// Enough people are eligible for the work of a state again.
         public StateAssignable = "STATE_ASSIGNABLE" {
             /// The state instance.
             state: StateId,
             /// The state's name.
-            name: String,
+            #[public("stateName")] name: String,
         }
         /// A branch arrived at a join and waits for others.
         internal BranchArrived = "BRANCH_ARRIVED" {
@@ -308,16 +308,14 @@ events! {
         /// A signal was received.
         public SignalReceived = "SIGNAL_RECEIVED" {
             /// The sender's id of the signal.
-            id: String,
+            #[public("signalId")] id: String,
             /// The trigger that it fires.
-            trigger: String,
+            #[public("trigger")] trigger: String,
             /// The state instance that takes it; none if it is buffered.
             state: Option<StateId>,
             /// The sender's input.
-            #[hidden("it may be large or confidential")]
-            input: Json,
+            #[public("input", Input)] input: Json,
             /// The sender, with their groups and permissions at that time.
-            #[hidden("it names permissions")]
             sender: Actor,
         }
         /// A buffered signal was taken by a state, or dropped when a state was entered that takes no buffered signals.
@@ -335,14 +333,14 @@ events! {
             /// The state instance.
             state: StateId,
             /// The child.
-            child: InstanceId,
+            #[public("childId")] child: InstanceId,
             /// The version that it ran; none if it could not be started.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("childVersion")] #[serde(skip_serializing_if = "Option::is_none")]
             version: Option<u32>,
             /// Its outcome.
-            outcome: String,
+            #[public("outcome")] outcome: String,
             /// Why it could not be started.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
         /// The trigger of a deadline, a child's end or a buffered signal was refused.
@@ -361,40 +359,44 @@ events! {
             /// The state instance.
             state: StateId,
             /// The state's name.
-            from: String,
+            #[public("stateName")] from: String,
             /// The trigger.
-            trigger: String,
+            #[public("trigger")] trigger: String,
             /// The names of the next states; empty if the branch ends.
-            to: Vec<String>,
+            #[public("to")] to: Vec<String>,
             /// JSON Merge Patch for the instance's data.
-            #[hidden("it may be large or confidential")]
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("dataPointers", Pointers)] #[serde(skip_serializing_if = "Option::is_none")]
             data: Option<Json>,
             /// Attributes that changed.
-            #[serde(skip_serializing_if = "Vec::is_empty")]
+            #[public("attributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
             attributes: Vec<Attribute>,
+            /// Their values before, of those that had one.
+            #[public("previousAttributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
+            previous: Vec<Attribute>,
             /// The flow's notes on why it chose this plan.
-            #[serde(skip_serializing_if = "Vec::is_empty")]
+            #[public("notes")] #[serde(skip_serializing_if = "Vec::is_empty")]
             notes: Vec<Note>,
         }
         /// A trigger had effects, and the state stays active.
-        internal StateContinued = "STATE_CONTINUED" {
+        public StateContinued = "STATE_CONTINUED" {
             /// The state instance.
             state: StateId,
             /// The trigger.
-            trigger: String,
+            #[public("trigger")] trigger: String,
             /// The names of the states that begin beside it.
-            #[serde(skip_serializing_if = "Vec::is_empty")]
+            #[public("to")] #[serde(skip_serializing_if = "Vec::is_empty")]
             to: Vec<String>,
             /// JSON Merge Patch for the instance's data.
-            #[hidden("it may be large or confidential")]
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("dataPointers", Pointers)] #[serde(skip_serializing_if = "Option::is_none")]
             data: Option<Json>,
             /// Attributes that changed.
-            #[serde(skip_serializing_if = "Vec::is_empty")]
+            #[public("attributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
             attributes: Vec<Attribute>,
+            /// Their values before, of those that had one.
+            #[public("previousAttributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
+            previous: Vec<Attribute>,
             /// The flow's notes on why it chose this plan.
-            #[serde(skip_serializing_if = "Vec::is_empty")]
+            #[public("notes")] #[serde(skip_serializing_if = "Vec::is_empty")]
             notes: Vec<Note>,
         }
         /// A flow or a join that waits for a count cancelled a state of another branch.
@@ -402,21 +404,21 @@ events! {
             /// The state instance.
             state: StateId,
             /// The state's name.
-            name: String,
+            #[public("stateName")] name: String,
             /// The trigger whose plan cancelled it, or by which the last branch arrived at the join.
-            trigger: String,
+            #[public("trigger")] trigger: String,
         }
         /// An instance reached a terminal state.
         public FlowCompleted = "FLOW_COMPLETED" {
             /// Its outcome.
-            outcome: String,
+            #[public("outcome")] outcome: String,
         }
         /// An instance was cancelled.
         public FlowCancelled = "FLOW_CANCELLED" {
             /// The reason for the cancellation.
-            reason: String,
+            #[public("reason")] reason: String,
             /// The deadline that cancelled it; absent if it was cancelled otherwise.
-            #[serde(skip_serializing_if = "Option::is_none")]
+            #[public("deadlineId")] #[serde(skip_serializing_if = "Option::is_none")]
             deadline: Option<DeadlineId>,
             /// The state instance of that deadline.
             #[serde(skip_serializing_if = "Option::is_none")]
@@ -425,26 +427,25 @@ events! {
         /// An instance was suspended.
         public FlowSuspended = "FLOW_SUSPENDED" {
             /// The reason for the suspension.
-            reason: String,
+            #[public("reason")] reason: String,
         }
         /// An instance was resumed.
         public FlowResumed = "FLOW_RESUMED" {}
         /// An instance was started as the restart of an ended one.
         public FlowRestarted = "FLOW_RESTARTED" {
             /// The ended instance.
-            predecessor: InstanceId,
+            #[public("predecessorId")] predecessor: InstanceId,
         }
         /// An instance was migrated to another version.
         public FlowMigrated = "FLOW_MIGRATED" {
             /// The former version.
-            previous: VersionRef,
+            #[public("previousDefinitionVersion", Version)] previous: VersionRef,
             /// The version that it runs now.
-            #[hidden("every event names the version")]
             definition: VersionRef,
             /// The new name of each renamed state, by its old name.
-            states: BTreeMap<String, String>,
+            #[public("renamedStates")] states: BTreeMap<String, String>,
             /// Whether no other instance may run about the entity from now on.
-            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")]
             sole: bool,
         }
         /// The title or the summary of an instance changed, with its data or its version.
@@ -455,37 +456,19 @@ events! {
             /// The new summary; absent if it has none.
             #[serde(skip_serializing_if = "Option::is_none")]
             summary: Option<String>,
+            /// The title before; absent if it had none.
+            #[public("previousTitle")] #[serde(skip_serializing_if = "Option::is_none")]
+            previous_title: Option<String>,
+            /// The summary before; absent if it had none.
+            #[public("previousSummary")] #[serde(skip_serializing_if = "Option::is_none")]
+            previous_summary: Option<String>,
         }
         /// A flow published an event.
         public Custom = "CUSTOM" {
             /// The name that the flow gave it.
-            name: String,
+            #[public("name")] name: String,
             /// The data that the flow gave it.
-            data: Json,
-        }
-    }
-}
-
-impl Event {
-    /// The task that it is about.
-    pub fn task(&self) -> Option<TaskId> {
-        match self {
-            Event::TaskCreated { task, .. } => Some(task.id),
-            Event::TaskClaimed { task, .. }
-            | Event::TaskReleased { task, .. }
-            | Event::TaskDelegated { task, .. }
-            | Event::TaskResolved { task, .. }
-            | Event::TaskReassigned { task, .. }
-            | Event::TaskReset { task, .. }
-            | Event::TaskSuspended { task, .. }
-            | Event::TaskResumed { task, .. }
-            | Event::TaskRerouted { task, .. }
-            | Event::DecisionRecorded { task, .. }
-            | Event::TaskCancelled { task, .. } => Some(*task),
-            Event::DeadlinePassed { task, .. }
-            | Event::TaskReminded { task, .. }
-            | Event::TaskEscalated { task, .. } => *task,
-            _ => None,
+            #[public("data")] data: Json,
         }
     }
 }

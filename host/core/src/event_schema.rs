@@ -1,18 +1,24 @@
 //! The JSON Schema of every public event's data.
 //!
-//! [`crate::event`] declares the events and documents their members. This module has the schemas of the member types. Members
-//! are only ever added, so the schemas allow unknown members. Tests check that every event satisfies its schema and that every
-//! member of a schema occurs.
+//! [`crate::event`] declares the events, names their public members and documents them. This module has the schemas of the
+//! member types. Within a [version](SCHEMA_VERSION) members are only ever added, so the schemas allow unknown members. Tests check
+//! that every event satisfies its schema and that every member of a schema occurs.
 
 mod records;
 
 use serde_json::{Map, Value, json};
 
-use self::records::CONTEXT;
+use self::records::{CONTEXT, STATE, TASK};
 use super::event::{CUSTOM, DECLARED, type_suffix};
 use super::stored::member_name;
 
 pub(crate) use records::MemberType;
+
+/// The version of all schemas, a part of their URLs. It rises when a member is removed or changes its name or meaning.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The dialect of all schemas.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// The schema of one audit type.
 #[derive(Debug, Clone, Copy)]
@@ -21,13 +27,17 @@ pub struct EventType {
     pub kind: &'static str,
     pub(crate) is_public: bool,
     pub(crate) summary: &'static str,
-    /// None for a hidden member.
+    /// None for a member that is not public.
     pub(crate) members: &'static [Option<Member>],
+    /// All fields, also those that are not public.
+    pub(crate) fields: &'static [(&'static str, Presence)],
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Member {
-    /// The name of the field, which is in camel case in JSON.
+    /// The name of the field, which is in camel case in stored JSON.
+    field: &'static str,
+    /// The name for consumers.
     name: &'static str,
     shape: Shape,
     presence: Presence,
@@ -41,36 +51,39 @@ pub(crate) enum Shape {
     Time,
     Count,
     Anything,
-    /// None for a hidden member.
+    /// None for a member that is not public.
     Record(&'static [Option<Member>]),
     /// The members of a record that are members of the record around it.
     Flattened(&'static [Member]),
     List(&'static Shape),
+    /// JSON Pointers to what a merge patch changes.
+    Pointers,
+    /// The fields of an input that the definition declares public.
+    Input,
+    /// The number of a definition version.
+    Version,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Always,
-    /// Always there, `null` if there is none.
+    /// Always stored, `null` if there is none. It is absent for consumers then.
     OrNull,
     Sometimes,
 }
 
-use Presence::{OrNull, Sometimes};
-use Shape::{Anything, Count, Flattened, Id, List, Record, Text, Time};
+use Presence::{Always, Sometimes};
+use Shape::{Anything, Count, Flattened, Id, Input, List, Pointers, Record, Text, Time, Version};
 
-pub(crate) const fn member(
-    name: &'static str,
-    shape: Shape,
-    presence: Presence,
-    about: &'static str,
-) -> Member {
-    Member {
-        name,
-        shape,
-        presence,
-        about,
-    }
+/// The declared member that is stored under this name.
+pub(crate) fn declared<'m>(members: &'m [Option<Member>], stored: &str) -> Option<&'m Member> {
+    members
+        .iter()
+        .flatten()
+        .find_map(|member| match member.shape {
+            Flattened(members) => members.iter().find(|member| member.is_stored_as(stored)),
+            _ => member.is_stored_as(stored).then_some(member),
+        })
 }
 
 /// Every public type, in the order of declaration.
@@ -79,6 +92,17 @@ pub fn public_types() -> impl Iterator<Item = &'static EventType> {
 }
 
 impl EventType {
+    /// The public type of this audit type.
+    pub(crate) fn public(kind: &str) -> Option<&'static EventType> {
+        public_types().find(|event_type| event_type.kind == kind)
+    }
+
+    /// Whether its events always, sometimes or never have this field.
+    fn presence(&self, field: &str) -> Option<Presence> {
+        let found = self.fields.iter().find(|(held, _)| *held == field);
+        found.map(|(_, presence)| *presence)
+    }
+
     /// The public type of this name without the operator's prefix. All `custom.` names have the same type.
     pub fn by_suffix(suffix: &str) -> Option<&'static EventType> {
         let is_custom = suffix
@@ -102,9 +126,13 @@ impl EventType {
 
     /// The JSON Schema (2020-12) of the event's data.
     pub fn schema(&self) -> Value {
-        let members = self.members.iter().flatten().chain(CONTEXT);
+        let own: Vec<Member> = self.members.iter().flatten().copied().collect();
+        let context = CONTEXT.iter().copied().chain(self.subjects());
+        let is_own = |member: &Member| own.iter().any(|held| held.name == member.name);
+        let context: Vec<Member> = context.filter(|member| !is_own(member)).collect();
+        let members = own.iter().chain(&context);
         let mut schema = json!({
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$schema": DIALECT,
             "title": self.suffix(),
             "description": self.summary(),
         });
@@ -115,6 +143,47 @@ impl EventType {
     }
 }
 
+/// The schema of an event that no entry declares: its own properties and those of the context. `required` are own ones.
+pub(crate) fn with_context(title: &str, description: &str, own: Value, required: &[&str]) -> Value {
+    let subjects = [STATE, TASK].concat();
+    let optional = subjects.into_iter().map(|member| Member {
+        presence: Sometimes,
+        ..member
+    });
+    let context: Vec<Member> = CONTEXT.iter().copied().chain(optional).collect();
+    let mut schema = record(context.iter());
+    if let (Some(Value::Array(all)), own) = (schema.get_mut("required"), required) {
+        all.extend(own.iter().map(|name| json!(name)));
+    }
+    if let (Some(Value::Object(all)), Value::Object(own)) = (schema.get_mut("properties"), own) {
+        all.extend(own);
+    }
+    schema["$schema"] = json!(DIALECT);
+    schema["title"] = json!(title);
+    schema["description"] = json!(description);
+    schema
+}
+
+impl EventType {
+    /// The members that identify the state and the task of an event, if it has them.
+    fn subjects(&self) -> impl Iterator<Item = Member> {
+        let of = |field, members: &'static [Member]| {
+            let presence = self.presence(field);
+            let identified = |member: &Member| Member {
+                presence: match presence {
+                    Some(Always) if member.shape.is_id() => Always,
+                    _ => Sometimes,
+                },
+                ..*member
+            };
+            let known = presence.is_some() && self.kind != CUSTOM;
+            let members: Vec<Member> = members.iter().map(identified).collect();
+            known.then_some(members).into_iter().flatten()
+        };
+        of("state", STATE).chain(of("task", TASK))
+    }
+}
+
 fn record<'m>(members: impl Iterator<Item = &'m Member>) -> Value {
     let members: Vec<&Member> = members
         .flat_map(|member| match member.shape {
@@ -122,36 +191,79 @@ fn record<'m>(members: impl Iterator<Item = &'m Member>) -> Value {
             _ => vec![member],
         })
         .collect();
-    let required: Vec<String> = members
+    let required: Vec<&str> = members
         .iter()
-        .filter(|member| member.presence != Sometimes)
-        .map(|member| member_name(member.name))
+        .filter(|member| !member.may_be_absent())
+        .map(|member| member.name)
         .collect();
     let properties: Map<String, Value> = members
         .iter()
-        .map(|member| (member_name(member.name), member.schema()))
+        .map(|member| (member.name.to_owned(), member.schema()))
         .collect();
     json!({"type": "object", "required": required, "properties": properties})
 }
 
 impl Member {
+    /// A member that is stored under the first name and published under the second.
+    pub(crate) const fn new(
+        (field, name): (&'static str, &'static str),
+        shape: Shape,
+        presence: Presence,
+        about: &'static str,
+    ) -> Member {
+        Member {
+            field,
+            name,
+            shape,
+            presence,
+            about,
+        }
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether events without a value do not have it.
+    pub(crate) fn may_be_absent(&self) -> bool {
+        self.presence != Always || matches!(self.shape, Input)
+    }
+
+    fn is_stored_as(&self, stored: &str) -> bool {
+        self.field == stored || member_name(self.field) == stored
+    }
+
     fn schema(&self) -> Value {
         let mut schema = self.shape.schema();
-        if self.presence == OrNull {
-            schema = json!({"anyOf": [schema, {"type": "null"}]});
-        }
-        schema["description"] = json!(self.about.trim());
+        let more = match self.shape {
+            Pointers => " JSON Pointers to what changed in the data.",
+            Input => " Only the fields that the definition declares public.",
+            _ => "",
+        };
+        schema["description"] = json!(format!("{}{more}", self.about.trim()));
         schema
     }
 }
 
 impl Shape {
+    fn is_id(self) -> bool {
+        matches!(self, Id)
+    }
+
     fn schema(self) -> Value {
         match self {
             Id => json!({"type": "string", "format": "uuid"}),
             Text => json!({"type": "string"}),
             Time => json!({"type": "string", "format": "date-time"}),
-            Count => json!({"type": "integer", "minimum": 0}),
+            Count | Version => json!({"type": "integer", "minimum": 0}),
+            Pointers => {
+                json!({"type": "array", "items": {"type": "string", "format": "json-pointer"}})
+            }
+            Input => json!({"type": "object"}),
             Anything => json!({}),
             Record(members) => record(members.iter().flatten()),
             Flattened(members) => record(members.iter()),

@@ -122,30 +122,37 @@ record! {
     pub struct StateInstance {
         columns {
             /// The state instance.
+            #[public("id")]
             pub id: StateId,
             /// The state's name.
+            #[public("name")]
             pub name: String,
             /// When it was entered.
+            #[public("enteredAt")]
             pub entered_at: Timestamp,
             // The next deadline of the state as a whole, or the last one when all have passed.
             /// When its work is due.
+            #[public("dueAt")]
             pub due_at: Option<Timestamp>,
             // Several after a join.
             /// The state instances that led here, in order.
             pub predecessors: Vec<StateId>,
             // None for the initial state.
             /// The trigger that led here.
+            #[public("enteredBy")]
             pub entered_by: Option<String>,
             // None for the host itself.
             /// Who fired it.
             pub caller: Option<String>,
             /// How many decisions with the same outcome the state needs.
+            #[public("needed")]
             pub needed: u32,
             /// People who must not decide.
             pub exclude: Vec<String>,
             /// The group that becomes a candidate when nobody else is eligible.
             pub fallback: Option<String>,
             /// Higher is more urgent.
+            #[public("priority")]
             pub priority: u8,
             /// The forks around it, from the outermost.
             #[serde(skip_serializing_if = "Vec::is_empty", default)]
@@ -160,33 +167,35 @@ record! {
             pub deadlines: Vec<OpenDeadline>,
             // Chosen by the flow. Those with a correlation key have rows of their own besides.
             /// How signals reach it besides being sent to its instance.
+            #[public("subscriptions")]
             #[serde(skip_serializing_if = "Vec::is_empty", default)]
             pub subscriptions: Vec<SignalSubscription>,
             /// The instances that it started, in the order of the flow's answer.
-            #[hidden("their data may be confidential")]
             #[serde(skip_serializing_if = "Vec::is_empty", default)]
             pub children: Vec<ChildInstance>,
             /// Since when nobody is able to do its work.
-            #[hidden("no event carries it")]
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub unassignable_since: Option<Timestamp>,
             // No two active ones of a state have the same.
             /// Which item it is for, as its plan said.
+            #[public("key")]
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub key: Option<String>,
             /// What its plan told it of the item.
-            #[hidden("it may be large or confidential")]
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub data: Option<Json>,
             /// The name of its priority, if its definition has one.
+            #[public("priorityName")]
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub priority_name: Option<String>,
             // `needed` follows it, whatever tasks are made or withdrawn.
             /// The part of its tasks that it needs decisions of.
+            #[public("share")]
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub share: Option<Share>,
             // Set when it is entered, and never changed.
             /// Whether its decisions are hidden from other people until it ends.
+            #[public("blind")]
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             pub blind: bool,
         }

@@ -25,6 +25,8 @@ pub mod command;
 mod declare;
 pub mod eligibility;
 pub mod event;
+#[cfg(feature = "subscriptions")]
+pub mod event_filter;
 pub mod event_schema;
 pub mod execution;
 pub mod graph;

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use super::cloudevent::PublicEntry;
+use super::event_schema::with_context;
 use super::ids::InstanceId;
 use super::json::{Json, JsonError};
 
@@ -203,34 +204,21 @@ fn id(event: Uuid, kind: Kind, recipient: &Recipient) -> Uuid {
 pub fn schema(suffix: &str) -> Option<Value> {
     let kind = KINDS.into_iter().find(|kind| kind.suffix() == suffix)?;
     let id = |about: &str| json!({"type": "string", "format": "uuid", "description": about});
-    let text = json!({"type": "string"});
-    let pair = |one: &str, other: &str, of: Value| {
-        let properties = json!({one: text, other: of});
-        json!({"type": "object", "required": [one, other], "properties": properties})
-    };
-    Some(json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": suffix,
-        "description": "A person or group is notified of an event.",
-        "type": "object",
-        "required": ["notification", "kind", "recipient", "event", "instance", "revision", "definition", "entity"],
-        "properties": {
-            "notification": id("The notification."),
-            "kind": {"const": kind.name()},
-            "recipient": pair("type", "id", text.clone()),
-            "event": id("The event that it is about."),
-            "state": id("The state instance, if it is about one."),
-            "task": id("The task, if it is about one."),
-            "dueAt": {"type": "string", "format": "date-time", "description": "When the work is due."},
-            "instance": id("The instance."),
-            "instanceTitle": {"type": "string", "description": "Its title at the time of sending, if it has one."},
-            "instanceSummary": {"type": "string", "description": "Its summary at the time of sending, if it has one."},
-            "revision": {"type": "integer", "minimum": 0},
-            "definition": pair("key", "version", json!({"type": "integer", "minimum": 0})),
-            "entity": pair("type", "id", text.clone()),
-            "actor": {"type": "string", "description": "Who acted; absent when the host acted by itself."},
+    let own = json!({
+        "notificationId": id("The notification."),
+        "kind": {"const": kind.name(), "description": "Why somebody is notified."},
+        "recipient": {
+            "type": "object",
+            "required": ["type", "id"],
+            "properties": {"type": {"enum": ["user", "group"]}, "id": {"type": "string"}},
+            "description": "Who is notified.",
         },
-    }))
+        "eventId": id("The event that it is about."),
+        "dueAt": {"type": "string", "format": "date-time", "description": "When the work is due."},
+    });
+    let required = ["notificationId", "kind", "recipient", "eventId"];
+    let about = "A person or group is notified of an event.";
+    Some(with_context(suffix, about, own, &required))
 }
 
 #[cfg(test)]

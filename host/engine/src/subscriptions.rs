@@ -9,6 +9,7 @@ use super::validation::check_key;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::subscription::{Patterns, Reach, SUBSCRIPTIONS_MAX, target};
 use wrkflw_runtime::clock;
+use wrkflw_store::deliveries::TESTS_MAX;
 use wrkflw_store::subscriptions::{NewSubscription, Subscription};
 
 /// The permission that changes of subscriptions need.
@@ -83,10 +84,63 @@ impl Engine {
         retried.ok_or_else(|| missing(id))
     }
 
+    /// Sends a test to the receiver of a subscription. Returns its id.
+    pub async fn test_subscription(&self, who: &Identity, id: Uuid) -> Result<Uuid, Error> {
+        self.permit(who, WRITE).await?;
+        self.subscription(who, id).await?;
+        let (message, now) = (clock::new_id(), self.0.clock.now());
+        let store = &self.0.store;
+        if store
+            .test_subscription(who.tenant, id, message, now)
+            .await?
+        {
+            return Ok(message);
+        }
+        let detail = format!("{TESTS_MAX} tests of this subscription wait to be sent");
+        Err(Rejection::not_now("limit_reached", detail).into())
+    }
+
+    /// Retries one delivery, whatever became of it, and enables its subscription.
+    pub async fn retry_delivery(
+        &self,
+        who: &Identity,
+        id: Uuid,
+        delivery: Uuid,
+    ) -> Result<(), Error> {
+        self.permit(who, WRITE).await?;
+        self.subscription(who, id).await?;
+        let now = self.0.clock.now();
+        let store = &self.0.store;
+        let found = store.retry_delivery(who.tenant, id, delivery, now).await?;
+        known(found, delivery)
+    }
+
+    /// Gives up one delivery that the receiver has not accepted.
+    pub async fn discard_delivery(
+        &self,
+        who: &Identity,
+        id: Uuid,
+        delivery: Uuid,
+    ) -> Result<(), Error> {
+        self.permit(who, WRITE).await?;
+        self.subscription(who, id).await?;
+        let store = &self.0.store;
+        let found = store.discard_delivery(who.tenant, id, delivery).await?;
+        known(found, delivery)
+    }
+
     /// A subscription. Checks no permission.
     pub async fn subscription(&self, who: &Identity, id: Uuid) -> Result<Subscription, Error> {
         let found = self.0.store.subscriptions(who.tenant, Some(id)).await?;
         found.into_iter().next().ok_or_else(|| missing(id))
+    }
+}
+
+fn known(found: bool, delivery: Uuid) -> Result<(), Error> {
+    if found {
+        Ok(())
+    } else {
+        Err(Error::missing("delivery", delivery))
     }
 }
 

@@ -1,11 +1,11 @@
 //! The AsyncAPI 3 document of the events, made from the same table as their schemas.
 //!
-//! It has one channel and one message per event type.
+//! It has a channel for each topic and one message per event type.
 
 use serde_json::{Map, Value, json};
 
 use wrkflw_core::checkpoint;
-use wrkflw_core::cloudevent::{DATA_CONTENT_TYPE, Naming};
+use wrkflw_core::cloudevent::{DATA_CONTENT_TYPE, Naming, TEST, test_schema};
 use wrkflw_core::event_schema::{EventType, public_types};
 use wrkflw_core::notification;
 
@@ -13,13 +13,47 @@ use wrkflw_core::notification;
 pub fn schema(type_suffix: &str) -> Option<Value> {
     let of_event = EventType::by_suffix(type_suffix).map(EventType::schema);
     let of_checkpoint = || (type_suffix == checkpoint::EVENT).then(checkpoint::schema);
+    let of_test = || (type_suffix == TEST).then(test_schema);
     of_event
         .or_else(|| notification::schema(type_suffix))
         .or_else(of_checkpoint)
+        .or_else(of_test)
+}
+
+/// The Kafka topics.
+#[derive(Debug, Clone)]
+pub struct Topics {
+    pub events: String,
+    pub checkpoints: String,
+}
+
+impl From<&str> for Topics {
+    fn from(events: &str) -> Topics {
+        Topics {
+            events: events.to_owned(),
+            checkpoints: checkpoint::topic_beside(events),
+        }
+    }
+}
+
+/// The names of all types below the operator's prefix, with what they mean, sorted by name.
+pub fn types() -> Vec<(String, String)> {
+    let of_events = public_types().map(|event| (event.suffix(), event.summary().to_owned()));
+    let others = notification::KINDS
+        .into_iter()
+        .map(notification::Kind::suffix)
+        .chain([checkpoint::EVENT, TEST].map(str::to_owned));
+    let others = others.filter_map(|suffix| {
+        let about = schema(&suffix)?["description"].as_str()?.to_owned();
+        Some((suffix, about))
+    });
+    let mut all: Vec<_> = of_events.chain(others).collect();
+    all.sort_unstable();
+    all
 }
 
 /// The whole document.
-pub fn document(naming: &Naming, topic: &str) -> Value {
+pub fn document(naming: &Naming, topics: &Topics) -> Value {
     let mut channel_messages = Map::new();
     let mut messages = Map::new();
     for event_type in public_types() {
@@ -30,10 +64,6 @@ pub fn document(naming: &Naming, topic: &str) -> Value {
         );
         messages.insert(name, message(event_type, naming));
     }
-    channel_messages.insert(
-        checkpoint::EVENT.to_owned(),
-        json!({"$ref": format!("#/components/messages/{}", checkpoint::EVENT)}),
-    );
     messages.insert(checkpoint::EVENT.to_owned(), of_checkpoints(naming));
     json!({
         "asyncapi": "3.0.0",
@@ -47,14 +77,21 @@ pub fn document(naming: &Naming, topic: &str) -> Value {
         "defaultContentType": DATA_CONTENT_TYPE,
         "channels": {
             "events": {
-                "address": topic,
+                "address": topics.events,
                 "description": "Every public event; the key of a record is its instance's id.",
                 "messages": channel_messages,
-                "bindings": {"kafka": {"topic": topic}},
+                "bindings": {"kafka": {"topic": topics.events}},
+            },
+            "checkpoints": {
+                "address": topics.checkpoints,
+                "description": "The signed checkpoints of the audit of all tenants, all with the same key.",
+                "messages": {(checkpoint::EVENT): {"$ref": format!("#/components/messages/{}", checkpoint::EVENT)}},
+                "bindings": {"kafka": {"topic": topics.checkpoints}},
             },
         },
         "operations": {
             "publishEvents": {"action": "send", "channel": {"$ref": "#/channels/events"}},
+            "publishCheckpoints": {"action": "send", "channel": {"$ref": "#/channels/checkpoints"}},
         },
         "components": {
             "messages": messages,
@@ -132,13 +169,17 @@ mod tests {
             prefix: "org.example".into(),
             base: "https://flows.example.org".into(),
         };
-        document(&naming, "flows")
+        document(&naming, &"flows".into())
     }
 
     #[test]
     fn every_type_is_a_message_of_the_channel() {
         let document = example();
         assert_eq!(document["channels"]["events"]["address"], "flows");
+        assert_eq!(
+            document["channels"]["checkpoints"]["address"],
+            "flows.checkpoints"
+        );
         let messages = document["components"]["messages"]
             .as_object()
             .expect("messages");
@@ -172,7 +213,7 @@ mod tests {
                     .flat_map(|members| members.values()),
             );
         }
-        assert_eq!(references, 1 + 2 * (public_types().count() + 1));
+        assert_eq!(references, 2 + 2 * (public_types().count() + 1));
     }
 
     #[test]
@@ -197,6 +238,7 @@ mod tests {
             },
             traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
             revision: 1,
+            context: wrkflw_core::event::EventContext::default(),
         };
         let event = CloudEvent::of(&entry, &Naming::default()).expect("a sound entry");
         let headers: Map<String, Value> = event

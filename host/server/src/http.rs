@@ -6,6 +6,7 @@
 
 mod actions;
 pub mod admission;
+mod answered;
 mod audit;
 pub mod auth;
 mod bulk;
@@ -48,6 +49,7 @@ mod outcomes;
 pub mod pace;
 pub mod page;
 pub mod problem;
+mod schemas;
 mod search;
 pub mod server;
 mod shapes;
@@ -81,6 +83,7 @@ use self::edge::Edge;
 use self::events::Streams;
 use self::pace::Pace;
 use self::problem::Problem;
+use crate::asyncapi::Topics;
 use wrkflw_core::cloudevent::Naming;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::subscription::Reach;
@@ -100,8 +103,8 @@ pub struct Shared {
     pub auth: Arc<Authenticator>,
     /// Names of events, as on Kafka.
     pub naming: Naming,
-    /// The topic that `/asyncapi.json` names.
-    pub topic: String,
+    /// The topics that `/asyncapi.json` names.
+    pub topics: Topics,
     /// The addresses that webhooks may have.
     pub reach: Reach,
     /// The minimum rate of request bodies.
@@ -135,7 +138,7 @@ impl App {
         engine: Engine,
         auth: Arc<Authenticator>,
         naming: Naming,
-        topic: String,
+        topics: Topics,
         metrics: Arc<dyn Fn() -> String + Send + Sync>,
         cancel: CancellationToken,
     ) -> App {
@@ -148,7 +151,7 @@ impl App {
             engine,
             auth,
             naming,
-            topic,
+            topics,
             reach: Reach::default(),
             pace: Pace::default(),
             metrics,
@@ -239,7 +242,8 @@ pub fn router(app: App) -> Router {
             get(move || async move { json(document.to_string()) }),
         )
         .route("/asyncapi.json", get(openapi::asyncapi))
-        .route("/schemas/{file}", get(openapi::event_schema))
+        .route("/schemas/", get(schemas::index))
+        .route("/schemas/v1/{file}", get(schemas::one))
         .merge(docs::routes())
         .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
         .method_not_allowed_fallback(|| async {
@@ -259,6 +263,7 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(jobs::list))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
+        .routes(routes!(events::replay::replay))
         .routes(routes!(dead_letters::list))
         .routes(routes!(dead_letters::show))
         .routes(routes!(bulk::tasks))
@@ -329,6 +334,10 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::search))
         .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::retry))
+        .routes(routes!(subscriptions::delivery::test))
+        .routes(routes!(subscriptions::delivery::attempts))
+        .routes(routes!(subscriptions::delivery::retry))
+        .routes(routes!(subscriptions::delivery::discard))
         .routes(routes!(dead_letters::retry))
         .routes(routes!(dead_letters::discard))
         .routes(routes!(notifications::read))

@@ -20,6 +20,7 @@ use wrkflw_core::ids::{CommandId, StateId, TenantId};
 use wrkflw_core::instance::Instance;
 
 pub use rows::jobs::{cancelling, reassessing, telling};
+pub(crate) use rows::partition;
 pub use rows::{PARTITIONS, row_types};
 pub use statement::common;
 

@@ -1,10 +1,13 @@
-//! Deliveries to webhooks: claimed by lease, settled by the answer of the receiver, and kept if every attempt failed.
+//! Deliveries to webhooks: claimed by lease, settled by the answer of the receiver, and kept for some time with their attempts.
 //!
 //! When the host of a claimed delivery fails, the delivery is due again after the lease. Then the receiver may get the message
 //! twice, with the same id. If two hosts made the same attempt and both failed, one of them stores it: each compares the number of
-//! attempts. A success always deletes the delivery.
+//! attempts. A success always ends the delivery.
 
 mod claim;
+mod one;
+
+use std::time::Duration;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -13,6 +16,7 @@ use super::pool::transacted;
 use super::time::Time;
 use super::{Reader, Store, StoreError};
 pub use claim::{Claimed, DeliveryQueue};
+pub use one::{Attempt, TESTS_MAX};
 use wrkflw_core::ids::TenantId;
 
 /// Dead deliveries in a row after which a subscription is disabled.
@@ -30,7 +34,8 @@ pub struct Refusal {
 /// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
-    Delivered,
+    /// With this status.
+    Delivered(u16),
     /// The next attempt is at this moment.
     Later(Timestamp, Refusal),
     /// There are no more attempts. The delivery is kept for operators.
@@ -39,12 +44,13 @@ pub enum Settlement {
     Gone(Refusal),
 }
 
-/// A pending or dead delivery.
+/// A delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenDelivery {
+pub struct KeptDelivery {
     pub id: Uuid,
     pub state: String,
-    pub instance_id: Uuid,
+    /// None for a test.
+    pub instance_id: Option<Uuid>,
     pub attempts: i32,
     pub last_status: Option<i16>,
     pub last_error: Option<String>,
@@ -62,7 +68,7 @@ pub struct DeliveryBacklog {
 }
 
 impl Reader {
-    /// The pending and dead deliveries of a subscription, newest first.
+    /// The deliveries of a subscription, newest first.
     pub async fn deliveries(
         &self,
         tenant: TenantId,
@@ -70,9 +76,9 @@ impl Reader {
         state: Option<&str>,
         before: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<OpenDelivery>, StoreError> {
+    ) -> Result<Vec<KeptDelivery>, StoreError> {
         let rows = sqlx::query!(
-            r#"select message_id, state, instance_id, attempts, last_status, last_error, created_at as "created_at: Time",
+            r#"select message_id, state, case when not test then instance_id end as instance_id, attempts, last_status, last_error, created_at as "created_at: Time",
                 due_at as "due_at: Time"
             from webhook_delivery
             where tenant_id = $1 and subscription_id = $2 and ($3::text is null or state = $3)
@@ -86,7 +92,7 @@ impl Reader {
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        let view = rows.into_iter().map(|row| OpenDelivery {
+        let view = rows.into_iter().map(|row| KeptDelivery {
             id: row.message_id,
             state: row.state,
             instance_id: row.instance_id,
@@ -101,35 +107,52 @@ impl Reader {
 }
 
 impl Store {
-    /// Stores the result of an attempt. Changes nothing if another host has done so meanwhile.
+    /// Stores an attempt and its result. Changes nothing if another host has done so meanwhile.
     pub async fn settle_delivery(
         &self,
         claimed: &Claimed,
         settlement: &Settlement,
+        took: Duration,
         at: Timestamp,
     ) -> Result<(), StoreError> {
         match settlement {
-            Settlement::Delivered => self.delivered(claimed, at).await,
-            Settlement::Later(due_at, refusal) => self.later(claimed, *due_at, refusal).await,
-            Settlement::Dead(refusal) => self.dead(claimed, refusal, None).await,
-            Settlement::Gone(refusal) => self.dead(claimed, refusal, Some(&refusal.error)).await,
+            Settlement::Delivered(status) => self.delivered(claimed, *status, took, at).await,
+            Settlement::Later(due_at, refusal) => self.later(claimed, *due_at, refusal, took).await,
+            Settlement::Dead(refusal) => self.dead(claimed, refusal, None, took).await,
+            Settlement::Gone(refusal) => {
+                self.dead(claimed, refusal, Some(&refusal.error), took)
+                    .await
+            }
         }
     }
 
-    async fn delivered(&self, claimed: &Claimed, at: Timestamp) -> Result<(), StoreError> {
+    async fn delivered(
+        &self,
+        claimed: &Claimed,
+        status: u16,
+        took: Duration,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
         sqlx::query!(
-            "with deleted as (
-                delete from webhook_delivery where tenant_id = $1 and subscription_id = $2 and message_id = $3
+            "with ended as (
+                update webhook_delivery
+                set state = 'delivered', attempts = attempts + 1, due_at = now(), lease_until = null, last_status = $5, last_error = null
+                where tenant_id = $1 and subscription_id = $2 and message_id = $3 and state <> 'delivered'
                 returning notifies
+            ), tried as (
+                insert into webhook_attempt (tenant_id, subscription_id, message_id, status, duration_ms)
+                select $1, $2, $3, $5, $6 from ended
             ), notified as (
                 update notification set sent_at = $4
-                where tenant_id = $1 and id = $3 and sent_at is null and exists (select from deleted where notifies)
+                where tenant_id = $1 and id = $3 and sent_at is null and exists (select from ended where notifies)
             )
             update subscription set failures = 0 where tenant_id = $1 and id = $2 and failures <> 0",
             claimed.queue.tenant.0,
             claimed.queue.subscription,
             claimed.message,
-            Time(at) as _
+            Time(at) as _,
+            i16::try_from(status).ok(),
+            milliseconds(took)
         )
         .execute(&self.writer)
         .await?;
@@ -141,18 +164,25 @@ impl Store {
         claimed: &Claimed,
         due_at: Timestamp,
         refusal: &Refusal,
+        took: Duration,
     ) -> Result<(), StoreError> {
         sqlx::query!(
-            "update webhook_delivery
-             set attempts = attempts + 1, due_at = $5, lease_until = null, last_status = $6, last_error = $7
-             where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'",
+            "with tried as (
+                update webhook_delivery
+                set attempts = attempts + 1, due_at = $5, lease_until = null, last_status = $6, last_error = $7
+                where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'
+                returning message_id
+            )
+            insert into webhook_attempt (tenant_id, subscription_id, message_id, status, error, duration_ms)
+            select $1, $2, message_id, $6, $7, $8 from tried",
             claimed.queue.tenant.0,
             claimed.queue.subscription,
             claimed.message,
             claimed.attempts,
             Time(due_at) as _,
             refusal.status.and_then(|status| i16::try_from(status).ok()),
-            refusal.error
+            refusal.error,
+            milliseconds(took)
         )
         .execute(&self.writer)
         .await?;
@@ -164,6 +194,7 @@ impl Store {
         claimed: &Claimed,
         refusal: &Refusal,
         disabled: Option<&str>,
+        took: Duration,
     ) -> Result<(), StoreError> {
         sqlx::query!(
             "with dead as (
@@ -171,6 +202,9 @@ impl Store {
                 set state = 'dead', attempts = attempts + 1, due_at = now(), lease_until = null, last_status = $5, last_error = $6
                 where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'
                 returning message_id
+            ), tried as (
+                insert into webhook_attempt (tenant_id, subscription_id, message_id, status, error, duration_ms)
+                select $1, $2, message_id, $5, $6, $9 from dead
             )
             update subscription set failures = failures + 1, active = active and $7::text is null and failures + 1 < $8,
                 disabled_reason = case
@@ -186,7 +220,8 @@ impl Store {
             refusal.status.and_then(|status| i16::try_from(status).ok()),
             refusal.error,
             disabled,
-            FAILURES_MAX
+            FAILURES_MAX,
+            milliseconds(took)
         )
         .execute(&self.writer)
         .await?;
@@ -247,4 +282,8 @@ impl Store {
             since: row.since.map(|time| time.0),
         })
     }
+}
+
+fn milliseconds(took: Duration) -> i32 {
+    i32::try_from(took.as_millis()).unwrap_or(i32::MAX)
 }

@@ -12,11 +12,15 @@ use std::str::FromStr;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::described::Undescribed;
 use super::time::Time;
 use super::{Reader, StoreError};
 use wrkflw_core::cloudevent::PublicEntry;
+use wrkflw_core::event::EventContext;
+use wrkflw_core::event_filter::{EventFacts, EventFilter};
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::Entity;
+use wrkflw_core::template::Labels;
 
 /// The position of a reader: at an entry, or, if `pos` is 0, before the first entry of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +71,9 @@ impl FromStr for FeedCursor {
     }
 }
 
+/// Entries that one read of a filtered feed looks at. A reader goes on from there.
+pub const SCANNED_MAX: i64 = 1_000;
+
 /// The value of [`FeedCursor::check`] for an entry.
 fn check(id: Uuid) -> i64 {
     let [.., a, b, c, d] = id.into_bytes();
@@ -82,6 +89,8 @@ pub struct FeedPage {
     pub is_astray: bool,
     /// The position behind this page.
     pub end: FeedCursor,
+    /// Whether there may be more behind it now.
+    pub more: bool,
     /// The position behind all entries that can be returned now. Later entries come behind it.
     pub horizon: FeedCursor,
     /// The tenant's access mark. It covers all changes that were committed before an entry of the page.
@@ -109,6 +118,8 @@ pub(super) struct EntryRow {
     pub(super) entity_type: String,
     pub(super) entity_id: String,
     pub(super) requesters: Vec<String>,
+    pub(super) title: Option<String>,
+    pub(super) summary: Option<String>,
 }
 
 impl EntryRow {
@@ -141,6 +152,13 @@ impl EntryRow {
             },
             traceparent: self.traceparent,
             revision: self.revision.cast_unsigned(),
+            context: EventContext {
+                labels: Labels {
+                    title: self.title,
+                    summary: self.summary,
+                },
+                ..EventContext::default()
+            },
         }
     }
 }
@@ -165,12 +183,14 @@ async fn is_there(
 }
 
 impl Reader {
-    /// Entries after the cursor, or from the first one.
+    /// Entries after the cursor, or from the first one, that the filter lets pass. The entries of one instance are found by their
+    /// key. Any other filter reads at most [`SCANNED_MAX`] entries in the order of the feed, and [`FeedPage::end`] is behind them.
     pub async fn feed(
         &self,
         tenant: TenantId,
         after: Option<FeedCursor>,
         limit: i64,
+        filter: &EventFilter,
     ) -> Result<FeedPage, StoreError> {
         let mut connection = self.reading(tenant).await?;
         let now = sqlx::query!(
@@ -189,18 +209,42 @@ impl Reader {
             // The cursor is at a horizon, which never goes back, or before everything.
             start > horizon || start.xid > 0 && start.epoch < now.epoch
         };
+        let scanned = if filter.is_open() {
+            limit
+        } else {
+            SCANNED_MAX.max(limit)
+        };
+        let asked = Asked {
+            start,
+            horizon: now.xmin,
+            types: None,
+            instance: filter.instance,
+            limit: scanned,
+        };
         let rows = if is_astray {
             Vec::new()
         } else {
-            entries(&mut connection, tenant, start, now.xmin, None, limit).await?
+            entries(&mut connection, tenant, asked).await?
         };
-        let entries = rows.into_iter().map(|row| (row.cursor(), row.entry()));
-        let entries: Vec<_> = entries.collect();
-        let end = entries.last().map_or(start, |(cursor, _)| *cursor);
+        let selected = Selected::of(rows, filter, limit, scanned);
+        let Selected {
+            mut entries,
+            seqs,
+            end,
+            more,
+        } = selected;
+        let undescribed = entries.iter_mut().zip(seqs);
+        let mut undescribed: Vec<_> = undescribed
+            .map(|((_, entry), seq)| Undescribed { tenant, seq, entry })
+            .collect();
+        self.texts
+            .describe(&mut connection, &mut undescribed)
+            .await?;
         Ok(FeedPage {
             entries,
             is_astray,
-            end,
+            end: end.unwrap_or(start),
+            more,
             horizon,
             access_mark: now.access_mark,
         })
@@ -219,15 +263,62 @@ impl Reader {
     }
 }
 
-/// Public entries behind `start`, of the current history only before the transaction `horizon`. With `types`, only those
-/// types.
+/// Which entries to read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// The position before them.
+    pub(super) start: FeedCursor,
+    /// The transaction before which those of the current history are read.
+    pub(super) horizon: i64,
+    /// Only these audit types.
+    pub(super) types: Option<&'a [&'a str]>,
+    /// Only of this instance.
+    pub(super) instance: Option<Uuid>,
+    pub(super) limit: i64,
+}
+
+/// The entries that a filter lets pass.
+struct Selected {
+    entries: Vec<(FeedCursor, PublicEntry)>,
+    seqs: Vec<i64>,
+    /// The position behind the last row that was looked at.
+    end: Option<FeedCursor>,
+    more: bool,
+}
+
+impl Selected {
+    /// Looks at rows, of which at most `scanned` were read, until `limit` of them pass.
+    fn of(all: Vec<EntryRow>, filter: &EventFilter, limit: i64, scanned: i64) -> Selected {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let more =
+            usize::try_from(scanned).is_ok_and(|scanned| all.len() >= scanned && scanned > 0);
+        let mut selected = Selected {
+            entries: Vec::new(),
+            seqs: Vec::new(),
+            end: None,
+            more,
+        };
+        for row in all {
+            if selected.entries.len() >= limit {
+                selected.more = true;
+                break;
+            }
+            selected.end = Some(row.cursor());
+            let (cursor, seq, entry) = (row.cursor(), row.seq, row.entry());
+            if filter.is_open() || filter.matches(&EventFacts::of(&entry)) {
+                selected.seqs.push(seq);
+                selected.entries.push((cursor, entry));
+            }
+        }
+        selected
+    }
+}
+
+/// Public entries, in the order of the feed.
 pub(super) async fn entries(
     connection: &mut PgConnection,
     tenant: TenantId,
-    start: FeedCursor,
-    horizon: i64,
-    types: Option<&[&str]>,
-    limit: i64,
+    asked: Asked<'_>,
 ) -> Result<Vec<EntryRow>, StoreError> {
     let rows = sqlx::query_as!(
         EntryRow,
@@ -238,7 +329,7 @@ pub(super) async fn entries(
                     where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
                       and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
                     order by m.seq limit 1
-                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
+                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters, i.title, i.summary
         from (
             select f.epoch, f.began_after, lead(f.began_after) over (order by f.epoch) as ended_with,
                 case when f.epoch = $7 then $2::bigint else 0 end as xid,
@@ -253,6 +344,7 @@ pub(super) async fn entries(
               and e.xid < h.horizon::text::xid8
               and e.pos > h.began_after and (h.ended_with is null or e.pos <= h.ended_with)
               and ($6::text[] is null or e.type = any($6))
+              and ($8::uuid is null or e.stream_kind = 'instance' and e.stream_id = $8)
             order by e.xid, e.pos
             limit $5
         ) e
@@ -262,12 +354,13 @@ pub(super) async fn entries(
         order by h.epoch, e.xid, e.pos
         limit $5"#,
         tenant.0,
-        start.xid,
-        start.pos,
-        horizon,
-        limit,
-        types as _,
-        start.epoch
+        asked.start.xid,
+        asked.start.pos,
+        asked.horizon,
+        asked.limit,
+        asked.types as _,
+        asked.start.epoch,
+        asked.instance
     )
     .fetch_all(connection)
     .await?;

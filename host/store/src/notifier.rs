@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use super::feed::{EntryRow, FeedCursor, entries};
+use super::feed::{Asked, EntryRow, FeedCursor, entries};
 use super::pool::within;
 use super::subscriptions::{Since, Subscriber};
 use super::time::Time;
@@ -126,7 +126,14 @@ impl Store {
         let (tenant, horizon) = (TenantId(cursor.tenant_id), cursor.horizon);
         let subscribers = subscribers(&mut transaction, tenant).await?;
         let types = subscribers.is_empty().then_some(&EVENT_TYPES[..]);
-        let rows = entries(&mut transaction, tenant, start, horizon, types, limit).await?;
+        let asked = Asked {
+            start,
+            horizon,
+            types,
+            instance: None,
+            limit,
+        };
+        let rows = entries(&mut transaction, tenant, asked).await?;
         let end = match rows.last() {
             Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= limit) => {
                 last.cursor()

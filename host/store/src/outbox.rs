@@ -9,11 +9,14 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{Postgres, Transaction};
 
+use super::described::{KeptTexts, Undescribed};
 use super::pool::{Pool, within};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::cloudevent::{Public, PublicEntry};
+use wrkflw_core::event::EventContext;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::Entity;
+use wrkflw_core::template::Labels;
 
 /// Events that one claim reads.
 pub const BATCH_EVENTS_MAX: i64 = 500;
@@ -39,6 +42,7 @@ pub enum OutboxError {
 #[derive(Debug, Clone)]
 pub struct Outbox {
     pool: Pool,
+    texts: KeptTexts,
 }
 
 /// Where a claim begins to read.
@@ -56,13 +60,30 @@ pub struct Waiting {
     pub pos: i64,
     pub tenant: TenantId,
     pub instance: InstanceId,
+    /// Its number in the stream of its instance, or that of the checkpoint.
+    pub seq: i64,
     /// Whether earlier events of its instance are parked.
     pub follows_parked: bool,
+    /// Whether it was published before.
+    pub replayed: bool,
     /// The audit entry or checkpoint of the event, or why it cannot be read.
     pub entry: Result<Public, String>,
 }
 
-/// An event that goes to the dead letters.
+impl Waiting {
+    fn undescribed(&mut self) -> Option<Undescribed<'_>> {
+        match &mut self.entry {
+            Ok(Public::Entry(entry)) => Some(Undescribed {
+                tenant: self.tenant,
+                seq: self.seq,
+                entry,
+            }),
+            Ok(Public::Checkpoint(_)) | Err(_) => None,
+        }
+    }
+}
+
+/// An event that goes to the dead letters. A replayed one is dropped instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
     pub pos: i64,
@@ -114,8 +135,8 @@ pub struct Claim {
 
 impl Outbox {
     /// `pool`'s connections run as the relay's role.
-    pub(super) fn new(pool: Pool) -> Outbox {
-        Outbox { pool }
+    pub(super) fn new(pool: Pool, texts: KeptTexts) -> Outbox {
+        Outbox { pool, texts }
     }
 
     /// Has connections replaced after a failure: they may lead to a database that takes no writes any more.
@@ -152,7 +173,15 @@ impl Outbox {
             transaction.rollback().await?;
             return Ok(None);
         };
-        let (events, is_cut) = read(&mut transaction, partition.partition, partition.after).await?;
+        let (mut events, is_cut) =
+            read(&mut transaction, partition.partition, partition.after).await?;
+        let mut undescribed = events
+            .iter_mut()
+            .filter_map(Waiting::undescribed)
+            .collect::<Vec<_>>();
+        self.texts
+            .describe(&mut transaction, &mut undescribed)
+            .await?;
         Ok(Some(Claim {
             transaction,
             partition: partition.partition,
@@ -238,21 +267,24 @@ impl Claim {
             parked,
             floor,
         } = settlement;
-        let settled = i64::try_from(acknowledged.len()).unwrap_or(i64::MAX);
-        let mut gone = acknowledged;
+        let parked_at = parked.iter().map(|parked| parked.pos);
+        let gone: Vec<i64> = acknowledged.iter().copied().chain(parked_at).collect();
         if !parked.is_empty() {
-            gone.extend(parked.iter().map(|parked| parked.pos));
             self.park(&parked).await?;
         }
-        let deleted = sqlx::query!(
-            "delete from outbox_event where partition = $1 and pos = any($2)",
+        // A replayed event was counted when it was published.
+        let counts = sqlx::query!(
+            r#"with deleted as (
+                delete from outbox_event where partition = $1 and pos = any($2) returning pos, replayed
+            )
+            select count(*) as "deleted!", count(*) filter (where not replayed and pos = any($3)) as "settled!" from deleted"#,
             self.partition,
-            &gone
+            &gone,
+            &acknowledged
         )
-        .execute(&mut *self.transaction)
-        .await?
-        .rows_affected();
-        let missing = (gone.len() as u64).saturating_sub(deleted);
+        .fetch_one(&mut *self.transaction)
+        .await?;
+        let missing = (gone.len() as u64).saturating_sub(counts.deleted.cast_unsigned());
         if missing > 0 {
             return Err(OutboxError::LostEvents {
                 partition: self.partition,
@@ -266,7 +298,7 @@ impl Claim {
              where partition = $1",
             self.partition,
             floor.unwrap_or(0),
-            settled,
+            counts.settled,
         )
         .execute(&mut *self.transaction)
         .await?;
@@ -289,7 +321,7 @@ impl Claim {
              select e.tenant_id, e.instance_id, e.seq, e.partition, e.pos, p.error, p.attempts, now()
              from outbox_event e
              join unnest($2::bigint[], $3::text[], $4::int[]) as p (pos, error, attempts) on p.pos = e.pos
-             where e.partition = $1",
+             where e.partition = $1 and not e.replayed",
             self.partition,
             &positions,
             &errors,
@@ -307,6 +339,7 @@ struct Row {
     tenant_id: i32,
     instance_id: uuid::Uuid,
     follows_parked: bool,
+    replayed: bool,
     /// The number of rows before the limit of bytes is applied.
     taken: i64,
     tenant: Option<String>,
@@ -320,6 +353,8 @@ struct Row {
     definition_version: Option<i32>,
     entity_type: Option<String>,
     entity_id: Option<String>,
+    title: Option<String>,
+    summary: Option<String>,
     traceparent: Option<String>,
     revision: Option<i32>,
     seq: i64,
@@ -343,7 +378,7 @@ async fn read(
             exists (
                 select from dead_letter d
                 where d.tenant_id = e.tenant_id and d.instance_id = e.instance_id and d.seq < e.seq
-            ) as "follows_parked!",
+            ) as "follows_parked!", e.replayed as "replayed!",
             t.name as "tenant?", e.id as "id?", e.type as "kind?", e.payload as "payload?", e.event_seq as "event_seq?",
             (extract(epoch from coalesce(e.occurred_at, c.signed_at)) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",
             i.definition_key as "definition_key?", coalesce((
@@ -352,12 +387,12 @@ async fn read(
                   and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
                 order by m.seq limit 1
             ), i.definition_version) as "definition_version?",
-            i.entity_type as "entity_type?", i.entity_id as "entity_id?", e.traceparent as "traceparent?",
+            i.entity_type as "entity_type?", i.entity_id as "entity_id?", i.title as "title?", i.summary as "summary?", e.traceparent as "traceparent?",
             e.revision as "revision?", e.seq as "seq!",
             c.number as "checkpoint?", c.size as "size?", c.root as "root?", c.previous_root as "previous_root?",
             c.key_id as "key_id?", c.signature as "signature?"
         from (
-            select o.partition, o.pos, o.tenant_id, o.instance_id, o.seq, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
+            select o.partition, o.pos, o.tenant_id, o.instance_id, o.seq, o.replayed, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
                 a.traceparent, a.revision, count(*) over () as taken,
                 coalesce(sum(octet_length(a.payload)) over (
                     order by o.pos rows between unbounded preceding and 1 preceding), 0) as bytes_before
@@ -392,7 +427,9 @@ impl From<Row> for Waiting {
             pos: row.pos,
             tenant: TenantId(row.tenant_id),
             instance: InstanceId(row.instance_id),
+            seq: row.seq,
             follows_parked: row.follows_parked,
+            replayed: row.replayed,
             entry: match row.checkpoint {
                 Some(_) => signed(row).map(Public::Checkpoint),
                 None => public_entry(row).map(Public::Entry),
@@ -440,6 +477,13 @@ fn public_entry(row: Row) -> Result<PublicEntry, String> {
         },
         traceparent: row.traceparent,
         revision: whole("audit_entry.revision", row.revision)?,
+        context: EventContext {
+            labels: Labels {
+                title: row.title,
+                summary: row.summary,
+            },
+            ..EventContext::default()
+        },
     })
 }
 

@@ -9,6 +9,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 
 use super::StoreError;
+use super::described::KeptTexts;
 use super::outbox::Outbox;
 use super::pool::{Pool, within};
 use super::renewal::Renewal;
@@ -115,6 +116,7 @@ pub struct Reader {
     /// For queries. A connection sees only the tenant that it was set to.
     pub(super) reader: Pool,
     relay: Pool,
+    pub(super) texts: KeptTexts,
 }
 
 /// The queries of a [`Reader`], and the writes. Cheap to clone.
@@ -229,6 +231,7 @@ impl Store {
             writer: Pool::open(writer, WRITER_FIRST, sizes.writer, &renewal),
             reader: Pool::open(reader, &["set role wrkflw_reader"], sizes.reader, &renewal),
             relay: Pool::open(relay, &["set role wrkflw_relay"], sizes.relay, &renewal),
+            texts: KeptTexts::default(),
         }))
     }
 
@@ -249,7 +252,7 @@ impl Store {
 
     /// The outbox, for the relay.
     pub fn outbox(&self) -> Outbox {
-        Outbox::new(self.relay.clone())
+        Outbox::new(self.relay.clone(), self.texts.clone())
     }
 }
 

@@ -81,17 +81,25 @@ impl Store {
         self.sweep(forgotten).await
     }
 
-    /// Deletes deliveries that have been dead for longer. True if there may be more.
+    /// Deletes deliveries that ended earlier, and earlier attempts. True if there may be more.
     pub async fn purge_deliveries(&self, kept: Duration) -> Result<bool, StoreError> {
-        let forgotten = sqlx::query!(
-            "delete from webhook_delivery where ctid = any(array(
-                 select ctid from webhook_delivery
-                 where state = 'dead' and due_at < now() - make_interval(secs => $1) limit $2 for update skip locked
+        // These rows are never updated, so none is locked.
+        let attempts = sqlx::query!(
+            "delete from webhook_attempt where ctid = any(array(
+                 select ctid from webhook_attempt where at < now() - make_interval(secs => $1) limit $2
              ))",
             kept.as_secs_f64(),
             SWEEP_MAX
         );
-        self.sweep(forgotten).await
+        let forgotten = sqlx::query!(
+            "delete from webhook_delivery where ctid = any(array(
+                 select ctid from webhook_delivery
+                 where state <> 'pending' and due_at < now() - make_interval(secs => $1) limit $2 for update skip locked
+             ))",
+            kept.as_secs_f64(),
+            SWEEP_MAX
+        );
+        Ok(self.sweep(attempts).await? | self.sweep(forgotten).await?)
     }
 
     /// Runs a sweep. True if there may be more.

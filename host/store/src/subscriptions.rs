@@ -162,7 +162,7 @@ impl Store {
             }
             // A separate statement sees what a notifier committed while the first one waited for its lock.
             sqlx::query!(
-                "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2",
+                "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2 and state in ('pending', 'dead')",
                 tenant.0,
                 id
             )

@@ -263,8 +263,7 @@ pub(super) const PROVEN: &[&str] = &[
 const ALLOCATED: &str =
     "when somebody was last given a task; it was recorded with each choice that rests on it";
 const CURSOR: &str = "the position of signing; skipped entries are found as entries without a leaf";
-const DELIVERED: &str =
-    "deliveries that a receiver has not accepted yet; the events themselves are proven";
+const DELIVERED: &str = "deliveries to receivers; the events themselves are proven";
 const ENDURED: &str = "results of deliveries, which nobody decided";
 const HISTORY: &str = "on which server entries were written; used only in cursors";
 const PROGRESS: &str =
@@ -369,6 +368,7 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("outbox_event.instance_id", SENT),
     ("outbox_event.partition", SENT),
     ("outbox_event.pos", SENT),
+    ("outbox_event.replayed", SENT),
     ("outbox_event.seq", SENT),
     ("outbox_event.tenant_id", SENT),
     ("outbox_partition.failures", SENT),
@@ -431,6 +431,13 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
         "tenant.access_mark",
         "marks changes for the caches of hosts; the changes are proven",
     ),
+    ("webhook_attempt.at", DELIVERED),
+    ("webhook_attempt.duration_ms", DELIVERED),
+    ("webhook_attempt.error", DELIVERED),
+    ("webhook_attempt.message_id", DELIVERED),
+    ("webhook_attempt.status", DELIVERED),
+    ("webhook_attempt.subscription_id", DELIVERED),
+    ("webhook_attempt.tenant_id", DELIVERED),
     ("webhook_delivery.attempts", DELIVERED),
     ("webhook_delivery.created_at", DELIVERED),
     ("webhook_delivery.definition_version", DELIVERED),
@@ -445,4 +452,5 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("webhook_delivery.state", DELIVERED),
     ("webhook_delivery.subscription_id", DELIVERED),
     ("webhook_delivery.tenant_id", DELIVERED),
+    ("webhook_delivery.test", DELIVERED),
 ];

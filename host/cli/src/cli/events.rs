@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
-use serde_json::Value;
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::Environment;
 use super::client::Client;
@@ -22,14 +23,38 @@ const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 pub(super) enum EventsCommand {
     /// Print events, oldest first; as JSON, one per line
     Tail(TailArgs),
+    /// Send published events to Kafka again
+    Replay(ReplayArgs),
 }
 
 #[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// The cursor before the first event; `earliest` for the first event ever
+    #[arg(long, value_name = "CURSOR")]
+    after: String,
+    /// The cursor of the last event; all that there are now, by default
+    #[arg(long, value_name = "CURSOR")]
+    until: Option<String>,
+    /// Only events of this instance
+    #[arg(long, value_name = "ID")]
+    instance: Option<Uuid>,
+    /// Why; the audit keeps it
+    #[arg(long)]
+    reason: String,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// Limit of the requests of one replay. Each sends up to a thousand events.
+const CALLS_MAX: usize = 10_000;
+const REPLAYED: &[Column] = &[("replayed", "/replayed"), ("next", "/next")];
+
+#[derive(Debug, Args)]
 pub(super) struct TailArgs {
-    /// Wait for further events
+    /// Wait for further events, from now on or after the given cursor
     #[arg(long, short)]
     follow: bool,
-    /// Continue after this cursor of an earlier run
+    /// Continue after this cursor of an earlier run; `earliest` begins with the first event
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
     /// Stop after this number of events
@@ -55,7 +80,10 @@ struct Tail<'a> {
 }
 
 pub(super) fn run(command: EventsCommand, output: Output, environment: &Environment) -> Result<()> {
-    let EventsCommand::Tail(args) = command;
+    let args = match command {
+        EventsCommand::Tail(args) => args,
+        EventsCommand::Replay(args) => return replay(args, output, environment),
+    };
     let client = args.connection.open(environment)?;
     let mut tail = Tail {
         client: &client,
@@ -72,6 +100,26 @@ pub(super) fn run(command: EventsCommand, output: Output, environment: &Environm
         output.hint(&format!("next: wrkflw events tail --after {cursor}"));
     }
     Ok(())
+}
+
+/// Repeats the request until the range ends.
+fn replay(args: ReplayArgs, output: Output, environment: &Environment) -> Result<()> {
+    let client = args.connection.open(environment)?;
+    let (mut after, mut replayed) = (args.after, 0);
+    for _ in 0..CALLS_MAX {
+        let body = json!({
+            "after": after, "until": args.until, "instanceId": args.instance, "reason": args.reason,
+        });
+        let answer = client.post("/v1/events/replay", &body)?;
+        replayed += answer["replayed"].as_u64().unwrap_or_default();
+        if let Some(next) = answer["next"].as_str() {
+            next.clone_into(&mut after);
+        }
+        if answer["more"] != true {
+            break;
+        }
+    }
+    output.record(&json!({ "replayed": replayed, "next": after }), REPLAYED)
 }
 
 impl Tail<'_> {
@@ -141,7 +189,11 @@ impl Tail<'_> {
             {
                 Some(("id", value)) => id = Some(value.to_owned()),
                 Some(("data", value)) => data.push_str(value),
-                None if line.is_empty() && !data.is_empty() => {
+                // Where the stream begins.
+                None if line.is_empty() && data.is_empty() => {
+                    self.cursor = id.take().or_else(|| self.cursor.take());
+                }
+                None if line.is_empty() => {
                     let event: Value =
                         serde_json::from_str(&data).context("an event of the stream is no JSON")?;
                     self.output.line(&event, EVENT)?;

@@ -28,6 +28,7 @@ use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::telemetry::{self, LogSettings, Telemetry};
 use wrkflw_runtime::worker::every;
 use wrkflw_sandbox::Sandbox;
+use wrkflw_server::asyncapi::Topics;
 use wrkflw_server::http::admission::Admission;
 use wrkflw_server::http::auth::Authenticator;
 use wrkflw_server::http::health::{Operation, operational};
@@ -302,7 +303,10 @@ fn app(
         engine.clone(),
         Arc::new(auth),
         settings.naming(),
-        settings.kafka_topic.clone(),
+        Topics {
+            events: settings.kafka_topic.clone(),
+            checkpoints: settings.checkpoint_topic(),
+        },
         operation.metrics,
         stages.stopping.clone(),
     )

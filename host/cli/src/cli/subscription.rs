@@ -1,5 +1,7 @@
 //! `wrkflw subscription`: webhooks, and the deliveries that their receivers have not accepted.
 
+mod listen;
+
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -35,6 +37,8 @@ pub(super) enum SubscriptionCommand {
     },
     /// Send dead deliveries again, and enable the subscription
     Retry(OneArgs),
+    /// Receive webhooks on this machine, verify their signatures, and print the events
+    Listen(listen::ListenArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -139,6 +143,7 @@ pub(super) fn run(
             let path = format!("{}/deliveries", one.path());
             output.list(&client.get(&path, &query)?, DELIVERIES)
         }
+        SubscriptionCommand::Listen(args) => listen::run(&args, output),
         SubscriptionCommand::Retry(one) => {
             let client = one.connection.open(environment)?;
             let path = format!("{}/deliveries/retry", one.path());

@@ -81,6 +81,7 @@ fn left(number: u128) -> Event {
         to: vec![],
         data: None,
         attributes: vec![],
+        previous: Vec::new(),
         notes: vec![],
     }
 }

@@ -6,9 +6,10 @@ use serde_json::value::RawValue;
 
 use super::Event;
 
-/// Declares the events. Each is `public` or `internal`: consumers see the public ones, with the documentation of the event
-/// and of its members. A member with `#[hidden("reason")]` is stored and not published. A member with a `#[serde(...)]` rule
-/// is left out when it is empty; any other member of type `Option` is then null.
+/// Declares the events. Each is `public` or `internal`: consumers see the public ones, and of these only the members with
+/// `#[public("name")]`, under that name and with their documentation. `#[public("name", Shape)]` publishes another shape than
+/// that of the member's type. A member with a `#[serde(...)]` rule is left out when it is empty; any other member of type
+/// `Option` is then null.
 macro_rules! events {
     (
         $(#[$meta:meta])*
@@ -18,7 +19,7 @@ macro_rules! events {
                 $reach:ident $variant:ident = $kind:literal {
                     $(
                         $(#[doc = $about:literal])+
-                        $(#[hidden($reason:literal)])?
+                        $(#[public($name:literal $(, $shape:ident)?)])?
                         $(#[serde($($rule:tt)+)])?
                         $field:ident: $type:ty,
                     )*
@@ -36,7 +37,6 @@ macro_rules! events {
                 $variant {
                     $(
                         $(#[doc = $about])+
-                        $(#[doc = concat!("\n\nHidden: ", $reason)])?
                         $(#[serde($($rule)+)])?
                         $field: $type,
                     )*
@@ -75,7 +75,11 @@ macro_rules! events {
                 is_public: events!(@reach $reach),
                 summary: concat!($($summary),+),
                 members: &[$($crate::declare::member!(
-                    [$($reason)?] $field: $type, [$($($rule)+)?], concat!($($about),+)
+                    [$($name $(, $shape)?)?] $field: $type, [$($($rule)+)?], concat!($($about),+)
+                ),)*],
+                fields: &[$((
+                    stringify!($field),
+                    <$type as $crate::event_schema::MemberType>::PRESENCE,
                 ),)*],
             },)*]
         };

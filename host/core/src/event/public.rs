@@ -1,11 +1,97 @@
-//! What consumers see of an event's payload.
+//! What consumers see of an event: only what its declaration names as public.
+//!
+//! The functions work on the stored text, so that numbers keep their text. A member that the declaration does not name is not
+//! published, and neither is any of a type that this host does not know.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::json::{Json, JsonError, Member, members};
+use serde_json::value::RawValue;
+
+use super::Mentions;
+use crate::event_schema::{EventType, Shape};
+use crate::graph::{Graph, Transition};
+use crate::json::{Json, JsonError, Member, Node, members};
+use crate::template::Labels;
 
 /// The audit type of events that flows publish themselves.
 pub const CUSTOM: &str = "CUSTOM";
+/// The annotation by which the schema of an input declares a field public.
+const IS_PUBLIC: &str = "x-public";
+/// Maximum number of data pointers in one event. More changes are told by the members that contain them.
+const POINTERS_MAX: usize = 100;
+
+/// The texts of a definition version that events carry, and the input fields that it declares public.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DefinitionTexts {
+    pub title: Option<String>,
+    state_titles: BTreeMap<String, String>,
+    /// By state and trigger.
+    public_inputs: BTreeMap<(String, String), Vec<String>>,
+}
+
+impl DefinitionTexts {
+    pub fn of(graph: &Graph) -> DefinitionTexts {
+        let titled = graph.states.iter().filter(|state| !state.title.is_empty());
+        let public = |transition: &Transition| {
+            let fields = public_fields(transition.input.as_ref()?);
+            let key = (transition.source.clone(), transition.trigger.clone());
+            (!fields.is_empty()).then_some((key, fields))
+        };
+        DefinitionTexts {
+            title: Some(graph.title.clone()).filter(|title| !title.is_empty()),
+            state_titles: titled
+                .map(|state| (state.name.clone(), state.title.clone()))
+                .collect(),
+            public_inputs: graph.transitions.iter().filter_map(public).collect(),
+        }
+    }
+
+    pub fn state_title(&self, state: &str) -> Option<&str> {
+        self.state_titles.get(state).map(String::as_str)
+    }
+
+    fn is_public_input(&self, mentions: &Mentions, field: &str) -> bool {
+        let (Some(state), Some(trigger)) = (&mentions.state_name, &mentions.trigger) else {
+            return false;
+        };
+        let key = (state.clone(), trigger.clone());
+        let fields = self.public_inputs.get(&key);
+        fields.is_some_and(|fields| fields.iter().any(|public| public == field))
+    }
+}
+
+/// The properties that a schema declares public.
+fn public_fields(schema: &Json) -> Vec<String> {
+    if !schema.as_str().contains(IS_PUBLIC) {
+        return Vec::new();
+    }
+    let Node::Object(mut schema) = schema.node() else {
+        return Vec::new();
+    };
+    let Some(Node::Object(properties)) = schema.remove("properties") else {
+        return Vec::new();
+    };
+    let is_public = |property: &Node| match property {
+        Node::Object(property) => matches!(property.get(IS_PUBLIC), Some(Node::Bool(true))),
+        _ => false,
+    };
+    let public = properties.into_iter().filter(|(_, of)| is_public(of));
+    public.map(|(name, _)| name).collect()
+}
+
+/// What an event tells besides its entry: as it was at that time.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EventContext {
+    /// The title and the summary of the instance.
+    pub labels: Labels,
+    /// The name of the state that the entry mentions, if the entry does not say it.
+    pub state_name: Option<String>,
+    /// The title of the task that the entry mentions, if the entry does not say it.
+    pub task_title: Option<String>,
+    pub definition: Arc<DefinitionTexts>,
+}
 
 /// The CloudEvents type of an audit type without the operator's prefix: `task.claimed` for `TASK_CLAIMED`, and `custom.` with the
 /// event's name for events that flows publish.
@@ -16,30 +102,31 @@ pub fn type_suffix(kind: &str, custom_name: Option<&str>) -> String {
     }
 }
 
-/// The payload of an entry without data, input, sender and children, which may be large or confidential. Callers with the
-/// permission can read them over HTTP. An event that a flow publishes keeps its data. The function works on the stored text, so
-/// that numbers keep their text and an older host can publish entries of a newer one.
-pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, JsonError> {
-    let mut members = members(payload)?;
-    let is_blind = is_blind(kind, payload);
-    members.retain(|(name, _)| match &**name {
-        "type" => false,
-        "outcome" => !is_blind,
-        "data" | "input" | "sender" => kind == CUSTOM,
-        _ => true,
-    });
-    for (name, value) in &mut members {
-        match &**name {
-            "comment" | "onBehalfOf" if is_blind => *value = Cow::Borrowed("null"),
-            // The data of items and children is not public.
-            "state" => {
-                leave_out(value, "children")?;
-                leave_out(value, "data")?;
-            }
-            _ => {}
-        }
+/// The public members of an entry, sorted by name, and what it is about. Absent is what has no value.
+pub fn published<'a>(
+    kind: &str,
+    payload: &'a str,
+    context: &EventContext,
+) -> Result<(Vec<Member<'a>>, Mentions), JsonError> {
+    let stored = members(payload)?;
+    let mut mentions = Mentions::among(kind, &stored);
+    if mentions.state.is_some() && mentions.state_name.is_none() {
+        mentions.state_name.clone_from(&context.state_name);
     }
-    Ok(members)
+    if mentions.task.is_some() && mentions.task_title.is_none() {
+        mentions.task_title.clone_from(&context.task_title);
+    }
+    let Some(event_type) = EventType::public(kind) else {
+        return Ok((Vec::new(), mentions));
+    };
+    let is_blind = is_blind(kind, payload);
+    let view = View {
+        mentions: &mentions,
+        definition: &context.definition,
+    };
+    let mut own = view.record(event_type.members, stored)?;
+    own.retain(|(name, _)| !is_blind || matches!(&**name, "blind" | "stateName"));
+    Ok((own, mentions))
 }
 
 /// Whether the entry is a decision that is hidden until its state ends.
@@ -48,14 +135,115 @@ pub fn is_blind(kind: &str, payload: &str) -> bool {
     kind == "DECISION_RECORDED" && payload.starts_with(r#"{"blind":true,"#)
 }
 
-/// Removes the member of this name from an object.
-fn leave_out(object: &mut Cow<'_, str>, name: &str) -> Result<(), JsonError> {
-    if !object.starts_with('{') || !object.contains(name) {
-        return Ok(());
+struct View<'v> {
+    mentions: &'v Mentions,
+    definition: &'v DefinitionTexts,
+}
+
+type Declared = [Option<crate::event_schema::Member>];
+
+impl View<'_> {
+    /// The declared ones of the stored members, under their public names.
+    fn record<'a>(
+        &self,
+        declared: &Declared,
+        stored: Vec<Member<'a>>,
+    ) -> Result<Vec<Member<'a>>, JsonError> {
+        let mut public = Vec::with_capacity(stored.len());
+        for (name, value) in stored {
+            let Some(member) = crate::event_schema::declared(declared, &name) else {
+                continue;
+            };
+            if member.may_be_absent() && value == "null" {
+                continue;
+            }
+            if let Some(value) = self.value(member.shape(), value)? {
+                public.push((Cow::Borrowed(member.name()), value));
+            }
+        }
+        public.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok(public)
     }
-    let all = members(object)?;
-    let others = all.iter().filter(|(held, _)| held != name);
-    let rest = Json::of_members(others.map(|(name, value)| (&**name, &**value)));
-    *object = Cow::Owned(rest.to_string());
-    Ok(())
+
+    /// The public part of a value. None if it is not of the declared shape.
+    fn value<'a>(
+        &self,
+        shape: Shape,
+        value: Cow<'a, str>,
+    ) -> Result<Option<Cow<'a, str>>, JsonError> {
+        Ok(match shape {
+            Shape::Id | Shape::Text | Shape::Time | Shape::Count => {
+                Some(value).filter(|value| !value.starts_with(['{', '[']))
+            }
+            Shape::Anything => Some(value),
+            Shape::Record(declared) => Some(Cow::Owned(self.object(declared, &value)?)),
+            Shape::List(of) => Some(Cow::Owned(self.list(*of, &value)?)),
+            Shape::Pointers => Some(Cow::Owned(Json::of(&pointers(&value)?).to_string())),
+            Shape::Version => members(&value)?
+                .into_iter()
+                .find(|(name, _)| name == "version")
+                .map(|(_, version)| Cow::Owned(version.into_owned())),
+            Shape::Input => self.input(&value)?.map(Cow::Owned),
+            Shape::Flattened(_) => None,
+        })
+    }
+
+    fn object(&self, declared: &Declared, value: &str) -> Result<String, JsonError> {
+        let public = self.record(declared, members(value)?)?;
+        Ok(object(&public))
+    }
+
+    fn list(&self, of: Shape, value: &str) -> Result<String, JsonError> {
+        let items: Vec<&RawValue> = serde_json::from_str(value).unwrap_or_default();
+        let mut public = Vec::with_capacity(items.len());
+        for item in items {
+            public.extend(self.value(of, Cow::Borrowed(item.get()))?);
+        }
+        Ok(format!("[{}]", public.join(",")))
+    }
+
+    /// The fields of an input that the definition declares public. None if there are none.
+    fn input(&self, value: &str) -> Result<Option<String>, JsonError> {
+        let mut fields = members(value)?;
+        fields.retain(|(field, _)| self.definition.is_public_input(self.mentions, field));
+        Ok((!fields.is_empty()).then(|| object(&fields)))
+    }
+}
+
+fn object(members: &[Member<'_>]) -> String {
+    let members = members.iter().map(|(name, value)| (&**name, &**value));
+    Json::of_members(members).to_string()
+}
+
+/// JSON Pointers to what a merge patch changes, sorted. The whole document is the empty pointer.
+fn pointers(patch: &str) -> Result<Vec<String>, JsonError> {
+    let patch = Node::parse(patch)?;
+    for depth in [usize::MAX, 1, 0] {
+        let mut found = Vec::new();
+        changed(&patch, depth, &mut String::new(), &mut found);
+        if found.len() <= POINTERS_MAX {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
+}
+
+/// Collects at most one pointer more than an event may have.
+fn changed(node: &Node, depth: usize, pointer: &mut String, found: &mut Vec<String>) {
+    let members = match node {
+        Node::Object(members) if depth > 0 && !(members.is_empty() && !pointer.is_empty()) => {
+            members
+        }
+        _ => return found.push(pointer.clone()),
+    };
+    for (name, value) in members {
+        if found.len() > POINTERS_MAX {
+            return;
+        }
+        let length = pointer.len();
+        pointer.push('/');
+        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        changed(value, depth - 1, pointer, found);
+        pointer.truncate(length);
+    }
 }

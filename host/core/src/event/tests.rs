@@ -153,6 +153,8 @@ fn of_flows() -> Vec<Event> {
         Event::FlowRetitled {
             title: None,
             summary: Some("To the bank".into()),
+            previous_title: Some("An errand".into()),
+            previous_summary: Some("To the shop".into()),
         },
         Event::FlowCompleted {
             outcome: "DONE".into(),
@@ -183,6 +185,7 @@ fn of_states() -> Vec<Event> {
             to,
             data: Some(data()),
             attributes: attributes(),
+            previous: Vec::new(),
             notes: vec![Note {
                 code: "so".into(),
                 message: "so it is".into(),
@@ -195,6 +198,7 @@ fn of_states() -> Vec<Event> {
             to: vec![],
             data: None,
             attributes: vec![],
+            previous: Vec::new(),
             notes: vec![],
         },
         Event::StateCancelled {

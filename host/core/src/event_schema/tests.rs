@@ -7,12 +7,14 @@ use super::*;
 use crate::actor::Actor;
 use crate::answer::{Attribute, AttributeValue, Note, OverdueAction, Share, SignalSubscription};
 use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
-use crate::event::{Disclosed, Event};
+use crate::event::{DefinitionTexts, Disclosed, Event, EventContext};
+use crate::graph::{Graph, Join, State, StateKind, Transition};
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use crate::instance::{
     Candidate, Entity, OpenDeadline, StateInstance, Suspension, Task, TaskStatus,
 };
 use crate::json::Json;
+use crate::template::Labels;
 
 const STATE: StateId = StateId(Uuid::from_u128(3));
 const DEADLINE: DeadlineId = DeadlineId(Uuid::from_u128(5));
@@ -86,6 +88,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             state,
             step: "manager".into(),
             candidates: people(),
+            previous: people(),
         },
         Event::TaskRerouted { .. } => Event::DecisionRecorded {
             task,
@@ -94,7 +97,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             outcome: "APPROVE".into(),
             on_behalf_of: None,
             comment: Some("fine".into()),
-            input: Json::empty(),
+            input: Json::parse(r#"{"budget":12,"salary":9}"#).expect("an input"),
             blind: false,
         },
         Event::DecisionRecorded { .. } => Event::StateDisclosed {
@@ -192,6 +195,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             to: vec!["Approved".into()],
             data: Some(Json::empty()),
             attributes: attributes(),
+            previous: attributes(),
             notes: notes(),
         },
         Event::StateTransitioned { .. } => Event::StateContinued {
@@ -200,6 +204,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             to: vec!["Reminder".into()],
             data: Some(Json::empty()),
             attributes: attributes(),
+            previous: attributes(),
             notes: notes(),
         },
         Event::StateContinued { .. } => Event::StateCancelled {
@@ -231,6 +236,8 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Event::FlowMigrated { .. } => Event::FlowRetitled {
             title: Some("Invoice i-1".into()),
             summary: Some("12 EUR".into()),
+            previous_title: Some("An errand".into()),
+            previous_summary: Some("To the shop".into()),
         },
         Event::FlowRetitled { .. } => Event::Custom {
             name: "stamped".into(),
@@ -363,8 +370,39 @@ fn notes() -> Vec<Note> {
     }]
 }
 
-fn data(event: &Event) -> (String, Value) {
-    let entry = PublicEntry {
+fn context() -> EventContext {
+    let input = r#"{"properties":{"budget":{"x-public":true},"salary":{}}}"#;
+    let graph = Graph {
+        title: "Approval".into(),
+        states: vec![State {
+            name: "Review".into(),
+            title: "Review of the invoice".into(),
+            description: String::new(),
+            kind: StateKind::Task,
+            join: Join::None,
+            own_work: false,
+        }],
+        transitions: vec![Transition {
+            source: "Review".into(),
+            trigger: "APPROVE".into(),
+            input: Some(Json::parse(input).expect("a schema")),
+            ..Transition::default()
+        }],
+        ..Graph::default()
+    };
+    EventContext {
+        labels: Labels {
+            title: Some("Invoice i-1".into()),
+            summary: Some("12 EUR".into()),
+        },
+        state_name: Some("Review".into()),
+        task_title: Some("Review it".into()),
+        definition: DefinitionTexts::of(&graph).into(),
+    }
+}
+
+fn entry(event: &Event) -> PublicEntry {
+    PublicEntry {
         tenant: "acme".into(),
         instance: InstanceId(Uuid::from_u128(1)),
         id: Uuid::from_u128(2),
@@ -383,8 +421,12 @@ fn data(event: &Event) -> (String, Value) {
         },
         traceparent: None,
         revision: 1,
-    };
-    let event = CloudEvent::of(&entry, &Naming::default()).expect("a sound entry");
+        context: context(),
+    }
+}
+
+fn data(event: &Event) -> (String, Value) {
+    let event = CloudEvent::of(&entry(event), &Naming::default()).expect("a sound entry");
     let suffix = event
         .attribute("type")
         .and_then(|name| name.strip_prefix("dev.wrkflw."))
@@ -447,6 +489,165 @@ fn every_public_event_is_documented_to_the_last_member() {
     );
 }
 
+/// The names of all members, at any depth.
+fn names(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                found.push(name.clone());
+                names(value, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| names(item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The same value with one more member in every object.
+fn with_more(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.into_iter();
+            let mut members: Map<String, Value> = members
+                .map(|(name, value)| (name, with_more(value)))
+                .collect();
+            members.insert("zzInternal".into(), json!("kept inside"));
+            Value::Object(members)
+        }
+        Value::Array(items) => items.into_iter().map(with_more).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn a_new_member_is_not_public_by_itself() {
+    let mut last = None;
+    while let Some(event) = next(last.as_ref()) {
+        if event.is_public() {
+            // Public as they are: what a flow publishes itself, and the names of renamed states.
+            let is_free = matches!(event, Event::Custom { .. } | Event::FlowMigrated { .. });
+            let entry = entry(&event);
+            let payload: Value = serde_json::from_str(&entry.payload).expect("JSON");
+            let more = PublicEntry {
+                payload: Json::of(&with_more(payload)).to_string(),
+                ..entry.clone()
+            };
+            let of = |entry: &PublicEntry| {
+                let event = CloudEvent::of(entry, &Naming::default());
+                event.expect("a sound entry").data.value()
+            };
+            let mut found = Vec::new();
+            names(&of(&more), &mut found);
+            let (now, before) = (of(&more), of(&entry));
+            assert!(
+                is_free
+                    || !found.iter().any(|name| name == "zzInternal")
+                        && without_pointers(now) == without_pointers(before),
+                "{}: {found:?}",
+                event.kind()
+            );
+        }
+        last = Some(event);
+    }
+}
+
+/// The pointers tell of every member of the data.
+fn without_pointers(mut data: Value) -> Value {
+    data.as_object_mut()
+        .expect("an object")
+        .remove("dataPointers");
+    data
+}
+
+#[test]
+fn internals_are_not_public() {
+    for event in [
+        Event::StateEntered {
+            state: state_instance(),
+        },
+        Event::TaskCreated {
+            state: STATE,
+            state_name: "Review".into(),
+            task: open_task(),
+        },
+        started(),
+    ] {
+        let mut found = Vec::new();
+        names(&data(&event).1, &mut found);
+        for internal in [
+            "forks",
+            "choices",
+            "tasks",
+            "data",
+            "children",
+            "exclude",
+            "fallback",
+            "deadlines",
+        ] {
+            assert!(
+                !found.iter().any(|name| name == internal),
+                "{internal} of {}",
+                event.kind()
+            );
+        }
+    }
+}
+
+#[test]
+fn an_input_tells_only_the_fields_that_the_definition_declares_public() {
+    let decided = |outcome: &str, blind| {
+        data(&Event::DecisionRecorded {
+            task: TASK_ID,
+            state: STATE,
+            state_name: "Review".into(),
+            outcome: outcome.into(),
+            on_behalf_of: None,
+            comment: None,
+            input: Json::parse(r#"{"budget":12,"salary":9}"#).expect("an input"),
+            blind,
+        })
+        .1
+    };
+    assert_eq!(decided("APPROVE", false)["input"], json!({"budget": 12}));
+    assert_eq!(decided("APPROVE", true).get("input"), None);
+    assert_eq!(decided("REJECT", false).get("input"), None);
+}
+
+#[test]
+fn a_change_tells_its_pointers_and_the_values_before() {
+    let changed = |patch: &str| {
+        data(&Event::StateContinued {
+            state: STATE,
+            trigger: "GO".into(),
+            to: vec![],
+            data: Some(Json::parse(patch).expect("a patch")),
+            attributes: attributes(),
+            previous: attributes()[..1].to_vec(),
+            notes: vec![],
+        })
+        .1
+    };
+    let told = changed(r#"{"a":{"b/c":1,"d":null},"e":[1],"f":{}}"#);
+    let pointers = json!(["/a/b~1c", "/a/d", "/e", "/f"]);
+    assert_eq!(told["dataPointers"], pointers);
+    assert_eq!(told["attributes"][1], json!({"name": "gone"}));
+    let sum = json!([{"name": "sum", "value": {"type": "decimal", "value": "1.50"}}]);
+    assert_eq!(told["previousAttributes"], sum);
+    let wide: Map<String, Value> = (0..60)
+        .map(|number| (format!("m{number}"), json!({"x": 1, "y": 2})))
+        .collect();
+    let told = changed(&json!({"wide": wide}).to_string());
+    assert_eq!(told["dataPointers"], json!(["/wide"]));
+    let whole: Map<String, Value> = (0..200)
+        .map(|number| (format!("m{number}"), json!(1)))
+        .collect();
+    assert_eq!(
+        changed(&Value::Object(whole).to_string())["dataPointers"],
+        json!([""])
+    );
+    assert_eq!(changed("{}")["dataPointers"], json!([]));
+}
+
 #[test]
 fn an_event_that_lacks_a_member_is_refused() {
     let (suffix, mut data) = data(&Event::FlowCompleted {
@@ -475,7 +676,7 @@ fn types_are_found_by_their_public_names() {
         "custom.",
         "task",
         "task.eaten",
-        "state.continued",
+        "state.reassigned",
         "",
     ] {
         assert!(EventType::by_suffix(unknown).is_none(), "{unknown}");

@@ -194,13 +194,15 @@ impl Execution<'_> {
             if known.candidates.contains(to) {
                 continue;
             }
-            let mut candidates = known.candidates.clone();
+            let previous = known.candidates.clone();
+            let mut candidates = previous.clone();
             candidates.push(to.clone());
             self.emit(Event::TaskRerouted {
                 task: *task,
                 state,
                 step: fallback.name().to_owned(),
                 candidates,
+                previous,
             });
         }
     }

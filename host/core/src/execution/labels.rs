@@ -11,7 +11,13 @@ impl Execution<'_> {
         let labels = templates.labels(&self.instance.entity, &self.instance.data);
         if labels != self.instance.labels {
             let Labels { title, summary } = labels;
-            self.emit(Event::FlowRetitled { title, summary });
+            let before = self.instance.labels.clone();
+            self.emit(Event::FlowRetitled {
+                title,
+                summary,
+                previous_title: before.title,
+                previous_summary: before.summary,
+            });
         }
     }
 

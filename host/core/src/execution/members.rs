@@ -188,6 +188,8 @@ impl Execution<'_> {
             })
             .collect();
         for (task, is_owned, candidates) in concerned {
+            let known = self.instance.task(task).expect("an open task");
+            let previous = known.candidates.clone();
             let is_withdrawn = candidates.is_empty() && !is_owned && self.can_spare_task(state);
             self.emit(if is_withdrawn {
                 Event::TaskCancelled {
@@ -201,6 +203,7 @@ impl Execution<'_> {
                     state,
                     step: LEFT_GROUP.to_owned(),
                     candidates,
+                    previous,
                 }
             });
         }

@@ -120,6 +120,7 @@ impl Execution<'_> {
             self.cancel_open_tasks(Some(state));
         }
         self.begin_branches(state, trigger, &next);
+        let previous = self.previous_values(&attributes);
         self.emit(if next.goes_on() {
             Event::StateContinued {
                 state,
@@ -127,6 +128,7 @@ impl Execution<'_> {
                 to,
                 data,
                 attributes,
+                previous,
                 notes,
             }
         } else {
@@ -137,9 +139,22 @@ impl Execution<'_> {
                 to,
                 data,
                 attributes,
+                previous,
                 notes,
             }
         });
+    }
+
+    /// The values that these attributes have before they change.
+    fn previous_values(&self, attributes: &[Attribute]) -> Vec<Attribute> {
+        let changed = attributes.iter().filter_map(|change| {
+            let value = self.instance.attributes.get(&change.name)?.clone();
+            Some(Attribute {
+                name: change.name.clone(),
+                value: Some(value),
+            })
+        });
+        changed.collect()
     }
 
     fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {

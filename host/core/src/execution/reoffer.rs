@@ -135,6 +135,7 @@ impl Execution<'_> {
                 state,
                 step: why.name().to_owned(),
                 candidates: offered.candidates,
+                previous: task.candidates.clone(),
             });
         }
     }

@@ -18,15 +18,20 @@ record! {
     pub struct Task {
         columns {
             /// The task.
+            #[public("id")]
             pub id: TaskId,
             /// The task in words.
+            #[public("title")]
             pub label: String,
             /// Who may claim it.
+            #[public("candidates")]
             pub candidates: Vec<Candidate>,
             /// When it was created.
+            #[public("createdAt")]
             pub created_at: Timestamp,
             // The next deadline of this task alone, or the last one when all have passed.
             /// Its next deadline.
+            #[public("dueAt")]
             #[serde(skip_serializing_if = "Option::is_none")]
             pub due_at: Option<Timestamp>,
             /// Its open deadlines.
@@ -38,6 +43,7 @@ record! {
         }
         besides {
             /// Its status with the members of that status.
+            #[public("status")]
             #[serde(flatten)]
             pub status: TaskStatus,
         }

@@ -30,6 +30,7 @@ fn entry(kind: &str, payload: &Value) -> PublicEntry {
         },
         traceparent: None,
         revision: 1,
+        context: crate::event::EventContext::default(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The Kafka client: one producer and its topic.
+//! The Kafka client: one producer and its topics, that of events and that of checkpoints.
 //!
 //! Records are sent in order and their delivery reports awaited. A producer that failed is discarded with all records it still
 //! holds, so that none of them can arrive after a record of the next producer.
@@ -23,6 +23,9 @@ use wrkflw_core::cloudevent::{CloudEvent, STRUCTURED_CONTENT_TYPE};
 /// How long a broker may take to describe the topic.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(5);
 
+/// The header of a record that was published before.
+const REPLAYED: &str = "wrkflw-replayed";
+
 /// Whether a refused record ends its producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gaps {
@@ -37,12 +40,13 @@ pub(super) enum Gaps {
 pub(super) struct Producer {
     inner: FutureProducer<Context>,
     troubled: Arc<Notify>,
-    topic: Arc<str>,
+    events: Arc<str>,
+    checkpoints: Arc<str>,
     mode: Mode,
 }
 
 impl Producer {
-    /// Connects, and creates the topic if there is none.
+    /// Connects, and creates the topics that do not exist.
     pub(super) async fn connect(settings: &KafkaSettings, gaps: Gaps) -> Result<Producer, Failure> {
         let mut config = settings
             .client_config()
@@ -58,10 +62,11 @@ impl Producer {
         let producer = Producer {
             inner,
             troubled,
-            topic: settings.topic.as_str().into(),
+            events: settings.topic.as_str().into(),
+            checkpoints: settings.checkpoint_topic.as_str().into(),
             mode: settings.mode,
         };
-        match producer.ensure_topic(&config).await {
+        match producer.ensure_topics(&config).await {
             Ok(()) => Ok(producer),
             Err(failure) => {
                 producer.discard().await;
@@ -71,7 +76,11 @@ impl Producer {
     }
 
     /// Queues one event for sending. The future resolves to the delivery report.
-    pub(super) fn send(&self, event: &CloudEvent) -> Result<DeliveryFuture, Failure> {
+    pub(super) fn send(
+        &self,
+        event: &CloudEvent,
+        replayed: bool,
+    ) -> Result<DeliveryFuture, Failure> {
         let key = event.instance.to_string();
         let (headers, value) = match self.mode {
             Mode::Binary => {
@@ -88,7 +97,17 @@ impl Producer {
                 event.structured(),
             ),
         };
-        let record = FutureRecord::to(&self.topic)
+        let headers = if replayed {
+            headers.insert(header(REPLAYED, "true"))
+        } else {
+            headers
+        };
+        let topic = if event.is_checkpoint() {
+            &self.checkpoints
+        } else {
+            &self.events
+        };
+        let record = FutureRecord::to(topic)
             .key(&key)
             .headers(headers)
             .payload(value.as_str());
@@ -119,20 +138,25 @@ impl Producer {
         }
     }
 
-    async fn ensure_topic(&self, config: &ClientConfig) -> Result<(), Failure> {
-        if self.topic_exists().await? {
+    async fn ensure_topics(&self, config: &ClientConfig) -> Result<(), Failure> {
+        self.ensure_topic(config, &self.events).await?;
+        self.ensure_topic(config, &self.checkpoints).await
+    }
+
+    async fn ensure_topic(&self, config: &ClientConfig, topic: &Arc<str>) -> Result<(), Failure> {
+        if self.topic_exists(topic).await? {
             return Ok(());
         }
         let admin: AdminClient<Context> = config.create_with_context(Context::default())?;
-        let topic = NewTopic::new(
-            &self.topic,
+        let new = NewTopic::new(
+            topic,
             TOPIC_PARTITIONS,
             TopicReplication::Fixed(REPLICATION_OF_BROKER),
         );
         let options = AdminOptions::new()
             .request_timeout(Some(ANSWER_MAX))
             .operation_timeout(Some(ANSWER_MAX));
-        let answers = admin.create_topics([&topic], &options).await?;
+        let answers = admin.create_topics([&new], &options).await?;
         match answers.into_iter().next() {
             Some(Err((name, RDKafkaErrorCode::TopicAlreadyExists))) => {
                 tracing::debug!(
@@ -147,7 +171,7 @@ impl Producer {
             ))),
             Some(Ok(_)) | None => {
                 tracing::info!(
-                    topic = &*self.topic,
+                    topic = &**topic,
                     partitions = TOPIC_PARTITIONS,
                     "created the Kafka topic, which did not exist"
                 );
@@ -156,8 +180,8 @@ impl Producer {
         }
     }
 
-    async fn topic_exists(&self) -> Result<bool, Failure> {
-        let (inner, topic) = (self.inner.clone(), Arc::clone(&self.topic));
+    async fn topic_exists(&self, topic: &Arc<str>) -> Result<bool, Failure> {
+        let (inner, topic) = (self.inner.clone(), Arc::clone(topic));
         let found = tokio::task::spawn_blocking(move || describe(inner.client(), &topic)).await;
         found.unwrap_or_else(|panic| Err(Failure::Transport(panic.to_string())))
     }

@@ -53,6 +53,7 @@ type Stream = (TenantId, InstanceId);
 struct Message {
     pos: i64,
     stream: Stream,
+    replayed: bool,
     event: Result<CloudEvent, Failure>,
     state: State,
 }
@@ -115,6 +116,7 @@ fn message(waiting: &Waiting, naming: &Naming) -> Message {
     Message {
         pos: waiting.pos,
         stream: (waiting.tenant, waiting.instance),
+        replayed: waiting.replayed,
         event: event.map_err(Failure::Refused),
         state: if waiting.follows_parked {
             State::Parked(parked)
@@ -135,7 +137,7 @@ fn send_together(producer: &Producer, messages: &mut [Message]) {
             .event
             .as_ref()
             .map_err(Failure::clone)
-            .and_then(|event| producer.send(event));
+            .and_then(|event| producer.send(event, message.replayed));
         match sent {
             Ok(report) => message.state = State::Sent(report),
             Err(failure @ Failure::Refused(_)) => {
@@ -279,7 +281,10 @@ fn park(messages: &mut [Message], tried: usize) {
             State::Failed(Failure::Refused(reason)) if index < tried => (reason.clone(), ATTEMPTS),
             State::Failed(_) | State::Unsent | State::Sent(_) => continue,
         };
-        parked.insert(message.stream);
+        // A replayed event was published before: it is dropped, and those behind it need not wait.
+        if !message.replayed {
+            parked.insert(message.stream);
+        }
         message.state = State::Parked(Parked {
             pos: message.pos,
             error,
@@ -303,7 +308,7 @@ impl Message {
             .event
             .as_ref()
             .map_err(Failure::clone)
-            .and_then(|event| producer.send(event));
+            .and_then(|event| producer.send(event, self.replayed));
         match sent {
             Ok(report) => {
                 self.state = State::Sent(report);

@@ -6,12 +6,16 @@ use std::collections::BTreeMap;
 
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 
+use wrkflw_core::checkpoint::topic_beside;
+
 /// The settings of operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KafkaSettings {
     /// `host:port`, several with commas between.
     pub brokers: String,
     pub topic: String,
+    /// The topic of audit checkpoints.
+    pub checkpoint_topic: String,
     pub mode: Mode,
     /// Further librdkafka properties, such as those of TLS and SASL.
     pub properties: BTreeMap<String, String>,
@@ -77,10 +81,19 @@ impl Default for KafkaSettings {
         KafkaSettings {
             brokers: "localhost:9092".into(),
             topic: "wrkflw.events".into(),
+            checkpoint_topic: topic_beside("wrkflw.events"),
             mode: Mode::Binary,
             properties: BTreeMap::new(),
         }
     }
+}
+
+fn is_topic(name: &str) -> bool {
+    (1..=TOPIC_CHARACTERS_MAX).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+        && !matches!(name, "." | "..")
 }
 
 impl KafkaSettings {
@@ -106,14 +119,10 @@ impl KafkaSettings {
     }
 
     fn check(&self) -> Result<(), KafkaSettingsError> {
-        let is_topic = (1..=TOPIC_CHARACTERS_MAX).contains(&self.topic.len())
-            && self
-                .topic
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-            && !matches!(self.topic.as_str(), "." | "..");
-        if !is_topic {
-            return Err(KafkaSettingsError::Topic(self.topic.clone()));
+        for topic in [&self.topic, &self.checkpoint_topic] {
+            if !is_topic(topic) {
+                return Err(KafkaSettingsError::Topic(topic.clone()));
+            }
         }
         for property in self.properties.keys() {
             if matches!(

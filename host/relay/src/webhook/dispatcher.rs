@@ -3,7 +3,7 @@
 //! A receiver that hangs occupies only its own places. [`super::places`] says how places are shared.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -115,10 +115,12 @@ impl Notifier {
     }
 
     async fn deliver(&self, claimed: Claimed) {
+        let begun = Instant::now();
         let settlement = self.attempt(&claimed).await;
+        let took = begun.elapsed();
         wrkflw_fault::point("webhook.posted");
         let (result, refusal) = match &settlement {
-            Settlement::Delivered => ("delivered", None),
+            Settlement::Delivered(_) => ("delivered", None),
             Settlement::Later(_, refusal) => ("retried", Some(refusal)),
             Settlement::Dead(refusal) => ("dead", Some(refusal)),
             Settlement::Gone(refusal) => ("gone", Some(refusal)),
@@ -131,7 +133,11 @@ impl Notifier {
             );
         }
         let now = self.clock.now();
-        if let Err(error) = self.store.settle_delivery(&claimed, &settlement, now).await {
+        if let Err(error) = self
+            .store
+            .settle_delivery(&claimed, &settlement, took, now)
+            .await
+        {
             tracing::warn!(%error, message.id = %claimed.message, "the result of a delivery could not be stored; the delivery is repeated");
         }
     }
@@ -150,7 +156,7 @@ impl Notifier {
             Err(reason) => Err(PostError::Forbidden(format!("the URL {reason}"))),
         };
         match sent {
-            Ok(status) if (200..300).contains(&status) => Settlement::Delivered,
+            Ok(status) if (200..300).contains(&status) => Settlement::Delivered(status),
             Ok(GONE) => Settlement::Gone(refusal(Some(GONE), "the receiver answered 410 Gone")),
             Ok(status) => {
                 let error = format!("the receiver answered {status}; only 2xx accepts");

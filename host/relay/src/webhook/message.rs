@@ -27,11 +27,16 @@ impl Message {
         naming: &Naming,
         now: Timestamp,
     ) -> Result<Message, JsonError> {
-        let event = match &claimed.notification {
-            Some(notification) => {
-                CloudEvent::notification(notification, &claimed.entry, &claimed.labels, naming)
+        let event = match (&claimed.entry, &claimed.notification) {
+            (Some(entry), Some(notification)) => {
+                CloudEvent::notification(notification, entry, naming)?
             }
-            None => CloudEvent::of(&claimed.entry, naming)?,
+            (Some(entry), None) => CloudEvent::of(entry, naming)?,
+            (None, _) => {
+                let (tenant, subscription) = (&claimed.tenant, claimed.queue.subscription);
+                let at = claimed.created_at;
+                CloudEvent::test(tenant, subscription, claimed.message, at, naming)
+            }
         };
         let (id, timestamp) = (claimed.message.to_string(), now.as_second().to_string());
         let body = event.structured().as_str().to_owned();
@@ -44,10 +49,32 @@ impl Message {
     }
 }
 
+/// The version of the signatures, before each of them.
+const VERSION: &str = "v1,";
+
 fn sign(secret: &[u8], id: &str, timestamp: &str, body: &str) -> String {
+    let mac = mac(secret, id, timestamp, body.as_bytes());
+    format!("{VERSION}{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+fn mac(secret: &[u8], id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret).expect("HMAC takes a key of any length");
-    mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
-    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+    mac.update(format!("{id}.{timestamp}.").as_bytes());
+    mac.update(body);
+    mac
+}
+
+/// Whether one of the signatures of a header, with blanks between, is that of the message.
+pub fn is_signed(secret: &[u8], id: &str, timestamp: &str, body: &[u8], signatures: &str) -> bool {
+    let given = signatures
+        .split(' ')
+        .filter_map(|one| one.strip_prefix(VERSION));
+    given
+        .filter_map(|one| STANDARD.decode(one).ok())
+        .any(|given| {
+            let mac = mac(secret, id, timestamp, body);
+            mac.verify_slice(&given).is_ok()
+        })
 }
 
 #[cfg(test)]
@@ -59,5 +86,18 @@ mod tests {
         // Computed by openssl: printf 'msg_1.1700000000.{"a":1}' | openssl dgst -sha256 -hmac key -binary | base64
         let signature = sign(b"key", "msg_1", "1700000000", r#"{"a":1}"#);
         assert_eq!(signature, "v1,KSgv0SSgWzG5LPnm9tfWJRfBlWqAqHz+OlObgspQi/g=");
+        let body = br#"{"a":1}"#;
+        let several = format!("v1,AAAA {signature}");
+        assert!(is_signed(b"key", "msg_1", "1700000000", body, &several));
+        assert!(!is_signed(
+            b"other",
+            "msg_1",
+            "1700000000",
+            body,
+            &signature
+        ));
+        assert!(!is_signed(b"key", "msg_2", "1700000000", body, &signature));
+        assert!(!is_signed(b"key", "msg_1", "1700000001", body, &signature));
+        assert!(!is_signed(b"key", "msg_1", "1700000000", b"{}", &signature));
     }
 }

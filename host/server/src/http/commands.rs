@@ -7,15 +7,14 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::App;
+use super::answered::events_of;
 use super::extract::Options;
 use super::minimal::{MinimalInstance, MinimalTask, Preference};
 use super::problem::Problem;
 use super::shapes::CloudEventShape;
 use super::views::{InstanceView, TaskView};
-use wrkflw_core::audit::Entry;
-use wrkflw_core::cloudevent::{CloudEvent, PublicEntry};
 use wrkflw_core::command::Command;
-use wrkflw_core::instance::{BufferedSignal, Instance, Task};
+use wrkflw_core::instance::{BufferedSignal, Task};
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Done, Error, Identity, Rendered, Reply, Request};
 
@@ -177,7 +176,13 @@ fn answer(app: &App, who: &Identity, form: Preference, done: &Done<'_>) -> Comma
             (
                 ShownInstance::Representation(Box::new(view)),
                 task.map(|task| ShownTask::Representation(of(task))),
-                Some(events(app, who, instance, done.entries)),
+                Some(events_of(
+                    app,
+                    who,
+                    &done.version.graph,
+                    instance,
+                    done.entries,
+                )),
             )
         }
     };
@@ -230,34 +235,6 @@ fn is_buffered(done: &Done<'_>) -> bool {
         };
         key.correlation.is_none() && buffered.any(is_own)
     })
-}
-
-/// The public ones of these entries, as CloudEvents.
-pub fn events(app: &App, who: &Identity, instance: &Instance, entries: &[Entry]) -> Vec<Json> {
-    let public = entries.iter();
-    public
-        .filter_map(|entry| cloud_event(app, who, instance, entry))
-        .collect()
-}
-
-fn cloud_event(app: &App, who: &Identity, instance: &Instance, entry: &Entry) -> Option<Json> {
-    let public = PublicEntry {
-        tenant: who.tenant_name.clone(),
-        instance: instance.id,
-        id: entry.draft.id,
-        kind: entry.draft.kind.clone(),
-        payload: entry.draft.payload.to_string(),
-        event_seq: entry.event_seq?,
-        occurred_at: entry.draft.at,
-        actor: entry.draft.actor.clone(),
-        definition: instance.definition.clone(),
-        entity: instance.entity.clone(),
-        traceparent: entry.draft.traceparent.clone(),
-        revision: entry.draft.revision,
-    };
-    CloudEvent::of(&public, &app.naming)
-        .ok()
-        .map(|event| event.structured())
 }
 
 pub(super) fn respond(reply: Reply) -> Response {

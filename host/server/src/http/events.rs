@@ -6,6 +6,7 @@
 mod live;
 mod places;
 mod reader;
+pub(super) mod replay;
 mod tail;
 
 use std::convert::Infallible;
@@ -16,6 +17,7 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
 use self::places::{Full, HOST_MAX, PERSON_MAX, TENANT_MAX};
 use self::reader::Reader;
@@ -25,32 +27,90 @@ use super::large::rendered;
 use super::page::{Next, decode, encode, limit};
 use super::problem::Problem;
 use super::shapes::CloudEventShape;
-use wrkflw_core::cloudevent::CloudEvent;
+use wrkflw_core::cloudevent::{CloudEvent, Naming};
+use wrkflw_core::event_filter::EventFilter;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
+use wrkflw_core::subscription::Patterns;
 use wrkflw_store::feed::{FeedCursor, FeedPage};
 
 pub(super) use self::live::Streams;
 
+/// The position before the first event, in `after`.
+const EARLIEST: &str = "earliest";
 /// The permission to read events.
 const PERMISSION: &str = "event:read";
 /// When a client may try again that found too many streams open.
 const RETRY_AFTER_SECONDS: u32 = 10;
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-pub(super) struct EventQuery {
-    /// The `next` of an earlier page. Default: from the first event.
-    pub after: Option<String>,
-    #[param(minimum = 1, maximum = 100)]
-    pub limit: Option<u32>,
+/// Declares the query of a route that reads events: its own parameters, and those of the filter.
+macro_rules! event_query {
+    ($(#[$meta:meta])* $name:ident { $($own:tt)* }) => {
+        $(#[$meta])*
+        #[derive(Debug, Deserialize, IntoParams)]
+        #[serde(deny_unknown_fields, rename_all = "camelCase")]
+        #[into_params(rename_all = "camelCase")]
+        pub(super) struct $name {
+            $($own)*
+            /// Only of this type, such as `task.claimed`, or of a family such as `task.*`.
+            pub r#type: Option<String>,
+            pub definition_key: Option<String>,
+            pub entity_type: Option<String>,
+            pub entity_id: Option<String>,
+            pub instance_id: Option<Uuid>,
+            /// Only what this person did. Blind decisions are left out.
+            pub actor: Option<String>,
+        }
+
+        impl $name {
+            fn filter(&mut self, naming: &Naming) -> Result<EventFilter, Problem> {
+                Ok(EventFilter {
+                    types: patterns(self.r#type.take(), naming)?,
+                    definition_key: self.definition_key.take(),
+                    entity_type: self.entity_type.take(),
+                    entity_id: self.entity_id.take(),
+                    instance: self.instance_id,
+                    actor: self.actor.take(),
+                })
+            }
+        }
+    };
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StreamQuery {
-    /// The `next` of an earlier page. Default: from the first event.
-    pub after: Option<String>,
+event_query! {
+    EventQuery {
+        /// The `next` of an earlier page. Default: from the first event, which `earliest` says, too.
+        pub after: Option<String>,
+        #[param(minimum = 1, maximum = 100)]
+        pub limit: Option<u32>,
+    }
+}
+
+event_query! {
+    StreamQuery {
+        /// The `next` of an earlier page or the id of an event, or `earliest` for all since the first event. Default: from now on.
+        pub after: Option<String>,
+    }
+}
+
+/// The types that a query asks for, with or without the operator's prefix.
+fn patterns(asked: Option<String>, naming: &Naming) -> Result<Option<Patterns>, Problem> {
+    let Some(asked) = asked else {
+        return Ok(None);
+    };
+    let own = asked.strip_prefix(&naming.event_type(""));
+    let own = own.unwrap_or(&asked).to_owned();
+    let patterns = Patterns::new(vec![own]);
+    let unknown = |(_, detail)| Problem::new("malformed_request", format!("type: {detail}"));
+    patterns.map(Some).map_err(unknown)
+}
+
+/// The position that `after` names. None if there is none.
+fn position(after: Option<&str>) -> Result<Option<FeedCursor>, Problem> {
+    match after {
+        Some(EARLIEST | "0") => Ok(Some(FeedCursor::FIRST)),
+        after => decode(after),
+    }
 }
 
 /// A page of events. `next` is always present: later events follow it.
@@ -74,16 +134,20 @@ pub(super) struct StreamedEvent {
 }
 
 /// Reads events in the order of their commits.
+///
+/// With a filter, a page may have fewer events than `limit`, or none, although more follow: one request looks at no more than
+/// 1000 events, except of one instance. `next` is behind those, so go on until it stays the same.
 #[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "listEvents", params(EventQuery), responses((status = 200, body = Events)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
-    Query(query): Query<EventQuery>,
+    Query(mut query): Query<EventQuery>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, PERMISSION).await?;
     let limit = limit(query.limit)?;
-    let after = decode(query.after.as_deref())?;
-    let page = read(&app, who.tenant, after, limit.into()).await?;
+    let after = position(query.after.as_deref())?;
+    let filter = query.filter(&app.naming)?;
+    let page = read(&app, who.tenant, after, limit.into(), &filter).await?;
     let payloads = page.entries.iter().map(|(_, entry)| entry.payload.len());
     let (bytes, naming) = (payloads.sum(), app.naming.clone());
     let events = move || {
@@ -103,8 +167,13 @@ async fn read(
     tenant: TenantId,
     after: Option<FeedCursor>,
     limit: i64,
+    filter: &EventFilter,
 ) -> Result<FeedPage, Problem> {
-    let page = app.engine.reader().feed(tenant, after, limit).await?;
+    let page = app
+        .engine
+        .reader()
+        .feed(tenant, after, limit, filter)
+        .await?;
     if page.is_astray {
         let detail =
             "the database was restored, and this event is lost; read again from the first one";
@@ -113,7 +182,8 @@ async fn read(
     Ok(page)
 }
 
-/// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.
+/// Streams events as they are committed (server-sent events), from now on. `after` begins earlier. `Last-Event-ID` resumes
+/// where a stream broke off. The first message has only an id, that of the position where the stream begins.
 ///
 /// A stream ends when its token expires, or when its caller loses the permission.
 #[utoipa::path(get, path = "/v1/events/stream", tag = "events", operation_id = "streamEvents", params(StreamQuery),
@@ -121,7 +191,7 @@ async fn read(
 pub(super) async fn stream(
     State(app): State<App>,
     caller: Listener,
-    Query(query): Query<StreamQuery>,
+    Query(mut query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let who = &caller.who;
@@ -129,13 +199,16 @@ pub(super) async fn stream(
     let last = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok());
-    let after = decode(last.or(query.after.as_deref()))?;
+    let after = position(last.or(query.after.as_deref()))?;
+    let filter = query.filter(&app.naming)?;
     let place = app.streams.places.take(who.tenant, &who.subject);
     let place = place.map_err(full)?;
-    // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream.
-    let first = read(&app, who.tenant, after, live::BATCH).await?;
-    let start = after.unwrap_or(FeedCursor::FIRST);
-    let reader = Reader::new(app, caller, place, start, &first);
+    // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream. Without a cursor it
+    // reads only where the end is.
+    let batch = after.map_or(0, |_| live::BATCH);
+    let first = read(&app, who.tenant, after, batch, &filter).await?;
+    let start = after.unwrap_or(first.horizon);
+    let reader = Reader::new(app, caller, place, filter, (start, &first));
     let events = futures_util::stream::unfold(reader, async |mut reader| {
         let event = reader.next().await?;
         Some((Ok::<_, Infallible>(event), reader))

@@ -11,7 +11,8 @@ use uuid::Uuid;
 
 use super::App;
 use super::actions::Action;
-use super::commands::{CommandAnswer, CommandResult, ShownInstance, events, run};
+use super::answered::events_of;
+use super::commands::{CommandAnswer, CommandResult, ShownInstance, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::large::rendered;
 use super::minimal::MinimalInstance;
@@ -111,7 +112,7 @@ pub(super) async fn migrate(
     let (bytes, tenant) = (before.bytes() + after.bytes(), who.tenant);
     let (host, caller) = (app.clone(), who);
     let shown = move || {
-        let events = events(&host, &caller, &after.instance, &entries);
+        let events = events_of(&host, &caller, &new.graph, &after.instance, &entries);
         let minimal = MinimalInstance::of(&after.instance);
         MigrationAnswer {
             answer: CommandAnswer {

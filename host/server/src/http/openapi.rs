@@ -5,8 +5,8 @@
 mod contract;
 mod problems;
 
-use axum::extract::{Path, State};
-use axum::response::{IntoResponse, Response};
+use axum::extract::State;
+use axum::response::Response;
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -148,19 +148,5 @@ fn description() -> String {
 
 /// The channels and messages of the event topic.
 pub(super) async fn asyncapi(State(app): State<App>) -> Response {
-    json(asyncapi::document(&app.naming, &app.topic).to_string())
-}
-
-/// The JSON Schema of one event type. The `dataschema` of events links to it.
-pub(super) async fn event_schema(State(app): State<App>, Path(file): Path<String>) -> Response {
-    let suffix = file
-        .strip_suffix(".json")
-        .and_then(|name| name.strip_prefix(app.naming.prefix.as_str()));
-    let schema = suffix
-        .and_then(|suffix| suffix.strip_prefix('.'))
-        .and_then(asyncapi::schema);
-    match schema {
-        Some(schema) => json(schema.to_string()),
-        None => Problem::new("not_found", format!("there is no event type {file}")).into_response(),
-    }
+    json(asyncapi::document(&app.naming, &app.topics).to_string())
 }

@@ -1,4 +1,6 @@
-//! Subscriptions of webhooks: create, list, delete, and the deliveries that were not accepted.
+//! Subscriptions of webhooks: create, list, delete, and their deliveries.
+
+pub(super) mod delivery;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -21,21 +23,23 @@ use wrkflw_engine::Subscribing;
 const SECRET_PREFIX: &str = "whsec_";
 
 view! {
-    of wrkflw_store::deliveries::OpenDelivery;
-    /// A delivery that was not accepted yet.
+    of wrkflw_store::deliveries::KeptDelivery;
+    /// A delivery of the last 30 days.
     pub(super) struct DeliveryView {
         /// The id of the event or notification.
         pub id: Uuid,
+        /// `pending`, `delivered`, `dead` or `discarded`.
         #[schema(value_type = DeliveryState)]
         pub state: String,
-        pub instance_id: Uuid,
+        /// None for a test.
+        pub instance_id: Option<Uuid>,
         pub attempts: i32,
         /// The receiver's last status.
         pub last_status: Option<i16>,
         pub last_error: Option<String>,
         #[schema(value_type = String, format = DateTime)]
         pub created_at: Timestamp,
-        /// When it is tried again, or when the host gave up.
+        /// When it is tried again, or when it ended.
         #[schema(value_type = String, format = DateTime)]
         pub due_at: Timestamp,
     }
@@ -91,13 +95,15 @@ pub(super) struct Subscribed {
 #[serde(rename_all = "camelCase")]
 pub(super) enum DeliveryState {
     Pending,
+    Delivered,
     Dead,
+    Discarded,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeliveryQuery {
-    /// `pending` or `dead`. Default: both.
+    /// Default: all.
     #[param(inline)]
     pub state: Option<DeliveryState>,
     pub after: Option<String>,
@@ -169,7 +175,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Lists the deliveries that the receiver has not accepted, newest first.
+/// Lists the deliveries of the last 30 days, newest first.
 #[utoipa::path(get, path = "/v1/subscriptions/{id}/deliveries", tag = "subscriptions", operation_id = "listDeliveries",
     params(("id" = Uuid, Path), DeliveryQuery), responses((status = 200, body = Page<DeliveryView>)))]
 pub(super) async fn deliveries(
@@ -184,7 +190,9 @@ pub(super) async fn deliveries(
     app.engine.subscription(&who, id).await?;
     let state = query.state.map(|state| match state {
         DeliveryState::Pending => "pending",
+        DeliveryState::Delivered => "delivered",
         DeliveryState::Dead => "dead",
+        DeliveryState::Discarded => "discarded",
     });
     let found = app
         .engine

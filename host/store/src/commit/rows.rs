@@ -415,7 +415,7 @@ impl<'a> EntryRow<'a> {
 }
 
 /// The partition of an instance. It depends only on the random end of the id, so every host computes the same.
-fn partition(id: Uuid) -> i16 {
+pub(crate) fn partition(id: Uuid) -> i16 {
     let (_, random) = id.as_u64_pair();
     i16::try_from(random % PARTITIONS).expect("fewer partitions than an i16 counts")
 }

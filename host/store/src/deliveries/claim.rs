@@ -4,11 +4,14 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::feed::EntryRow;
+use crate::described::Undescribed;
+use crate::pool::within;
 use crate::time::Time;
 use crate::{Store, StoreError};
 use wrkflw_core::cloudevent::PublicEntry;
-use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::event::EventContext;
+use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
+use wrkflw_core::instance::Entity;
 use wrkflw_core::notification::{Kind, Notification, Recipient};
 use wrkflw_core::template::Labels;
 
@@ -23,11 +26,14 @@ pub struct Claimed {
     pub secret: Vec<u8>,
     /// Whether the subscription is active.
     pub active: bool,
-    pub entry: PublicEntry,
+    /// None if the message is a test.
+    pub entry: Option<PublicEntry>,
+    pub tenant: String,
+    pub created_at: Timestamp,
     /// None if the message is the event itself.
     pub notification: Option<Notification>,
-    /// Of the instance, as it is now.
-    pub labels: Labels,
+    /// The entry's number in the stream of its instance.
+    seq: i64,
 }
 
 /// A delivery with its subscription, its entry, and its notification if it has one.
@@ -39,25 +45,22 @@ struct ClaimRow {
     url: String,
     secret: Vec<u8>,
     active: bool,
-    epoch: i32,
-    xid: i64,
-    pos: i64,
-    id: Uuid,
+    created_at: Time,
     seq: i64,
-    entry_kind: String,
-    payload: String,
-    event_seq: i64,
-    at: Time,
+    id: Option<Uuid>,
+    entry_kind: Option<String>,
+    payload: Option<String>,
+    event_seq: Option<i64>,
+    at: Option<Time>,
     actor: Option<String>,
     traceparent: Option<String>,
-    revision: i32,
-    stream_id: Uuid,
+    revision: Option<i32>,
+    instance_id: Uuid,
     tenant: String,
-    definition_key: String,
-    definition_version: i32,
-    entity_type: String,
-    entity_id: String,
-    requesters: Vec<String>,
+    definition_key: Option<String>,
+    definition_version: Option<i32>,
+    entity_type: Option<String>,
+    entity_id: Option<String>,
     kind: Option<String>,
     recipient_kind: Option<String>,
     recipient: Option<String>,
@@ -161,22 +164,24 @@ impl Store {
                 update webhook_delivery d set lease_until = $2 from due
                 where d.tenant_id = due.tenant_id and d.subscription_id = due.subscription_id and d.message_id = due.message_id
                 returning d.tenant_id, d.subscription_id, d.message_id, d.notifies, d.instance_id, d.seq, d.attempts,
-                    d.definition_version
+                    d.definition_version, d.created_at, d.test
             )
             select c.tenant_id, c.subscription_id, c.message_id, c.attempts, s.url, s.secret, s.active,
-                (select max(f.epoch) from feed_epoch f where f.began_after < e.pos) as "epoch!",
-                e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as entry_kind, e.payload,
-                e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
-                t.name as tenant, i.definition_key, coalesce(c.definition_version, i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters,
-                n.kind as "kind?", n.recipient_kind as "recipient_kind?", n.recipient as "recipient?", n.state_id,
-                n.task_id, n.due_at as "due_at: Time", i.title, i.summary
+                c.created_at as "created_at: Time", c.seq, e.id as "id?", e.type as "entry_kind?", e.payload as "payload?",
+                e.event_seq as "event_seq?", e.occurred_at as "at?: Time", e.actor as "actor?", e.traceparent as "traceparent?",
+                e.revision as "revision?", c.instance_id, t.name as tenant, i.definition_key as "definition_key?",
+                coalesce(c.definition_version, i.definition_version) as "definition_version?", i.entity_type as "entity_type?",
+                i.entity_id as "entity_id?", n.kind as "kind?", n.recipient_kind as "recipient_kind?", n.recipient as "recipient?",
+                n.state_id as "state_id?", n.task_id as "task_id?", n.due_at as "due_at?: Time", i.title as "title?",
+                i.summary as "summary?"
             from claimed c
             join subscription s on s.tenant_id = c.tenant_id and s.id = c.subscription_id
-            join audit_entry e on e.tenant_id = c.tenant_id and e.stream_kind = 'instance' and e.stream_id = c.instance_id
+            left join audit_entry e on e.tenant_id = c.tenant_id and e.stream_kind = 'instance' and e.stream_id = c.instance_id
               and e.seq = c.seq
-            join instance i on i.tenant_id = c.tenant_id and i.id = c.instance_id
+            left join instance i on i.tenant_id = c.tenant_id and i.id = c.instance_id
             join tenant t on t.id = c.tenant_id
-            left join notification n on c.notifies and n.tenant_id = c.tenant_id and n.id = c.message_id"#,
+            left join notification n on c.notifies and n.tenant_id = c.tenant_id and n.id = c.message_id
+            where c.test or e.id is not null and i.id is not null"#,
             Time(now) as _,
             Time(lease_end) as _,
             &tenants,
@@ -185,7 +190,20 @@ impl Store {
         )
         .fetch_all(&self.writer)
         .await?;
-        rows.into_iter().map(ClaimRow::claimed).collect()
+        let claimed = rows.into_iter().map(ClaimRow::claimed);
+        let mut claimed: Vec<Claimed> = claimed.collect::<Result<_, _>>()?;
+        let undescribed = claimed.iter_mut().filter_map(|one| {
+            Some(Undescribed {
+                tenant: one.queue.tenant,
+                seq: one.seq,
+                entry: one.entry.as_mut()?,
+            })
+        });
+        let mut undescribed: Vec<_> = undescribed.collect();
+        let mut connection = self.writer.acquire().await?;
+        within(self.texts.describe(&mut connection, &mut undescribed)).await?;
+        drop(connection);
+        Ok(claimed)
     }
 }
 
@@ -201,11 +219,10 @@ impl ClaimRow {
             url: std::mem::take(&mut self.url),
             secret: std::mem::take(&mut self.secret),
             active: self.active,
+            tenant: self.tenant.clone(),
+            created_at: self.created_at.0,
             notification: self.notification()?,
-            labels: Labels {
-                title: self.title.take(),
-                summary: self.summary.take(),
-            },
+            seq: self.seq,
             entry: self.entry(),
         })
     }
@@ -216,46 +233,53 @@ impl ClaimRow {
         else {
             return Ok(None);
         };
-        let unknown =
-            || StoreError::inconsistent("notification", self.message_id, "an unknown kind");
+        let damaged = || {
+            StoreError::inconsistent("notification", self.message_id, "an unknown kind or event")
+        };
         Ok(Some(Notification {
             id: self.message_id,
-            kind: Kind::named(kind).ok_or_else(unknown)?,
+            kind: Kind::named(kind).ok_or_else(damaged)?,
             recipient: match recipient_kind.as_str() {
                 "group" => Recipient::Group(recipient),
                 _ => Recipient::User(recipient),
             },
-            instance: InstanceId(self.stream_id),
+            instance: InstanceId(self.instance_id),
             state: self.state_id,
             task: self.task_id,
-            event: self.id,
+            event: self.id.ok_or_else(damaged)?,
             due_at: self.due_at.map(|time| time.0),
-            at: self.at.0,
+            at: self.at.ok_or_else(damaged)?.0,
         }))
     }
 
-    fn entry(self) -> PublicEntry {
-        let row = EntryRow {
-            epoch: self.epoch,
-            xid: self.xid,
-            pos: self.pos,
-            id: self.id,
-            seq: self.seq,
-            kind: self.entry_kind,
-            payload: self.payload,
-            event_seq: self.event_seq,
-            at: self.at,
-            actor: self.actor,
-            traceparent: self.traceparent,
-            revision: self.revision,
-            stream_id: self.stream_id,
+    /// None for a test, which has no entry.
+    fn entry(self) -> Option<PublicEntry> {
+        Some(PublicEntry {
             tenant: self.tenant,
-            definition_key: self.definition_key,
-            definition_version: self.definition_version,
-            entity_type: self.entity_type,
-            entity_id: self.entity_id,
-            requesters: self.requesters,
-        };
-        row.entry()
+            instance: InstanceId(self.instance_id),
+            id: self.id?,
+            kind: self.entry_kind?,
+            payload: self.payload?,
+            event_seq: self.event_seq?.cast_unsigned(),
+            occurred_at: self.at?.0,
+            actor: self.actor,
+            definition: VersionRef {
+                key: self.definition_key?,
+                version: self.definition_version?.cast_unsigned(),
+            },
+            entity: Entity {
+                kind: self.entity_type?,
+                id: self.entity_id?,
+            },
+            traceparent: self.traceparent,
+            revision: self.revision?.cast_unsigned(),
+            context: EventContext {
+                labels: Labels {
+                    title: self.title,
+                    summary: self.summary,
+                },
+                ..EventContext::default()
+            },
+        })
     }
 }

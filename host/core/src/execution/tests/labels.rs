@@ -48,7 +48,7 @@ fn labels(script: &Script) -> (Option<&str>, Option<&str>) {
 /// What the events say of the labels.
 fn told(outcome: &Outcome) -> Vec<(Option<&str>, Option<&str>)> {
     let told = outcome.events.iter().filter_map(|event| match event {
-        Event::FlowStarted { title, summary, .. } | Event::FlowRetitled { title, summary } => {
+        Event::FlowStarted { title, summary, .. } | Event::FlowRetitled { title, summary, .. } => {
             Some((title.as_deref(), summary.as_deref()))
         }
         _ => None,

@@ -15,9 +15,10 @@ use super::tail::{Found, Tail, Told};
 use crate::http::App;
 use crate::http::page::encode;
 use wrkflw_core::cloudevent::CloudEvent;
+use wrkflw_core::event_filter::{EventFacts, EventFilter};
 use wrkflw_core::ids::TenantId;
 use wrkflw_store::StoreError;
-use wrkflw_store::feed::{FeedCursor, FeedPage};
+use wrkflw_store::feed::FeedCursor;
 
 /// How often it looks for commits of other hosts.
 const POLL: Duration = Duration::from_millis(500);
@@ -86,9 +87,11 @@ impl Channel {
         self.moved.subscribe()
     }
 
-    /// The events after `position`. None before the first read.
-    pub(super) fn after(&self, position: FeedCursor) -> Option<Found> {
-        self.tail().as_ref().map(|tail| tail.after(position))
+    /// The events after `position` that the filter lets pass. None before the first read.
+    pub(super) fn after(&self, position: FeedCursor, filter: &EventFilter) -> Option<Found> {
+        self.tail()
+            .as_ref()
+            .map(|tail| tail.after(position, filter))
     }
 
     /// The access mark of the last read.
@@ -112,7 +115,11 @@ impl Channel {
         let end = self.tail().as_ref().map(Tail::end);
         // Earlier events are not kept: streams that want them read them themselves.
         let limit = if end.is_some() { BATCH } else { 0 };
-        let page = app.engine.reader().feed(tenant, end, limit).await?;
+        let page = app
+            .engine
+            .reader()
+            .feed(tenant, end, limit, &EventFilter::default())
+            .await?;
         let mut news = Vec::new();
         for entry in &page.entries {
             // An entry may be large, so let other tasks run in between.
@@ -122,7 +129,7 @@ impl Channel {
         let mut tail = self.tail();
         let (is_news, more) = match tail.as_mut() {
             Some(tail) if !page.is_astray => {
-                let more = is_full(&page);
+                let more = page.more;
                 let end = if more { page.end } else { page.horizon };
                 (tail.add(news, end, page.access_mark), more)
             }
@@ -140,11 +147,6 @@ impl Channel {
     }
 }
 
-/// Whether more events may follow the page.
-pub(super) fn is_full(page: &FeedPage) -> bool {
-    i64::try_from(page.entries.len()).is_ok_and(|read| read >= BATCH)
-}
-
 /// An event in the format of server-sent events. None if its entry is damaged.
 pub(super) fn told(
     app: &App,
@@ -159,6 +161,7 @@ pub(super) fn told(
     );
     Some(Told {
         cursor: *cursor,
+        facts: EventFacts::of(entry),
         text: Bytes::from(text),
     })
 }

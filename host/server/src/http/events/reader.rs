@@ -14,12 +14,14 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::live::{Channel, is_full, told};
+use super::live::{Channel, told};
 use super::places::Place;
 use super::tail::Found;
 use super::{PERMISSION, read};
 use crate::http::App;
 use crate::http::extract::Listener;
+use crate::http::page::encode;
+use wrkflw_core::event_filter::EventFilter;
 use wrkflw_store::feed::{FeedCursor, FeedPage};
 
 /// How often a silent stream sends a comment, so that proxies do not close it.
@@ -37,6 +39,7 @@ pub(super) struct Reader {
     place: Place,
     channel: Arc<Channel>,
     moved: watch::Receiver<u64>,
+    filter: EventFilter,
     position: FeedCursor,
     /// Events that were read and not sent yet.
     next: VecDeque<Bytes>,
@@ -61,8 +64,8 @@ impl Reader {
         app: App,
         caller: Listener,
         place: Place,
-        position: FeedCursor,
-        page: &FeedPage,
+        filter: EventFilter,
+        (position, page): (FeedCursor, &FeedPage),
     ) -> Reader {
         let channel = app.streams.join(&app, caller.who.tenant);
         let mut reader = Reader {
@@ -71,6 +74,7 @@ impl Reader {
             app,
             caller,
             place,
+            filter,
             position,
             next: VecDeque::new(),
             access_mark: page.access_mark,
@@ -78,6 +82,9 @@ impl Reader {
             checked: Instant::now(),
             spoke: Instant::now(),
         };
+        // A client that reconnects before the first event continues from here.
+        let begins = format!("id: {}\n\n", encode(&position.to_string()));
+        reader.next.push_back(Bytes::from(begins));
         reader.take(page);
         reader
     }
@@ -93,7 +100,7 @@ impl Reader {
                 return Some(event);
             }
             self.moved.borrow_and_update();
-            match self.channel.after(self.position) {
+            match self.channel.after(self.position, &self.filter) {
                 Some(Found::Behind) => {
                     if !self.catch_up().await {
                         return None;
@@ -157,6 +164,7 @@ impl Reader {
             self.caller.who.tenant,
             Some(self.position),
             super::live::BATCH,
+            &self.filter,
         )
         .await;
         drop(turn);
@@ -189,8 +197,6 @@ impl Reader {
             }
             self.position = entry.0;
         }
-        if !is_full(page) {
-            self.position = page.horizon;
-        }
+        self.position = if page.more { page.end } else { page.horizon };
     }
 }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use axum::body::Bytes;
 use uuid::Uuid;
 
+use wrkflw_core::event_filter::{EventFacts, EventFilter};
 use wrkflw_store::feed::FeedCursor;
 
 /// Maximum size of a tail, in bytes and in events.
@@ -18,6 +19,7 @@ const TAKEN_MAX: usize = 100;
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     pub(super) cursor: FeedCursor,
+    pub(super) facts: EventFacts,
     pub(super) text: Bytes,
 }
 
@@ -82,14 +84,19 @@ impl Tail {
         news
     }
 
-    pub(super) fn after(&self, position: FeedCursor) -> Found {
+    /// The events after `position` that the filter lets pass.
+    pub(super) fn after(&self, position: FeedCursor, filter: &EventFilter) -> Found {
         if position < self.from {
             return Found::Behind;
         }
         let begin = self.events.partition_point(|one| one.cursor <= position);
-        let next: Vec<_> = self.events.range(begin..).take(TAKEN_MAX).collect();
+        let asked = |one: &&Told| filter.matches(&one.facts);
+        let next = self.events.range(begin..).filter(asked);
+        let mut next: Vec<_> = next.take(TAKEN_MAX + 1).collect();
+        let is_cut = next.len() > TAKEN_MAX;
+        next.truncate(TAKEN_MAX);
         let reached = match next.last() {
-            Some(last) if begin + next.len() < self.events.len() => last.cursor,
+            Some(last) if is_cut => last.cursor,
             // Entries that are not public may follow the last event.
             _ => self.end.max(position),
         };
@@ -100,6 +107,10 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wrkflw_core::cloudevent::PublicEntry;
+    use wrkflw_core::event::EventContext;
+    use wrkflw_core::ids::{InstanceId, VersionRef};
+    use wrkflw_core::instance::Entity;
 
     #[expect(clippy::unnecessary_wraps, reason = "as a page has it")]
     fn mark(number: u128) -> Option<Uuid> {
@@ -114,15 +125,37 @@ mod tests {
     }
 
     fn told(pos: i64, length: usize) -> Told {
+        let entry = PublicEntry {
+            tenant: "acme".into(),
+            instance: InstanceId(Uuid::nil()),
+            id: Uuid::nil(),
+            kind: "TASK_CLAIMED".into(),
+            payload: "{}".into(),
+            event_seq: 1,
+            occurred_at: jiff::Timestamp::UNIX_EPOCH,
+            actor: Some(if pos % 2 == 0 { "ada" } else { "bob" }.into()),
+            definition: VersionRef {
+                key: "approval".into(),
+                version: 1,
+            },
+            entity: Entity {
+                kind: "invoice".into(),
+                id: "7".into(),
+            },
+            traceparent: None,
+            revision: 1,
+            context: EventContext::default(),
+        };
         Told {
             cursor: at(pos),
+            facts: EventFacts::of(&entry),
             text: vec![b'x'; length].into(),
         }
     }
 
     /// How many events are next, and the position after them. None if the stream fell behind.
     fn next(tail: &Tail, pos: i64) -> Option<(usize, i64)> {
-        match tail.after(at(pos)) {
+        match tail.after(at(pos), &EventFilter::default()) {
             Found::Next(events, reached) => Some((events.len(), reached.pos)),
             Found::Behind => None,
         }
@@ -145,6 +178,22 @@ mod tests {
             "somebody may do less"
         );
         assert_eq!(next(&tail, 20), Some((0, 30)));
+    }
+
+    #[test]
+    fn a_filter_passes_over_what_is_not_asked_for() {
+        let mut tail = Tail::begin(at(10), mark(1));
+        tail.add(vec![told(11, 1), told(12, 1), told(13, 1)], at(20), mark(1));
+        let of = |actor: &str| EventFilter {
+            actor: Some(actor.into()),
+            ..EventFilter::default()
+        };
+        for (actor, count) in [("ada", 1), ("bob", 2), ("eve", 0)] {
+            let Found::Next(events, reached) = tail.after(at(10), &of(actor)) else {
+                panic!("it is here");
+            };
+            assert_eq!((events.len(), reached), (count, at(20)), "{actor}");
+        }
     }
 
     #[test]

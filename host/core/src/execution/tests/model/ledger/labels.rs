@@ -26,8 +26,17 @@ impl Ledger {
                     "who asked is no requester".into()
                 })
             }
-            Event::FlowRetitled { title, summary } => {
+            Event::FlowRetitled {
+                title,
+                summary,
+                previous_title,
+                previous_summary,
+            } => {
                 let labels = (title.clone(), summary.clone());
+                let before = (previous_title.clone(), previous_summary.clone());
+                ensure(before == self.labels, || {
+                    format!("was called {:?}, not {before:?}", self.labels)
+                })?;
                 ensure(labels != self.labels, || format!("called {labels:?} twice"))?;
                 self.labels = labels;
                 Ok(())

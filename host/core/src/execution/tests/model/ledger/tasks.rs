@@ -227,8 +227,15 @@ impl Ledger {
                 task,
                 step,
                 candidates,
+                previous,
                 ..
-            } => self.reroute(*task, step, candidates, now),
+            } => {
+                let offered = &self.open(*task)?.offered;
+                ensure(offered == previous, || {
+                    format!("{task} was offered to others")
+                })?;
+                self.reroute(*task, step, candidates, now)
+            }
             Event::TaskCancelled {
                 task,
                 reason,

@@ -1,0 +1,76 @@
+"""The example consumers of both languages against a real broker."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from tests.test_client import REVIEWER, URL, start
+from wrkflw import connect
+from wrkflw.api.api.events import list_events
+from wrkflw.api.models import Events
+
+KAFKA = os.environ["WRKFLW_TEST_KAFKA"]
+TOPIC = "wrkflw.events"
+IDLE = 6.0
+CLIENTS = Path(__file__).parents[2]
+
+
+def python(store: str, group: str, count: int) -> list[str]:
+    program = [sys.executable, str(CLIENTS / "python/examples/consumer.py")]
+    limited = ["--count", str(count)] if count else []
+    return [*program, KAFKA, TOPIC, f"{URL}/schemas/", store, "--group", group, "--idle", str(IDLE), *limited]
+
+
+def typescript(store: str, group: str, count: int) -> list[str]:
+    program = ["node", str(CLIENTS / "typescript/build/examples/consumer.js")]
+    return [*program, KAFKA, TOPIC, f"{URL}/schemas/", store, group, str(count), str(IDLE)]
+
+
+def consumed(command: list[str]) -> list[tuple[str, str]]:
+    """The instance and the id of each event that the consumer called new."""
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    if ran.returncode != 0:
+        raise AssertionError(f"{command}: {ran.stderr}")
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    return [(line["instance"], line["id"]) for line in lines]
+
+
+def by_instance(events: list[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for instance, event in events:
+        found.setdefault(instance, []).append(event)
+    return found
+
+
+def all_events() -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    after = "earliest"
+    while True:
+        page = list_events.sync(client=connect(URL, REVIEWER), after=after, limit=100)
+        assert isinstance(page, Events)
+        found += [(str(event.subject), str(event.id)) for event in page.data]
+        following = page.page.next_
+        assert isinstance(following, str)
+        if following == after:
+            return found
+        after = following
+
+
+class Consumers(unittest.TestCase):
+    def test_every_event_is_processed_once_in_order_across_restarts_and_repetitions(self) -> None:
+        for number in range(3):
+            start(f"consumed-{number}")
+        feed = all_events()
+        for command in (python, typescript):
+            with self.subTest(command.__name__), tempfile.TemporaryDirectory() as folder:
+                store = f"{folder}/store"
+                first = consumed(command(store, command.__name__, 5))
+                self.assertEqual(len(first), 5)
+                rest = consumed(command(store, command.__name__, 0))
+                self.assertEqual(by_instance(first + rest), by_instance(feed))
+                # A new group begins with the first record: all are duplicates.
+                self.assertEqual(consumed(command(store, f"{command.__name__}-again", 0)), [])

@@ -1,0 +1,116 @@
+/**
+ * A consumer of the event topic: node consumer.js BROKERS TOPIC SCHEMAS STORE [GROUP] [COUNT] [IDLE_SECONDS]
+ *
+ * It checks each event against its schema, drops duplicates by id, checks the order per instance, and continues after a restart
+ * from the offset that it committed. It prints one line for each new event. It ends after COUNT new events (0: any number), and
+ * when nothing came for IDLE_SECONDS.
+ */
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { Consumer, stringDeserializers } from "@platformatic/kafka";
+import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
+
+const [brokers = "", topic = "", schemas = "", storePath = "", group = "example-typescript", count = "0", idle = "0"] =
+  process.argv.slice(2);
+
+interface Processed {
+  id: string;
+  instance: string;
+  sequence: number;
+  type: string;
+}
+
+/** The validators of the schemas that events name. Schemas of other hosts than the configured one are refused. */
+class Schemas {
+  private readonly ajv = new Ajv2020({ strict: false, validateFormats: false });
+  private readonly known = new Map<string, ValidateFunction>();
+
+  constructor(private readonly base: string) {}
+
+  async check(url: string, data: unknown): Promise<void> {
+    if (!url.startsWith(this.base)) throw new Error(`the schema ${url} is not below ${this.base}`);
+    let validate = this.known.get(url);
+    if (!validate) {
+      const response = await fetch(url, { signal: AbortSignal.timeout(10_000) });
+      if (!response.ok) throw new Error(`${url} answers ${response.status}`);
+      validate = this.ajv.compile((await response.json()) as object);
+      this.known.set(url, validate);
+    }
+    if (!validate(data)) throw new Error(`${url}: ${this.ajv.errorsText(validate.errors)}`);
+  }
+}
+
+/** What was processed: a line for each event. A line is the effect and the fact that it happened, so they cannot differ. */
+class Store {
+  private readonly ids = new Set<string>();
+  private readonly sequences = new Map<string, number>();
+  private readonly file: number;
+
+  constructor(path: string) {
+    const text = existsSync(path) ? readFileSync(path, "utf8") : "";
+    // Without its end, the last line was cut off.
+    const whole = text.slice(0, text.lastIndexOf("\n") + 1);
+    for (const line of whole.split("\n").filter((line) => line !== "")) this.note(JSON.parse(line) as Processed);
+    this.file = openSync(path, "w");
+    writeSync(this.file, whole);
+  }
+
+  private note({ id, instance, sequence }: Processed): void {
+    this.ids.add(id);
+    this.sequences.set(instance, sequence);
+  }
+
+  /** Returns whether the event is new. */
+  process(event: Processed): boolean {
+    if (this.ids.has(event.id)) return false;
+    const before = this.sequences.get(event.instance) ?? 0;
+    if (event.sequence !== before + 1) throw new Error(`event ${event.sequence} of ${event.instance} is out of order`);
+    writeSync(this.file, `${JSON.stringify(event)}\n`);
+    fsyncSync(this.file);
+    this.note(event);
+    return true;
+  }
+
+  close(): void {
+    closeSync(this.file);
+  }
+}
+
+const checked = new Schemas(schemas.endsWith("/") ? schemas : `${schemas}/`);
+const store = new Store(storePath);
+const consumer = new Consumer({
+  groupId: group,
+  clientId: "example",
+  bootstrapBrokers: brokers.split(","),
+  deserializers: stringDeserializers,
+});
+// The offset is committed after the event was processed, never before. A new group begins with the first event.
+const stream = await consumer.consume({ topics: [topic], mode: "committed", fallbackMode: "earliest", autocommit: false });
+let fresh = 0;
+const end = () => void stream.close();
+const watch = () => (Number(idle) > 0 ? setTimeout(end, Number(idle) * 1_000) : undefined);
+let timer = watch();
+for await (const record of stream) {
+  clearTimeout(timer);
+  const header = (name: string): string => {
+    const value = record.headers.get(name);
+    if (value === undefined) throw new Error(`a record without ${name}`);
+    return value;
+  };
+  await checked.check(header("ce_dataschema"), JSON.parse(record.value));
+  const event = {
+    id: header("ce_id"),
+    instance: header("ce_subject"),
+    sequence: Number(header("ce_sequence")),
+    type: header("ce_type"),
+  };
+  if (store.process(event)) {
+    fresh += 1;
+    console.log(JSON.stringify(event));
+  }
+  await record.commit();
+  if (fresh === Number(count)) break;
+  timer = watch();
+}
+clearTimeout(timer);
+store.close();
+await consumer.close(true);

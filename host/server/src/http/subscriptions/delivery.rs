@@ -1,0 +1,100 @@
+//! One delivery of a webhook: its attempts, and what people do with it.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::http::App;
+use crate::http::extract::{Body, Caller, Path};
+use crate::http::page::{Page, page_to};
+use crate::http::problem::Problem;
+use crate::http::tasks::Empty;
+use crate::http::view::view;
+use wrkflw_engine::Error;
+
+view! {
+    of wrkflw_store::deliveries::Attempt;
+    /// An attempt to deliver.
+    pub(in crate::http) struct AttemptView {
+        /// When it ended.
+        #[schema(value_type = String, format = DateTime)]
+        pub at: Timestamp,
+        /// The receiver's status, if there was one.
+        pub status: Option<i16>,
+        pub duration_ms: i32,
+        /// Why it failed.
+        pub error: Option<String>,
+    }
+}
+
+/// Lists the attempts of a delivery, the newest 100 first.
+#[utoipa::path(get, path = "/v1/subscriptions/{id}/deliveries/{delivery}/attempts", tag = "subscriptions", operation_id = "listDeliveryAttempts",
+    params(("id" = Uuid, Path), ("delivery" = Uuid, Path)), responses((status = 200, body = Page<AttemptView>)))]
+pub(in crate::http) async fn attempts(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((id, delivery)): Path<(Uuid, Uuid)>,
+) -> Result<axum::Json<Page<AttemptView>>, Problem> {
+    app.engine.permit(&who, "subscription:read").await?;
+    app.engine.subscription(&who, id).await?;
+    let reader = app.engine.reader();
+    let found = reader.delivery_attempts(who.tenant, id, delivery).await?;
+    let found = found.ok_or_else(|| Problem::from(unknown(delivery)))?;
+    Ok(axum::Json(page_to(found, None)))
+}
+
+fn unknown(delivery: Uuid) -> Error {
+    Error::NotFound {
+        what: "delivery",
+        id: delivery.to_string(),
+    }
+}
+
+/// A test that is sent.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct Tested {
+    /// The id of its delivery.
+    pub id: Uuid,
+}
+
+/// Sends a `webhook.test` to the receiver, whatever types the subscription has. Its delivery shows the result.
+#[utoipa::path(post, path = "/v1/subscriptions/{id}/test", tag = "subscriptions", operation_id = "testSubscription",
+    params(("id" = Uuid, Path)), responses((status = 202, body = Tested)))]
+pub(in crate::http) async fn test(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Body { .. }: Body<Empty>,
+) -> Result<(StatusCode, axum::Json<Tested>), Problem> {
+    let id = app.engine.test_subscription(&who, id).await?;
+    Ok((StatusCode::ACCEPTED, axum::Json(Tested { id })))
+}
+
+/// Sends one delivery again, whatever became of it, and enables the subscription.
+#[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/{delivery}/retry", tag = "subscriptions", operation_id = "retryDelivery",
+    params(("id" = Uuid, Path), ("delivery" = Uuid, Path)), responses((status = 204)))]
+pub(in crate::http) async fn retry(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((id, delivery)): Path<(Uuid, Uuid)>,
+    Body { .. }: Body<Empty>,
+) -> Result<StatusCode, Problem> {
+    app.engine.retry_delivery(&who, id, delivery).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Gives up one delivery that the receiver has not accepted.
+#[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/{delivery}/discard", tag = "subscriptions", operation_id = "discardDelivery",
+    params(("id" = Uuid, Path), ("delivery" = Uuid, Path)), responses((status = 204)))]
+pub(in crate::http) async fn discard(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((id, delivery)): Path<(Uuid, Uuid)>,
+    Body { .. }: Body<Empty>,
+) -> Result<StatusCode, Problem> {
+    app.engine.discard_delivery(&who, id, delivery).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

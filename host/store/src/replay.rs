@@ -1,0 +1,130 @@
+//! Replays: a range of published events goes to Kafka again, marked as replayed.
+//!
+//! A replayed event is a second row of the outbox, with a position of its own, that points to the same entry. So its id and its
+//! content do not change. Such rows are not counted when the outbox is checked for missing events, and what Kafka refuses of
+//! them is dropped, since it was published before.
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::commit::partition;
+use super::feed::{Asked, FeedCursor, entries};
+use super::pool::transacted;
+use super::streams::{Note, append};
+use super::{Store, StoreError};
+use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::ids::TenantId;
+
+/// Events that one call sends again.
+pub const REPLAYED_MAX: u32 = 1_000;
+
+/// Which events to send again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replay {
+    /// The position before them.
+    pub after: FeedCursor,
+    /// The position of the last one; none for all that there are.
+    pub until: Option<FeedCursor>,
+    /// Only those of this instance.
+    pub instance: Option<Uuid>,
+    /// At most [`REPLAYED_MAX`].
+    pub limit: u32,
+}
+
+/// The events that are sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replayed {
+    pub replayed: u32,
+    /// The position of the last one, or that before the first if there was none.
+    pub end: FeedCursor,
+    /// Whether the range goes on behind it.
+    pub more: bool,
+}
+
+impl Store {
+    /// Puts the events of a range into the outbox once more. Those of an instance with dead letters are left out from the first
+    /// dead one on: they are still to be published. The tenant's operation stream records who did it and why.
+    pub async fn replay(
+        &self,
+        tenant: TenantId,
+        replay: Replay,
+        reason: &str,
+        note: &Note<'_>,
+    ) -> Result<Replayed, StoreError> {
+        transacted(Box::pin(self.replayed(tenant, replay, reason, note))).await
+    }
+
+    async fn replayed(
+        &self,
+        tenant: TenantId,
+        replay: Replay,
+        reason: &str,
+        note: &Note<'_>,
+    ) -> Result<Replayed, StoreError> {
+        let mut transaction = self.writer.begin().await?;
+        let horizon = sqlx::query_scalar!(
+            r#"select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!""#
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        let limit = replay.limit.min(REPLAYED_MAX);
+        let asked = Asked {
+            start: replay.after,
+            horizon,
+            types: None,
+            instance: replay.instance,
+            limit: i64::from(limit) + 1,
+        };
+        let mut rows = entries(&mut transaction, tenant, asked).await?;
+        if let Some(until) = replay.until {
+            rows.retain(|row| row.cursor() <= until);
+        }
+        let more = rows.len() > limit as usize;
+        rows.truncate(limit as usize);
+        let end = rows.last().map_or(replay.after, |last| last.cursor());
+        let partitions: Vec<i16> = rows.iter().map(|row| partition(row.stream_id)).collect();
+        let instances: Vec<Uuid> = rows.iter().map(|row| row.stream_id).collect();
+        let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+        let inserted = sqlx::query!(
+            "insert into outbox_event (partition, pos, tenant_id, instance_id, seq, replayed)
+             select r.partition, nextval('event_pos'), $1, r.instance_id, r.seq, true
+             from (
+                 select * from unnest($2::smallint[], $3::uuid[], $4::bigint[]) with ordinality a (partition, instance_id, seq, place)
+                 where not exists (
+                     select from dead_letter d where d.tenant_id = $1 and d.instance_id = a.instance_id and d.seq <= a.seq
+                 )
+                 order by a.place
+                 offset 0
+             ) r",
+            tenant.0,
+            &partitions,
+            &instances,
+            &seqs
+        )
+        .execute(&mut *transaction)
+        .await?;
+        let replayed = u32::try_from(inserted.rows_affected()).unwrap_or(u32::MAX);
+        let until = replay.until.map(|until| until.to_string());
+        let payload = json!({
+            "after": replay.after.to_string(), "until": until, "end": end.to_string(), "instance": replay.instance,
+            "replayed": replayed, "reason": reason,
+        });
+        let stream = Stream {
+            tenant,
+            kind: StreamKind::Operation,
+            id: Uuid::nil(),
+        };
+        append(
+            &mut transaction,
+            stream,
+            note.draft("EVENTS_REPLAYED", 0, &payload),
+        )
+        .await?;
+        transaction.commit().await?;
+        Ok(Replayed {
+            replayed,
+            end,
+            more,
+        })
+    }
+}

@@ -1,0 +1,129 @@
+//! One delivery of a webhook: its attempts, and its retry or discard.
+
+use std::time::Duration;
+
+use super::notifications::{notifier, settings};
+use super::webhooks::{subscribe, waiting};
+use super::*;
+use crate::support::receiver::Receiver;
+
+const AT_ONCE: Duration = Duration::ZERO;
+
+fn path(subscription: &Value, delivery: &Value, what: &str) -> String {
+    let id = |of: &Value| of["id"].as_str().expect("an id").to_owned();
+    format!(
+        "/v1/subscriptions/{}/deliveries/{}/{what}",
+        id(subscription),
+        id(delivery)
+    )
+}
+
+async fn attempts(app: &TestApp, subscription: &Value, delivery: &Value) -> Vec<Value> {
+    let path = path(subscription, delivery, "attempts");
+    let listed = app.get("admin", &path).await.expect(200);
+    listed["data"].as_array().expect("attempts").clone()
+}
+
+#[tokio::test]
+async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[500, 503]);
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let _working = notifier(&app, settings(&[AT_ONCE]));
+    app.started("doc-1").await;
+    let dead = waiting(&app, &made, "dead", 1).await.remove(0);
+    let tried = attempts(&app, &made, &dead).await;
+    let told: Vec<_> = tried
+        .iter()
+        .map(|one| (one["status"].clone(), one["error"].clone()))
+        .collect();
+    let refused = |status: u32| {
+        let error = format!("the receiver answered {status}; only 2xx accepts");
+        (json!(status), json!(error))
+    };
+    assert_eq!(told, [refused(503), refused(500)], "the newest first");
+    let timed = |one: &Value| one["at"].is_string() && one["durationMs"].is_u64();
+    assert!(tried.iter().all(timed), "{tried:?}");
+
+    let discard = path(&made, &dead, "discard");
+    app.post("author", &discard, json!({}))
+        .await
+        .problem(403, "permission_missing");
+    assert_eq!(app.post("admin", &discard, json!({})).await.status, 204);
+    waiting(&app, &made, "discarded", 1).await;
+    // It is not sent with those that are dead, but by itself.
+    let id = made["id"].as_str().expect("an id");
+    let all = format!("/v1/subscriptions/{id}/deliveries/retry");
+    let retried = app.post("admin", &all, json!({})).await.expect(200);
+    assert_eq!(retried, json!({ "retried": 0 }));
+    let (first, _) = (hook.next().await, hook.next().await);
+    let retry = path(&made, &dead, "retry");
+    assert_eq!(app.post("admin", &retry, json!({})).await.status, 204);
+    assert_eq!(hook.next().await.id(), first.id());
+    let delivered = waiting(&app, &made, "delivered", 1).await.remove(0);
+    assert_eq!(
+        (&delivered["id"], &delivered["attempts"]),
+        (&dead["id"], &json!(1))
+    );
+    let tried = attempts(&app, &made, &delivered).await;
+    assert_eq!(
+        (tried.len(), &tried[0]["status"], &tried[0]["error"]),
+        (3, &json!(200), &Value::Null)
+    );
+    // What was delivered is not given up, and may be sent once more.
+    app.post("admin", &discard, json!({}))
+        .await
+        .problem(404, "not_found");
+    assert_eq!(app.post("admin", &retry, json!({})).await.status, 204);
+    assert_eq!(hook.next().await.id(), first.id());
+}
+
+#[tokio::test]
+async fn a_test_reaches_the_receiver_whatever_it_subscribes_to() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    let made = subscribe(&app, &hook.url, &["flow.completed"]).await;
+    let id = made["id"].as_str().expect("an id");
+    let test = format!("/v1/subscriptions/{id}/test");
+    app.post("author", &test, json!({}))
+        .await
+        .problem(403, "permission_missing");
+    let told = app.post("admin", &test, json!({})).await.expect(202);
+    let working = notifier(&app, settings(&[AT_ONCE]));
+    let received = hook.next().await;
+    assert_eq!(received.id(), told["id"].as_str().expect("an id"));
+    assert_eq!(received.body["type"], "dev.wrkflw.webhook.test");
+    assert_eq!(received.body["data"], json!({ "subscriptionId": id }));
+    let schema = received.body["dataschema"].as_str().expect("a URL");
+    let schema = schema.strip_prefix("http://localhost:8080").expect("ours");
+    let schema = app.get("", schema).await.expect(200);
+    assert!(jsonschema::is_valid(&schema, &received.body["data"]));
+    let delivered = waiting(&app, &made, "delivered", 1).await.remove(0);
+    assert_eq!(
+        (&delivered["id"], &delivered["instanceId"]),
+        (&told["id"], &Value::Null)
+    );
+    drop(working);
+    for _ in 0..10 {
+        app.post("admin", &test, json!({})).await.expect(202);
+    }
+    app.post("admin", &test, json!({}))
+        .await
+        .problem(409, "limit_reached");
+}
+
+#[tokio::test]
+async fn an_unknown_delivery_is_not_found() {
+    let app = TestApp::start().await;
+    let made = subscribe(&app, "http://127.0.0.1:9/", &["task.created"]).await;
+    let unknown = json!({ "id": "00000000-0000-0000-0000-000000000000" });
+    for what in ["retry", "discard"] {
+        app.post("admin", &path(&made, &unknown, what), json!({}))
+            .await
+            .problem(404, "not_found");
+    }
+    app.get("admin", &path(&made, &unknown, "attempts"))
+        .await
+        .problem(404, "not_found");
+}

@@ -1,0 +1,178 @@
+//! Filters of the feed and of its stream, and what they cost.
+
+use std::time::Duration;
+
+use super::events::Stream;
+use super::*;
+use crate::support::plans::{explained_query, nodes, pages};
+
+/// More events than one request looks at.
+const CROWD: i32 = 5_000;
+
+/// The types of the events that a query finds in the whole feed, and the number of requests that it took.
+async fn found(app: &TestApp, query: &str) -> (Vec<String>, usize) {
+    let (mut types, mut after, mut requests) = (Vec::new(), "earliest".to_owned(), 0);
+    loop {
+        let path = format!("/v1/events?limit=100&after={after}&{query}");
+        let page = app.get("author", &path).await.expect(200);
+        requests += 1;
+        let events = page["data"].as_array().expect("events").iter();
+        types.extend(events.map(|event| {
+            let kind = event["type"].as_str().expect("a type");
+            kind.trim_start_matches("dev.wrkflw.").to_owned()
+        }));
+        let next = page["page"]["next"].as_str().expect("a cursor").to_owned();
+        if next == after {
+            return (types, requests);
+        }
+        after = next;
+    }
+}
+
+/// Two instances, with a claim in the second one.
+async fn two(app: &TestApp) -> (Value, Value) {
+    let first = app.started("doc-1").await;
+    let second = app.started("doc-2").await;
+    claimed(app, "reviewer", &second).await;
+    // All of it is behind the horizon of the feed now.
+    app.events().await;
+    (first, second)
+}
+
+#[tokio::test]
+async fn each_filter_finds_what_it_names_and_nothing_else() {
+    let app = TestApp::start().await;
+    let (first, second) = two(&app).await;
+    let started = ["flow.started", "state.entered", "task.created"];
+    let claimed = [&started[..], &["task.claimed"]].concat();
+    let all = [&started[..], &claimed].concat();
+    let of_first = format!("instanceId={}", first["id"].as_str().expect("an id"));
+    let of_second = format!(
+        "instanceId={}&type=task.*",
+        second["id"].as_str().expect("an id")
+    );
+    for (query, expected) in [
+        ("", &all[..]),
+        ("type=task.claimed", &["task.claimed"]),
+        ("type=dev.wrkflw.task.claimed", &["task.claimed"]),
+        ("type=flow.*", &["flow.started", "flow.started"]),
+        (
+            "definitionKey=document-approval&type=task.claimed",
+            &["task.claimed"],
+        ),
+        ("definitionKey=other", &[]),
+        ("entityType=document&entityId=doc-1", &started),
+        ("entityId=doc-2", &claimed),
+        ("entityType=invoice", &[]),
+        ("actor=reviewer", &["task.claimed"]),
+        ("actor=nobody", &[]),
+        (&of_first, &started),
+        (&of_second, &["task.created", "task.claimed"]),
+    ] {
+        assert_eq!(found(&app, query).await.0, expected, "{query}");
+    }
+    let problem = app.get("author", "/v1/events?type=task.eaten").await;
+    let problem = problem.problem(400, "malformed_request");
+    assert!(
+        problem["detail"]
+            .as_str()
+            .expect("a detail")
+            .contains("task.eaten")
+    );
+}
+
+/// A page that found nothing leads on, and neither filter reads the whole table.
+#[tokio::test]
+async fn a_filter_costs_the_same_in_a_large_feed() {
+    let app = TestApp::start().await;
+    let (first, second) = two(&app).await;
+    let crowd = "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, salt, occurred_at, hash, event_seq)
+        select i.tenant_id, 'instance', i.id, 1000 + n, gen_random_uuid(), 'TASK_RELEASED', 9, gen_random_uuid(), 'crowd', '{\"type\":\"TASK_RELEASED\"}',
+            ''::bytea, now(), ''::bytea, 1000 + n
+        from instance i cross join generate_series(1, $2) n where i.id = $1::uuid";
+    sqlx::query(crowd)
+        .bind(second["id"].as_str().expect("an id"))
+        .bind(CROWD)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a crowd");
+    sqlx::query("analyze audit_entry")
+        .execute(app.database.admin_pool())
+        .await
+        .expect("statistics");
+    let third = app.started("doc-3").await;
+    let until = async {
+        while found(&app, "entityId=doc-3").await.0.len() < 3 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), until)
+        .await
+        .expect("the feed goes on");
+    let (types, requests) = found(&app, "entityId=doc-3").await;
+    assert_eq!(types.len(), 3);
+    assert!((5..=8).contains(&requests), "{requests} requests");
+    let (types, requests) = found(
+        &app,
+        &format!("instanceId={}", third["id"].as_str().expect("an id")),
+    )
+    .await;
+    assert_eq!((types.len(), requests), (3, 2));
+
+    let epoch: i32 = sqlx::query_scalar("select max(epoch) from feed_epoch")
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a number");
+    let query = "select h.epoch as \"epoch!\"";
+    let horizon = i64::MAX;
+    let scan = format!("(1, 0, 0, {horizon}, 1000, null, {epoch}, null)");
+    let plan = explained_query(&app.database, query, &scan).await;
+    assert!(
+        nodes(&plan)
+            .iter()
+            .any(|node| node.contains("audit_entry_feed")),
+        "{:?}",
+        nodes(&plan)
+    );
+    let id = first["id"].as_str().expect("an id");
+    let one = format!("(1, 0, 0, {horizon}, 1000, null, {epoch}, '{id}')");
+    let plan = explained_query(&app.database, query, &one).await;
+    assert!(
+        nodes(&plan)
+            .iter()
+            .any(|node| node.contains("audit_entry_pkey")),
+        "{:?}",
+        nodes(&plan)
+    );
+    assert!(pages(&plan) < 100, "{} pages", pages(&plan));
+}
+
+#[tokio::test]
+async fn a_stream_begins_now_and_passes_over_what_is_not_asked_for() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    app.events().await;
+    let host = app.host();
+    let token = format!("Bearer {}", host.token("author"));
+    let mut live = Stream::at(&host, &token, "/v1/events/stream", None).await;
+    let path = "/v1/events/stream?type=task.*&actor=reviewer";
+    let mut filtered = Stream::at(&host, &token, path, None).await;
+    let path = "/v1/events/stream?after=earliest&entityId=doc-2";
+    let mut earlier = Stream::at(&host, &token, path, None).await;
+    let second = app.started("doc-2").await;
+    claimed(&app, "reviewer", &second).await;
+    for expected in [
+        "flow.started",
+        "state.entered",
+        "task.created",
+        "task.claimed",
+    ] {
+        for stream in [&mut live, &mut earlier] {
+            let (_, event) = stream.next().await;
+            assert_eq!(event["type"], format!("dev.wrkflw.{expected}"));
+            assert_eq!(event["subject"], second["id"]);
+        }
+    }
+    let (_, event) = filtered.next().await;
+    assert_eq!(event["type"], "dev.wrkflw.task.claimed");
+}

@@ -1,0 +1,127 @@
+//! What consumers are told of a change: names and titles, what it was before, and no more of an input than its flow permits.
+
+use super::*;
+
+/// YES asks for an amount, which is public, and for a remark, which is not.
+async fn chambers_with_a_form() -> TestApp {
+    let app = TestApp::empty().await;
+    let input = json!({
+        "type": "object",
+        "properties": { "amount": { "type": "number", "x-public": true }, "remark": { "type": "string" }, "data": {} },
+    });
+    let config = json!({
+        "instanceTitle": "Motion {entityId}",
+        "transitions": { "YES": { "input": input } },
+    });
+    offer(&app, "committee", committee(), config).await;
+    app
+}
+
+async fn told(app: &TestApp, kind: &str) -> Vec<Value> {
+    let kind = format!("dev.wrkflw.{kind}");
+    let events = app.events().await.into_iter();
+    let data = events.filter(|event| event["type"] == *kind);
+    data.map(|event| event["data"].clone()).collect()
+}
+
+#[tokio::test]
+async fn a_decision_tells_the_public_fields_of_its_input_and_what_changed() {
+    let app = chambers_with_a_form().await;
+    let offers =
+        json!({ "assign": { "offers": [{ "owner": "reviewer", "label": "Vote on it" }] } });
+    let instance = vote(&app, "m-1", offers).await;
+    let task = tasks(&instance)[0].clone();
+    let input = json!({ "amount": 7, "remark": "between us", "data": { "votes": { "yes": 1 } } });
+    let decision = json!({ "outcome": "YES", "input": input });
+    let path = format!("/v1/tasks/{}/decide", id(&task));
+    let prefer = [("prefer", "return=representation")];
+    let answer = app
+        .host()
+        .send("reviewer", "POST", &path, &prefer, Some(decision))
+        .await;
+    let answered = answer.expect(200)["events"].clone();
+
+    let recorded = told(&app, "decision.recorded").await;
+    assert_eq!(recorded[0]["input"], json!({ "amount": 7 }));
+    for (member, value) in [
+        ("instanceId", &instance["id"]),
+        ("instanceTitle", &json!("Motion m-1")),
+        ("stateId", &instance["states"][0]["id"]),
+        ("stateName", &json!("Vote")),
+        ("stateTitle", &json!("The vote")),
+        ("taskId", &task["id"]),
+        ("taskTitle", &task["label"]),
+        ("definitionKey", &json!("committee")),
+        ("definitionTitle", &json!("Committee")),
+        ("entityType", &json!("motion")),
+        ("entityId", &json!("m-1")),
+        ("actor", &json!("reviewer")),
+    ] {
+        assert_eq!(recorded[0][member], *value, "{member}");
+    }
+    let moved = told(&app, "state.transitioned").await;
+    assert_eq!(moved[0]["dataPointers"], json!(["/votes/yes"]));
+    let started = told(&app, "flow.started").await;
+    assert_eq!(started[0]["dataPointers"], json!(["/assign/offers"]));
+    let all = app.events().await;
+    for secret in ["between us", "\"votes\":", "forks", "choices"] {
+        assert!(!json!(all).to_string().contains(secret), "{secret}");
+    }
+    // The response to the command has the same events.
+    let of_command = &all[all.len() - answered.as_array().expect("events").len()..];
+    assert_eq!(answered, json!(of_command));
+}
+
+#[tokio::test]
+async fn every_event_keeps_to_the_schema_that_it_names_and_the_index_has_all_schemas() {
+    let app = chambers_with_a_form().await;
+    let instance = vote(
+        &app,
+        "m-1",
+        json!({ "assign": { "offers": [{ "groups": ["reviewers"] }] } }),
+    )
+    .await;
+    decide(
+        &app,
+        "reviewer",
+        &tasks(&instance)[0],
+        json!({ "outcome": "YES" }),
+    )
+    .await;
+    let index = app.get("", "/schemas/").await.expect(200);
+    let listed = index["data"].as_array().expect("types");
+    let base = "http://localhost:8080";
+    for event in app.events().await {
+        let named = listed.iter().find(|one| one["type"] == event["type"]);
+        let named = named.unwrap_or_else(|| panic!("no {}", event["type"]));
+        assert_eq!(named["dataschema"], event["dataschema"]);
+        let url = event["dataschema"].as_str().expect("a URL");
+        let path = url.strip_prefix(base).expect("ours");
+        let schema = app.get("", path).await.expect(200);
+        assert_eq!(schema["$id"], url);
+        assert!(jsonschema::is_valid(&schema, &event["data"]), "{event}");
+    }
+    for one in listed {
+        let url = one["dataschema"].as_str().expect("a URL");
+        let path = url.strip_prefix(base).expect("ours");
+        if !path.contains('{') {
+            app.get("", path).await.expect(200);
+        }
+    }
+    let types: Vec<_> = listed
+        .iter()
+        .map(|one| one["type"].as_str().expect("a type"))
+        .collect();
+    assert!(types.is_sorted());
+    for kind in [
+        "audit.checkpoint",
+        "notification.assigned",
+        "custom.{name}",
+        "task.claimed",
+    ] {
+        assert!(
+            types.contains(&format!("dev.wrkflw.{kind}").as_str()),
+            "{kind}"
+        );
+    }
+}
