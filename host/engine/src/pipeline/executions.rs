@@ -183,11 +183,11 @@ impl Engine {
             return Ok(Arc::new(ask().await?));
         }
         let key = (directory.tenant, directory.mark, lookup.clone());
-        if let Some(known) = self.0.lookups.get(&key).await {
+        if let Some(known) = self.0.lookups.get(&key) {
             return Ok(known);
         }
         let found = Arc::new(ask().await?);
-        self.0.lookups.insert(key, found.clone()).await;
+        self.0.lookups.insert(key, found.clone());
         Ok(found)
     }
 }
