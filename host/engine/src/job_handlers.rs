@@ -139,11 +139,11 @@ impl Engine {
 
     /// The external name of a tenant. It never changes.
     pub(super) async fn tenant_name(&self, tenant: TenantId) -> Result<Arc<str>, Error> {
-        if let Some(name) = self.0.tenants.get(&tenant).await {
+        if let Some(name) = self.0.tenants.get(&tenant) {
             return Ok(name);
         }
         let name: Arc<str> = self.0.store.tenant_name(tenant).await?.into();
-        self.0.tenants.insert(tenant, name.clone()).await;
+        self.0.tenants.insert(tenant, name.clone());
         Ok(name)
     }
 }

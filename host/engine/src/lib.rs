@@ -59,6 +59,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::lookup::{Findings, Lookup};
 use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::lru::Lru;
 use wrkflw_sandbox::Sandbox;
 use wrkflw_store::load::{Asked, Stored};
 use wrkflw_store::{Reader, Store, StoreError};
@@ -82,8 +83,8 @@ pub use subscriptions::{Subscribed, Subscribing};
 const VERSIONS_MAX: u64 = 10_000;
 
 /// Limit of the names of people and groups in cached lookups, a few dozen bytes each.
-const LOOKUP_NAMES_MAX: u64 = 1_000_000;
-const TENANTS_MAX: u64 = 10_000;
+const LOOKUP_NAMES_MAX: usize = 1_000_000;
+const TENANTS_MAX: usize = 10_000;
 /// How long cached versions and tenants are used. After the database was restored to an earlier moment, their numbers may belong
 /// to others.
 pub const TRUSTED: Duration = Duration::from_mins(1);
@@ -113,9 +114,9 @@ struct Parts {
     post_commit: PostCommit,
     versions: Cache<(TenantId, VersionRef), versions::Known>,
     /// Results of directory lookups, by tenant and access mark.
-    lookups: Cache<(TenantId, Uuid, Lookup), Arc<Findings>>,
+    lookups: Lru<(TenantId, Uuid, Lookup), Arc<Findings>>,
     /// Names of tenants.
-    tenants: Cache<TenantId, Arc<str>>,
+    tenants: Lru<TenantId, Arc<str>>,
     /// How long a request may take.
     timeout: Duration,
     budgets: Budgets,
@@ -166,16 +167,10 @@ impl Engine {
                 .max_capacity(VERSIONS_MAX)
                 .time_to_live(TRUSTED)
                 .build(),
-            lookups: Cache::builder()
-                .weigher(|(_, _, lookup): &(_, _, Lookup), found: &Arc<Findings>| {
-                    u32::try_from(lookup.names() + found.names()).unwrap_or(u32::MAX)
-                })
-                .max_capacity(LOOKUP_NAMES_MAX)
-                .build(),
-            tenants: Cache::builder()
-                .max_capacity(TENANTS_MAX)
-                .time_to_live(TRUSTED)
-                .build(),
+            lookups: Lru::weighted(LOOKUP_NAMES_MAX, |(_, _, lookup), found| {
+                lookup.names() + found.names()
+            }),
+            tenants: Lru::new(TENANTS_MAX).expiring(TRUSTED),
             timeout,
             budgets: Budgets::default(),
         })))

@@ -223,7 +223,7 @@ impl Engine {
             return Ok(request.command.instance());
         };
         let key = (request.who.tenant, task);
-        if let Some(instance) = self.0.post_commit.tasks.get(&key).await {
+        if let Some(instance) = self.0.post_commit.tasks.get(&key) {
             return Ok(Some(instance));
         }
         let instance = self.0.store.instance_of(request.who.tenant, task).await?;
@@ -231,7 +231,7 @@ impl Engine {
             what: "task",
             id: task.to_string(),
         })?;
-        self.0.post_commit.tasks.insert(key, instance).await;
+        self.0.post_commit.tasks.insert(key, instance);
         Ok(Some(instance))
     }
 

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sha2::{Digest as _, Sha256};
 use wasmtime::{Engine, Store, WasmBacktrace};
 
 use super::error::{Cause, Trap};
@@ -16,11 +17,12 @@ use super::priority::{Ended, Pools};
 use super::settings::Settings;
 use super::size::size;
 use super::v0_1::{PACKAGE, logic::Logic, types};
-use wrkflw_core::audit::sha256;
 use wrkflw_core::text::tame;
 
 const MESSAGE_CHARS_MAX: usize = 300;
 const FRAME_CHARS_MAX: usize = 120;
+/// The initial capacity of encoded arguments. Those of most calls fit into it.
+const ARGUMENTS_BYTES: usize = 2048;
 /// The limit of a call's wall time, as a multiple of its deadline of processor time. A busy machine needs the difference.
 const WALL_PER_DEADLINE: u32 = 20;
 /// The engine's message for an answer that costs more than the store allows. It has no error type for that.
@@ -29,9 +31,15 @@ const ANSWER_TOO_COSTLY: &str = "fuel allocated for hostcalls has been exhausted
 /// A question in the guest's types.
 pub(super) enum Call {
     Describe(String),
-    Guard(types::Snapshot, types::Event),
-    Transition(types::Snapshot, types::Event),
+    Guard(Arc<Occurred>),
+    Transition(Arc<Occurred>),
     Enter(types::Snapshot, Vec<types::Entry>),
+}
+
+/// What happened, and the facts: the arguments of a guard, and of the transition that it allows.
+pub(super) struct Occurred {
+    pub(super) facts: types::Snapshot,
+    pub(super) event: types::Event,
 }
 
 /// The answer, not checked yet.
@@ -88,19 +96,29 @@ impl Call {
         }
     }
 
-    /// SHA-256 of the contract's package, the function and its arguments, each text ended by a zero byte and each argument in
-    /// postcard 1.0 (<https://postcard.jamesmunns.com/wire-format>). The encoding has no names: it depends on the order and the
-    /// types of the members in the contract.
-    pub(super) fn digest(&self) -> [u8; 32] {
-        let mut bytes = format!("{PACKAGE}\0{}\0", self.function()).into_bytes();
+    /// Its arguments, each in postcard 1.0 (<https://postcard.jamesmunns.com/wire-format>). The encoding has no names: it depends on
+    /// the order and the types of the members in the contract.
+    pub(super) fn arguments(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(ARGUMENTS_BYTES);
         match self {
             Call::Describe(config) => encode(config, &mut bytes),
-            Call::Guard(facts, event) | Call::Transition(facts, event) => {
-                encode(&(facts, event), &mut bytes);
+            Call::Guard(occurred) | Call::Transition(occurred) => {
+                encode(&(&occurred.facts, &occurred.event), &mut bytes);
             }
             Call::Enter(facts, entries) => encode(&(facts, entries), &mut bytes),
         }
-        sha256(&bytes)
+        bytes
+    }
+
+    /// SHA-256 of the contract's package, the function and these [`Call::arguments`], each text ended by a zero byte.
+    pub(super) fn digest(&self, arguments: &[u8]) -> [u8; 32] {
+        let mut hasher = Sha256::new();
+        for text in [PACKAGE, self.function()] {
+            hasher.update(text);
+            hasher.update([0]);
+        }
+        hasher.update(arguments);
+        hasher.finalize().into()
     }
 
     fn fuel(&self, settings: &Settings) -> u64 {
@@ -115,7 +133,9 @@ impl Call {
     fn input_bytes(&self) -> usize {
         match self {
             Call::Describe(config) => config.len(),
-            Call::Guard(facts, event) | Call::Transition(facts, event) => size(facts) + size(event),
+            Call::Guard(occurred) | Call::Transition(occurred) => {
+                size(&occurred.facts) + size(&occurred.event)
+            }
             Call::Enter(facts, entries) => size(facts) + size(entries),
         }
     }
@@ -131,11 +151,13 @@ impl Call {
                 let described = flow.wrkflw_flow_logic().call_describe(store, config);
                 RawAnswer::Described(described.await?)
             }
-            Call::Guard(facts, event) => {
-                RawAnswer::Guard(logic.call(store, &logic.guard, (facts, event)).await?)
+            Call::Guard(occurred) => {
+                let question = (&occurred.facts, &occurred.event);
+                RawAnswer::Guard(logic.call(store, &logic.guard, question).await?)
             }
-            Call::Transition(facts, event) => {
-                RawAnswer::Transition(logic.call(store, &logic.transition, (facts, event)).await?)
+            Call::Transition(occurred) => {
+                let question = (&occurred.facts, &occurred.event);
+                RawAnswer::Transition(logic.call(store, &logic.transition, question).await?)
             }
             Call::Enter(facts, entries) => {
                 let question = (facts, entries.as_slice());

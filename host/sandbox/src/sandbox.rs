@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use super::call::{Call, CallResult, Caller, RawAnswer};
+use super::call::{Call, CallResult, Caller, Occurred, RawAnswer};
 use super::compile::Origin;
 use super::engine;
 use super::error::{Cause, GuestError, Pinned};
@@ -167,7 +167,7 @@ impl Sandbox {
     pub async fn ask_prepared<F, Fut, E>(
         &self,
         pinned: &Pinned,
-        Asking { call, digest }: Asking,
+        Asking { call, digest, .. }: Asking,
         fetch: F,
     ) -> Result<Evaluation, GuestError>
     where
@@ -211,9 +211,11 @@ impl Sandbox {
     }
 }
 
-/// A question with its facts, in the guest's types.
+/// A question with its facts, in the guest's types. Cheap to clone.
+#[derive(Clone)]
 pub struct Asking {
     call: Arc<Call>,
+    arguments: Arc<Vec<u8>>,
     digest: [u8; 32],
 }
 
@@ -221,20 +223,41 @@ impl Asking {
     /// Converts a question and its facts. This takes long for large facts.
     pub fn of(facts: &Facts<'_>, question: &Question) -> Asking {
         let snapshot = lower::snapshot(facts);
+        let occurred = |snapshot, occurrence| {
+            let event = lower::event(occurrence, facts.reads);
+            Arc::new(Occurred {
+                facts: snapshot,
+                event,
+            })
+        };
         let call = match question {
-            Question::Guard(occurrence) => {
-                Call::Guard(snapshot, lower::event(occurrence, facts.reads))
-            }
-            Question::Transition(occurrence) => {
-                Call::Transition(snapshot, lower::event(occurrence, facts.reads))
-            }
+            Question::Guard(occurrence) => Call::Guard(occurred(snapshot, occurrence)),
+            Question::Transition(occurrence) => Call::Transition(occurred(snapshot, occurrence)),
             Question::Enter(entries) => {
                 Call::Enter(snapshot, entries.iter().map(lower::entry).collect())
             }
         };
-        let digest = call.digest();
-        let call = Arc::new(call);
-        Asking { call, digest }
+        let arguments = Arc::new(call.arguments());
+        Asking::with(call, arguments)
+    }
+
+    /// The transition about the occurrence and the facts of a guard; none if this is no guard. Nothing is converted again.
+    pub fn transition(&self) -> Option<Asking> {
+        match &*self.call {
+            Call::Guard(occurred) => {
+                let call = Call::Transition(Arc::clone(occurred));
+                Some(Asking::with(call, Arc::clone(&self.arguments)))
+            }
+            Call::Describe(_) | Call::Transition(_) | Call::Enter(..) => None,
+        }
+    }
+
+    fn with(call: Call, arguments: Arc<Vec<u8>>) -> Asking {
+        Asking {
+            digest: call.digest(&arguments),
+            call: Arc::new(call),
+            arguments,
+        }
     }
 
     /// See [`Evaluation::asked`].

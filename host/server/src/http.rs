@@ -71,7 +71,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
 use jiff::Timestamp;
-use moka::future::Cache;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use utoipa_axum::router::OpenApiRouter;
@@ -88,9 +87,10 @@ use wrkflw_core::cloudevent::Naming;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::subscription::Reach;
 use wrkflw_engine::{Engine, Identity, TRUSTED};
+use wrkflw_runtime::lru::Lru;
 
 /// Maximum number of tenants whose numbers are cached.
-const TENANTS_MAX: u64 = 10_000;
+const TENANTS_MAX: usize = 10_000;
 
 /// The state that handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -122,7 +122,7 @@ pub struct Shared {
     /// The event streams of this host.
     streams: Arc<Streams>,
     /// Numbers of tenants by name. They expire, because another tenant may get the same number after a loss of data.
-    tenants: Cache<String, TenantId>,
+    tenants: Arc<Lru<String, TenantId>>,
 }
 
 impl Deref for App {
@@ -143,10 +143,7 @@ impl App {
         cancel: CancellationToken,
     ) -> App {
         let tracker = TaskTracker::new();
-        let tenants = Cache::builder()
-            .max_capacity(TENANTS_MAX)
-            .time_to_live(TRUSTED)
-            .build();
+        let tenants = Arc::new(Lru::new(TENANTS_MAX).expiring(TRUSTED));
         App(Arc::new(Shared {
             engine,
             auth,
@@ -207,7 +204,7 @@ impl App {
                 retry_after: error.retry_after(),
                 ..Problem::new(error.code(), error.to_string())
             })?;
-        let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant).await {
+        let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant) {
             tenant
         } else {
             let found = self.engine.reader().tenant(&claims.tenant).await?;
@@ -218,7 +215,7 @@ impl App {
                 )
             };
             let tenant = found.ok_or_else(unknown)?;
-            self.tenants.insert(claims.tenant.clone(), tenant).await;
+            self.tenants.insert(claims.tenant.clone(), tenant);
             tenant
         };
         let who = Identity {

@@ -174,6 +174,11 @@ impl StoreError {
         self.has_code("55P03")
     }
 
+    /// Whether a notification exists already.
+    pub fn is_known_notification(&self) -> bool {
+        self.violates("notification_pkey")
+    }
+
     /// Whether a row would violate this constraint.
     pub(super) fn violates(&self, constraint: &str) -> bool {
         matches!(self, StoreError::Database(sqlx::Error::Database(error)) if error.constraint() == Some(constraint))

@@ -5,7 +5,7 @@
 //! changed. The order of entries is that of the feed (see `feed`).
 
 use jiff::Timestamp;
-use sqlx::{Postgres, Transaction};
+use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
 use super::feed::{Asked, EntryRow, FeedCursor, entries};
@@ -17,6 +17,22 @@ use wrkflw_core::cloudevent::PublicEntry;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::notification::{EVENT_TYPES, Notification};
 use wrkflw_core::subscription::Patterns;
+
+const INSERT: &str = "insert into notification (
+        tenant_id, id, instance_id, event_id, kind, recipient_kind, recipient, state_id, task_id, due_at, created_at)
+    select $1, n.* from unnest(
+        $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
+        $10::timestamptz[], $11::timestamptz[]) n";
+
+/// What happens to notifications that exist already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// Nothing is written, and the error is [`StoreError::is_known_notification`]. A cursor moves with the notifications behind it, so
+    /// there are none. To look for them costs the database a quarter more.
+    Refused,
+    /// They stay unchanged. The cursor was moved back, for example by a restore.
+    Skipped,
+}
 
 /// A public entry behind the notifier's cursor.
 #[derive(Debug)]
@@ -187,15 +203,16 @@ async fn subscribers(
 }
 
 impl Reading {
-    /// Inserts the notifications and deliveries and moves the cursor behind the entries, in one transaction. Existing rows
-    /// stay unchanged.
+    /// Inserts the notifications and deliveries and moves the cursor behind the entries, in one transaction. Existing
+    /// deliveries stay unchanged.
     pub async fn finish(
         self,
         notifications: &[Notification],
         deliveries: &[Delivery],
         at: Timestamp,
+        known: Known,
     ) -> Result<(), StoreError> {
-        within(self.finished(notifications, deliveries, at)).await
+        within(self.finished(notifications, deliveries, at, known)).await
     }
 
     async fn finished(
@@ -203,8 +220,9 @@ impl Reading {
         notifications: &[Notification],
         deliveries: &[Delivery],
         at: Timestamp,
+        known: Known,
     ) -> Result<(), StoreError> {
-        self.notify(notifications).await?;
+        self.notify(notifications, known).await?;
         self.deliver(deliveries, at).await?;
         wrkflw_fault::point("notifier.written");
         sqlx::query!(
@@ -220,7 +238,11 @@ impl Reading {
         Ok(self.transaction.commit().await?)
     }
 
-    async fn notify(&mut self, notifications: &[Notification]) -> Result<(), StoreError> {
+    async fn notify(
+        &mut self,
+        notifications: &[Notification],
+        known: Known,
+    ) -> Result<(), StoreError> {
         if notifications.is_empty() {
             return Ok(());
         }
@@ -248,27 +270,24 @@ impl Reading {
             .map(|told| told.due_at.map(Time))
             .collect();
         let at: Vec<Time> = notifications.iter().map(|told| Time(told.at)).collect();
-        sqlx::query!(
-            "insert into notification (
-                 tenant_id, id, instance_id, event_id, kind, recipient_kind, recipient, state_id, task_id, due_at, created_at)
-             select $1, n.* from unnest(
-                 $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
-                 $10::timestamptz[], $11::timestamptz[]) n
-             on conflict do nothing",
-            self.tenant.0,
-            &ids,
-            &instances,
-            &events,
-            &kinds,
-            &recipient_kinds,
-            &recipients,
-            &states as _,
-            &tasks as _,
-            &due as _,
-            &at as _
-        )
-        .execute(&mut *self.transaction)
-        .await?;
+        let insert = match known {
+            Known::Refused => INSERT.to_owned(),
+            Known::Skipped => format!("{INSERT} on conflict do nothing"),
+        };
+        sqlx::query(AssertSqlSafe(insert))
+            .bind(self.tenant.0)
+            .bind(&ids)
+            .bind(&instances)
+            .bind(&events)
+            .bind(&kinds)
+            .bind(&recipient_kinds)
+            .bind(&recipients)
+            .bind(&states)
+            .bind(&tasks)
+            .bind(&due)
+            .bind(&at)
+            .execute(&mut *self.transaction)
+            .await?;
         Ok(())
     }
 

@@ -10,21 +10,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
-use moka::future::Cache;
-use moka::policy::EvictionPolicy;
 use uuid::Uuid;
 
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_fault as fault;
+use wrkflw_runtime::lru::Lru;
 use wrkflw_store::load::{Loaded, Principalship, Startable, Stored};
 
 /// Approximate limit of the bytes of all cached instances.
-const INSTANCE_BYTES_MAX: u64 = 32 << 20;
+const INSTANCE_BYTES_MAX: usize = 32 << 20;
 /// Limit of the groups, permissions and stopped versions of all cached callers. Each takes a few dozen bytes.
-const CALLER_NAMES_MAX: u64 = 500_000;
-const TENANTS_MAX: u64 = 10_000;
-const DEFINITIONS_MAX: u64 = 10_000;
+const CALLER_NAMES_MAX: usize = 500_000;
+const TENANTS_MAX: usize = 10_000;
+const DEFINITIONS_MAX: usize = 10_000;
 
 /// The highest hit score. A hit adds 1, a miss subtracts [`MISS_COST`]. At 0 and below, no cached instance is used.
 const HIT_SCORE_MAX: i32 = 256;
@@ -33,13 +32,16 @@ const MISS_COST: i32 = 4;
 
 /// Cheap to clone; all clones are one cache.
 #[derive(Clone)]
-pub(super) struct InstanceCache {
-    instances: Cache<(TenantId, InstanceId), Arc<Stored>>,
-    callers: Cache<Principalship, Arc<CachedCaller>>,
-    definitions: Cache<(TenantId, String), CachedDefinition>,
+pub(super) struct InstanceCache(Arc<Cached>);
+
+struct Cached {
+    /// The instance that was committed last is the likeliest to be used next.
+    instances: Lru<(TenantId, InstanceId), Arc<Stored>>,
+    callers: Lru<Principalship, Arc<CachedCaller>>,
+    definitions: Lru<(TenantId, String), CachedDefinition>,
     /// Each tenant's access mark, as read last.
-    marks: Cache<TenantId, Uuid>,
-    hit_score: Arc<AtomicI32>,
+    marks: Lru<TenantId, Uuid>,
+    hit_score: AtomicI32,
 }
 
 /// A caller as read last.
@@ -62,47 +64,38 @@ struct CachedDefinition {
 
 impl InstanceCache {
     pub(super) fn new() -> InstanceCache {
-        let names = |caller: &CachedCaller| {
-            let CachedCaller { actor, stopped, .. } = caller;
+        let names = |_: &Principalship, caller: &Arc<CachedCaller>| {
+            let CachedCaller { actor, stopped, .. } = &**caller;
             4 + actor.groups.len() + actor.permissions.len() + stopped.len()
         };
-        InstanceCache {
-            instances: Cache::builder()
-                .weigher(|_, stored: &Arc<Stored>| small(stored.instance.weight()))
-                .max_capacity(INSTANCE_BYTES_MAX)
-                // The instance that was committed last is the likeliest to be used next, so how often others were used does not
-                // count.
-                .eviction_policy(EvictionPolicy::lru())
-                .build(),
-            callers: Cache::builder()
-                .weigher(move |_, caller: &Arc<CachedCaller>| small(names(caller)))
-                .max_capacity(CALLER_NAMES_MAX)
-                .build(),
-            definitions: Cache::new(DEFINITIONS_MAX),
-            marks: Cache::new(TENANTS_MAX),
-            hit_score: Arc::new(AtomicI32::new(HIT_SCORE_MAX)),
-        }
+        InstanceCache(Arc::new(Cached {
+            instances: Lru::weighted(INSTANCE_BYTES_MAX, |_, stored| stored.instance.weight()),
+            callers: Lru::weighted(CALLER_NAMES_MAX, names),
+            definitions: Lru::new(DEFINITIONS_MAX),
+            marks: Lru::new(TENANTS_MAX),
+            hit_score: AtomicI32::new(HIT_SCORE_MAX),
+        }))
     }
 
     /// The cached caller and instance. None also if too many cached rows were outdated lately, for example behind a load
     /// balancer that spreads the commands on one instance over the hosts.
-    pub(super) async fn get(
+    pub(super) fn get(
         &self,
         who: &Principalship,
         instance: InstanceId,
     ) -> Option<(Loaded, Arc<Stored>)> {
-        if self.hit_score.load(Ordering::Relaxed) <= 0 {
+        if self.0.hit_score.load(Ordering::Relaxed) <= 0 {
             return None;
         }
-        let stored = self.instances.get(&(who.tenant, instance)).await?;
-        Some((self.caller(who).await?, stored))
+        let stored = self.0.instances.get(&(who.tenant, instance))?;
+        Some((self.caller(who)?, stored))
     }
 
     /// The cached caller and definition for a start.
-    pub(super) async fn get_start(&self, who: &Principalship, definition: &str) -> Option<Loaded> {
+    pub(super) fn get_start(&self, who: &Principalship, definition: &str) -> Option<Loaded> {
         let key = (who.tenant, definition.to_owned());
-        let known = self.definitions.get(&key).await?;
-        let loaded = self.caller(who).await?;
+        let known = self.0.definitions.get(&key)?;
+        let loaded = self.caller(who)?;
         (known.mark == loaded.access_mark).then_some(Loaded {
             definition: Some(known.startable),
             content: known.content,
@@ -110,9 +103,9 @@ impl InstanceCache {
         })
     }
 
-    async fn caller(&self, who: &Principalship) -> Option<Loaded> {
-        let caller = self.callers.get(who).await?;
-        if self.marks.get(&who.tenant).await != Some(caller.mark) {
+    fn caller(&self, who: &Principalship) -> Option<Loaded> {
+        let caller = self.0.callers.get(who)?;
+        if self.0.marks.get(&who.tenant) != Some(caller.mark) {
             return None;
         }
         Some(Loaded {
@@ -134,14 +127,9 @@ impl InstanceCache {
     }
 
     /// Compares a load with the cached instance, counts a hit or a miss, and caches the caller.
-    pub(super) async fn note_load(
-        &self,
-        who: &Principalship,
-        instance: InstanceId,
-        loaded: &Loaded,
-    ) {
+    pub(super) fn note_load(&self, who: &Principalship, instance: InstanceId, loaded: &Loaded) {
         let key = (who.tenant, instance);
-        if let Some(known) = self.instances.get(&key).await {
+        if let Some(known) = self.0.instances.get(&key) {
             let found = loaded.found.as_ref();
             let is_hit = found.is_some_and(|found| *found == *known);
             fault::invariant!(
@@ -156,31 +144,26 @@ impl InstanceCache {
             );
             self.score(is_hit);
             if !is_hit {
-                self.instances.invalidate(&key).await;
+                self.0.instances.remove(&key);
             }
         }
         // Of two concurrent reads the older one may be noted last. That costs a statement.
-        if self.marks.get(&who.tenant).await != Some(loaded.access_mark) {
-            self.marks.insert(who.tenant, loaded.access_mark).await;
+        if self.0.marks.get(&who.tenant) != Some(loaded.access_mark) {
+            self.0.marks.insert(who.tenant, loaded.access_mark);
         }
-        let known = self.callers.get(who).await;
+        let known = self.0.callers.get(who);
         if loaded.lasting && known.is_none_or(|known| known.mark != loaded.access_mark) {
             let caller = CachedCaller {
                 actor: loaded.actor.clone(),
                 mark: loaded.access_mark,
                 stopped: loaded.stopped.clone(),
             };
-            self.callers.insert(who.clone(), Arc::new(caller)).await;
+            self.0.callers.insert(who.clone(), Arc::new(caller));
         }
     }
 
     /// Caches the definition that a start asked for. One without an active version is not cached.
-    pub(super) async fn note_definition(
-        &self,
-        tenant: TenantId,
-        definition: &str,
-        loaded: &Loaded,
-    ) {
+    pub(super) fn note_definition(&self, tenant: TenantId, definition: &str, loaded: &Loaded) {
         if let Some(startable) = loaded.definition
             && startable.active_version.is_some()
         {
@@ -190,18 +173,18 @@ impl InstanceCache {
                 mark: loaded.access_mark,
             };
             let key = (tenant, definition.to_owned());
-            self.definitions.insert(key, known).await;
+            self.0.definitions.insert(key, known);
         }
     }
 
     /// Caches an instance as a commit left it. An ended instance is removed: no more commands are expected on it.
-    pub(super) async fn insert(&self, tenant: TenantId, stored: Stored) {
+    pub(super) fn insert(&self, tenant: TenantId, stored: Stored) {
         let key = (tenant, stored.instance.id);
         let ended = stored.instance.status.ended_at().is_some();
         if ended {
-            self.instances.invalidate(&key).await;
+            self.0.instances.remove(&key);
         } else {
-            self.instances.insert(key, Arc::new(stored)).await;
+            self.0.instances.insert(key, Arc::new(stored));
         }
     }
 
@@ -209,15 +192,11 @@ impl InstanceCache {
         metrics::counter!("wrkflw_instance_cache_total", "hit" => if is_hit { "true" } else { "false" })
             .increment(1);
         let step = if is_hit { 1 } else { -MISS_COST };
-        let hit_score = self.hit_score.load(Ordering::Relaxed);
+        let hit_score = self.0.hit_score.load(Ordering::Relaxed);
         // Two concurrent updates may count as one. The score is an estimate.
         let hit_score = (hit_score + step).clamp(-HIT_SCORE_MAX, HIT_SCORE_MAX);
-        self.hit_score.store(hit_score, Ordering::Relaxed);
+        self.0.hit_score.store(hit_score, Ordering::Relaxed);
     }
-}
-
-fn small(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -14,9 +14,10 @@ use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError, Fault, Out
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::lookup::{Findings, Lookup};
-use wrkflw_core::question::Question;
+use wrkflw_core::question::{Occurrence, Question};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
+use wrkflw_fault as fault;
 use wrkflw_runtime::clock;
 use wrkflw_sandbox::{Asking, Cause, GuestError, Pinned};
 
@@ -47,14 +48,54 @@ enum Asked {
     Directory(Lookup),
 }
 
+/// The question that was asked last, if it was a guard.
+struct Guard {
+    occurrence: Occurrence,
+    asking: Asking,
+}
+
+impl Guard {
+    fn of(question: &Question, asking: &Asking) -> Option<Guard> {
+        match question {
+            Question::Guard(occurrence) => Some(Guard {
+                occurrence: occurrence.clone(),
+                asking: asking.clone(),
+            }),
+            Question::Transition(_) | Question::Enter(_) => None,
+        }
+    }
+
+    /// The transition that this guard allowed. Nothing happens between the two, so the facts are the same.
+    fn transition(&self, question: &Question) -> Option<Asking> {
+        match question {
+            Question::Transition(occurrence) if *occurrence == self.occurrence => {
+                self.asking.transition()
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The next question. The execution is mutable because it is sent to another thread, not shared with one.
-fn asked(execution: &mut Execution<'_>) -> Result<Asked, ExecutionError> {
+fn asked(execution: &mut Execution<'_>, guard: Option<&Guard>) -> Result<Asked, ExecutionError> {
     Ok(match execution.ask()? {
         None => Asked::Nothing,
         Some(Ask::Directory(lookup)) => Asked::Directory(lookup),
         Some(Ask::Logic(question)) => {
-            let instance = execution.instance();
-            let asking = Asking::of(&execution.facts(&instance), &question);
+            let convert = || {
+                let instance = execution.instance();
+                Asking::of(&execution.facts(&instance), &question)
+            };
+            let asking = match guard.and_then(|guard| guard.transition(&question)) {
+                Some(asking) => {
+                    fault::invariant!(
+                        || asking.digest() == convert().digest(),
+                        format_args!("a transition has the facts of its guard: {question:?}"),
+                    );
+                    asking
+                }
+                None => convert(),
+            };
             Asked::Logic(question, asking)
         }
     })
@@ -107,8 +148,11 @@ impl Engine {
             .in_place(tenant, effort, begin)
             .await?
             .map_err(refused)?;
+        let mut guard = None;
         loop {
-            let asking = offload.in_place(tenant, execution.asking(), || asked(&mut execution));
+            let effort = execution.asking();
+            let ask = || asked(&mut execution, guard.take().as_ref());
+            let asking = offload.in_place(tenant, effort, ask);
             let (question, asking) = match asking.await?.map_err(refused)? {
                 Asked::Nothing => break,
                 Asked::Logic(question, asking) => (question, asking),
@@ -124,6 +168,7 @@ impl Engine {
                     continue;
                 }
             };
+            guard = Guard::of(&question, &asking);
             let (evaluation, took) = self.ask_logic(version, question, asking).await?;
             guest_time += took;
             fuel += evaluation.fuel;
@@ -183,11 +228,11 @@ impl Engine {
             return Ok(Arc::new(ask().await?));
         }
         let key = (directory.tenant, directory.mark, lookup.clone());
-        if let Some(known) = self.0.lookups.get(&key).await {
+        if let Some(known) = self.0.lookups.get(&key) {
             return Ok(known);
         }
         let found = Arc::new(ask().await?);
-        self.0.lookups.insert(key, found.clone()).await;
+        self.0.lookups.insert(key, found.clone());
         Ok(found)
     }
 }

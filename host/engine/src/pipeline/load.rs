@@ -187,7 +187,7 @@ impl Engine {
         }
         let cache = &self.0.post_commit.cache;
         let who = request.who.principalship();
-        let (loaded, stored) = cache.get(&who, instance).await?;
+        let (loaded, stored) = cache.get(&who, instance)?;
         let cached = Some(CachedMark::of(&loaded, Some(&stored)));
         Some(Rows {
             loaded,
@@ -211,7 +211,7 @@ impl Engine {
         let who = wanted.who.clone();
         let loaded = self.loaded_together(wanted).await?;
         let cache = &self.0.post_commit.cache;
-        cache.note_load(&who, instance, &loaded).await;
+        cache.note_load(&who, instance, &loaded);
         Ok(loaded)
     }
 
@@ -243,8 +243,8 @@ impl Engine {
         let who = wanted.who.clone();
         let loaded = self.loaded_together(wanted).await?;
         let cache = &self.0.post_commit.cache;
-        cache.note_load(&who, NO_INSTANCE, &loaded).await;
-        cache.note_definition(who.tenant, definition, &loaded).await;
+        cache.note_load(&who, NO_INSTANCE, &loaded);
+        cache.note_definition(who.tenant, definition, &loaded);
         Ok(loaded)
     }
 
@@ -260,7 +260,7 @@ impl Engine {
             None if mode.cache && !request.dry_run => {
                 let who = request.who.principalship();
                 let cache = &self.0.post_commit.cache;
-                cache.get_start(&who, definition).await
+                cache.get_start(&who, definition)
             }
             _ => None,
         };

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use moka::future::Cache;
 use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
@@ -12,6 +11,7 @@ use crate::Engine;
 use crate::error::Error;
 use crate::offload::{Offload, Place};
 use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_runtime::lru::Lru;
 use wrkflw_store::load::{Asked, LOAD_MAX, Loaded, Principalship, Wanted, Written};
 use wrkflw_store::{Store, StoreError};
 
@@ -22,7 +22,7 @@ const WAITING_MAX: usize = 1024;
 /// An instance of so many bytes takes the database noticeably long.
 const LARGE_BYTES: usize = 256 << 10;
 /// How many large instances are remembered.
-const LARGE_MAX: u64 = 10_000;
+const LARGE_MAX: usize = 10_000;
 /// Large instances that are loaded at a time.
 const LARGE_AT_ONCE: usize = 2;
 /// The time to parse a byte of an instance.
@@ -32,7 +32,7 @@ const PARSE_BYTE: Duration = Duration::from_nanos(10);
 pub(crate) struct Loader {
     batched: Batcher<Loads>,
     /// Instances that were large when they were loaded. A large instance is not expected to become small again.
-    large: Cache<(TenantId, InstanceId), ()>,
+    large: Lru<(TenantId, InstanceId), ()>,
     /// Places for loads of large instances.
     places: Offload,
 }
@@ -54,7 +54,7 @@ impl Loader {
         };
         Loader {
             batched: Batcher::new(Loads(store.clone()), bounds, tasks.clone()),
-            large: Cache::new(LARGE_MAX),
+            large: Lru::new(LARGE_MAX),
             places: Offload::new(LARGE_AT_ONCE),
         }
     }
@@ -123,7 +123,7 @@ impl Engine {
         tenant: TenantId,
         instance: InstanceId,
     ) -> Result<Option<Place>, Error> {
-        if !self.0.loader.large.contains_key(&(tenant, instance)) {
+        if self.0.loader.large.get(&(tenant, instance)).is_none() {
             return Ok(None);
         }
         Ok(Some(self.0.loader.places.place(tenant).await?))
@@ -138,7 +138,7 @@ impl Engine {
     ) -> Result<Loaded, Error> {
         let bytes = loaded.found.as_ref().map_or(0, Written::bytes);
         if bytes > LARGE_BYTES {
-            self.0.loader.large.insert((tenant, instance), ()).await;
+            self.0.loader.large.insert((tenant, instance), ());
         }
         let effort = PARSE_BYTE * u32::try_from(bytes).unwrap_or(u32::MAX);
         let read = self.0.offload.in_place(tenant, effort, || loaded.read());

@@ -3,22 +3,22 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use moka::future::Cache;
 use tokio::sync::{Notify, watch};
 
 use super::cache::InstanceCache;
 use crate::children::leaves_work;
 use crate::observe;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
+use wrkflw_runtime::lru::Lru;
 use wrkflw_store::commit::Change;
 
 /// Limit of the tasks whose instance is cached. A task never changes its instance.
-const TASKS_MAX: u64 = 100_000;
+const TASKS_MAX: usize = 100_000;
 
 /// Cheap to clone; all clones share one state.
 #[derive(Clone)]
 pub struct PostCommit {
-    pub(crate) tasks: Cache<(TenantId, TaskId), InstanceId>,
+    pub(crate) tasks: Arc<Lru<(TenantId, TaskId), InstanceId>>,
     pub(super) cache: InstanceCache,
     /// Notified after each commit with events for the relay.
     pub(crate) wake: Arc<Notify>,
@@ -31,7 +31,7 @@ pub struct PostCommit {
 impl Default for PostCommit {
     fn default() -> PostCommit {
         PostCommit {
-            tasks: Cache::new(TASKS_MAX),
+            tasks: Arc::new(Lru::new(TASKS_MAX)),
             cache: InstanceCache::new(),
             wake: Arc::new(Notify::new()),
             work: watch::Sender::new(()),
@@ -53,7 +53,7 @@ impl PostCommit {
     }
 
     /// Caches a committed change, and wakes the workers if the change has jobs.
-    pub(super) async fn applied(&self, change: Change) {
+    pub(super) fn applied(&self, change: Change) {
         if leaves_work(&change) {
             self.wake_workers();
         }
@@ -68,12 +68,12 @@ impl PostCommit {
         for task in change.after.active.iter().flat_map(|state| &state.tasks) {
             if !known.contains(&task.id) {
                 let key = (change.tenant, task.id);
-                self.tasks.insert(key, change.after.id).await;
+                self.tasks.insert(key, change.after.id);
             }
         }
         if change.before.is_some() && change.access_mark.is_some() {
             self.cache.count_hit();
         }
-        self.cache.insert(change.tenant, change.into_left()).await;
+        self.cache.insert(change.tenant, change.into_left());
     }
 }

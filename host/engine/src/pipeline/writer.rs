@@ -161,7 +161,7 @@ impl Commits {
         for (member, result) in members.into_iter().zip(&results) {
             if *result == CommitResult::Applied {
                 wrkflw_fault::point("command.committed");
-                self.post_commit.applied(member.change).await;
+                self.post_commit.applied(member.change);
             }
             waiting.push(member.waiters);
         }

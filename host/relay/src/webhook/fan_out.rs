@@ -14,7 +14,7 @@ use wrkflw_core::cloudevent::suffix_of;
 use wrkflw_core::notification::{self, Notification};
 use wrkflw_runtime::worker::{Backoff, Worker};
 use wrkflw_store::StoreError;
-use wrkflw_store::notifier::{Delivery, Unsent};
+use wrkflw_store::notifier::{Delivery, Known, Unsent};
 use wrkflw_store::subscriptions::Subscriber;
 
 /// Entries read at a time.
@@ -72,6 +72,15 @@ impl FanOut {
 
     /// Returns the number of entries read. None when every tenant with new entries had its turn in this round.
     async fn write(&self, round: Timestamp) -> Result<Option<i64>, StoreError> {
+        match self.write_new(round, Known::Refused).await {
+            Err(error) if error.is_known_notification() => {
+                self.write_new(round, Known::Skipped).await
+            }
+            written => written,
+        }
+    }
+
+    async fn write_new(&self, round: Timestamp, known: Known) -> Result<Option<i64>, StoreError> {
         let Some(reading) = self.notifier.store.read_unsent(BATCH, round).await? else {
             return Ok(None);
         };
@@ -87,7 +96,12 @@ impl FanOut {
         wrkflw_fault::point("notifier.read");
         let (count, waits) = (notifications.len(), !deliveries.is_empty());
         reading
-            .finish(&notifications, &deliveries, self.notifier.clock.now())
+            .finish(
+                &notifications,
+                &deliveries,
+                self.notifier.clock.now(),
+                known,
+            )
             .await?;
         wrkflw_fault::point("notifier.moved");
         metrics::counter!("wrkflw_notifications_total").increment(count as u64);

@@ -249,17 +249,20 @@ fn recorded() -> Instance {
     }
 }
 
-fn digest_of(question: &Question) -> String {
+fn with_facts<T>(ask: impl FnOnce(&Facts<'_>) -> T) -> T {
     let instance = recorded();
     let config = json(r#"{"limit":10}"#);
-    let facts = Facts {
+    ask(&Facts {
         now: at(61),
         tenant: "default",
         config: &config,
         instance: &instance,
         reads: &Read::ALL,
-    };
-    hex(&Asking::of(&facts, question).digest())
+    })
+}
+
+fn digest_of(question: &Question) -> String {
+    hex(&with_facts(|facts| Asking::of(facts, question)).digest())
 }
 
 fn decided_by(actor: &str) -> Occurrence {
@@ -276,6 +279,18 @@ fn decided_by(actor: &str) -> Occurrence {
         },
         input: Json::empty(),
     }
+}
+
+#[test]
+fn a_transition_that_is_made_of_its_guard_is_the_same_question() {
+    let occurrence = decided_by("ann");
+    let guard = Question::Guard(occurrence.clone());
+    let guard = with_facts(|facts| Asking::of(facts, &guard));
+    let transition = guard.transition().expect("it is a guard");
+    let digest = digest_of(&Question::Transition(occurrence));
+    assert_eq!(hex(&transition.digest()), digest);
+    assert_ne!(guard.digest(), transition.digest());
+    assert!(transition.transition().is_none());
 }
 
 /// The audit of a released version of the contract has these digests. If this test fails, commands that were recorded before

@@ -92,7 +92,7 @@ impl Authenticator {
     ) -> Result<(Claims, Timestamp), AuthError> {
         let token = bearer(authorization)?;
         let name = Memory::name(token);
-        if let Some(known) = self.memory.find(&name).await {
+        if let Some(known) = self.memory.find(&name) {
             let key = self.key(known.key_id.as_deref(), known.algorithm).await?;
             if Arc::ptr_eq(&key, &known.key) {
                 let now = self.clock.now();
@@ -118,7 +118,7 @@ impl Authenticator {
             validity,
             claims: claims.clone(),
         };
-        self.memory.keep(name, accepted).await;
+        self.memory.keep(name, accepted);
         Ok((claims, validity.ends(self.settings.leeway)))
     }
 

@@ -196,13 +196,23 @@ changed as (
     where (select passed from gate)[r.member]
       and t.tenant_id = r.tenant_id and t.instance_id = r.instance_id and t.id = r.id
 ),
+-- Candidates of new tasks: no other row can have the id of such a task. Without a conflict to look for, an insert is a third cheaper.
 offered as (
     insert into task_candidate (tenant_id, kind, principal, task_id)
     select r.tenant_id, r.kind, r.principal, r.task_id
     from unnest($9::commit_candidate[]) as r
     where (select passed from gate)[r.member]
+),
+-- {rare
+-- Further candidates of tasks that were open before.
+reoffered as (
+    insert into task_candidate (tenant_id, kind, principal, task_id)
+    select r.tenant_id, r.kind, r.principal, r.task_id
+    from unnest($20::commit_candidate[]) as r
+    where (select passed from gate)[r.member]
     on conflict do nothing
 ),
+-- }rare
 -- All candidates of a task, or one.
 withdrawn as (
     delete from task_candidate c

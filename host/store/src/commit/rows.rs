@@ -165,7 +165,10 @@ pub(super) struct Rows<'a> {
     pub(super) changed_states: Vec<State<'a>>,
     pub(super) created: Vec<TaskRow<'a>>,
     pub(super) changed: Vec<TaskRow<'a>>,
+    /// Candidates of new tasks.
     pub(super) offered: Vec<CandidateRow<'a>>,
+    /// Further candidates of tasks that were open before.
+    pub(super) reoffered: Vec<CandidateRow<'a>>,
     pub(super) withdrawn: Vec<CandidateRow<'a>>,
     pub(super) decided: Vec<Decided<'a>>,
     pub(super) attributes: Vec<Attribute<'a>>,
@@ -202,6 +205,7 @@ impl<'a> Rows<'a> {
             allocations,
             subscribed,
             unsubscribed,
+            reoffered,
             becomes_sole,
             replies: _,
             entered: _,
@@ -221,7 +225,8 @@ impl<'a> Rows<'a> {
             && signals.is_empty()
             && allocations.is_empty()
             && subscribed.is_empty()
-            && unsubscribed.is_empty())
+            && unsubscribed.is_empty()
+            && reoffered.is_empty())
             || *becomes_sole
             || members.iter().any(|member| member.vacates)
     }

@@ -56,6 +56,7 @@ impl Store {
             &rows.allocations as _,
             &rows.subscribed as _,
             &rows.unsubscribed as _,
+            &rows.reoffered as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -145,6 +146,7 @@ mod tests {
             "attribute",
             "descendant_place",
             "into allocation",
+            "reoffered",
             "entity_is_free",
         ] {
             assert!(!COMMON.contains(table), "{table}");

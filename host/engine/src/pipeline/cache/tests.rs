@@ -86,114 +86,104 @@ fn loaded(caller: u128, found: Option<Stored>) -> Loaded {
     }
 }
 
-async fn has(cache: &InstanceCache, stored: &Stored) -> bool {
-    let cached = cache.get(&rob(), stored.instance.id).await;
+fn has(cache: &InstanceCache, stored: &Stored) -> bool {
+    let cached = cache.get(&rob(), stored.instance.id);
     cached.is_some_and(|(_, found)| *found == *stored)
 }
 
-#[tokio::test]
-async fn an_entry_needs_a_cached_instance_and_a_cached_caller() {
+#[test]
+fn an_entry_needs_a_cached_instance_and_a_cached_caller() {
     let (cache, stored) = (InstanceCache::new(), instance(1));
-    cache.insert(TENANT, stored.clone()).await;
-    assert!(!has(&cache, &stored).await, "rob is not cached yet");
-    cache
-        .note_load(&rob(), instance(2).instance.id, &loaded(3, None))
-        .await;
-    assert!(has(&cache, &stored).await);
+    cache.insert(TENANT, stored.clone());
+    assert!(!has(&cache, &stored), "rob is not cached yet");
+    cache.note_load(&rob(), instance(2).instance.id, &loaded(3, None));
+    assert!(has(&cache, &stored));
     let other = Principalship {
         roles: vec!["admin".into()],
         ..rob()
     };
-    assert!(cache.get(&other, stored.instance.id).await.is_none());
+    assert!(cache.get(&other, stored.instance.id).is_none());
     let elsewhere = Principalship {
         tenant: TenantId(8),
         ..rob()
     };
-    assert!(cache.get(&elsewhere, stored.instance.id).await.is_none());
+    assert!(cache.get(&elsewhere, stored.instance.id).is_none());
 }
 
-#[tokio::test]
-async fn a_new_access_mark_outdates_callers_read_before_it() {
+#[test]
+fn a_new_access_mark_outdates_callers_read_before_it() {
     let (cache, stored) = (InstanceCache::new(), instance(1));
-    cache.insert(TENANT, stored.clone()).await;
+    cache.insert(TENANT, stored.clone());
     let id = stored.instance.id;
     let read = |who: Principalship, mark| {
         let (cache, found) = (cache.clone(), Some(stored.clone()));
-        async move { cache.note_load(&who, id, &loaded(mark, found)).await }
+        cache.note_load(&who, id, &loaded(mark, found));
     };
-    read(rob(), 4).await;
+    read(rob(), 4);
     let ann = Principalship {
         subject: "ann".into(),
         ..rob()
     };
     // Marks have no order: the next one may be greater or less.
     for mark in [9, 3] {
-        read(ann.clone(), mark).await;
-        assert!(!has(&cache, &stored).await);
-        assert!(cache.get(&ann, id).await.is_some());
+        read(ann.clone(), mark);
+        assert!(!has(&cache, &stored));
+        assert!(cache.get(&ann, id).is_some());
     }
-    read(rob(), 3).await;
-    assert!(has(&cache, &stored).await);
+    read(rob(), 3);
+    assert!(has(&cache, &stored));
     // An older read that is noted late outdates the callers that were read under the newer mark.
-    read(ann.clone(), 9).await;
-    assert!(!has(&cache, &stored).await);
+    read(ann.clone(), 9);
+    assert!(!has(&cache, &stored));
 }
 
-#[tokio::test]
-async fn a_caller_whose_groups_change_with_time_is_not_cached() {
+#[test]
+fn a_caller_whose_groups_change_with_time_is_not_cached() {
     let (cache, stored) = (InstanceCache::new(), instance(1));
-    cache.insert(TENANT, stored.clone()).await;
+    cache.insert(TENANT, stored.clone());
     let passing = Loaded {
         lasting: false,
         ..loaded(3, Some(stored.clone()))
     };
-    cache.note_load(&rob(), stored.instance.id, &passing).await;
-    assert!(!has(&cache, &stored).await);
+    cache.note_load(&rob(), stored.instance.id, &passing);
+    assert!(!has(&cache, &stored));
 }
 
-#[tokio::test]
-async fn an_ended_instance_is_not_cached() {
+#[test]
+fn an_ended_instance_is_not_cached() {
     let cache = InstanceCache::new();
-    cache
-        .note_load(&rob(), InstanceId(Uuid::nil()), &loaded(3, None))
-        .await;
+    cache.note_load(&rob(), InstanceId(Uuid::nil()), &loaded(3, None));
     let mut ended = instance(1);
-    cache.insert(TENANT, ended.clone()).await;
-    assert!(has(&cache, &ended).await);
+    cache.insert(TENANT, ended.clone());
+    assert!(has(&cache, &ended));
     ended.instance.status = Status::Completed {
         outcome: "DONE".into(),
         at: Timestamp::UNIX_EPOCH,
     };
-    cache.insert(TENANT, ended.clone()).await;
-    assert!(cache.get(&rob(), ended.instance.id).await.is_none());
+    cache.insert(TENANT, ended.clone());
+    assert!(cache.get(&rob(), ended.instance.id).is_none());
 }
 
-#[tokio::test]
-async fn it_is_not_used_after_many_misses_until_loads_confirm_it() {
+#[test]
+fn it_is_not_used_after_many_misses_until_loads_confirm_it() {
     let (cache, stored) = (InstanceCache::new(), instance(1));
     let id = stored.instance.id;
     let mut moved = stored.clone();
     moved.instance.revision = 2;
     for _ in 0..HIT_SCORE_MAX / MISS_COST {
-        cache.insert(TENANT, stored.clone()).await;
-        cache
-            .note_load(&rob(), id, &loaded(3, Some(moved.clone())))
-            .await;
+        cache.insert(TENANT, stored.clone());
+        cache.note_load(&rob(), id, &loaded(3, Some(moved.clone())));
     }
-    cache.insert(TENANT, stored.clone()).await;
-    assert!(!has(&cache, &stored).await, "too many misses");
-    cache
-        .note_load(&rob(), id, &loaded(3, Some(stored.clone())))
-        .await;
-    assert!(has(&cache, &stored).await, "the last load was a hit");
+    cache.insert(TENANT, stored.clone());
+    assert!(!has(&cache, &stored), "too many misses");
+    cache.note_load(&rob(), id, &loaded(3, Some(stored.clone())));
+    assert!(has(&cache, &stored), "the last load was a hit");
 }
 
-#[tokio::test]
-async fn it_keeps_the_newest_instances_within_its_limit_of_bytes() {
+#[test]
+fn it_keeps_the_newest_instances_within_its_limit_of_bytes() {
     let cache = InstanceCache::new();
-    cache
-        .note_load(&rob(), InstanceId(Uuid::nil()), &loaded(3, None))
-        .await;
+    cache.note_load(&rob(), InstanceId(Uuid::nil()), &loaded(3, None));
     let large = |number| {
         let mut stored = instance(number);
         let text = "x".repeat(1 << 20);
@@ -201,10 +191,9 @@ async fn it_keeps_the_newest_instances_within_its_limit_of_bytes() {
         stored
     };
     for number in 1..=100 {
-        cache.insert(TENANT, large(number)).await;
+        cache.insert(TENANT, large(number));
     }
-    cache.instances.run_pending_tasks().await;
-    assert!(cache.instances.weighted_size() <= INSTANCE_BYTES_MAX);
-    assert!(has(&cache, &large(100)).await);
-    assert!(cache.get(&rob(), large(1).instance.id).await.is_none());
+    assert!(cache.0.instances.weight() <= INSTANCE_BYTES_MAX);
+    assert!(has(&cache, &large(100)));
+    assert!(cache.get(&rob(), large(1).instance.id).is_none());
 }

@@ -8,14 +8,14 @@
 use std::sync::Arc;
 
 use jsonwebtoken::Algorithm;
-use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 
 use super::claims::{Claims, Validity};
 use super::keys::Key;
+use wrkflw_runtime::lru::Lru;
 
 /// Maximum number of cached tokens, each of a few hundred bytes.
-const TOKENS_MAX: u64 = 10_000;
+const TOKENS_MAX: usize = 10_000;
 
 /// The digest of a token.
 pub(super) type Name = [u8; 32];
@@ -31,22 +31,22 @@ pub(super) struct Accepted {
 }
 
 /// The tokens that were accepted recently.
-pub(super) struct Memory(Cache<Name, Arc<Accepted>>);
+pub(super) struct Memory(Lru<Name, Arc<Accepted>>);
 
 impl Memory {
     pub(super) fn new() -> Memory {
-        Memory(Cache::new(TOKENS_MAX))
+        Memory(Lru::new(TOKENS_MAX))
     }
 
     pub(super) fn name(token: &str) -> Name {
         Sha256::digest(token.as_bytes()).into()
     }
 
-    pub(super) async fn find(&self, name: &Name) -> Option<Arc<Accepted>> {
-        self.0.get(name).await
+    pub(super) fn find(&self, name: &Name) -> Option<Arc<Accepted>> {
+        self.0.get(name)
     }
 
-    pub(super) async fn keep(&self, name: Name, accepted: Accepted) {
-        self.0.insert(name, Arc::new(accepted)).await;
+    pub(super) fn keep(&self, name: Name, accepted: Accepted) {
+        self.0.insert(name, Arc::new(accepted));
     }
 }

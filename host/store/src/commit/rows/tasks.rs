@@ -18,7 +18,10 @@ impl<'a> Rows<'a> {
                 None => {
                     self.created.push(TaskRow::of(of, ordinal, state, task));
                     if task.status.is_open() {
-                        self.offer(of, task, &[]);
+                        let offered = listed(&task.candidates, &[]);
+                        self.offered.extend(
+                            offered.map(|candidate| CandidateRow::of(of, task, Some(candidate))),
+                        );
                     }
                 }
                 Some(old) if old != task => self.alter(of, ordinal, state, old, task),
@@ -40,7 +43,9 @@ impl<'a> Rows<'a> {
     ) {
         self.changed.push(TaskRow::of(of, ordinal, state, task));
         if task.status.is_open() {
-            self.offer(of, task, &old.candidates);
+            let new = listed(&task.candidates, &old.candidates);
+            self.reoffered
+                .extend(new.map(|candidate| CandidateRow::of(of, task, Some(candidate))));
             let gone = listed(&old.candidates, &task.candidates);
             self.withdrawn
                 .extend(gone.map(|candidate| CandidateRow::of(of, task, Some(candidate))));
@@ -48,13 +53,6 @@ impl<'a> Rows<'a> {
             // A row without a candidate withdraws all of them.
             self.withdrawn.push(CandidateRow::of(of, task, None));
         }
-    }
-
-    /// Adds the rows of the new candidates.
-    fn offer(&mut self, of: Of, task: &'a Task, known: &'a [Candidate]) {
-        let new = listed(&task.candidates, known);
-        self.offered
-            .extend(new.map(|candidate| CandidateRow::of(of, task, Some(candidate))));
     }
 }
 
