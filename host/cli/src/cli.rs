@@ -236,7 +236,6 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Calendar(command) => calendar::run(command, output, environment),
         Command::Subscription(command) => subscription::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
-        Command::Subscription(command) => subscription::run(command, output, environment),
         Command::Job(command) => job::run(command, output, environment),
         Command::DeadLetter(command) => dead_letter::run(command, output, environment),
         Command::Audit(command) => audit::run(command, output, environment),
