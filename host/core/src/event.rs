@@ -3,6 +3,7 @@
 mod declare;
 mod disclosed;
 mod public;
+mod task;
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub use self::public::{CUSTOM, is_blind, public_view, type_suffix};
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
-use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
+use super::instance::{CallResult, Candidate, Entity, OpenDeadline, StateInstance, Task};
 use super::json::Json;
 
 events! {
@@ -345,7 +346,32 @@ events! {
             #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
-        /// The trigger of a deadline, a child's end or a buffered signal was refused.
+        /// A service is called for a state.
+        public ServiceRequested = "SERVICE_REQUESTED" {
+            /// The state instance.
+            state: StateId,
+            /// The name of the service.
+            service: String,
+        }
+        /// A service answered.
+        public ServiceAnswered = "SERVICE_ANSWERED" {
+            /// The state instance.
+            state: StateId,
+            /// The name of the service.
+            service: String,
+            /// What became of the call.
+            result: CallResult,
+        }
+        /// The last attempt to call a service failed.
+        public ServiceFailed = "SERVICE_FAILED" {
+            /// The state instance.
+            state: StateId,
+            /// The name of the service.
+            service: String,
+            /// What became of the call.
+            result: CallResult,
+        }
+        /// The trigger of a deadline, a child's end, a service or a buffered signal was refused, or came too late.
         internal TriggerRefused = "TRIGGER_REFUSED" {
             /// The state instance.
             state: StateId,
@@ -462,30 +488,6 @@ events! {
             name: String,
             /// The data that the flow gave it.
             data: Json,
-        }
-    }
-}
-
-impl Event {
-    /// The task that it is about.
-    pub fn task(&self) -> Option<TaskId> {
-        match self {
-            Event::TaskCreated { task, .. } => Some(task.id),
-            Event::TaskClaimed { task, .. }
-            | Event::TaskReleased { task, .. }
-            | Event::TaskDelegated { task, .. }
-            | Event::TaskResolved { task, .. }
-            | Event::TaskReassigned { task, .. }
-            | Event::TaskReset { task, .. }
-            | Event::TaskSuspended { task, .. }
-            | Event::TaskResumed { task, .. }
-            | Event::TaskRerouted { task, .. }
-            | Event::DecisionRecorded { task, .. }
-            | Event::TaskCancelled { task, .. } => Some(*task),
-            Event::DeadlinePassed { task, .. }
-            | Event::TaskReminded { task, .. }
-            | Event::TaskEscalated { task, .. } => *task,
-            _ => None,
         }
     }
 }

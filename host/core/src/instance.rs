@@ -1,5 +1,6 @@
 //! An instance: one run of a definition version, with its state instances and their tasks.
 
+mod call;
 mod task;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::call::{CallResult, OpenCall};
 pub use self::task::{Candidate, Decision, Delegation, Ownership, Suspension, Task, TaskStatus};
 use super::actor::Actor;
 use super::answer::{AttributeValue, Due, OverdueAction, Share, SignalSubscription};
@@ -189,6 +191,11 @@ record! {
             /// Whether its decisions are hidden from other people until it ends.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             pub blind: bool,
+            // Chosen by the flow. The host makes it until it has a result.
+            /// The service call of a service state.
+            #[hidden("its request may be confidential")]
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub call: Option<OpenCall>,
         }
         besides {
             /// Empty: each task has a separate event.
@@ -233,6 +240,7 @@ impl StateInstance {
             priority_name: None,
             share: None,
             blind: false,
+            call: None,
         }
     }
 
@@ -240,6 +248,11 @@ impl StateInstance {
     pub fn correlated(&self) -> impl Iterator<Item = (&SignalSubscription, &str)> {
         let all = self.subscriptions.iter();
         all.filter_map(|one| Some((one, one.correlation.as_deref()?)))
+    }
+
+    /// The service call that has no result yet.
+    pub fn open_call(&self) -> Option<&OpenCall> {
+        self.call.as_ref().filter(|call| call.result.is_none())
     }
 
     /// Whether it takes buffered signals of this trigger.

@@ -31,9 +31,10 @@ pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, 
     for (name, value) in &mut members {
         match &**name {
             "comment" | "onBehalfOf" if is_blind => *value = Cow::Borrowed("null"),
-            // The data of items and children is not public.
+            // The data of items and children and the requests to services are not public.
             "state" => {
                 leave_out(value, "children")?;
+                leave_out(value, "call")?;
                 leave_out(value, "data")?;
             }
             _ => {}
