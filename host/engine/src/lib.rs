@@ -35,6 +35,7 @@ mod reassessments;
 pub mod replay;
 mod request;
 mod restart;
+pub mod services;
 mod signals;
 mod subscriptions;
 pub mod validation;
@@ -115,6 +116,7 @@ struct Parts {
     /// How long a request may take.
     timeout: Duration,
     budgets: Budgets,
+    services: services::Services,
 }
 
 impl Engine {
@@ -174,6 +176,7 @@ impl Engine {
                 .build(),
             timeout,
             budgets: Budgets::default(),
+            services: services::Services::default(),
         })))
     }
 
@@ -182,6 +185,14 @@ impl Engine {
     pub fn budgeted(mut self, budgets: Budgets) -> Engine {
         let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
         parts.budgets = budgets;
+        self
+    }
+
+    /// Sets the services that flows may call. Must be called before the engine is cloned.
+    #[must_use]
+    pub fn serving(mut self, services: services::Services) -> Engine {
+        let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
+        parts.services = services;
         self
     }
 
