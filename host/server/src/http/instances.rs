@@ -21,6 +21,7 @@ use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
 use super::search::{Search, conditions};
 use super::shapes::InstanceStatus;
+use super::started::tell;
 use super::svg;
 use super::view::{each, view};
 use super::views::InstanceView;
@@ -223,7 +224,18 @@ pub(super) async fn show(
     let version = app.engine.version(who.tenant, &instance.definition).await?;
     let etag = [(header::ETAG, format!("\"{}\"", instance.revision))];
     let (bytes, viewer) = (instance.weight(), who.subject.clone());
-    let view = move || InstanceView::of(&instance, &version.graph, &viewer);
+    let is_called = instance.active.iter().any(|one| one.open_call().is_some());
+    let calls = if is_called {
+        let reader = app.engine.reader();
+        reader.calls_of(who.tenant, instance.id).await?
+    } else {
+        Vec::new()
+    };
+    let view = move || {
+        let mut view = InstanceView::of(&instance, &version.graph, &viewer);
+        tell(&mut view.states, &calls);
+        view
+    };
     let answer = rendered(&app, who.tenant, bytes, view).await?;
     Ok((etag, answer).into_response())
 }

@@ -19,7 +19,8 @@ view! {
     /// A job that has failed.
     pub(super) struct JobView {
         pub id: Uuid,
-        /// `deadline`, `start_child`, `cancel_child`, `child_ended`, `match_signals`, `deliver_signal` or `reassess_instance`.
+        /// `deadline`, `start_child`, `cancel_child`, `child_ended`, `match_signals`, `deliver_signal`,
+        /// `reassess_instance` or `call_service`.
         pub kind: String,
         /// The instance that it changes.
         pub instance: Uuid,

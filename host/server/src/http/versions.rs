@@ -9,10 +9,10 @@ use super::problem::unknown_name;
 use super::view::{each, view};
 use wrkflw_core::graph::NameUse;
 
-/// A name of the directory that a version uses and that does not exist.
+/// A name of the directory or of a service that a version uses and that does not exist.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UnknownName {
-    /// `group`, `person` or `calendar`.
+    /// `group`, `person`, `calendar` or `service`.
     pub kind: &'static str,
     pub name: String,
     pub message: String,
