@@ -265,7 +265,13 @@ async fn a_hostile_service_is_a_failed_attempt() {
     ] {
         setting.machine.says([says]);
         let begun = Instant::now();
-        let instance = setting.ask(name, json!({ "timeout": 1 })).await;
+        // Only those that take too long must be given up soon, also on a busy machine.
+        let timeout = if error.starts_with("no answer") {
+            1
+        } else {
+            30
+        };
+        let instance = setting.ask(name, json!({ "timeout": timeout })).await;
         let told = setting.told(&instance).await;
         let said = told["error"].as_str().expect("an error");
         assert!(said.contains(error) && said.len() < 300, "{name}: {said}");

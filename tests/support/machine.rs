@@ -23,6 +23,8 @@ use super::receiver::Received;
 
 /// How long a request may take to come on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// A part of a body without end.
+const CHUNK: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 /// The secrets of the service.
 pub(crate) const TOKEN: &str = "s3cret";
 pub(crate) const KEY: &[u8] = b"a key of sixteen";
@@ -163,7 +165,7 @@ async fn answer(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -
             response
         }
         Says::Endless => {
-            let chunks = futures_util::stream::repeat_with(move || chunk("xxxxxxxxxxxxxxxx"));
+            let chunks = futures_util::stream::repeat_with(move || chunk(CHUNK));
             Body::from_stream(chunks).into_response()
         }
         Says::Slow => {
