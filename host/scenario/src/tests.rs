@@ -250,7 +250,7 @@ fn a_service_answers_or_fails() {
     let answers = "
   - service: scorer
     input: { other: 1 }
-    expect: { refused: { code: required, field: /input } }
+    expect: { refused: { code: required, field: /input/score } }
   - service: other
     expect: { refused: unknown_call }
   - service: scorer
@@ -357,6 +357,7 @@ fn the_schema_names_the_members_that_are_read() {
             r#""2026-01-05T09:00:00Z""#,
             "{}",
             "true",
+            "1",
             r#"["a"]"#,
             r#"{"person":"a","substitute":"b"}"#,
         ];
