@@ -83,7 +83,8 @@ CREATE TYPE public.commit_job AS (
 	kind text,
 	instance_id uuid,
 	due_at timestamp with time zone,
-	payload text
+	payload text,
+	service text
 );
 CREATE TYPE public.commit_member AS (
 	member integer,
@@ -178,7 +179,8 @@ CREATE TYPE public.commit_state AS (
 	data text,
 	priority_name text,
 	share text,
-	blind boolean
+	blind boolean,
+	call text
 );
 CREATE TYPE public.commit_subscription AS (
 	member integer,
@@ -743,8 +745,10 @@ CREATE TABLE public.job (
     lease_until timestamp with time zone,
     attempts integer DEFAULT 0 NOT NULL,
     last_error text,
+    service text,
     claim uuid,
-    CONSTRAINT job_kind_check CHECK ((kind = ANY (ARRAY['deadline'::text, 'start_child'::text, 'cancel_child'::text, 'child_ended'::text, 'match_signals'::text, 'deliver_signal'::text, 'reassess_instance'::text])))
+    CONSTRAINT job_kind_check CHECK ((kind = ANY (ARRAY['deadline'::text, 'start_child'::text, 'cancel_child'::text, 'child_ended'::text, 'match_signals'::text, 'deliver_signal'::text, 'reassess_instance'::text, 'call_service'::text]))),
+    CONSTRAINT job_service_check CHECK (((service IS NOT NULL) = (kind = 'call_service'::text)))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 
@@ -926,7 +930,8 @@ CREATE TABLE public.state_instance (
     data text,
     priority_name text,
     share text,
-    blind boolean DEFAULT false NOT NULL
+    blind boolean DEFAULT false NOT NULL,
+    call text
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 
@@ -1148,13 +1153,15 @@ CREATE INDEX instance_by_word ON public.instance USING gin (public.words_of(tena
 CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
 CREATE UNIQUE INDEX instance_sole_key ON public.instance USING btree (tenant_id, entity_type, entity_id) WHERE (sole AND (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text])));
 CREATE INDEX job_by_instance ON public.job USING btree (tenant_id, instance_id, due_at, id);
+CREATE INDEX job_call ON public.job USING btree (service, GREATEST(due_at, lease_until)) WHERE (service IS NOT NULL);
+CREATE INDEX job_call_share ON public.job USING btree (service, tenant_id, GREATEST(due_at, lease_until)) WHERE (service IS NOT NULL);
 CREATE INDEX job_failing ON public.job USING btree (tenant_id, id) WHERE (last_error IS NOT NULL);
-CREATE INDEX job_ready ON public.job USING btree (GREATEST(due_at, lease_until));
+CREATE INDEX job_ready ON public.job USING btree (GREATEST(due_at, lease_until)) WHERE (service IS NULL);
 CREATE INDEX job_share ON public.job USING btree (tenant_id, (
 CASE
     WHEN (kind = 'start_child'::text) THEN 1
     ELSE 0
-END), GREATEST(due_at, lease_until));
+END), GREATEST(due_at, lease_until)) WHERE (service IS NULL);
 CREATE INDEX job_stuck ON public.job USING btree (id) WHERE (attempts >= 10);
 CREATE UNIQUE INDEX manager_current ON public.manager USING btree (tenant_id, person_id) WHERE (valid_to IS NULL);
 CREATE UNIQUE INDEX membership_current ON public.membership USING btree (tenant_id, group_id, person_id) WHERE ((valid_to IS NULL) AND (group_id IS NOT NULL));

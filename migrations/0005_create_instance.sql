@@ -165,6 +165,8 @@ create table state_instance (
     share text,
     -- Whether its decisions are hidden from other people until it ends.
     blind boolean not null default false,
+    -- The service call of a service state: canonical JSON.
+    call text,
     primary key (tenant_id, instance_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index state_instance_active on state_instance (tenant_id, name, instance_id) where left_at is null;

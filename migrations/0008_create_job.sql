@@ -10,7 +10,8 @@ create table job (
     -- resumed.
     kind text not null constraint job_kind_check
         check (kind in (
-            'deadline', 'start_child', 'cancel_child', 'child_ended', 'match_signals', 'deliver_signal', 'reassess_instance'
+            'deadline', 'start_child', 'cancel_child', 'child_ended', 'match_signals', 'deliver_signal', 'reassess_instance',
+            'call_service'
         )),
     instance_id uuid not null,
     due_at timestamptz not null,
@@ -19,6 +20,8 @@ create table job (
     lease_until timestamptz,
     attempts int not null default 0,
     last_error text,
+    -- The name of the service that a `call_service` calls. Such jobs have workers of their own, and no other job waits for them.
+    service text constraint job_service_check check ((service is not null) = (kind = 'call_service')),
     -- The id of the last claim. A suspension deletes a job, and a resumption inserts it again with the same due time and no
     -- attempts, so these do not identify a claim.
     claim uuid,
@@ -26,11 +29,15 @@ create table job (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 -- When a row may be claimed: it is due, no worker has claimed it, and the pause after a failure is over. Rows that must wait
 -- come after all that may be claimed.
-create index job_ready on job (greatest(due_at, lease_until));
+create index job_ready on job (greatest(due_at, lease_until)) where service is null;
 -- The jobs of a tenant in the order of claims. Starts of children come last.
-create index job_share on job (tenant_id, (case when kind = 'start_child' then 1 else 0 end), greatest(due_at, lease_until));
--- The jobs of an instance in order: only the first can be claimed, and a suspension deletes all.
+create index job_share on job (tenant_id, (case when kind = 'start_child' then 1 else 0 end), greatest(due_at, lease_until))
+    where service is null;
+-- The jobs of an instance in order: only the first can be claimed.
 create index job_by_instance on job (tenant_id, instance_id, due_at, id);
+-- The calls of a service, in order and by tenant.
+create index job_call on job (service, greatest(due_at, lease_until)) where service is not null;
+create index job_call_share on job (service, tenant_id, greatest(due_at, lease_until)) where service is not null;
 create index job_stuck on job (id) where attempts >= 10;
 -- Failed jobs, for operators.
 create index job_failing on job (tenant_id, id) where last_error is not null;

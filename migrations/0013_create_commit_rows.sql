@@ -27,7 +27,7 @@ create type commit_state as (
     left_actor text, id uuid, name text, entered_at timestamptz, due_at timestamptz, predecessors uuid[], entered_by text,
     caller text, needed int, exclude text[], fallback text, priority smallint, forks uuid[], choices int, deadlines text,
     subscriptions text, children text, unassignable_since timestamptz,
-    key text, data text, priority_name text, share text, blind boolean
+    key text, data text, priority_name text, share text, blind boolean, call text
 );
 
 create type commit_departure as (
@@ -65,7 +65,7 @@ create type commit_entry as (
 );
 
 create type commit_job as (
-    member int, tenant_id int, id uuid, kind text, instance_id uuid, due_at timestamptz, payload text
+    member int, tenant_id int, id uuid, kind text, instance_id uuid, due_at timestamptz, payload text, service text
 );
 
 create type commit_finished_job as (

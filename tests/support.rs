@@ -5,6 +5,7 @@ mod documented;
 pub(crate) mod guests;
 pub(crate) mod kafka;
 pub(crate) mod length;
+pub(crate) mod machine;
 pub(crate) mod own_postgres;
 pub(crate) mod plans;
 pub(crate) mod plug;

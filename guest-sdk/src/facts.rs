@@ -9,8 +9,8 @@ use serde_json::Value;
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
     Actor, AttributeValue, Decider, Decision, EndedChild, EventSource, Flow, Instance, Moment,
-    Names, Omitted, PassedDeadline, PastState, ReceivedSignal, Refusal, StateInstance, Task,
-    Triggers, Violation, fault, json,
+    Names, Omitted, PassedDeadline, PastState, ReceivedSignal, Refusal, ServiceAnswer,
+    StateInstance, Task, Triggers, Violation, fault, json,
 };
 
 /// What is known about an instance at one moment.
@@ -180,7 +180,7 @@ impl<F: Flow> Event<F> {
             EventSource::Start(actor) => Some(actor),
             EventSource::Signal(signal) => Some(&signal.actor),
             EventSource::Task(decision) => Some(&decision.actor),
-            EventSource::Service
+            EventSource::Service(_)
             | EventSource::Deadline(_)
             | EventSource::Child(_)
             | EventSource::Entry => None,
@@ -220,6 +220,14 @@ impl<F: Flow> Event<F> {
             return None;
         };
         Some(deadline)
+    }
+
+    /// What became of the service call.
+    pub fn service(&self) -> Option<&ServiceAnswer> {
+        let EventSource::Service(answer) = &self.source else {
+            return None;
+        };
+        Some(answer)
     }
 
     /// The child instance that ended.

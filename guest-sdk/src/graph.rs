@@ -192,6 +192,12 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.uses(names, NameUse::Calendar)
     }
 
+    /// Services whose names the config or the flow has; see [`uses_groups`](Self::uses_groups). The operator of the host configures
+    /// them.
+    pub fn uses_services(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.uses(names, NameUse::Service)
+    }
+
     fn uses(
         mut self,
         names: impl IntoIterator<Item = impl Into<String>>,

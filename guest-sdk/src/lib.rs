@@ -127,9 +127,9 @@ pub use bindings::wrkflw::flow::types::{
     Actor, Allocation, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus,
     CommentRule, Deadline, Decider, Decision, Due, EndedChild, EntryCause, EventSource, FiredBy,
     Fraction, Instance, Member, Needed, Offer, Omitted, Overdue, OverdueAction, PassedDeadline,
-    PastState, Principal, PublishedEvent, Reads, Reason, ReceivedSignal, Refusal, ServiceCall,
-    SignalSubscription, Since, StateInstance, Suspension, Task, TaskDecision, TaskStatus,
-    Violation, Waiting, WorkingDays, WorkingTime,
+    PastState, Principal, PublishedEvent, Reads, Reason, ReceivedSignal, Refusal, ServiceAnswer,
+    ServiceCall, SignalSubscription, Since, StateInstance, Suspension, Task, TaskDecision,
+    TaskStatus, Violation, Waiting, WorkingDays, WorkingTime,
 };
 
 /// What the macros expand to; no part of the surface.

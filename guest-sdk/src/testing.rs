@@ -5,8 +5,8 @@
 //!
 //! A scenario runs the core of the host itself. Eligibility, limits, deadlines, joins and buffered signals are as on a host, and
 //! refusals have the same codes. The harness has no rules of its own: it selects the task or deadline that a test means, is the
-//! core's directory, and moves the time. If there is no such task, deadline or child, the outcome is denied with `no_task`,
-//! `no_deadline` or `unknown_child`. What the host rejects - a config or graph that it does not publish, an answer that violates the
+//! core's directory, and moves the time. If there is no such task, deadline, child or call, the outcome is denied with
+//! `no_task`, `no_deadline`, `unknown_child` or `no_call`. What the host rejects - a config or graph that it does not publish, an answer that violates the
 //! contract - fails the test with the host's message, in the words of `wrkflw plugin check`. So does work that the flow offers to
 //! nobody, which a host reports to operators. [`export!`](crate::export!) adds a test that the flow can be published with its
 //! `config.json`.
@@ -67,8 +67,8 @@ mod when;
 mod work;
 
 pub use event::{
-    When, child, claim, deadline, decide, escalate, later, migrate, release, resume, signal, start,
-    suspend,
+    When, answered, child, claim, deadline, decide, escalate, later, migrate, release, resume,
+    signal, start, suspend, unanswered,
 };
 pub use outcome::{Entered, Outcome};
 pub use scenario::{Scenario, given};

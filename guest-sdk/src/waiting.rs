@@ -28,13 +28,13 @@ impl ServiceCall {
         )
     }
 
-    /// How many seconds each attempt may take. 30 by default.
+    /// How many seconds each attempt may take, at most 120. 30 by default.
     pub fn timeout(mut self, seconds: u32) -> Self {
         self.timeout = seconds;
         self
     }
 
-    /// The pauses, in seconds, before further attempts. Three by default; none for a single attempt.
+    /// The pauses, in seconds, before further attempts, at most ten. Three by default; none for a single attempt.
     pub fn retries(mut self, pauses: impl IntoIterator<Item = u32>) -> Self {
         self.retries = pauses.into_iter().collect();
         self

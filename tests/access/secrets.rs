@@ -17,6 +17,7 @@ const JWT: &str = "marked-jwt-secret-of-more-than-32-bytes";
 const SEAL: &str = "5ea15ea15ea15ea15ea15ea1c0ffee01";
 const ARTIFACT: &str = "a57ifac7";
 const KAFKA: &str = "marked-kafka-password";
+const SERVICE: &str = "marked-service-token";
 
 /// The URL of a database with a password in it, which the tests' server does not ask for.
 fn with_password(url: &str) -> String {
@@ -31,7 +32,9 @@ fn artifact_key() -> String {
 }
 
 fn marks() -> Vec<String> {
-    let mut marks: Vec<_> = [DATABASE, JWT, SEAL, KAFKA].map(str::to_owned).into();
+    let mut marks: Vec<_> = [DATABASE, JWT, SEAL, KAFKA, SERVICE]
+        .map(str::to_owned)
+        .into();
     marks.push(artifact_key()[..16].to_owned());
     marks
 }
@@ -61,6 +64,12 @@ fn settings(folder: &Folder, url: &str) -> Vec<(&'static str, String)> {
             "kafka_properties_file",
             file("kafka", &format!("sasl.password={KAFKA}")),
         ),
+        ("services", "scorer=http://127.0.0.1:9/".to_owned()),
+        (
+            "service_tokens_file",
+            file("tokens", &format!("scorer:{SERVICE}")),
+        ),
+        ("service_keys_file", file("keys", &format!("scorer:{SEAL}"))),
         // Nobody listens there: the relay has something to complain about.
         ("kafka_brokers", "127.0.0.1:9".to_owned()),
         ("roles", "api,relay,timers,notifier".to_owned()),

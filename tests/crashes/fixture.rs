@@ -54,6 +54,8 @@ pub(super) struct Fixture {
     folder: PathBuf,
     hosts: Vec<Mutex<Option<Running>>>,
     urls: Urls,
+    /// The setting `services` of hosts that are started from now on.
+    services: Mutex<String>,
 }
 
 impl Fixture {
@@ -90,6 +92,7 @@ impl Fixture {
             folder,
             hosts: (0..hosts).map(|_| Mutex::new(None)).collect(),
             urls: Urls::new(hosts),
+            services: Mutex::default(),
         };
         for host in 0..hosts {
             fixture.start(host).await;
@@ -172,6 +175,11 @@ impl Fixture {
         self.folder.join(format!("host-{host}.log"))
     }
 
+    /// Hosts that are started from now on know this service.
+    pub(super) fn has_service(&self, name: &str, url: &str) {
+        *self.services.lock().expect("a lock") = format!("{name}={url}");
+    }
+
     fn serve(&self, fault: Option<&str>) -> Command {
         let url = format!(
             "postgres://postgres@127.0.0.1:{}/postgres",
@@ -192,6 +200,10 @@ impl Fixture {
             ("WRKFLW_WEBHOOK_ALLOW_PRIVATE", "true"),
         ] {
             command.env(name, value);
+        }
+        let services = self.services.lock().expect("a lock");
+        if !services.is_empty() {
+            command.env("WRKFLW_SERVICES", services.as_str());
         }
         command.env("WRKFLW_ARTIFACT_DIR", self.folder.join("artifacts"));
         if let Some(point) = fault {

@@ -18,6 +18,7 @@ use super::random::Random;
 use super::{checker, setting};
 use crate::support::guests::{another, subflows};
 use crate::support::length::at_length;
+use crate::support::machine::Machine;
 use crate::support::receiver::{Received, Receiver};
 
 /// The signal of `abort`.
@@ -41,6 +42,7 @@ impl Walker {
         match point.split('.').next().expect("a kind") {
             "job" | "child" => self.subflow_with_child(),
             "reassessment" | "directory" => self.move_people(),
+            "call" => self.asks(),
             "batch" => self.migrate(),
             "signal" if point == "signal.broadcast" => self.broadcast(),
             "signal" => self.correlate(),
@@ -125,6 +127,17 @@ impl Walker {
         self.read_until(&format!("/v1/instances/{parent}"), |shown| {
             shown["status"] == "COMPLETED"
         });
+    }
+
+    /// A service fails once and answers then.
+    fn asks(&mut self) {
+        let entity = self.name.clone();
+        let data = json!({ "first": "Ask", "ask": { "retries": [1, 1, 1] } });
+        let asking = id(&self.start("subflows", &entity, &data));
+        let shown = self.read_until(&format!("/v1/instances/{asking}"), |shown| {
+            shown["status"] == "COMPLETED"
+        });
+        assert_eq!(shown["data"]["asked"]["attempts"], 2, "{shown}");
     }
 
     /// A person joins the reviewers, which affects an open task.
@@ -297,6 +310,9 @@ async fn a_host_dies_at_every_point() {
     setting::make(&fixture).await;
     let mut receiver = Receiver::start().await;
     setting::subscribe(&fixture, &receiver.url).await;
+    let machine = Machine::start().await;
+    machine.fails_first();
+    fixture.has_service("machine", &machine.url);
     let shared = Shared::new(&fixture);
     let (mut version, mut deaths) = (1, 0);
     for (number, point) in POINTS.into_iter().enumerate() {

@@ -3,7 +3,9 @@
 use wrkflw_core::answer::{Attribute, AttributeValue, Principal, Reason, Refusal, Violation, Work};
 use wrkflw_core::graph::Read;
 use wrkflw_core::ids::{StateId, TaskId};
-use wrkflw_core::instance::{Candidate, Decision, PastState, StateInstance, Task, TaskStatus};
+use wrkflw_core::instance::{
+    CallResult, Candidate, Decision, PastState, StateInstance, Task, TaskStatus,
+};
 
 use super::*;
 
@@ -140,7 +142,7 @@ async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
 #[tokio::test]
 async fn sources_are_told_with_what_happened() {
     let at = NOW.parse().expect("instant");
-    let sources: [(Source, &[&str]); 3] = [
+    let sources: [(Source, &[&str]); 4] = [
         (
             Source::Signal {
                 sender: actor("bank"),
@@ -179,6 +181,21 @@ async fn sources_are_told_with_what_happened() {
             &[
                 r#"id: "c-1", key: "errand", entity-type: "order", entity-id: "7", version: Some(4)"#,
                 r#"outcome: "NOT_STARTED", reason: Some("no version")"#,
+            ],
+        ),
+        (
+            Source::Service {
+                service: "scorer".into(),
+                result: CallResult {
+                    attempts: 2,
+                    error: Some("down".into()),
+                    model: Some("m".into()),
+                    model_version: Some("7".into()),
+                },
+            },
+            &[
+                r#"service: "scorer", attempts: 2, error: Some("down")"#,
+                r#"model: Some("m"), model-version: Some("7")"#,
             ],
         ),
     ];

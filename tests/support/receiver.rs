@@ -30,6 +30,15 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    pub(crate) fn new(headers: HeaderMap, body: &[u8]) -> Received {
+        let text = String::from_utf8(body.to_vec()).expect("text");
+        Received {
+            headers,
+            body: serde_json::from_str(&text).expect("JSON"),
+            text,
+        }
+    }
+
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().expect("text")
     }
@@ -43,7 +52,11 @@ impl Received {
         let key = STANDARD
             .decode(secret.strip_prefix("whsec_").expect("a secret"))
             .expect("base64");
-        let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("a key");
+        self.is_signed_by(&key)
+    }
+
+    pub(crate) fn is_signed_by(&self, key: &[u8]) -> bool {
+        let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key");
         for part in [
             self.id(),
             ".",
@@ -122,12 +135,7 @@ impl Receiver {
 }
 
 async fn answer(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
-    let text = String::from_utf8(body.to_vec()).expect("text");
-    let received = Received {
-        headers,
-        body: serde_json::from_str(&text).expect("JSON"),
-        text,
-    };
+    let received = Received::new(headers, &body);
     let status = shared.script.lock().expect("a script").pop_front();
     shared.received.send(received).expect("a test");
     StatusCode::from_u16(status.unwrap_or(200)).expect("a status")

@@ -127,6 +127,7 @@ fn name_use(used: types::NameUse) -> Lifted<NameUse> {
         types::NameUse::Group(id) => NameUse::Group(text("a group that is used", id)?),
         types::NameUse::Person(id) => NameUse::Person(text("a person who is used", id)?),
         types::NameUse::Calendar(name) => NameUse::Calendar(text("a calendar that is used", name)?),
+        types::NameUse::Service(name) => NameUse::Service(text("a service that is used", name)?),
     })
 }
 

@@ -7,8 +7,8 @@ use super::lower;
 use super::types;
 use wrkflw_core::answer::{
     Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
-    OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, SignalSubscription,
-    Since, Target, Violation, Waiting, Work,
+    OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, ServiceCall, Share,
+    SignalSubscription, Since, Target, Violation, Waiting, Work,
 };
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
@@ -105,12 +105,7 @@ pub(crate) fn work(work: types::Work) -> Lifted<Work> {
     Ok(match work {
         types::Work::Task(task) => Work::Task(assignment(task)?),
         types::Work::Wait(wait) => Work::Wait(waiting(wait)?),
-        types::Work::Service(call) => {
-            let service = quoted(&call.service);
-            return Err(format!(
-                "the service `{service}` is called, and no service state was entered"
-            ));
-        }
+        types::Work::Service(call) => Work::Service(service_call(call)?),
     })
 }
 
@@ -136,6 +131,19 @@ fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
         deadlines: each(assignment.deadlines, deadline)?,
         subscriptions: each(assignment.subscriptions, subscription)?,
         blind: assignment.blind,
+    })
+}
+
+fn service_call(call: types::ServiceCall) -> Lifted<ServiceCall> {
+    Ok(ServiceCall {
+        service: text("a service", call.service)?,
+        request: text("a request to a service", call.request)?,
+        timeout: call.timeout,
+        retries: call.retries,
+        on_reply: text("the trigger of a reply", call.on_reply)?,
+        on_failure: text("the trigger of a failure", call.on_failure)?,
+        deadlines: each(call.deadlines, deadline)?,
+        subscriptions: each(call.subscriptions, subscription)?,
     })
 }
 

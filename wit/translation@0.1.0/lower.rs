@@ -298,6 +298,13 @@ fn source(source: &Source, reads: &[Read]) -> types::EventSource {
             outcome: outcome.clone(),
             reason: reason.clone(),
         }),
+        Source::Service { service, result } => types::EventSource::Service(types::ServiceAnswer {
+            service: service.clone(),
+            attempts: result.attempts,
+            error: result.error.clone(),
+            model: result.model.clone(),
+            model_version: result.model_version.clone(),
+        }),
         Source::Entry => types::EventSource::Entry,
     }
 }

@@ -134,8 +134,18 @@ fn attribute_value(u: &mut Unstructured<'_>) -> Result<types::AttributeValue> {
 }
 
 pub(super) fn work(u: &mut Unstructured<'_>) -> Result<types::Work> {
-    Ok(match u.int_in_range(0..=1)? {
+    Ok(match u.int_in_range(0..=2)? {
         0 => types::Work::Task(assignment(u)?),
+        1 => types::Work::Service(types::ServiceCall {
+            service: text(u)?,
+            request: text(u)?,
+            timeout: u.arbitrary()?,
+            retries: list(u, |u| u.int_in_range(0..=u32::MAX))?,
+            on_reply: text(u)?,
+            on_failure: text(u)?,
+            deadlines: list(u, deadline)?,
+            subscriptions: list(u, subscription)?,
+        }),
         _ => types::Work::Wait(waiting(u)?),
     })
 }
@@ -291,9 +301,10 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
         },
         sole_per_entity: u.arbitrary()?,
         uses: list(u, |u| {
-            Ok(match u.int_in_range(0..=2)? {
+            Ok(match u.int_in_range(0..=3)? {
                 0 => types::NameUse::Group(text(u)?),
                 1 => types::NameUse::Person(text(u)?),
+                2 => types::NameUse::Service(text(u)?),
                 _ => types::NameUse::Calendar(text(u)?),
             })
         })?,

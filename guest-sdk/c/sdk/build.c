@@ -49,6 +49,11 @@ void wf_uses_group(wf_graph_t *graph, wf_text_t group) {
   use->tag = WRKFLW_FLOW_TYPES_NAME_USE_GROUP, use->val.group = group;
 }
 
+void wf_uses_service(wf_graph_t *graph, const char *service) {
+  wrkflw_flow_types_name_use_t *use = ADDED(graph->uses);
+  use->tag = WRKFLW_FLOW_TYPES_NAME_USE_SERVICE, use->val.service = wf_text(service);
+}
+
 static wf_state_t *state(wf_graph_t *graph, const char *name, const char *title, uint8_t kind) {
   wf_state_t *added = ADDED(graph->states);
   added->name = wf_text(name), added->title = wf_text(title), added->kind.tag = kind;

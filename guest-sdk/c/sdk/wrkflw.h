@@ -97,6 +97,8 @@ void wf_attribute(wf_graph_t *graph, const char *name, wrkflw_flow_types_attribu
 /* A person decides in one of these states; the list ends with NULL. */
 void wf_separate(wf_graph_t *graph, const char *const *states);
 void wf_uses_group(wf_graph_t *graph, wf_text_t group);
+/* A service that the operator of the host configures; likewise. */
+void wf_uses_service(wf_graph_t *graph, const char *service);
 /* People work here; own work is that of the initiator. */
 wf_state_t *wf_task(wf_graph_t *graph, const char *name, const char *title);
 wf_state_t *wf_own_work(wf_graph_t *graph, const char *name, const char *title);

@@ -69,12 +69,13 @@ f.debug_struct("PriorityName")
 .finish()
 }
 }
-/// A name of the tenant's directory.
+/// A name of the tenant's directory, or of a service that the operator has configured.
 #[derive(Clone, PartialEq)]
 pub enum NameUse {
 Group(GroupId),
 Person(UserId),
 Calendar(_rt::String),
+Service(_rt::String),
 }
 impl ::core::fmt::Debug for NameUse {
 fn fmt(
@@ -90,6 +91,9 @@ f.debug_tuple("NameUse::Person").field(e).finish()
 }
 NameUse::Calendar(e) => {
 f.debug_tuple("NameUse::Calendar").field(e).finish()
+}
+NameUse::Service(e) => {
+f.debug_tuple("NameUse::Service").field(e).finish()
 }
 }
 }
@@ -400,8 +404,8 @@ pub reads: Reads,
 /// While an instance of this definition runs, no other instance about the same entity type and id may start, of
 /// whichever key, and it does not start while another one runs.
 pub sole_per_entity: bool,
-/// What the config names of the tenant's directory, at most 1000. What is missing there is told when the version is
-/// published, and keeps it from being activated. `initiators` are looked up without being listed.
+/// What the config names of the tenant's directory and of the host's services, at most 1000. What is missing there is
+/// told when the version is published, and keeps it from being activated. `initiators` are looked up without being listed.
 pub uses: _rt::Vec<NameUse>,
 /// Names of the extensions without which this definition does not work.
 pub requires: _rt::Vec<_rt::String>,
@@ -772,6 +776,33 @@ f.debug_struct("ReceivedSignal")
 .finish()
 }
 }
+/// What became of a service call.
+#[derive(Clone, PartialEq)]
+pub struct ServiceAnswer {
+/// The name of the service.
+pub service: _rt::String,
+/// The attempts that were made, the last one included.
+pub attempts: u32,
+/// Why the last attempt failed; none if the service answered.
+pub error: ::core::option::Option<_rt::String>,
+/// What answered, as the reply names it: a model, and its version.
+pub model: ::core::option::Option<_rt::String>,
+pub model_version: ::core::option::Option<_rt::String>,
+}
+impl ::core::fmt::Debug for ServiceAnswer {
+fn fmt(
+&self,
+f: &mut ::core::fmt::Formatter<'_>,
+) -> ::core::fmt::Result {
+f.debug_struct("ServiceAnswer")
+.field("service", &self.service)
+.field("attempts", &self.attempts)
+.field("error", &self.error)
+.field("model", &self.model)
+.field("model-version", &self.model_version)
+.finish()
+}
+}
 /// A deadline that has passed.
 #[derive(Clone, PartialEq)]
 pub struct PassedDeadline {
@@ -855,8 +886,8 @@ Start(Actor),
 Task(TaskDecision),
 /// Somebody or some system sent a signal.
 Signal(ReceivedSignal),
-/// The service answered, or all its attempts failed: the trigger says which.
-Service,
+/// The service answered, or all its attempts failed: the trigger says which. On failure the input is `{}`.
+Service(ServiceAnswer),
 /// A deadline passed.
 Deadline(PassedDeadline),
 /// A child instance ended, or could not be started.
@@ -879,8 +910,8 @@ f.debug_tuple("EventSource::Task").field(e).finish()
 EventSource::Signal(e) => {
 f.debug_tuple("EventSource::Signal").field(e).finish()
 }
-EventSource::Service => {
-f.debug_tuple("EventSource::Service").finish()
+EventSource::Service(e) => {
+f.debug_tuple("EventSource::Service").field(e).finish()
 }
 EventSource::Deadline(e) => {
 f.debug_tuple("EventSource::Deadline").field(e).finish()
@@ -1785,15 +1816,17 @@ f.debug_struct("Assignment")
 pub struct ServiceCall {
 /// A service the operator has configured by this name.
 pub service: _rt::String,
-/// What it is sent.
+/// What it is sent, at most 64 KiB.
 pub request: Json,
-/// For each attempt.
+/// For each attempt, 1 to 120 seconds.
 pub timeout: Duration,
-/// Pauses before each further attempt; its length is their number.
+/// Pauses before each further attempt, at most 10 of 1 second to 7 days; its length is their number. A service may ask
+/// for a longer pause, at most an hour.
 pub retries: _rt::Vec<Duration>,
-/// Fired when the service has answered.
+/// Fired when the service has answered with an object that fits the input schema of the transition. An answer that does
+/// not fit is a failed attempt.
 pub on_reply: TriggerName,
-/// Fired when every attempt has failed.
+/// Fired when every attempt has failed, or the service has refused the request for good.
 pub on_failure: TriggerName,
 /// Of the state as a whole.
 pub deadlines: _rt::Vec<Deadline>,
@@ -2618,26 +2651,26 @@ let flags49 = reads3;
 true => 1,
 false => 0,
 }) as u8;
-let vec54 = uses3;
-let len54 = vec54.len();
-let layout54 = _rt::alloc::Layout::from_size_align(
-vec54.len() * (3 * ::core::mem::size_of::<*const u8>()),
+let vec55 = uses3;
+let len55 = vec55.len();
+let layout55 = _rt::alloc::Layout::from_size_align(
+vec55.len() * (3 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result54, _cleanup54) = wit_bindgen::rt::Cleanup::new(
-layout54,
+let (result55, _cleanup55) = wit_bindgen::rt::Cleanup::new(
+layout55,
 );
-if let Some(cleanup) = _cleanup54 {
+if let Some(cleanup) = _cleanup55 {
 cleanup.forget();
 }
-for (i, e) in vec54.into_iter().enumerate() {
-let base = result54
+for (i, e) in vec55.into_iter().enumerate() {
+let base = result55
 .add(i * (3 * ::core::mem::size_of::<*const u8>()));
 {
-use super::super::super::super::wrkflw::flow::types::NameUse as V53;
+use super::super::super::super::wrkflw::flow::types::NameUse as V54;
 match e {
-V53::Group(e) => {
+V54::Group(e) => {
 *base.add(0).cast::<u8>() = (0i32) as u8;
 let vec50 = (e.into_bytes()).into_boxed_slice();
 let ptr50 = vec50.as_ptr().cast::<u8>();
@@ -2650,7 +2683,7 @@ let len50 = vec50.len();
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr50.cast_mut();
 }
-V53::Person(e) => {
+V54::Person(e) => {
 *base.add(0).cast::<u8>() = (1i32) as u8;
 let vec51 = (e.into_bytes()).into_boxed_slice();
 let ptr51 = vec51.as_ptr().cast::<u8>();
@@ -2663,7 +2696,7 @@ let len51 = vec51.len();
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr51.cast_mut();
 }
-V53::Calendar(e) => {
+V54::Calendar(e) => {
 *base.add(0).cast::<u8>() = (2i32) as u8;
 let vec52 = (e.into_bytes()).into_boxed_slice();
 let ptr52 = vec52.as_ptr().cast::<u8>();
@@ -2676,156 +2709,169 @@ let len52 = vec52.len();
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr52.cast_mut();
 }
+V54::Service(e) => {
+*base.add(0).cast::<u8>() = (3i32) as u8;
+let vec53 = (e.into_bytes()).into_boxed_slice();
+let ptr53 = vec53.as_ptr().cast::<u8>();
+let len53 = vec53.len();
+::core::mem::forget(vec53);
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len53;
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr53.cast_mut();
+}
 }
 }
 }
 *ptr2
 .add(30 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len54;
+.cast::<usize>() = len55;
 *ptr2
 .add(29 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result54;
-let vec56 = requires3;
-let len56 = vec56.len();
-let layout56 = _rt::alloc::Layout::from_size_align(
-vec56.len() * (2 * ::core::mem::size_of::<*const u8>()),
+.cast::<*mut u8>() = result55;
+let vec57 = requires3;
+let len57 = vec57.len();
+let layout57 = _rt::alloc::Layout::from_size_align(
+vec57.len() * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result56, _cleanup56) = wit_bindgen::rt::Cleanup::new(
-layout56,
+let (result57, _cleanup57) = wit_bindgen::rt::Cleanup::new(
+layout57,
 );
-if let Some(cleanup) = _cleanup56 {
+if let Some(cleanup) = _cleanup57 {
 cleanup.forget();
 }
-for (i, e) in vec56.into_iter().enumerate() {
-let base = result56
+for (i, e) in vec57.into_iter().enumerate() {
+let base = result57
 .add(i * (2 * ::core::mem::size_of::<*const u8>()));
 {
-let vec55 = (e.into_bytes()).into_boxed_slice();
-let ptr55 = vec55.as_ptr().cast::<u8>();
-let len55 = vec55.len();
-::core::mem::forget(vec55);
+let vec56 = (e.into_bytes()).into_boxed_slice();
+let ptr56 = vec56.as_ptr().cast::<u8>();
+let len56 = vec56.len();
+::core::mem::forget(vec56);
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len55;
-*base.add(0).cast::<*mut u8>() = ptr55.cast_mut();
+.cast::<usize>() = len56;
+*base.add(0).cast::<*mut u8>() = ptr56.cast_mut();
 }
 }
 *ptr2
 .add(32 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len56;
+.cast::<usize>() = len57;
 *ptr2
 .add(31 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result56;
-let vec60 = extensions3;
-let len60 = vec60.len();
-let layout60 = _rt::alloc::Layout::from_size_align(
-vec60.len() * (4 * ::core::mem::size_of::<*const u8>()),
+.cast::<*mut u8>() = result57;
+let vec61 = extensions3;
+let len61 = vec61.len();
+let layout61 = _rt::alloc::Layout::from_size_align(
+vec61.len() * (4 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result60, _cleanup60) = wit_bindgen::rt::Cleanup::new(
-layout60,
+let (result61, _cleanup61) = wit_bindgen::rt::Cleanup::new(
+layout61,
 );
-if let Some(cleanup) = _cleanup60 {
+if let Some(cleanup) = _cleanup61 {
 cleanup.forget();
 }
-for (i, e) in vec60.into_iter().enumerate() {
-let base = result60
+for (i, e) in vec61.into_iter().enumerate() {
+let base = result61
 .add(i * (4 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Extension {
-name: name57,
-value: value57,
+name: name58,
+value: value58,
 } = e;
-let vec58 = (name57.into_bytes()).into_boxed_slice();
-let ptr58 = vec58.as_ptr().cast::<u8>();
-let len58 = vec58.len();
-::core::mem::forget(vec58);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len58;
-*base.add(0).cast::<*mut u8>() = ptr58.cast_mut();
-let vec59 = (value57.into_bytes()).into_boxed_slice();
+let vec59 = (name58.into_bytes()).into_boxed_slice();
 let ptr59 = vec59.as_ptr().cast::<u8>();
 let len59 = vec59.len();
 ::core::mem::forget(vec59);
 *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len59;
+*base.add(0).cast::<*mut u8>() = ptr59.cast_mut();
+let vec60 = (value58.into_bytes()).into_boxed_slice();
+let ptr60 = vec60.as_ptr().cast::<u8>();
+let len60 = vec60.len();
+::core::mem::forget(vec60);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len60;
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr59.cast_mut();
+.cast::<*mut u8>() = ptr60.cast_mut();
 }
 }
 *ptr2
 .add(34 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len60;
+.cast::<usize>() = len61;
 *ptr2
 .add(33 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result60;
+.cast::<*mut u8>() = result61;
 }
 Err(e) => {
 *ptr2.add(0).cast::<u8>() = (1i32) as u8;
-let vec65 = e;
-let len65 = vec65.len();
-let layout65 = _rt::alloc::Layout::from_size_align(
-vec65.len() * (6 * ::core::mem::size_of::<*const u8>()),
+let vec66 = e;
+let len66 = vec66.len();
+let layout66 = _rt::alloc::Layout::from_size_align(
+vec66.len() * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result65, _cleanup65) = wit_bindgen::rt::Cleanup::new(
-layout65,
+let (result66, _cleanup66) = wit_bindgen::rt::Cleanup::new(
+layout66,
 );
-if let Some(cleanup) = _cleanup65 {
+if let Some(cleanup) = _cleanup66 {
 cleanup.forget();
 }
-for (i, e) in vec65.into_iter().enumerate() {
-let base = result65
+for (i, e) in vec66.into_iter().enumerate() {
+let base = result66
 .add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Violation {
-field: field61,
-code: code61,
-message: message61,
+field: field62,
+code: code62,
+message: message62,
 } = e;
-let vec62 = (field61.into_bytes()).into_boxed_slice();
-let ptr62 = vec62.as_ptr().cast::<u8>();
-let len62 = vec62.len();
-::core::mem::forget(vec62);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len62;
-*base.add(0).cast::<*mut u8>() = ptr62.cast_mut();
-let vec63 = (code61.into_bytes()).into_boxed_slice();
+let vec63 = (field62.into_bytes()).into_boxed_slice();
 let ptr63 = vec63.as_ptr().cast::<u8>();
 let len63 = vec63.len();
 ::core::mem::forget(vec63);
 *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len63;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr63.cast_mut();
-let vec64 = (message61.into_bytes()).into_boxed_slice();
+*base.add(0).cast::<*mut u8>() = ptr63.cast_mut();
+let vec64 = (code62.into_bytes()).into_boxed_slice();
 let ptr64 = vec64.as_ptr().cast::<u8>();
 let len64 = vec64.len();
 ::core::mem::forget(vec64);
 *base
-.add(5 * ::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len64;
 *base
-.add(4 * ::core::mem::size_of::<*const u8>())
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr64.cast_mut();
+let vec65 = (message62.into_bytes()).into_boxed_slice();
+let ptr65 = vec65.as_ptr().cast::<u8>();
+let len65 = vec65.len();
+::core::mem::forget(vec65);
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len65;
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr65.cast_mut();
 }
 }
 *ptr2
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len65;
+.cast::<usize>() = len66;
 *ptr2
 .add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result65;
+.cast::<*mut u8>() = result66;
 }
 };
 ptr2
@@ -3259,10 +3305,10 @@ let l89 = *arg0
 let l90 = *arg0
 .add(30 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base98 = l89;
-let len98 = l90;
-for i in 0..len98 {
-let base = base98
+let base100 = l89;
+let len100 = l90;
+for i in 0..len100 {
+let base = base100
 .add(i * (3 * ::core::mem::size_of::<*const u8>()));
 {
 let l91 = i32::from(*base.add(0).cast::<u8>());
@@ -3285,7 +3331,7 @@ let l95 = *base
 .cast::<usize>();
 _rt::cabi_dealloc(l94, l95, 1);
 }
-_ => {
+2 => {
 let l96 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -3294,107 +3340,116 @@ let l97 = *base
 .cast::<usize>();
 _rt::cabi_dealloc(l96, l97, 1);
 }
+_ => {
+let l98 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l99 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l98, l99, 1);
+}
 }
 }
 }
 _rt::cabi_dealloc(
-base98,
-len98 * (3 * ::core::mem::size_of::<*const u8>()),
+base100,
+len100 * (3 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l99 = *arg0
+let l101 = *arg0
 .add(31 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l100 = *arg0
+let l102 = *arg0
 .add(32 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base103 = l99;
-let len103 = l100;
-for i in 0..len103 {
-let base = base103
+let base105 = l101;
+let len105 = l102;
+for i in 0..len105 {
+let base = base105
 .add(i * (2 * ::core::mem::size_of::<*const u8>()));
 {
-let l101 = *base.add(0).cast::<*mut u8>();
-let l102 = *base
+let l103 = *base.add(0).cast::<*mut u8>();
+let l104 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l101, l102, 1);
+_rt::cabi_dealloc(l103, l104, 1);
 }
 }
 _rt::cabi_dealloc(
-base103,
-len103 * (2 * ::core::mem::size_of::<*const u8>()),
+base105,
+len105 * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l104 = *arg0
+let l106 = *arg0
 .add(33 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l105 = *arg0
+let l107 = *arg0
 .add(34 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base110 = l104;
-let len110 = l105;
-for i in 0..len110 {
-let base = base110
+let base112 = l106;
+let len112 = l107;
+for i in 0..len112 {
+let base = base112
 .add(i * (4 * ::core::mem::size_of::<*const u8>()));
 {
-let l106 = *base.add(0).cast::<*mut u8>();
-let l107 = *base
+let l108 = *base.add(0).cast::<*mut u8>();
+let l109 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l106, l107, 1);
-let l108 = *base
+_rt::cabi_dealloc(l108, l109, 1);
+let l110 = *base
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l109 = *base
+let l111 = *base
 .add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l108, l109, 1);
+_rt::cabi_dealloc(l110, l111, 1);
 }
 }
 _rt::cabi_dealloc(
-base110,
-len110 * (4 * ::core::mem::size_of::<*const u8>()),
+base112,
+len112 * (4 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
 }
 _ => {
-let l111 = *arg0
+let l113 = *arg0
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l112 = *arg0
+let l114 = *arg0
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base119 = l111;
-let len119 = l112;
-for i in 0..len119 {
-let base = base119
+let base121 = l113;
+let len121 = l114;
+for i in 0..len121 {
+let base = base121
 .add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
-let l113 = *base.add(0).cast::<*mut u8>();
-let l114 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l113, l114, 1);
-let l115 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
+let l115 = *base.add(0).cast::<*mut u8>();
 let l116 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 _rt::cabi_dealloc(l115, l116, 1);
 let l117 = *base
-.add(4 * ::core::mem::size_of::<*const u8>())
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l118 = *base
-.add(5 * ::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 _rt::cabi_dealloc(l117, l118, 1);
+let l119 = *base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l120 = *base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l119, l120, 1);
 }
 }
 _rt::cabi_dealloc(
-base119,
-len119 * (6 * ::core::mem::size_of::<*const u8>()),
+base121,
+len121 * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
 }
@@ -3406,7 +3461,7 @@ len119 * (6 * ::core::mem::size_of::<*const u8>()),
 pub unsafe fn _export_guard_cabi<T_: Guest>(arg0: *mut u8) -> *mut u8 {
 unsafe {
 #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
-let result609 = {
+let result625 = {
 let l0 = *arg0.add(0).cast::<*mut u8>();
 let l1 = *arg0
 .add(::core::mem::size_of::<*const u8>())
@@ -6172,10 +6227,10 @@ let l501 = i32::from(
 .add(16 + 45 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-use super::super::super::super::wrkflw::flow::types::EventSource as V605;
-let v605 = match l501 {
+use super::super::super::super::wrkflw::flow::types::EventSource as V621;
+let v621 = match l501 {
 0 => {
-let e605 = {
+let e621 = {
 let l502 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -6285,10 +6340,10 @@ _ => _rt::invalid_enum_discriminant(),
 },
 }
 };
-V605::Start(e605)
+V621::Start(e621)
 }
 1 => {
-let e605 = {
+let e621 = {
 let l521 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -6440,10 +6495,10 @@ _ => _rt::invalid_enum_discriminant(),
 },
 }
 };
-V605::Task(e605)
+V621::Task(e621)
 }
 2 => {
-let e605 = {
+let e621 = {
 let l547 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -6608,103 +6663,145 @@ _ => _rt::invalid_enum_discriminant(),
 received_at: _rt::string_lift(bytes575),
 }
 };
-V605::Signal(e605)
+V621::Signal(e621)
 }
-3 => V605::Service,
-4 => {
-let e605 = {
-let l576 = i32::from(
-*arg0
+3 => {
+let e621 = {
+let l576 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l577 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len578 = l577;
+let bytes578 = _rt::Vec::from_raw_parts(
+l576.cast(),
+len578,
+len578,
+);
+let l579 = *arg0
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+let l580 = i32::from(
+*arg0
+.add(16 + 49 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-let l580 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l581 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len582 = l581;
-let bytes582 = _rt::Vec::from_raw_parts(
-l580.cast(),
-len582,
-len582,
+let l584 = i32::from(
+*arg0
+.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
 );
-let l583 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-super::super::super::super::wrkflw::flow::types::PassedDeadline {
-task: match l576 {
+let l588 = i32::from(
+*arg0
+.add(16 + 55 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+super::super::super::super::wrkflw::flow::types::ServiceAnswer {
+service: _rt::string_lift(bytes578),
+attempts: l579 as u32,
+error: match l580 {
 0 => None,
 1 => {
 let e = {
-let l577 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+let l581 = *arg0
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l578 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+let l582 = *arg0
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len579 = l578;
-let bytes579 = _rt::Vec::from_raw_parts(
-l577.cast(),
-len579,
-len579,
+let len583 = l582;
+let bytes583 = _rt::Vec::from_raw_parts(
+l581.cast(),
+len583,
+len583,
 );
-_rt::string_lift(bytes579)
+_rt::string_lift(bytes583)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-due_at: _rt::string_lift(bytes582),
-count: l583 as u32,
+model: match l584 {
+0 => None,
+1 => {
+let e = {
+let l585 = *arg0
+.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l586 = *arg0
+.add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len587 = l586;
+let bytes587 = _rt::Vec::from_raw_parts(
+l585.cast(),
+len587,
+len587,
+);
+_rt::string_lift(bytes587)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+model_version: match l588 {
+0 => None,
+1 => {
+let e = {
+let l589 = *arg0
+.add(16 + 56 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l590 = *arg0
+.add(16 + 57 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len591 = l590;
+let bytes591 = _rt::Vec::from_raw_parts(
+l589.cast(),
+len591,
+len591,
+);
+_rt::string_lift(bytes591)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
 }
 };
-V605::Deadline(e605)
+V621::Service(e621)
 }
-5 => {
-let e605 = {
-let l584 = *arg0
+4 => {
+let e621 = {
+let l592 = i32::from(
+*arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l585 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len586 = l585;
-let bytes586 = _rt::Vec::from_raw_parts(
-l584.cast(),
-len586,
-len586,
+.cast::<u8>(),
 );
-let l587 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l588 = *arg0
+let l596 = *arg0
 .add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len589 = l588;
-let bytes589 = _rt::Vec::from_raw_parts(
-l587.cast(),
-len589,
-len589,
-);
-let l590 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l591 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+let l597 = *arg0
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len592 = l591;
-let bytes592 = _rt::Vec::from_raw_parts(
-l590.cast(),
-len592,
-len592,
+let len598 = l597;
+let bytes598 = _rt::Vec::from_raw_parts(
+l596.cast(),
+len598,
+len598,
 );
+let l599 = *arg0
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+super::super::super::super::wrkflw::flow::types::PassedDeadline {
+task: match l592 {
+0 => None,
+1 => {
+let e = {
 let l593 = *arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l594 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 let len595 = l594;
 let bytes595 = _rt::Vec::from_raw_parts(
@@ -6712,89 +6809,151 @@ l593.cast(),
 len595,
 len595,
 );
-let l596 = i32::from(
-*arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l598 = *arg0
-.add(24 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l599 = *arg0
-.add(24 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len600 = l599;
-let bytes600 = _rt::Vec::from_raw_parts(
-l598.cast(),
-len600,
-len600,
-);
-let l601 = i32::from(
-*arg0
-.add(24 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::EndedChild {
-id: _rt::string_lift(bytes586),
-key: _rt::string_lift(bytes589),
-entity_type: _rt::string_lift(bytes592),
-entity_id: _rt::string_lift(bytes595),
-version: match l596 {
-0 => None,
-1 => {
-let e = {
-let l597 = *arg0
-.add(20 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-l597 as u32
+_rt::string_lift(bytes595)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-outcome: _rt::string_lift(bytes600),
-reason: match l601 {
-0 => None,
-1 => {
-let e = {
-let l602 = *arg0
-.add(24 + 57 * ::core::mem::size_of::<*const u8>())
+due_at: _rt::string_lift(bytes598),
+count: l599 as u32,
+}
+};
+V621::Deadline(e621)
+}
+5 => {
+let e621 = {
+let l600 = *arg0
+.add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
+let l601 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len602 = l601;
+let bytes602 = _rt::Vec::from_raw_parts(
+l600.cast(),
+len602,
+len602,
+);
 let l603 = *arg0
-.add(24 + 58 * ::core::mem::size_of::<*const u8>())
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l604 = *arg0
+.add(16 + 49 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len604 = l603;
-let bytes604 = _rt::Vec::from_raw_parts(
-l602.cast(),
-len604,
-len604,
+let len605 = l604;
+let bytes605 = _rt::Vec::from_raw_parts(
+l603.cast(),
+len605,
+len605,
 );
-_rt::string_lift(bytes604)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V605::Child(e605)
-}
-n => {
-debug_assert_eq!(n, 6, "invalid enum discriminant");
-V605::Entry
-}
-};
 let l606 = *arg0
-.add(16 + 62 * ::core::mem::size_of::<*const u8>())
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l607 = *arg0
-.add(16 + 63 * ::core::mem::size_of::<*const u8>())
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 let len608 = l607;
 let bytes608 = _rt::Vec::from_raw_parts(
 l606.cast(),
 len608,
 len608,
+);
+let l609 = *arg0
+.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l610 = *arg0
+.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len611 = l610;
+let bytes611 = _rt::Vec::from_raw_parts(
+l609.cast(),
+len611,
+len611,
+);
+let l612 = i32::from(
+*arg0
+.add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+let l614 = *arg0
+.add(24 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l615 = *arg0
+.add(24 + 55 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len616 = l615;
+let bytes616 = _rt::Vec::from_raw_parts(
+l614.cast(),
+len616,
+len616,
+);
+let l617 = i32::from(
+*arg0
+.add(24 + 56 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+super::super::super::super::wrkflw::flow::types::EndedChild {
+id: _rt::string_lift(bytes602),
+key: _rt::string_lift(bytes605),
+entity_type: _rt::string_lift(bytes608),
+entity_id: _rt::string_lift(bytes611),
+version: match l612 {
+0 => None,
+1 => {
+let e = {
+let l613 = *arg0
+.add(20 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+l613 as u32
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+outcome: _rt::string_lift(bytes616),
+reason: match l617 {
+0 => None,
+1 => {
+let e = {
+let l618 = *arg0
+.add(24 + 57 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l619 = *arg0
+.add(24 + 58 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len620 = l619;
+let bytes620 = _rt::Vec::from_raw_parts(
+l618.cast(),
+len620,
+len620,
+);
+_rt::string_lift(bytes620)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+}
+};
+V621::Child(e621)
+}
+n => {
+debug_assert_eq!(n, 6, "invalid enum discriminant");
+V621::Entry
+}
+};
+let l622 = *arg0
+.add(16 + 62 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l623 = *arg0
+.add(16 + 63 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len624 = l623;
+let bytes624 = _rt::Vec::from_raw_parts(
+l622.cast(),
+len624,
+len624,
 );
 T_::guard(
 super::super::super::super::wrkflw::flow::types::Snapshot {
@@ -6892,8 +7051,8 @@ Some(e)
 _ => _rt::invalid_enum_discriminant(),
 },
 trigger: _rt::string_lift(bytes500),
-source: v605,
-input: _rt::string_lift(bytes608),
+source: v621,
+input: _rt::string_lift(bytes624),
 },
 )
 };
@@ -6902,169 +7061,169 @@ arg0,
 16 + 64 * ::core::mem::size_of::<*const u8>(),
 ::core::mem::size_of::<*const u8>(),
 );
-let ptr610 = (&raw mut _RET_AREA.0).cast::<u8>();
-match result609 {
+let ptr626 = (&raw mut _RET_AREA.0).cast::<u8>();
+match result625 {
 Ok(_) => {
-*ptr610.add(0).cast::<u8>() = (0i32) as u8;
+*ptr626.add(0).cast::<u8>() = (0i32) as u8;
 }
 Err(e) => {
-*ptr610.add(0).cast::<u8>() = (1i32) as u8;
-use super::super::super::super::wrkflw::flow::types::Refusal as V625;
+*ptr626.add(0).cast::<u8>() = (1i32) as u8;
+use super::super::super::super::wrkflw::flow::types::Refusal as V641;
 match e {
-V625::Denied(e) => {
-*ptr610
+V641::Denied(e) => {
+*ptr626
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Reason {
-code: code611,
-message: message611,
+code: code627,
+message: message627,
 } = e;
-let vec612 = (code611.into_bytes()).into_boxed_slice();
-let ptr612 = vec612.as_ptr().cast::<u8>();
-let len612 = vec612.len();
-::core::mem::forget(vec612);
-*ptr610
+let vec628 = (code627.into_bytes()).into_boxed_slice();
+let ptr628 = vec628.as_ptr().cast::<u8>();
+let len628 = vec628.len();
+::core::mem::forget(vec628);
+*ptr626
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len612;
-*ptr610
+.cast::<usize>() = len628;
+*ptr626
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr612.cast_mut();
-let vec613 = (message611.into_bytes()).into_boxed_slice();
-let ptr613 = vec613.as_ptr().cast::<u8>();
-let len613 = vec613.len();
-::core::mem::forget(vec613);
-*ptr610
+.cast::<*mut u8>() = ptr628.cast_mut();
+let vec629 = (message627.into_bytes()).into_boxed_slice();
+let ptr629 = vec629.as_ptr().cast::<u8>();
+let len629 = vec629.len();
+::core::mem::forget(vec629);
+*ptr626
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len613;
-*ptr610
+.cast::<usize>() = len629;
+*ptr626
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr613.cast_mut();
+.cast::<*mut u8>() = ptr629.cast_mut();
 }
-V625::NotNow(e) => {
-*ptr610
+V641::NotNow(e) => {
+*ptr626
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Reason {
-code: code614,
-message: message614,
+code: code630,
+message: message630,
 } = e;
-let vec615 = (code614.into_bytes()).into_boxed_slice();
-let ptr615 = vec615.as_ptr().cast::<u8>();
-let len615 = vec615.len();
-::core::mem::forget(vec615);
-*ptr610
+let vec631 = (code630.into_bytes()).into_boxed_slice();
+let ptr631 = vec631.as_ptr().cast::<u8>();
+let len631 = vec631.len();
+::core::mem::forget(vec631);
+*ptr626
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len615;
-*ptr610
+.cast::<usize>() = len631;
+*ptr626
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr615.cast_mut();
-let vec616 = (message614.into_bytes()).into_boxed_slice();
-let ptr616 = vec616.as_ptr().cast::<u8>();
-let len616 = vec616.len();
-::core::mem::forget(vec616);
-*ptr610
+.cast::<*mut u8>() = ptr631.cast_mut();
+let vec632 = (message630.into_bytes()).into_boxed_slice();
+let ptr632 = vec632.as_ptr().cast::<u8>();
+let len632 = vec632.len();
+::core::mem::forget(vec632);
+*ptr626
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len616;
-*ptr610
+.cast::<usize>() = len632;
+*ptr626
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr616.cast_mut();
+.cast::<*mut u8>() = ptr632.cast_mut();
 }
-V625::Invalid(e) => {
-*ptr610
+V641::Invalid(e) => {
+*ptr626
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (2i32) as u8;
-let vec621 = e;
-let len621 = vec621.len();
-let layout621 = _rt::alloc::Layout::from_size_align(
-vec621.len() * (6 * ::core::mem::size_of::<*const u8>()),
+let vec637 = e;
+let len637 = vec637.len();
+let layout637 = _rt::alloc::Layout::from_size_align(
+vec637.len() * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result621, _cleanup621) = wit_bindgen::rt::Cleanup::new(
-layout621,
+let (result637, _cleanup637) = wit_bindgen::rt::Cleanup::new(
+layout637,
 );
-if let Some(cleanup) = _cleanup621 {
+if let Some(cleanup) = _cleanup637 {
 cleanup.forget();
 }
-for (i, e) in vec621.into_iter().enumerate() {
-let base = result621
+for (i, e) in vec637.into_iter().enumerate() {
+let base = result637
 .add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Violation {
-field: field617,
-code: code617,
-message: message617,
+field: field633,
+code: code633,
+message: message633,
 } = e;
-let vec618 = (field617.into_bytes()).into_boxed_slice();
-let ptr618 = vec618.as_ptr().cast::<u8>();
-let len618 = vec618.len();
-::core::mem::forget(vec618);
+let vec634 = (field633.into_bytes()).into_boxed_slice();
+let ptr634 = vec634.as_ptr().cast::<u8>();
+let len634 = vec634.len();
+::core::mem::forget(vec634);
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len618;
-*base.add(0).cast::<*mut u8>() = ptr618.cast_mut();
-let vec619 = (code617.into_bytes()).into_boxed_slice();
-let ptr619 = vec619.as_ptr().cast::<u8>();
-let len619 = vec619.len();
-::core::mem::forget(vec619);
+.cast::<usize>() = len634;
+*base.add(0).cast::<*mut u8>() = ptr634.cast_mut();
+let vec635 = (code633.into_bytes()).into_boxed_slice();
+let ptr635 = vec635.as_ptr().cast::<u8>();
+let len635 = vec635.len();
+::core::mem::forget(vec635);
 *base
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len619;
+.cast::<usize>() = len635;
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr619.cast_mut();
-let vec620 = (message617.into_bytes()).into_boxed_slice();
-let ptr620 = vec620.as_ptr().cast::<u8>();
-let len620 = vec620.len();
-::core::mem::forget(vec620);
+.cast::<*mut u8>() = ptr635.cast_mut();
+let vec636 = (message633.into_bytes()).into_boxed_slice();
+let ptr636 = vec636.as_ptr().cast::<u8>();
+let len636 = vec636.len();
+::core::mem::forget(vec636);
 *base
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len620;
+.cast::<usize>() = len636;
 *base
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr620.cast_mut();
+.cast::<*mut u8>() = ptr636.cast_mut();
 }
 }
-*ptr610
+*ptr626
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len621;
-*ptr610
+.cast::<usize>() = len637;
+*ptr626
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result621;
+.cast::<*mut u8>() = result637;
 }
-V625::Fault(e) => {
-*ptr610
+V641::Fault(e) => {
+*ptr626
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (3i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Reason {
-code: code622,
-message: message622,
+code: code638,
+message: message638,
 } = e;
-let vec623 = (code622.into_bytes()).into_boxed_slice();
-let ptr623 = vec623.as_ptr().cast::<u8>();
-let len623 = vec623.len();
-::core::mem::forget(vec623);
-*ptr610
+let vec639 = (code638.into_bytes()).into_boxed_slice();
+let ptr639 = vec639.as_ptr().cast::<u8>();
+let len639 = vec639.len();
+::core::mem::forget(vec639);
+*ptr626
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len623;
-*ptr610
+.cast::<usize>() = len639;
+*ptr626
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr623.cast_mut();
-let vec624 = (message622.into_bytes()).into_boxed_slice();
-let ptr624 = vec624.as_ptr().cast::<u8>();
-let len624 = vec624.len();
-::core::mem::forget(vec624);
-*ptr610
+.cast::<*mut u8>() = ptr639.cast_mut();
+let vec640 = (message638.into_bytes()).into_boxed_slice();
+let ptr640 = vec640.as_ptr().cast::<u8>();
+let len640 = vec640.len();
+::core::mem::forget(vec640);
+*ptr626
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len624;
-*ptr610
+.cast::<usize>() = len640;
+*ptr626
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr624.cast_mut();
+.cast::<*mut u8>() = ptr640.cast_mut();
 }
 }
 }
 };
-ptr610
+ptr626
 }
 }
 #[doc(hidden)]
@@ -7179,7 +7338,7 @@ arg0: *mut u8,
 ) -> *mut u8 {
 unsafe {
 #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
-let result609 = {
+let result625 = {
 let l0 = *arg0.add(0).cast::<*mut u8>();
 let l1 = *arg0
 .add(::core::mem::size_of::<*const u8>())
@@ -9945,10 +10104,10 @@ let l501 = i32::from(
 .add(16 + 45 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-use super::super::super::super::wrkflw::flow::types::EventSource as V605;
-let v605 = match l501 {
+use super::super::super::super::wrkflw::flow::types::EventSource as V621;
+let v621 = match l501 {
 0 => {
-let e605 = {
+let e621 = {
 let l502 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -10058,10 +10217,10 @@ _ => _rt::invalid_enum_discriminant(),
 },
 }
 };
-V605::Start(e605)
+V621::Start(e621)
 }
 1 => {
-let e605 = {
+let e621 = {
 let l521 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -10213,10 +10372,10 @@ _ => _rt::invalid_enum_discriminant(),
 },
 }
 };
-V605::Task(e605)
+V621::Task(e621)
 }
 2 => {
-let e605 = {
+let e621 = {
 let l547 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -10381,103 +10540,145 @@ _ => _rt::invalid_enum_discriminant(),
 received_at: _rt::string_lift(bytes575),
 }
 };
-V605::Signal(e605)
+V621::Signal(e621)
 }
-3 => V605::Service,
-4 => {
-let e605 = {
-let l576 = i32::from(
-*arg0
+3 => {
+let e621 = {
+let l576 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l577 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len578 = l577;
+let bytes578 = _rt::Vec::from_raw_parts(
+l576.cast(),
+len578,
+len578,
+);
+let l579 = *arg0
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+let l580 = i32::from(
+*arg0
+.add(16 + 49 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-let l580 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l581 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len582 = l581;
-let bytes582 = _rt::Vec::from_raw_parts(
-l580.cast(),
-len582,
-len582,
+let l584 = i32::from(
+*arg0
+.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
 );
-let l583 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-super::super::super::super::wrkflw::flow::types::PassedDeadline {
-task: match l576 {
+let l588 = i32::from(
+*arg0
+.add(16 + 55 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+super::super::super::super::wrkflw::flow::types::ServiceAnswer {
+service: _rt::string_lift(bytes578),
+attempts: l579 as u32,
+error: match l580 {
 0 => None,
 1 => {
 let e = {
-let l577 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+let l581 = *arg0
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l578 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+let l582 = *arg0
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len579 = l578;
-let bytes579 = _rt::Vec::from_raw_parts(
-l577.cast(),
-len579,
-len579,
+let len583 = l582;
+let bytes583 = _rt::Vec::from_raw_parts(
+l581.cast(),
+len583,
+len583,
 );
-_rt::string_lift(bytes579)
+_rt::string_lift(bytes583)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-due_at: _rt::string_lift(bytes582),
-count: l583 as u32,
+model: match l584 {
+0 => None,
+1 => {
+let e = {
+let l585 = *arg0
+.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l586 = *arg0
+.add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len587 = l586;
+let bytes587 = _rt::Vec::from_raw_parts(
+l585.cast(),
+len587,
+len587,
+);
+_rt::string_lift(bytes587)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+model_version: match l588 {
+0 => None,
+1 => {
+let e = {
+let l589 = *arg0
+.add(16 + 56 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l590 = *arg0
+.add(16 + 57 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len591 = l590;
+let bytes591 = _rt::Vec::from_raw_parts(
+l589.cast(),
+len591,
+len591,
+);
+_rt::string_lift(bytes591)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
 }
 };
-V605::Deadline(e605)
+V621::Service(e621)
 }
-5 => {
-let e605 = {
-let l584 = *arg0
+4 => {
+let e621 = {
+let l592 = i32::from(
+*arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l585 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len586 = l585;
-let bytes586 = _rt::Vec::from_raw_parts(
-l584.cast(),
-len586,
-len586,
+.cast::<u8>(),
 );
-let l587 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l588 = *arg0
+let l596 = *arg0
 .add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len589 = l588;
-let bytes589 = _rt::Vec::from_raw_parts(
-l587.cast(),
-len589,
-len589,
-);
-let l590 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l591 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+let l597 = *arg0
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len592 = l591;
-let bytes592 = _rt::Vec::from_raw_parts(
-l590.cast(),
-len592,
-len592,
+let len598 = l597;
+let bytes598 = _rt::Vec::from_raw_parts(
+l596.cast(),
+len598,
+len598,
 );
+let l599 = *arg0
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+super::super::super::super::wrkflw::flow::types::PassedDeadline {
+task: match l592 {
+0 => None,
+1 => {
+let e = {
 let l593 = *arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l594 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 let len595 = l594;
 let bytes595 = _rt::Vec::from_raw_parts(
@@ -10485,89 +10686,151 @@ l593.cast(),
 len595,
 len595,
 );
-let l596 = i32::from(
-*arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l598 = *arg0
-.add(24 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l599 = *arg0
-.add(24 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len600 = l599;
-let bytes600 = _rt::Vec::from_raw_parts(
-l598.cast(),
-len600,
-len600,
-);
-let l601 = i32::from(
-*arg0
-.add(24 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::EndedChild {
-id: _rt::string_lift(bytes586),
-key: _rt::string_lift(bytes589),
-entity_type: _rt::string_lift(bytes592),
-entity_id: _rt::string_lift(bytes595),
-version: match l596 {
-0 => None,
-1 => {
-let e = {
-let l597 = *arg0
-.add(20 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-l597 as u32
+_rt::string_lift(bytes595)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-outcome: _rt::string_lift(bytes600),
-reason: match l601 {
-0 => None,
-1 => {
-let e = {
-let l602 = *arg0
-.add(24 + 57 * ::core::mem::size_of::<*const u8>())
+due_at: _rt::string_lift(bytes598),
+count: l599 as u32,
+}
+};
+V621::Deadline(e621)
+}
+5 => {
+let e621 = {
+let l600 = *arg0
+.add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
+let l601 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len602 = l601;
+let bytes602 = _rt::Vec::from_raw_parts(
+l600.cast(),
+len602,
+len602,
+);
 let l603 = *arg0
-.add(24 + 58 * ::core::mem::size_of::<*const u8>())
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l604 = *arg0
+.add(16 + 49 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len604 = l603;
-let bytes604 = _rt::Vec::from_raw_parts(
-l602.cast(),
-len604,
-len604,
+let len605 = l604;
+let bytes605 = _rt::Vec::from_raw_parts(
+l603.cast(),
+len605,
+len605,
 );
-_rt::string_lift(bytes604)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V605::Child(e605)
-}
-n => {
-debug_assert_eq!(n, 6, "invalid enum discriminant");
-V605::Entry
-}
-};
 let l606 = *arg0
-.add(16 + 62 * ::core::mem::size_of::<*const u8>())
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l607 = *arg0
-.add(16 + 63 * ::core::mem::size_of::<*const u8>())
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 let len608 = l607;
 let bytes608 = _rt::Vec::from_raw_parts(
 l606.cast(),
 len608,
 len608,
+);
+let l609 = *arg0
+.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l610 = *arg0
+.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len611 = l610;
+let bytes611 = _rt::Vec::from_raw_parts(
+l609.cast(),
+len611,
+len611,
+);
+let l612 = i32::from(
+*arg0
+.add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+let l614 = *arg0
+.add(24 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l615 = *arg0
+.add(24 + 55 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len616 = l615;
+let bytes616 = _rt::Vec::from_raw_parts(
+l614.cast(),
+len616,
+len616,
+);
+let l617 = i32::from(
+*arg0
+.add(24 + 56 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+super::super::super::super::wrkflw::flow::types::EndedChild {
+id: _rt::string_lift(bytes602),
+key: _rt::string_lift(bytes605),
+entity_type: _rt::string_lift(bytes608),
+entity_id: _rt::string_lift(bytes611),
+version: match l612 {
+0 => None,
+1 => {
+let e = {
+let l613 = *arg0
+.add(20 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+l613 as u32
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+outcome: _rt::string_lift(bytes616),
+reason: match l617 {
+0 => None,
+1 => {
+let e = {
+let l618 = *arg0
+.add(24 + 57 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l619 = *arg0
+.add(24 + 58 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len620 = l619;
+let bytes620 = _rt::Vec::from_raw_parts(
+l618.cast(),
+len620,
+len620,
+);
+_rt::string_lift(bytes620)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+}
+};
+V621::Child(e621)
+}
+n => {
+debug_assert_eq!(n, 6, "invalid enum discriminant");
+V621::Entry
+}
+};
+let l622 = *arg0
+.add(16 + 62 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l623 = *arg0
+.add(16 + 63 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len624 = l623;
+let bytes624 = _rt::Vec::from_raw_parts(
+l622.cast(),
+len624,
+len624,
 );
 T_::transition(
 super::super::super::super::wrkflw::flow::types::Snapshot {
@@ -10665,8 +10928,8 @@ Some(e)
 _ => _rt::invalid_enum_discriminant(),
 },
 trigger: _rt::string_lift(bytes500),
-source: v605,
-input: _rt::string_lift(bytes608),
+source: v621,
+input: _rt::string_lift(bytes624),
 },
 )
 };
@@ -10675,384 +10938,80 @@ arg0,
 16 + 64 * ::core::mem::size_of::<*const u8>(),
 ::core::mem::size_of::<*const u8>(),
 );
-let ptr610 = (&raw mut _RET_AREA.0).cast::<u8>();
-match result609 {
+let ptr626 = (&raw mut _RET_AREA.0).cast::<u8>();
+match result625 {
 Ok(e) => {
-*ptr610.add(0).cast::<u8>() = (0i32) as u8;
+*ptr626.add(0).cast::<u8>() = (0i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Plan {
-next: next611,
-cancel: cancel611,
-data: data611,
-attributes: attributes611,
-publish: publish611,
-notes: notes611,
-extensions: extensions611,
+next: next627,
+cancel: cancel627,
+data: data627,
+attributes: attributes627,
+publish: publish627,
+notes: notes627,
+extensions: extensions627,
 } = e;
-use super::super::super::super::wrkflw::flow::types::Next as V622;
-match next611 {
-V622::Stay => {
-*ptr610
+use super::super::super::super::wrkflw::flow::types::Next as V638;
+match next627 {
+V638::Stay => {
+*ptr626
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
 }
-V622::Reoffer => {
-*ptr610
+V638::Reoffer => {
+*ptr626
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
 }
-V622::Enter(e) => {
-*ptr610
+V638::Enter(e) => {
+*ptr626
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (2i32) as u8;
-let vec616 = e;
-let len616 = vec616.len();
-let layout616 = _rt::alloc::Layout::from_size_align(
-vec616.len() * (8 * ::core::mem::size_of::<*const u8>()),
+let vec632 = e;
+let len632 = vec632.len();
+let layout632 = _rt::alloc::Layout::from_size_align(
+vec632.len() * (8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result616, _cleanup616) = wit_bindgen::rt::Cleanup::new(
-layout616,
+let (result632, _cleanup632) = wit_bindgen::rt::Cleanup::new(
+layout632,
 );
-if let Some(cleanup) = _cleanup616 {
+if let Some(cleanup) = _cleanup632 {
 cleanup.forget();
 }
-for (i, e) in vec616.into_iter().enumerate() {
-let base = result616
+for (i, e) in vec632.into_iter().enumerate() {
+let base = result632
 .add(i * (8 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Target {
-name: name612,
-key: key612,
-data: data612,
+name: name628,
+key: key628,
+data: data628,
 } = e;
-let vec613 = (name612.into_bytes()).into_boxed_slice();
-let ptr613 = vec613.as_ptr().cast::<u8>();
-let len613 = vec613.len();
-::core::mem::forget(vec613);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len613;
-*base.add(0).cast::<*mut u8>() = ptr613.cast_mut();
-match key612 {
-Some(e) => {
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let vec614 = (e.into_bytes()).into_boxed_slice();
-let ptr614 = vec614.as_ptr().cast::<u8>();
-let len614 = vec614.len();
-::core::mem::forget(vec614);
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len614;
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr614.cast_mut();
-}
-None => {
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-};
-match data612 {
-Some(e) => {
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let vec615 = (e.into_bytes()).into_boxed_slice();
-let ptr615 = vec615.as_ptr().cast::<u8>();
-let len615 = vec615.len();
-::core::mem::forget(vec615);
-*base
-.add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len615;
-*base
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr615.cast_mut();
-}
-None => {
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-};
-}
-}
-*ptr610
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len616;
-*ptr610
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result616;
-}
-V622::Spawn(e) => {
-*ptr610
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (3i32) as u8;
-let vec621 = e;
-let len621 = vec621.len();
-let layout621 = _rt::alloc::Layout::from_size_align(
-vec621.len() * (8 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result621, _cleanup621) = wit_bindgen::rt::Cleanup::new(
-layout621,
-);
-if let Some(cleanup) = _cleanup621 {
-cleanup.forget();
-}
-for (i, e) in vec621.into_iter().enumerate() {
-let base = result621
-.add(i * (8 * ::core::mem::size_of::<*const u8>()));
-{
-let super::super::super::super::wrkflw::flow::types::Target {
-name: name617,
-key: key617,
-data: data617,
-} = e;
-let vec618 = (name617.into_bytes()).into_boxed_slice();
-let ptr618 = vec618.as_ptr().cast::<u8>();
-let len618 = vec618.len();
-::core::mem::forget(vec618);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len618;
-*base.add(0).cast::<*mut u8>() = ptr618.cast_mut();
-match key617 {
-Some(e) => {
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let vec619 = (e.into_bytes()).into_boxed_slice();
-let ptr619 = vec619.as_ptr().cast::<u8>();
-let len619 = vec619.len();
-::core::mem::forget(vec619);
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len619;
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr619.cast_mut();
-}
-None => {
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-};
-match data617 {
-Some(e) => {
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let vec620 = (e.into_bytes()).into_boxed_slice();
-let ptr620 = vec620.as_ptr().cast::<u8>();
-let len620 = vec620.len();
-::core::mem::forget(vec620);
-*base
-.add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len620;
-*base
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr620.cast_mut();
-}
-None => {
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-};
-}
-}
-*ptr610
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len621;
-*ptr610
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result621;
-}
-V622::EndBranch => {
-*ptr610
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (4i32) as u8;
-}
-}
-let vec624 = cancel611;
-let len624 = vec624.len();
-let layout624 = _rt::alloc::Layout::from_size_align(
-vec624.len() * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result624, _cleanup624) = wit_bindgen::rt::Cleanup::new(
-layout624,
-);
-if let Some(cleanup) = _cleanup624 {
-cleanup.forget();
-}
-for (i, e) in vec624.into_iter().enumerate() {
-let base = result624
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-{
-let vec623 = (e.into_bytes()).into_boxed_slice();
-let ptr623 = vec623.as_ptr().cast::<u8>();
-let len623 = vec623.len();
-::core::mem::forget(vec623);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len623;
-*base.add(0).cast::<*mut u8>() = ptr623.cast_mut();
-}
-}
-*ptr610
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len624;
-*ptr610
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result624;
-match data611 {
-Some(e) => {
-*ptr610
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let vec625 = (e.into_bytes()).into_boxed_slice();
-let ptr625 = vec625.as_ptr().cast::<u8>();
-let len625 = vec625.len();
-::core::mem::forget(vec625);
-*ptr610
-.add(8 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len625;
-*ptr610
-.add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr625.cast_mut();
-}
-None => {
-*ptr610
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-};
-let vec633 = attributes611;
-let len633 = vec633.len();
-let layout633 = _rt::alloc::Layout::from_size_align(
-vec633.len()
-* (16 + 4 * ::core::mem::size_of::<*const u8>()),
-8,
-)
-.unwrap();
-let (result633, _cleanup633) = wit_bindgen::rt::Cleanup::new(
-layout633,
-);
-if let Some(cleanup) = _cleanup633 {
-cleanup.forget();
-}
-for (i, e) in vec633.into_iter().enumerate() {
-let base = result633
-.add(i * (16 + 4 * ::core::mem::size_of::<*const u8>()));
-{
-let super::super::super::super::wrkflw::flow::types::Attribute {
-name: name626,
-value: value626,
-} = e;
-let vec627 = (name626.into_bytes()).into_boxed_slice();
-let ptr627 = vec627.as_ptr().cast::<u8>();
-let len627 = vec627.len();
-::core::mem::forget(vec627);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len627;
-*base.add(0).cast::<*mut u8>() = ptr627.cast_mut();
-match value626 {
-Some(e) => {
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-use super::super::super::super::wrkflw::flow::types::AttributeValue as V632;
-match e {
-V632::Text(e) => {
-*base
-.add(8 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-let vec628 = (e.into_bytes()).into_boxed_slice();
-let ptr628 = vec628.as_ptr().cast::<u8>();
-let len628 = vec628.len();
-::core::mem::forget(vec628);
-*base
-.add(16 + 3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len628;
-*base
-.add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr628.cast_mut();
-}
-V632::Boolean(e) => {
-*base
-.add(8 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-*base
-.add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (match e {
-true => 1,
-false => 0,
-}) as u8;
-}
-V632::Decimal(e) => {
-*base
-.add(8 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (2i32) as u8;
-let vec629 = (e.into_bytes()).into_boxed_slice();
+let vec629 = (name628.into_bytes()).into_boxed_slice();
 let ptr629 = vec629.as_ptr().cast::<u8>();
 let len629 = vec629.len();
 ::core::mem::forget(vec629);
 *base
-.add(16 + 3 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len629;
+*base.add(0).cast::<*mut u8>() = ptr629.cast_mut();
+match key628 {
+Some(e) => {
 *base
-.add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr629.cast_mut();
-}
-V632::Float(e) => {
-*base
-.add(8 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (3i32) as u8;
-*base
-.add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<f64>() = _rt::as_f64(e);
-}
-V632::Timestamp(e) => {
-*base
-.add(8 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (4i32) as u8;
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
 let vec630 = (e.into_bytes()).into_boxed_slice();
 let ptr630 = vec630.as_ptr().cast::<u8>();
 let len630 = vec630.len();
 ::core::mem::forget(vec630);
 *base
-.add(16 + 3 * ::core::mem::size_of::<*const u8>())
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len630;
 *base
-.add(16 + 2 * ::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr630.cast_mut();
-}
-V632::Bytes(e) => {
-*base
-.add(8 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (5i32) as u8;
-let vec631 = <_ as Into<_rt::Vec<_>>>::into(e)
-.into_boxed_slice();
-let ptr631 = vec631.as_ptr().cast::<u8>();
-let len631 = vec631.len();
-::core::mem::forget(vec631);
-*base
-.add(16 + 3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len631;
-*base
-.add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr631.cast_mut();
-}
-}
 }
 None => {
 *base
@@ -11060,18 +11019,45 @@ None => {
 .cast::<u8>() = (0i32) as u8;
 }
 };
+match data628 {
+Some(e) => {
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec631 = (e.into_bytes()).into_boxed_slice();
+let ptr631 = vec631.as_ptr().cast::<u8>();
+let len631 = vec631.len();
+::core::mem::forget(vec631);
+*base
+.add(7 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len631;
+*base
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr631.cast_mut();
+}
+None => {
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
 }
 }
-*ptr610
-.add(10 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len633;
-*ptr610
-.add(9 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result633;
-let vec637 = publish611;
+*ptr626
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len632;
+*ptr626
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result632;
+}
+V638::Spawn(e) => {
+*ptr626
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (3i32) as u8;
+let vec637 = e;
 let len637 = vec637.len();
 let layout637 = _rt::alloc::Layout::from_size_align(
-vec637.len() * (4 * ::core::mem::size_of::<*const u8>()),
+vec637.len() * (8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
@@ -11083,61 +11069,98 @@ cleanup.forget();
 }
 for (i, e) in vec637.into_iter().enumerate() {
 let base = result637
-.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+.add(i * (8 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::PublishedEvent {
-name: name634,
-data: data634,
+let super::super::super::super::wrkflw::flow::types::Target {
+name: name633,
+key: key633,
+data: data633,
 } = e;
-let vec635 = (name634.into_bytes()).into_boxed_slice();
+let vec634 = (name633.into_bytes()).into_boxed_slice();
+let ptr634 = vec634.as_ptr().cast::<u8>();
+let len634 = vec634.len();
+::core::mem::forget(vec634);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len634;
+*base.add(0).cast::<*mut u8>() = ptr634.cast_mut();
+match key633 {
+Some(e) => {
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec635 = (e.into_bytes()).into_boxed_slice();
 let ptr635 = vec635.as_ptr().cast::<u8>();
 let len635 = vec635.len();
 ::core::mem::forget(vec635);
 *base
-.add(::core::mem::size_of::<*const u8>())
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len635;
-*base.add(0).cast::<*mut u8>() = ptr635.cast_mut();
-let vec636 = (data634.into_bytes()).into_boxed_slice();
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr635.cast_mut();
+}
+None => {
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
+match data633 {
+Some(e) => {
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec636 = (e.into_bytes()).into_boxed_slice();
 let ptr636 = vec636.as_ptr().cast::<u8>();
 let len636 = vec636.len();
 ::core::mem::forget(vec636);
 *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(7 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len636;
 *base
-.add(2 * ::core::mem::size_of::<*const u8>())
+.add(6 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr636.cast_mut();
 }
+None => {
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
 }
-*ptr610
-.add(12 * ::core::mem::size_of::<*const u8>())
+};
+}
+}
+*ptr626
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len637;
-*ptr610
-.add(11 * ::core::mem::size_of::<*const u8>())
+*ptr626
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = result637;
-let vec642 = notes611;
-let len642 = vec642.len();
-let layout642 = _rt::alloc::Layout::from_size_align(
-vec642.len() * (7 * ::core::mem::size_of::<*const u8>()),
+}
+V638::EndBranch => {
+*ptr626
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (4i32) as u8;
+}
+}
+let vec640 = cancel627;
+let len640 = vec640.len();
+let layout640 = _rt::alloc::Layout::from_size_align(
+vec640.len() * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result642, _cleanup642) = wit_bindgen::rt::Cleanup::new(
-layout642,
+let (result640, _cleanup640) = wit_bindgen::rt::Cleanup::new(
+layout640,
 );
-if let Some(cleanup) = _cleanup642 {
+if let Some(cleanup) = _cleanup640 {
 cleanup.forget();
 }
-for (i, e) in vec642.into_iter().enumerate() {
-let base = result642
-.add(i * (7 * ::core::mem::size_of::<*const u8>()));
+for (i, e) in vec640.into_iter().enumerate() {
+let base = result640
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::Note {
-code: code638,
-message: message638,
-detail: detail638,
-} = e;
-let vec639 = (code638.into_bytes()).into_boxed_slice();
+let vec639 = (e.into_bytes()).into_boxed_slice();
 let ptr639 = vec639.as_ptr().cast::<u8>();
 let len639 = vec639.len();
 ::core::mem::forget(vec639);
@@ -11145,31 +11168,271 @@ let len639 = vec639.len();
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len639;
 *base.add(0).cast::<*mut u8>() = ptr639.cast_mut();
-let vec640 = (message638.into_bytes()).into_boxed_slice();
-let ptr640 = vec640.as_ptr().cast::<u8>();
-let len640 = vec640.len();
-::core::mem::forget(vec640);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
+}
+}
+*ptr626
+.add(5 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len640;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr640.cast_mut();
-match detail638 {
-Some(e) => {
-*base
+*ptr626
 .add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result640;
+match data627 {
+Some(e) => {
+*ptr626
+.add(6 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
 let vec641 = (e.into_bytes()).into_boxed_slice();
 let ptr641 = vec641.as_ptr().cast::<u8>();
 let len641 = vec641.len();
 ::core::mem::forget(vec641);
+*ptr626
+.add(8 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len641;
+*ptr626
+.add(7 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr641.cast_mut();
+}
+None => {
+*ptr626
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
+let vec649 = attributes627;
+let len649 = vec649.len();
+let layout649 = _rt::alloc::Layout::from_size_align(
+vec649.len()
+* (16 + 4 * ::core::mem::size_of::<*const u8>()),
+8,
+)
+.unwrap();
+let (result649, _cleanup649) = wit_bindgen::rt::Cleanup::new(
+layout649,
+);
+if let Some(cleanup) = _cleanup649 {
+cleanup.forget();
+}
+for (i, e) in vec649.into_iter().enumerate() {
+let base = result649
+.add(i * (16 + 4 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Attribute {
+name: name642,
+value: value642,
+} = e;
+let vec643 = (name642.into_bytes()).into_boxed_slice();
+let ptr643 = vec643.as_ptr().cast::<u8>();
+let len643 = vec643.len();
+::core::mem::forget(vec643);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len643;
+*base.add(0).cast::<*mut u8>() = ptr643.cast_mut();
+match value642 {
+Some(e) => {
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+use super::super::super::super::wrkflw::flow::types::AttributeValue as V648;
+match e {
+V648::Text(e) => {
+*base
+.add(8 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+let vec644 = (e.into_bytes()).into_boxed_slice();
+let ptr644 = vec644.as_ptr().cast::<u8>();
+let len644 = vec644.len();
+::core::mem::forget(vec644);
+*base
+.add(16 + 3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len644;
+*base
+.add(16 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr644.cast_mut();
+}
+V648::Boolean(e) => {
+*base
+.add(8 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+*base
+.add(16 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (match e {
+true => 1,
+false => 0,
+}) as u8;
+}
+V648::Decimal(e) => {
+*base
+.add(8 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (2i32) as u8;
+let vec645 = (e.into_bytes()).into_boxed_slice();
+let ptr645 = vec645.as_ptr().cast::<u8>();
+let len645 = vec645.len();
+::core::mem::forget(vec645);
+*base
+.add(16 + 3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len645;
+*base
+.add(16 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr645.cast_mut();
+}
+V648::Float(e) => {
+*base
+.add(8 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (3i32) as u8;
+*base
+.add(16 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<f64>() = _rt::as_f64(e);
+}
+V648::Timestamp(e) => {
+*base
+.add(8 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (4i32) as u8;
+let vec646 = (e.into_bytes()).into_boxed_slice();
+let ptr646 = vec646.as_ptr().cast::<u8>();
+let len646 = vec646.len();
+::core::mem::forget(vec646);
+*base
+.add(16 + 3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len646;
+*base
+.add(16 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr646.cast_mut();
+}
+V648::Bytes(e) => {
+*base
+.add(8 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (5i32) as u8;
+let vec647 = <_ as Into<_rt::Vec<_>>>::into(e)
+.into_boxed_slice();
+let ptr647 = vec647.as_ptr().cast::<u8>();
+let len647 = vec647.len();
+::core::mem::forget(vec647);
+*base
+.add(16 + 3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len647;
+*base
+.add(16 + 2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr647.cast_mut();
+}
+}
+}
+None => {
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
+}
+}
+*ptr626
+.add(10 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len649;
+*ptr626
+.add(9 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result649;
+let vec653 = publish627;
+let len653 = vec653.len();
+let layout653 = _rt::alloc::Layout::from_size_align(
+vec653.len() * (4 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result653, _cleanup653) = wit_bindgen::rt::Cleanup::new(
+layout653,
+);
+if let Some(cleanup) = _cleanup653 {
+cleanup.forget();
+}
+for (i, e) in vec653.into_iter().enumerate() {
+let base = result653
+.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::PublishedEvent {
+name: name650,
+data: data650,
+} = e;
+let vec651 = (name650.into_bytes()).into_boxed_slice();
+let ptr651 = vec651.as_ptr().cast::<u8>();
+let len651 = vec651.len();
+::core::mem::forget(vec651);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len651;
+*base.add(0).cast::<*mut u8>() = ptr651.cast_mut();
+let vec652 = (data650.into_bytes()).into_boxed_slice();
+let ptr652 = vec652.as_ptr().cast::<u8>();
+let len652 = vec652.len();
+::core::mem::forget(vec652);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len652;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr652.cast_mut();
+}
+}
+*ptr626
+.add(12 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len653;
+*ptr626
+.add(11 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result653;
+let vec658 = notes627;
+let len658 = vec658.len();
+let layout658 = _rt::alloc::Layout::from_size_align(
+vec658.len() * (7 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result658, _cleanup658) = wit_bindgen::rt::Cleanup::new(
+layout658,
+);
+if let Some(cleanup) = _cleanup658 {
+cleanup.forget();
+}
+for (i, e) in vec658.into_iter().enumerate() {
+let base = result658
+.add(i * (7 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Note {
+code: code654,
+message: message654,
+detail: detail654,
+} = e;
+let vec655 = (code654.into_bytes()).into_boxed_slice();
+let ptr655 = vec655.as_ptr().cast::<u8>();
+let len655 = vec655.len();
+::core::mem::forget(vec655);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len655;
+*base.add(0).cast::<*mut u8>() = ptr655.cast_mut();
+let vec656 = (message654.into_bytes()).into_boxed_slice();
+let ptr656 = vec656.as_ptr().cast::<u8>();
+let len656 = vec656.len();
+::core::mem::forget(vec656);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len656;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr656.cast_mut();
+match detail654 {
+Some(e) => {
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec657 = (e.into_bytes()).into_boxed_slice();
+let ptr657 = vec657.as_ptr().cast::<u8>();
+let len657 = vec657.len();
+::core::mem::forget(vec657);
 *base
 .add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len641;
+.cast::<usize>() = len657;
 *base
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr641.cast_mut();
+.cast::<*mut u8>() = ptr657.cast_mut();
 }
 None => {
 *base
@@ -11179,218 +11442,218 @@ None => {
 };
 }
 }
-*ptr610
+*ptr626
 .add(14 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len642;
-*ptr610
+.cast::<usize>() = len658;
+*ptr626
 .add(13 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result642;
-let vec646 = extensions611;
-let len646 = vec646.len();
-let layout646 = _rt::alloc::Layout::from_size_align(
-vec646.len() * (4 * ::core::mem::size_of::<*const u8>()),
+.cast::<*mut u8>() = result658;
+let vec662 = extensions627;
+let len662 = vec662.len();
+let layout662 = _rt::alloc::Layout::from_size_align(
+vec662.len() * (4 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result646, _cleanup646) = wit_bindgen::rt::Cleanup::new(
-layout646,
+let (result662, _cleanup662) = wit_bindgen::rt::Cleanup::new(
+layout662,
 );
-if let Some(cleanup) = _cleanup646 {
+if let Some(cleanup) = _cleanup662 {
 cleanup.forget();
 }
-for (i, e) in vec646.into_iter().enumerate() {
-let base = result646
+for (i, e) in vec662.into_iter().enumerate() {
+let base = result662
 .add(i * (4 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Extension {
-name: name643,
-value: value643,
+name: name659,
+value: value659,
 } = e;
-let vec644 = (name643.into_bytes()).into_boxed_slice();
-let ptr644 = vec644.as_ptr().cast::<u8>();
-let len644 = vec644.len();
-::core::mem::forget(vec644);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len644;
-*base.add(0).cast::<*mut u8>() = ptr644.cast_mut();
-let vec645 = (value643.into_bytes()).into_boxed_slice();
-let ptr645 = vec645.as_ptr().cast::<u8>();
-let len645 = vec645.len();
-::core::mem::forget(vec645);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len645;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr645.cast_mut();
-}
-}
-*ptr610
-.add(16 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len646;
-*ptr610
-.add(15 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result646;
-}
-Err(e) => {
-*ptr610.add(0).cast::<u8>() = (1i32) as u8;
-use super::super::super::super::wrkflw::flow::types::Refusal as V661;
-match e {
-V661::Denied(e) => {
-*ptr610
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code647,
-message: message647,
-} = e;
-let vec648 = (code647.into_bytes()).into_boxed_slice();
-let ptr648 = vec648.as_ptr().cast::<u8>();
-let len648 = vec648.len();
-::core::mem::forget(vec648);
-*ptr610
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len648;
-*ptr610
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr648.cast_mut();
-let vec649 = (message647.into_bytes()).into_boxed_slice();
-let ptr649 = vec649.as_ptr().cast::<u8>();
-let len649 = vec649.len();
-::core::mem::forget(vec649);
-*ptr610
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len649;
-*ptr610
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr649.cast_mut();
-}
-V661::NotNow(e) => {
-*ptr610
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code650,
-message: message650,
-} = e;
-let vec651 = (code650.into_bytes()).into_boxed_slice();
-let ptr651 = vec651.as_ptr().cast::<u8>();
-let len651 = vec651.len();
-::core::mem::forget(vec651);
-*ptr610
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len651;
-*ptr610
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr651.cast_mut();
-let vec652 = (message650.into_bytes()).into_boxed_slice();
-let ptr652 = vec652.as_ptr().cast::<u8>();
-let len652 = vec652.len();
-::core::mem::forget(vec652);
-*ptr610
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len652;
-*ptr610
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr652.cast_mut();
-}
-V661::Invalid(e) => {
-*ptr610
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (2i32) as u8;
-let vec657 = e;
-let len657 = vec657.len();
-let layout657 = _rt::alloc::Layout::from_size_align(
-vec657.len() * (6 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result657, _cleanup657) = wit_bindgen::rt::Cleanup::new(
-layout657,
-);
-if let Some(cleanup) = _cleanup657 {
-cleanup.forget();
-}
-for (i, e) in vec657.into_iter().enumerate() {
-let base = result657
-.add(i * (6 * ::core::mem::size_of::<*const u8>()));
-{
-let super::super::super::super::wrkflw::flow::types::Violation {
-field: field653,
-code: code653,
-message: message653,
-} = e;
-let vec654 = (field653.into_bytes()).into_boxed_slice();
-let ptr654 = vec654.as_ptr().cast::<u8>();
-let len654 = vec654.len();
-::core::mem::forget(vec654);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len654;
-*base.add(0).cast::<*mut u8>() = ptr654.cast_mut();
-let vec655 = (code653.into_bytes()).into_boxed_slice();
-let ptr655 = vec655.as_ptr().cast::<u8>();
-let len655 = vec655.len();
-::core::mem::forget(vec655);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len655;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr655.cast_mut();
-let vec656 = (message653.into_bytes()).into_boxed_slice();
-let ptr656 = vec656.as_ptr().cast::<u8>();
-let len656 = vec656.len();
-::core::mem::forget(vec656);
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len656;
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr656.cast_mut();
-}
-}
-*ptr610
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len657;
-*ptr610
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result657;
-}
-V661::Fault(e) => {
-*ptr610
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (3i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code658,
-message: message658,
-} = e;
-let vec659 = (code658.into_bytes()).into_boxed_slice();
-let ptr659 = vec659.as_ptr().cast::<u8>();
-let len659 = vec659.len();
-::core::mem::forget(vec659);
-*ptr610
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len659;
-*ptr610
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr659.cast_mut();
-let vec660 = (message658.into_bytes()).into_boxed_slice();
+let vec660 = (name659.into_bytes()).into_boxed_slice();
 let ptr660 = vec660.as_ptr().cast::<u8>();
 let len660 = vec660.len();
 ::core::mem::forget(vec660);
-*ptr610
-.add(5 * ::core::mem::size_of::<*const u8>())
+*base
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len660;
-*ptr610
+*base.add(0).cast::<*mut u8>() = ptr660.cast_mut();
+let vec661 = (value659.into_bytes()).into_boxed_slice();
+let ptr661 = vec661.as_ptr().cast::<u8>();
+let len661 = vec661.len();
+::core::mem::forget(vec661);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len661;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr661.cast_mut();
+}
+}
+*ptr626
+.add(16 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len662;
+*ptr626
+.add(15 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result662;
+}
+Err(e) => {
+*ptr626.add(0).cast::<u8>() = (1i32) as u8;
+use super::super::super::super::wrkflw::flow::types::Refusal as V677;
+match e {
+V677::Denied(e) => {
+*ptr626
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
+code: code663,
+message: message663,
+} = e;
+let vec664 = (code663.into_bytes()).into_boxed_slice();
+let ptr664 = vec664.as_ptr().cast::<u8>();
+let len664 = vec664.len();
+::core::mem::forget(vec664);
+*ptr626
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len664;
+*ptr626
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr664.cast_mut();
+let vec665 = (message663.into_bytes()).into_boxed_slice();
+let ptr665 = vec665.as_ptr().cast::<u8>();
+let len665 = vec665.len();
+::core::mem::forget(vec665);
+*ptr626
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len665;
+*ptr626
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr660.cast_mut();
+.cast::<*mut u8>() = ptr665.cast_mut();
+}
+V677::NotNow(e) => {
+*ptr626
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
+code: code666,
+message: message666,
+} = e;
+let vec667 = (code666.into_bytes()).into_boxed_slice();
+let ptr667 = vec667.as_ptr().cast::<u8>();
+let len667 = vec667.len();
+::core::mem::forget(vec667);
+*ptr626
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len667;
+*ptr626
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr667.cast_mut();
+let vec668 = (message666.into_bytes()).into_boxed_slice();
+let ptr668 = vec668.as_ptr().cast::<u8>();
+let len668 = vec668.len();
+::core::mem::forget(vec668);
+*ptr626
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len668;
+*ptr626
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr668.cast_mut();
+}
+V677::Invalid(e) => {
+*ptr626
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (2i32) as u8;
+let vec673 = e;
+let len673 = vec673.len();
+let layout673 = _rt::alloc::Layout::from_size_align(
+vec673.len() * (6 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result673, _cleanup673) = wit_bindgen::rt::Cleanup::new(
+layout673,
+);
+if let Some(cleanup) = _cleanup673 {
+cleanup.forget();
+}
+for (i, e) in vec673.into_iter().enumerate() {
+let base = result673
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Violation {
+field: field669,
+code: code669,
+message: message669,
+} = e;
+let vec670 = (field669.into_bytes()).into_boxed_slice();
+let ptr670 = vec670.as_ptr().cast::<u8>();
+let len670 = vec670.len();
+::core::mem::forget(vec670);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len670;
+*base.add(0).cast::<*mut u8>() = ptr670.cast_mut();
+let vec671 = (code669.into_bytes()).into_boxed_slice();
+let ptr671 = vec671.as_ptr().cast::<u8>();
+let len671 = vec671.len();
+::core::mem::forget(vec671);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len671;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr671.cast_mut();
+let vec672 = (message669.into_bytes()).into_boxed_slice();
+let ptr672 = vec672.as_ptr().cast::<u8>();
+let len672 = vec672.len();
+::core::mem::forget(vec672);
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len672;
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr672.cast_mut();
+}
+}
+*ptr626
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len673;
+*ptr626
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result673;
+}
+V677::Fault(e) => {
+*ptr626
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (3i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
+code: code674,
+message: message674,
+} = e;
+let vec675 = (code674.into_bytes()).into_boxed_slice();
+let ptr675 = vec675.as_ptr().cast::<u8>();
+let len675 = vec675.len();
+::core::mem::forget(vec675);
+*ptr626
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len675;
+*ptr626
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr675.cast_mut();
+let vec676 = (message674.into_bytes()).into_boxed_slice();
+let ptr676 = vec676.as_ptr().cast::<u8>();
+let len676 = vec676.len();
+::core::mem::forget(vec676);
+*ptr626
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len676;
+*ptr626
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr676.cast_mut();
 }
 }
 }
 };
-ptr610
+ptr626
 }
 }
 #[doc(hidden)]
@@ -17524,101 +17787,103 @@ with_types_in $($path_to_types_root)*:: exports::wrkflw::flow::logic); const _ :
 () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
 "component-type:wit-bindgen:0.61.1:wrkflw:flow@0.1.0:flow:imports and exports")]
 #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-__WIT_BINDGEN_COMPONENT_TYPE : [u8; 4847] = *
+__WIT_BINDGEN_COMPONENT_TYPE : [u8; 4931] = *
 b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf4$\x01A\x02\x01A\x0d\
-\x01B\xb1\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc8%\x01A\x02\x01A\x0d\
+\x01B\xb3\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
 \0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
 \0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
 r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01r\x02\x04names\x08at\
--least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x03\x05group\x01\x09\0\x06person\x01\
-\x07\0\x08calendar\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\x06groups\x0bperm\
-issions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\x04none\0\0\x03a\
-ll\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\0\0\x07service\0\
-\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-kind\x03\0\x18\x01\
-p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\x04join\x17\x08\
-own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\x08optional\x08\
-required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08decision\x06signal\x08\
-deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired-by\x03\0\x1f\x01p\x0b\
-\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07targets!\x02by\x20\x0ap\
-ermission\"\x05titles\x0bdescriptions\x09conditions\x05input#\x07comment\x1e\x0a\
-extensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\x07boolean\x07decimal\
-\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\0&\x01r\x02\x04names\
-\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01p\x1c\x01p%\x01p)\x01\
-p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptions\x07initial\x0b\x0a\
-initiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aattributes-\x0einstanc\
-e-title\"\x10instance-summary\"\x0apriorities.\x08separate/\x05reads\x15\x0fsole\
--per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\0\x0adefinition\x03\0\
-2\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07decimal\x01s\0\x05float\x01\
-u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fattribute-value\x03\05\x01k6\
-\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01k\x07\x01r\x06\x05stat\
-e\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x0adecided\
--at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06statesy\x04\0\x07omitted\x03\
-\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07versiony\x08revisiony\x0b\
-entity-types\x09entity-ids\x09initiator\x07\x0arequesters?\x0astarted-at\x03\x0b\
-predecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\0\x04\0\x08instance\x03\0\
-A\x01m\x04\x07pending\x07claimed\x09completed\x09cancelled\x04\0\x0btask-status\x03\
-\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\0\x04\0\x0asuspension\x03\
-\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x07comment\"\x05input\x01\
-\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\x03\0H\x01ky\x01r\x06\x02ids\
-\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\x07version\xca\0\x04\0\x0cch\
-ild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0bpermissions1\x0con-behalf-of:\
-\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02ids\x0bcorrelation\"\x0breceiv\
-ed-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x03\x04task\"\x06due-at\x03\x05co\
-unty\x04\0\x0fpassed-deadline\x03\0Q\x01r\x07\x02ids\x03keys\x0bentity-types\x09\
-entity-ids\x07version\xca\0\x07outcomes\x06reason\"\x04\0\x0bended-child\x03\0S\x01\
-r\x03\x04tasks\x05actor\xce\0\x07comment\"\x04\0\x0dtask-decision\x03\0U\x01q\x07\
-\x05start\x01\xce\0\0\x04task\x01\xd6\0\0\x06signal\x01\xd0\0\0\x07service\0\0\x08\
-deadline\x01\xd2\0\0\x05child\x01\xd4\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\
-\0W\x01r\x04\x0estate-instance\"\x07trigger\x0d\x06source\xd8\0\x05input\x01\x04\
-\0\x05event\x03\0Y\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0[\x01r\x03\
-\x05fields\x04codes\x07messages\x04\0\x09violation\x03\0]\x01p\xde\0\x01q\x04\x06\
-denied\x01\xdc\0\0\x07not-now\x01\xdc\0\0\x07invalid\x01\xdf\0\0\x05fault\x01\xdc\
-\0\0\x04\0\x07refusal\x03\0`\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04n\
-ote\x03\0b\x01r\x03\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0d\x01p\xe5\
-\0\x01q\x05\x04stay\0\0\x07reoffer\0\0\x05enter\x01\xe6\0\0\x05spawn\x01\xe6\0\0\
-\x0aend-branch\0\0\x04\0\x04next\x03\0g\x01r\x02\x04names\x04data\x01\x04\0\x0fp\
-ublished-event\x03\0i\x01p\xea\0\x01p\xe3\0\x01r\x07\x04next\xe8\0\x06cancel1\x04\
-data#\x0aattributes\xc0\0\x07publish\xeb\0\x05notes\xec\0\x0aextensions\x1a\x04\0\
-\x04plan\x03\0m\x01r\x02\x04task\"\x05county\x04\0\x07overdue\x03\0o\x01q\x04\x07\
-entered\0\0\x07overdue\x01\xf0\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bent\
-ry-cause\x03\0q\x01r\x03\x0estate-instances\x05state\x0b\x05cause\xf2\0\x04\0\x05\
-entry\x03\0s\x01r\x02\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0u\x01\
-q\x03\x05count\x01y\0\x08at-least\x01\xf6\0\0\x09more-than\x01\xf6\0\0\x04\0\x06\
-needed\x03\0w\x01m\x03\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aalloca\
-tion\x03\0y\x01r\x02\x06person\x07\x05group\x09\x04\0\x06member\x03\0{\x01q\x04\x04\
-user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfc\0\0\x04\
-\0\x09principal\x03\0}\x01p\xfe\0\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05label\
-s\x06status\xc4\0\x0acandidates\xff\0\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\
-\0\x06due-at\xc5\0\x09suspended\x80\x01\x08decision\x81\x01\x04\0\x04task\x03\0\x82\
-\x01\x01p\x83\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06du\
-e-at\xc5\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x84\x01\x08chi\
-ldren\x85\x01\x04\0\x0estate-instance\x03\0\x86\x01\x01r\x0b\x02ids\x04name\x0b\x0a\
-entered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\
-\x06neededy\x05tasks\x84\x01\x08children\x85\x01\x04\0\x0apast-state\x03\0\x88\x01\
-\x01p\x87\x01\x01p\x89\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\
-\0\x06active\x8a\x01\x07waiting\x8a\x01\x04past\x8b\x01\x08deciders\x8c\x01\x07o\
-mitted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8d\x01\x01m\x02\x07created\x07\
-claimed\x04\0\x05since\x03\0\x8f\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0c\
-working-time\x03\0\x91\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
-\0\x93\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x92\x01\0\x0cworking-days\x01\
-\x94\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x95\x01\x01q\x05\x06remind\0\0\x08\
+-least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x04\x05group\x01\x09\0\x06person\x01\
+\x07\0\x08calendar\x01s\0\x07service\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\
+\x06groups\x0bpermissions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\
+\x04none\0\0\x03all\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\
+\0\0\x07service\0\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-\
+kind\x03\0\x18\x01p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\
+\x04join\x17\x08own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\
+\x08optional\x08required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08dec\
+ision\x06signal\x08deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired\
+-by\x03\0\x1f\x01p\x0b\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07t\
+argets!\x02by\x20\x0apermission\"\x05titles\x0bdescriptions\x09conditions\x05inp\
+ut#\x07comment\x1e\x0aextensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\
+\x07boolean\x07decimal\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\
+\0&\x01r\x02\x04names\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01\
+p\x1c\x01p%\x01p)\x01p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptio\
+ns\x07initial\x0b\x0ainitiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aa\
+ttributes-\x0einstance-title\"\x10instance-summary\"\x0apriorities.\x08separate/\
+\x05reads\x15\x0fsole-per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\
+\0\x0adefinition\x03\02\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07de\
+cimal\x01s\0\x05float\x01u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fatt\
+ribute-value\x03\05\x01k6\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01\
+k\x07\x01r\x06\x05state\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con\
+-behalf-of:\x0adecided-at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06stat\
+esy\x04\0\x07omitted\x03\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07\
+versiony\x08revisiony\x0bentity-types\x09entity-ids\x09initiator\x07\x0arequeste\
+rs?\x0astarted-at\x03\x0bpredecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\
+\0\x04\0\x08instance\x03\0A\x01m\x04\x07pending\x07claimed\x09completed\x09cance\
+lled\x04\0\x0btask-status\x03\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\
+\0\x04\0\x0asuspension\x03\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-\
+of:\x07comment\"\x05input\x01\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\
+\x03\0H\x01ky\x01r\x06\x02ids\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\
+\x07version\xca\0\x04\0\x0cchild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0b\
+permissions1\x0con-behalf-of:\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02i\
+ds\x0bcorrelation\"\x0breceived-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x05\x07\
+services\x08attemptsy\x05error\"\x05model\"\x0dmodel-version\"\x04\0\x0eservice-\
+answer\x03\0Q\x01r\x03\x04task\"\x06due-at\x03\x05county\x04\0\x0fpassed-deadlin\
+e\x03\0S\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xca\0\x07\
+outcomes\x06reason\"\x04\0\x0bended-child\x03\0U\x01r\x03\x04tasks\x05actor\xce\0\
+\x07comment\"\x04\0\x0dtask-decision\x03\0W\x01q\x07\x05start\x01\xce\0\0\x04tas\
+k\x01\xd8\0\0\x06signal\x01\xd0\0\0\x07service\x01\xd2\0\0\x08deadline\x01\xd4\0\
+\0\x05child\x01\xd6\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0Y\x01r\x04\x0est\
+ate-instance\"\x07trigger\x0d\x06source\xda\0\x05input\x01\x04\0\x05event\x03\0[\
+\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0]\x01r\x03\x05fields\x04code\
+s\x07messages\x04\0\x09violation\x03\0_\x01p\xe0\0\x01q\x04\x06denied\x01\xde\0\0\
+\x07not-now\x01\xde\0\0\x07invalid\x01\xe1\0\0\x05fault\x01\xde\0\0\x04\0\x07ref\
+usal\x03\0b\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04note\x03\0d\x01r\x03\
+\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0f\x01p\xe7\0\x01q\x05\x04sta\
+y\0\0\x07reoffer\0\0\x05enter\x01\xe8\0\0\x05spawn\x01\xe8\0\0\x0aend-branch\0\0\
+\x04\0\x04next\x03\0i\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\
+\0k\x01p\xec\0\x01p\xe5\0\x01r\x07\x04next\xea\0\x06cancel1\x04data#\x0aattribut\
+es\xc0\0\x07publish\xed\0\x05notes\xee\0\x0aextensions\x1a\x04\0\x04plan\x03\0o\x01\
+r\x02\x04task\"\x05county\x04\0\x07overdue\x03\0q\x01q\x04\x07entered\0\0\x07ove\
+rdue\x01\xf2\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0s\x01\
+r\x03\x0estate-instances\x05state\x0b\x05cause\xf4\0\x04\0\x05entry\x03\0u\x01r\x02\
+\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0w\x01q\x03\x05count\x01y\0\
+\x08at-least\x01\xf8\0\0\x09more-than\x01\xf8\0\0\x04\0\x06needed\x03\0y\x01m\x03\
+\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0{\x01r\x02\x06\
+person\x07\x05group\x09\x04\0\x06member\x03\0}\x01q\x04\x04user\x01\x07\0\x05gro\
+up\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfe\0\0\x04\0\x09principal\x03\
+\0\x7f\x01p\x80\x01\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05labels\x06status\xc4\
+\0\x0acandidates\x81\x01\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\0\x06due-\
+at\xc5\0\x09suspended\x82\x01\x08decision\x83\x01\x04\0\x04task\x03\0\x84\x01\x01\
+p\x85\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\xc5\
+\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x86\x01\x08children\x87\
+\x01\x04\0\x0estate-instance\x03\0\x88\x01\x01r\x0b\x02ids\x04name\x0b\x0aentere\
+d-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\x06ne\
+ededy\x05tasks\x86\x01\x08children\x87\x01\x04\0\x0apast-state\x03\0\x8a\x01\x01\
+p\x89\x01\x01p\x8b\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\0\
+\x06active\x8c\x01\x07waiting\x8c\x01\x04past\x8d\x01\x08deciders\x8e\x01\x07omi\
+tted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8f\x01\x01m\x02\x07created\x07c\
+laimed\x04\0\x05since\x03\0\x91\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0cw\
+orking-time\x03\0\x93\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
+\0\x95\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x94\x01\0\x0cworking-days\x01\
+\x96\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x97\x01\x01q\x05\x06remind\0\0\x08\
 escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-\
-action\x03\0\x97\x01\x01k\x05\x01r\x04\x04when\x96\x01\x05since\x90\x01\x06repea\
-t\x99\x01\x06action\x98\x01\x04\0\x08deadline\x03\0\x9a\x01\x01k\x09\x01p\x9b\x01\
-\x01r\x08\x05labels\x0acandidates\xff\0\x05owner:\x0beach-member\x9c\x01\x06reta\
-in\x7f\x0aallocation\xfa\0\x09deadlines\x9d\x01\x0aextensions\x1a\x04\0\x05offer\
-\x03\0\x9e\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
-signal-subscription\x03\0\xa0\x01\x01p\x9f\x01\x01p\xa1\x01\x01r\x09\x06offers\xa2\
-\x01\x06needed\xf8\0\x07exclude?\x08fallback\x9c\x01\x08priority}\x09deadlines\x9d\
-\x01\x0dsubscriptions\xa3\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
-\x03\0\xa4\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
-tries\xa6\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9d\x01\x0dsubscrip\
-tions\xa3\x01\x04\0\x0cservice-call\x03\0\xa7\x01\x01k\x0d\x01r\x06\x03keys\x0be\
-ntity-types\x09entity-ids\x04data\x01\x06on-end\xa9\x01\x08detached\x7f\x04\0\x05\
-child\x03\0\xaa\x01\x01p\xab\x01\x01r\x03\x09deadlines\x9d\x01\x0dsubscriptions\xa3\
-\x01\x08children\xac\x01\x04\0\x07waiting\x03\0\xad\x01\x01q\x03\x04task\x01\xa5\
-\x01\0\x07service\x01\xa8\x01\0\x04wait\x01\xae\x01\0\x04\0\x04work\x03\0\xaf\x01\
+action\x03\0\x99\x01\x01k\x05\x01r\x04\x04when\x98\x01\x05since\x92\x01\x06repea\
+t\x9b\x01\x06action\x9a\x01\x04\0\x08deadline\x03\0\x9c\x01\x01k\x09\x01p\x9d\x01\
+\x01r\x08\x05labels\x0acandidates\x81\x01\x05owner:\x0beach-member\x9e\x01\x06re\
+tain\x7f\x0aallocation\xfc\0\x09deadlines\x9f\x01\x0aextensions\x1a\x04\0\x05off\
+er\x03\0\xa0\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
+signal-subscription\x03\0\xa2\x01\x01p\xa1\x01\x01p\xa3\x01\x01r\x09\x06offers\xa4\
+\x01\x06needed\xfa\0\x07exclude?\x08fallback\x9e\x01\x08priority}\x09deadlines\x9f\
+\x01\x0dsubscriptions\xa5\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
+\x03\0\xa6\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
+tries\xa8\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9f\x01\x0dsubscrip\
+tions\xa5\x01\x04\0\x0cservice-call\x03\0\xa9\x01\x01k\x0d\x01r\x06\x03keys\x0be\
+ntity-types\x09entity-ids\x04data\x01\x06on-end\xab\x01\x08detached\x7f\x04\0\x05\
+child\x03\0\xac\x01\x01p\xad\x01\x01r\x03\x09deadlines\x9f\x01\x0dsubscriptions\xa5\
+\x01\x08children\xae\x01\x04\0\x07waiting\x03\0\xaf\x01\x01q\x03\x04task\x01\xa7\
+\x01\0\x07service\x01\xaa\x01\0\x04wait\x01\xb0\x01\0\x04\0\x04work\x03\0\xb1\x01\
 \x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x02\x03\0\0\x04json\x02\x03\0\0\x0adefin\
 ition\x02\x03\0\0\x08snapshot\x02\x03\0\0\x05event\x02\x03\0\0\x04plan\x02\x03\0\
 \0\x05entry\x02\x03\0\0\x04work\x02\x03\0\0\x07refusal\x02\x03\0\0\x09violation\x01\
@@ -17647,100 +17912,102 @@ link_section = "component-type:wit-bindgen:0.61.1:wrkflw:flow@0.1.0:flow-with-al
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4472] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdd!\x01A\x02\x01A\x02\
-\x01B\xb1\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4556] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb1\"\x01A\x02\x01A\x02\
+\x01B\xb3\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
 \0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
 \0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
 r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01r\x02\x04names\x08at\
--least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x03\x05group\x01\x09\0\x06person\x01\
-\x07\0\x08calendar\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\x06groups\x0bperm\
-issions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\x04none\0\0\x03a\
-ll\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\0\0\x07service\0\
-\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-kind\x03\0\x18\x01\
-p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\x04join\x17\x08\
-own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\x08optional\x08\
-required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08decision\x06signal\x08\
-deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired-by\x03\0\x1f\x01p\x0b\
-\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07targets!\x02by\x20\x0ap\
-ermission\"\x05titles\x0bdescriptions\x09conditions\x05input#\x07comment\x1e\x0a\
-extensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\x07boolean\x07decimal\
-\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\0&\x01r\x02\x04names\
-\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01p\x1c\x01p%\x01p)\x01\
-p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptions\x07initial\x0b\x0a\
-initiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aattributes-\x0einstanc\
-e-title\"\x10instance-summary\"\x0apriorities.\x08separate/\x05reads\x15\x0fsole\
--per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\0\x0adefinition\x03\0\
-2\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07decimal\x01s\0\x05float\x01\
-u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fattribute-value\x03\05\x01k6\
-\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01k\x07\x01r\x06\x05stat\
-e\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x0adecided\
--at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06statesy\x04\0\x07omitted\x03\
-\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07versiony\x08revisiony\x0b\
-entity-types\x09entity-ids\x09initiator\x07\x0arequesters?\x0astarted-at\x03\x0b\
-predecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\0\x04\0\x08instance\x03\0\
-A\x01m\x04\x07pending\x07claimed\x09completed\x09cancelled\x04\0\x0btask-status\x03\
-\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\0\x04\0\x0asuspension\x03\
-\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-of:\x07comment\"\x05input\x01\
-\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\x03\0H\x01ky\x01r\x06\x02ids\
-\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\x07version\xca\0\x04\0\x0cch\
-ild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0bpermissions1\x0con-behalf-of:\
-\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02ids\x0bcorrelation\"\x0breceiv\
-ed-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x03\x04task\"\x06due-at\x03\x05co\
-unty\x04\0\x0fpassed-deadline\x03\0Q\x01r\x07\x02ids\x03keys\x0bentity-types\x09\
-entity-ids\x07version\xca\0\x07outcomes\x06reason\"\x04\0\x0bended-child\x03\0S\x01\
-r\x03\x04tasks\x05actor\xce\0\x07comment\"\x04\0\x0dtask-decision\x03\0U\x01q\x07\
-\x05start\x01\xce\0\0\x04task\x01\xd6\0\0\x06signal\x01\xd0\0\0\x07service\0\0\x08\
-deadline\x01\xd2\0\0\x05child\x01\xd4\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\
-\0W\x01r\x04\x0estate-instance\"\x07trigger\x0d\x06source\xd8\0\x05input\x01\x04\
-\0\x05event\x03\0Y\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0[\x01r\x03\
-\x05fields\x04codes\x07messages\x04\0\x09violation\x03\0]\x01p\xde\0\x01q\x04\x06\
-denied\x01\xdc\0\0\x07not-now\x01\xdc\0\0\x07invalid\x01\xdf\0\0\x05fault\x01\xdc\
-\0\0\x04\0\x07refusal\x03\0`\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04n\
-ote\x03\0b\x01r\x03\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0d\x01p\xe5\
-\0\x01q\x05\x04stay\0\0\x07reoffer\0\0\x05enter\x01\xe6\0\0\x05spawn\x01\xe6\0\0\
-\x0aend-branch\0\0\x04\0\x04next\x03\0g\x01r\x02\x04names\x04data\x01\x04\0\x0fp\
-ublished-event\x03\0i\x01p\xea\0\x01p\xe3\0\x01r\x07\x04next\xe8\0\x06cancel1\x04\
-data#\x0aattributes\xc0\0\x07publish\xeb\0\x05notes\xec\0\x0aextensions\x1a\x04\0\
-\x04plan\x03\0m\x01r\x02\x04task\"\x05county\x04\0\x07overdue\x03\0o\x01q\x04\x07\
-entered\0\0\x07overdue\x01\xf0\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bent\
-ry-cause\x03\0q\x01r\x03\x0estate-instances\x05state\x0b\x05cause\xf2\0\x04\0\x05\
-entry\x03\0s\x01r\x02\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0u\x01\
-q\x03\x05count\x01y\0\x08at-least\x01\xf6\0\0\x09more-than\x01\xf6\0\0\x04\0\x06\
-needed\x03\0w\x01m\x03\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aalloca\
-tion\x03\0y\x01r\x02\x06person\x07\x05group\x09\x04\0\x06member\x03\0{\x01q\x04\x04\
-user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfc\0\0\x04\
-\0\x09principal\x03\0}\x01p\xfe\0\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05label\
-s\x06status\xc4\0\x0acandidates\xff\0\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\
-\0\x06due-at\xc5\0\x09suspended\x80\x01\x08decision\x81\x01\x04\0\x04task\x03\0\x82\
-\x01\x01p\x83\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06du\
-e-at\xc5\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x84\x01\x08chi\
-ldren\x85\x01\x04\0\x0estate-instance\x03\0\x86\x01\x01r\x0b\x02ids\x04name\x0b\x0a\
-entered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\
-\x06neededy\x05tasks\x84\x01\x08children\x85\x01\x04\0\x0apast-state\x03\0\x88\x01\
-\x01p\x87\x01\x01p\x89\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\
-\0\x06active\x8a\x01\x07waiting\x8a\x01\x04past\x8b\x01\x08deciders\x8c\x01\x07o\
-mitted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8d\x01\x01m\x02\x07created\x07\
-claimed\x04\0\x05since\x03\0\x8f\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0c\
-working-time\x03\0\x91\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
-\0\x93\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x92\x01\0\x0cworking-days\x01\
-\x94\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x95\x01\x01q\x05\x06remind\0\0\x08\
+-least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x04\x05group\x01\x09\0\x06person\x01\
+\x07\0\x08calendar\x01s\0\x07service\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\
+\x06groups\x0bpermissions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\
+\x04none\0\0\x03all\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\
+\0\0\x07service\0\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-\
+kind\x03\0\x18\x01p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\
+\x04join\x17\x08own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\
+\x08optional\x08required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08dec\
+ision\x06signal\x08deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired\
+-by\x03\0\x1f\x01p\x0b\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07t\
+argets!\x02by\x20\x0apermission\"\x05titles\x0bdescriptions\x09conditions\x05inp\
+ut#\x07comment\x1e\x0aextensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\
+\x07boolean\x07decimal\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\
+\0&\x01r\x02\x04names\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01\
+p\x1c\x01p%\x01p)\x01p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptio\
+ns\x07initial\x0b\x0ainitiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aa\
+ttributes-\x0einstance-title\"\x10instance-summary\"\x0apriorities.\x08separate/\
+\x05reads\x15\x0fsole-per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\
+\0\x0adefinition\x03\02\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07de\
+cimal\x01s\0\x05float\x01u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fatt\
+ribute-value\x03\05\x01k6\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01\
+k\x07\x01r\x06\x05state\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con\
+-behalf-of:\x0adecided-at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06stat\
+esy\x04\0\x07omitted\x03\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07\
+versiony\x08revisiony\x0bentity-types\x09entity-ids\x09initiator\x07\x0arequeste\
+rs?\x0astarted-at\x03\x0bpredecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\
+\0\x04\0\x08instance\x03\0A\x01m\x04\x07pending\x07claimed\x09completed\x09cance\
+lled\x04\0\x0btask-status\x03\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\
+\0\x04\0\x0asuspension\x03\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-\
+of:\x07comment\"\x05input\x01\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\
+\x03\0H\x01ky\x01r\x06\x02ids\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\
+\x07version\xca\0\x04\0\x0cchild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0b\
+permissions1\x0con-behalf-of:\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02i\
+ds\x0bcorrelation\"\x0breceived-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x05\x07\
+services\x08attemptsy\x05error\"\x05model\"\x0dmodel-version\"\x04\0\x0eservice-\
+answer\x03\0Q\x01r\x03\x04task\"\x06due-at\x03\x05county\x04\0\x0fpassed-deadlin\
+e\x03\0S\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xca\0\x07\
+outcomes\x06reason\"\x04\0\x0bended-child\x03\0U\x01r\x03\x04tasks\x05actor\xce\0\
+\x07comment\"\x04\0\x0dtask-decision\x03\0W\x01q\x07\x05start\x01\xce\0\0\x04tas\
+k\x01\xd8\0\0\x06signal\x01\xd0\0\0\x07service\x01\xd2\0\0\x08deadline\x01\xd4\0\
+\0\x05child\x01\xd6\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0Y\x01r\x04\x0est\
+ate-instance\"\x07trigger\x0d\x06source\xda\0\x05input\x01\x04\0\x05event\x03\0[\
+\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0]\x01r\x03\x05fields\x04code\
+s\x07messages\x04\0\x09violation\x03\0_\x01p\xe0\0\x01q\x04\x06denied\x01\xde\0\0\
+\x07not-now\x01\xde\0\0\x07invalid\x01\xe1\0\0\x05fault\x01\xde\0\0\x04\0\x07ref\
+usal\x03\0b\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04note\x03\0d\x01r\x03\
+\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0f\x01p\xe7\0\x01q\x05\x04sta\
+y\0\0\x07reoffer\0\0\x05enter\x01\xe8\0\0\x05spawn\x01\xe8\0\0\x0aend-branch\0\0\
+\x04\0\x04next\x03\0i\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\
+\0k\x01p\xec\0\x01p\xe5\0\x01r\x07\x04next\xea\0\x06cancel1\x04data#\x0aattribut\
+es\xc0\0\x07publish\xed\0\x05notes\xee\0\x0aextensions\x1a\x04\0\x04plan\x03\0o\x01\
+r\x02\x04task\"\x05county\x04\0\x07overdue\x03\0q\x01q\x04\x07entered\0\0\x07ove\
+rdue\x01\xf2\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0s\x01\
+r\x03\x0estate-instances\x05state\x0b\x05cause\xf4\0\x04\0\x05entry\x03\0u\x01r\x02\
+\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0w\x01q\x03\x05count\x01y\0\
+\x08at-least\x01\xf8\0\0\x09more-than\x01\xf8\0\0\x04\0\x06needed\x03\0y\x01m\x03\
+\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0{\x01r\x02\x06\
+person\x07\x05group\x09\x04\0\x06member\x03\0}\x01q\x04\x04user\x01\x07\0\x05gro\
+up\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfe\0\0\x04\0\x09principal\x03\
+\0\x7f\x01p\x80\x01\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05labels\x06status\xc4\
+\0\x0acandidates\x81\x01\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\0\x06due-\
+at\xc5\0\x09suspended\x82\x01\x08decision\x83\x01\x04\0\x04task\x03\0\x84\x01\x01\
+p\x85\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\xc5\
+\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x86\x01\x08children\x87\
+\x01\x04\0\x0estate-instance\x03\0\x88\x01\x01r\x0b\x02ids\x04name\x0b\x0aentere\
+d-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\x06ne\
+ededy\x05tasks\x86\x01\x08children\x87\x01\x04\0\x0apast-state\x03\0\x8a\x01\x01\
+p\x89\x01\x01p\x8b\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\0\
+\x06active\x8c\x01\x07waiting\x8c\x01\x04past\x8d\x01\x08deciders\x8e\x01\x07omi\
+tted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8f\x01\x01m\x02\x07created\x07c\
+laimed\x04\0\x05since\x03\0\x91\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0cw\
+orking-time\x03\0\x93\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
+\0\x95\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x94\x01\0\x0cworking-days\x01\
+\x96\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x97\x01\x01q\x05\x06remind\0\0\x08\
 escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-\
-action\x03\0\x97\x01\x01k\x05\x01r\x04\x04when\x96\x01\x05since\x90\x01\x06repea\
-t\x99\x01\x06action\x98\x01\x04\0\x08deadline\x03\0\x9a\x01\x01k\x09\x01p\x9b\x01\
-\x01r\x08\x05labels\x0acandidates\xff\0\x05owner:\x0beach-member\x9c\x01\x06reta\
-in\x7f\x0aallocation\xfa\0\x09deadlines\x9d\x01\x0aextensions\x1a\x04\0\x05offer\
-\x03\0\x9e\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
-signal-subscription\x03\0\xa0\x01\x01p\x9f\x01\x01p\xa1\x01\x01r\x09\x06offers\xa2\
-\x01\x06needed\xf8\0\x07exclude?\x08fallback\x9c\x01\x08priority}\x09deadlines\x9d\
-\x01\x0dsubscriptions\xa3\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
-\x03\0\xa4\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
-tries\xa6\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9d\x01\x0dsubscrip\
-tions\xa3\x01\x04\0\x0cservice-call\x03\0\xa7\x01\x01k\x0d\x01r\x06\x03keys\x0be\
-ntity-types\x09entity-ids\x04data\x01\x06on-end\xa9\x01\x08detached\x7f\x04\0\x05\
-child\x03\0\xaa\x01\x01p\xab\x01\x01r\x03\x09deadlines\x9d\x01\x0dsubscriptions\xa3\
-\x01\x08children\xac\x01\x04\0\x07waiting\x03\0\xad\x01\x01q\x03\x04task\x01\xa5\
-\x01\0\x07service\x01\xa8\x01\0\x04wait\x01\xae\x01\0\x04\0\x04work\x03\0\xaf\x01\
+action\x03\0\x99\x01\x01k\x05\x01r\x04\x04when\x98\x01\x05since\x92\x01\x06repea\
+t\x9b\x01\x06action\x9a\x01\x04\0\x08deadline\x03\0\x9c\x01\x01k\x09\x01p\x9d\x01\
+\x01r\x08\x05labels\x0acandidates\x81\x01\x05owner:\x0beach-member\x9e\x01\x06re\
+tain\x7f\x0aallocation\xfc\0\x09deadlines\x9f\x01\x0aextensions\x1a\x04\0\x05off\
+er\x03\0\xa0\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
+signal-subscription\x03\0\xa2\x01\x01p\xa1\x01\x01p\xa3\x01\x01r\x09\x06offers\xa4\
+\x01\x06needed\xfa\0\x07exclude?\x08fallback\x9e\x01\x08priority}\x09deadlines\x9f\
+\x01\x0dsubscriptions\xa5\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
+\x03\0\xa6\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
+tries\xa8\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9f\x01\x0dsubscrip\
+tions\xa5\x01\x04\0\x0cservice-call\x03\0\xa9\x01\x01k\x0d\x01r\x06\x03keys\x0be\
+ntity-types\x09entity-ids\x04data\x01\x06on-end\xab\x01\x08detached\x7f\x04\0\x05\
+child\x03\0\xac\x01\x01p\xad\x01\x01r\x03\x09deadlines\x9f\x01\x0dsubscriptions\xa5\
+\x01\x08children\xae\x01\x04\0\x07waiting\x03\0\xaf\x01\x01q\x03\x04task\x01\xa7\
+\x01\0\x07service\x01\xaa\x01\0\x04wait\x01\xb0\x01\0\x04\0\x04work\x03\0\xb1\x01\
 \x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x04\06wrkflw:flow/flow-with-all-of-its-e\
 xports-removed@0.1.0\x04\0\x0b*\x01\0$flow-with-all-of-its-exports-removed\x03\0\
 \0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\

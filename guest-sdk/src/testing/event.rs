@@ -52,6 +52,13 @@ pub(super) enum What<T> {
         key: String,
         outcome: String,
     },
+    Answered {
+        attempts: u32,
+        model: Option<(String, String)>,
+    },
+    Unanswered {
+        error: String,
+    },
     Escalate {
         count: u32,
     },
@@ -129,6 +136,19 @@ pub fn child<T: Triggers>(trigger: T, key: &str, outcome: &str) -> When<T> {
     })
 }
 
+/// The service of the state answers with this output, at the first attempt. [`When::model`] says who answers.
+pub fn answered<T: Triggers>(output: Value) -> When<T> {
+    let (attempts, model) = (1, None);
+    When::new(What::Answered { attempts, model }).input(output)
+}
+
+/// The last attempt to call the service of the state fails, for this reason.
+pub fn unanswered<T: Triggers>(error: &str) -> When<T> {
+    When::new(What::Unanswered {
+        error: error.into(),
+    })
+}
+
 /// Moves the time by `seconds`. The deadlines that pass act, the earliest first. The outcome has the results of all.
 pub fn later<T: Triggers>(seconds: u32) -> When<T> {
     When::new(What::Later { seconds })
@@ -169,6 +189,22 @@ impl<T: Triggers> When<T> {
     /// With this form filled in, or this payload.
     pub fn input(mut self, input: Value) -> Self {
         self.input = input;
+        self
+    }
+
+    /// A service answers at this attempt, not at the first.
+    pub fn attempts(mut self, count: u32) -> Self {
+        if let What::Answered { attempts, .. } = &mut self.what {
+            *attempts = count;
+        }
+        self
+    }
+
+    /// A service names this model, and its version, in its reply.
+    pub fn model(mut self, name: &str, version: &str) -> Self {
+        if let What::Answered { model, .. } = &mut self.what {
+            *model = Some((name.into(), version.into()));
+        }
         self
     }
 

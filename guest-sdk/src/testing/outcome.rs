@@ -9,7 +9,7 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_core::template::Labels;
 
 use crate::bindings::wrkflw::flow::types::{Next, Plan};
-use crate::{Assignment, Principal, Reason, States, Violation, Waiting};
+use crate::{Assignment, Principal, Reason, ServiceCall, States, Violation, Waiting};
 
 /// What a flow answered to an event, and what followed.
 #[derive(Clone, Debug)]
@@ -48,6 +48,8 @@ pub(super) enum Answer {
 pub enum Entered {
     /// A task state, and who works on it.
     Task(String, Assignment),
+    /// A service state, and what it asks.
+    Service(String, ServiceCall),
     /// A wait state, and what it waits for.
     Wait(String, Waiting),
     /// A router, and what it planned.
@@ -61,6 +63,7 @@ impl Entered {
     pub fn state(&self) -> &str {
         match self {
             Self::Task(state, _)
+            | Self::Service(state, _)
             | Self::Wait(state, _)
             | Self::Router(state, _)
             | Self::Passive(state) => state,
@@ -281,6 +284,21 @@ impl Outcome {
             [assignment] => assignment,
             _ => panic!("expected one task state, but {self:#?}"),
         }
+    }
+
+    /// What the only service state that was entered asks.
+    #[track_caller]
+    pub fn call(&self) -> &ServiceCall {
+        let mut calls = self.entered.iter().filter_map(|one| {
+            if let Entered::Service(_, call) = one {
+                Some(call)
+            } else {
+                None
+            }
+        });
+        calls
+            .next()
+            .unwrap_or_else(|| panic!("expected a service state, but {self:#?}"))
     }
 
     /// What the only wait state that was entered waits for.

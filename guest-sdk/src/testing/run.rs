@@ -100,12 +100,12 @@ fn answer<F: Flow>(
             let works = Logic::<F>::enter(snapshot, entries.iter().map(lower::entry).collect());
             let given = works.iter().flatten();
             said.entered
-                .extend(entries.iter().zip(given).filter_map(|(entry, work)| {
-                    Some(match work {
-                        wire::Work::Task(task) => Entered::Task(entry.state.clone(), task.clone()),
-                        wire::Work::Wait(wait) => Entered::Wait(entry.state.clone(), wait.clone()),
-                        wire::Work::Service(_) => return None,
-                    })
+                .extend(entries.iter().zip(given).map(|(entry, work)| match work {
+                    wire::Work::Task(task) => Entered::Task(entry.state.clone(), task.clone()),
+                    wire::Work::Wait(wait) => Entered::Wait(entry.state.clone(), wait.clone()),
+                    wire::Work::Service(call) => {
+                        Entered::Service(entry.state.clone(), call.clone())
+                    }
                 }));
             lift::result(works, lift::works).map(Answer::Enter)
         }

@@ -47,7 +47,10 @@ pub(super) fn outcome(
 fn answer(events: &[Event], said: &Said, command: &Command) -> Answer {
     let by_itself = matches!(
         command,
-        Command::Deadline { .. } | Command::ChildEnded { .. }
+        Command::Deadline { .. }
+            | Command::ChildEnded { .. }
+            | Command::ServiceAnswered { .. }
+            | Command::ServiceFailed { .. }
     );
     let mut answers = events.iter().filter_map(|event| match event {
         Event::TriggerRefused { code, message, .. } if by_itself => {

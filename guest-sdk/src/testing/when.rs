@@ -64,6 +64,10 @@ impl<F: Flow> Scenario<F> {
                 key,
                 outcome,
             } => self.child_ends(when, (trigger.name(), key, outcome)),
+            What::Answered { attempts, model } => {
+                self.call_answers(when, *attempts, model.as_ref())
+            }
+            What::Unanswered { error } => self.call_fails(when, error),
             What::Migrate => self.migrate(),
         }
     }
@@ -100,6 +104,46 @@ impl<F: Flow> Scenario<F> {
             outcome: outcome.to_owned(),
             data: canonical("the child's data", &when.input.to_string()),
             reason: None,
+        };
+        self.run(&Actor::host(), &command)
+    }
+
+    /// The service of the state answers with the input of the event.
+    #[track_caller]
+    fn call_answers(
+        &mut self,
+        when: &When<F::Trigger>,
+        attempts: u32,
+        model: Option<&(String, String)>,
+    ) -> Outcome {
+        let instance = self.started().id;
+        let Some((state, _)) = self.world.call(when.meant(), None) else {
+            return not_called();
+        };
+        let (model, model_version) = model.cloned().unzip();
+        let command = Command::ServiceAnswered {
+            instance,
+            state,
+            attempts,
+            output: canonical("the reply", &when.input.to_string()),
+            model,
+            model_version,
+        };
+        self.run(&Actor::host(), &command)
+    }
+
+    /// All attempts that the call may have fail.
+    #[track_caller]
+    fn call_fails(&mut self, when: &When<F::Trigger>, error: &str) -> Outcome {
+        let instance = self.started().id;
+        let Some((state, call)) = self.world.call(when.meant(), None) else {
+            return not_called();
+        };
+        let command = Command::ServiceFailed {
+            instance,
+            state,
+            attempts: call.attempts_max(),
+            error: error.to_owned(),
         };
         self.run(&Actor::host(), &command)
     }
@@ -197,6 +241,11 @@ pub(super) fn stopped(reason: Stopped) -> Outcome {
             panic!("the host does not accept what the flow answers: {fault}")
         }
     }
+}
+
+/// No service is called in the state that is meant.
+fn not_called() -> Outcome {
+    denied("no_call", "no service is called here".to_owned())
 }
 
 /// A denial by the harness itself, when there is nothing to make a command from.

@@ -161,7 +161,7 @@ export type EventSource =
   | { tag: "start"; val: Actor }
   | { tag: "task"; val: TaskDecision }
   | { tag: "signal"; val: ReceivedSignal }
-  | { tag: "service" }
+  | { tag: "service"; val: ServiceAnswer }
   | { tag: "deadline"; val: PassedDeadline }
   | { tag: "child"; val: EndedChild }
   | { tag: "entry" };
@@ -172,6 +172,15 @@ export interface ReceivedSignal {
   id: string;
   correlation: string | null;
   receivedAt: Timestamp;
+}
+
+/** What became of a service call. */
+export interface ServiceAnswer {
+  service: string;
+  attempts: number;
+  error: string | null;
+  model: string | null;
+  modelVersion: string | null;
 }
 
 /** A deadline that has passed. */

@@ -123,6 +123,11 @@ export class Event<F extends Types = Types> {
     return this.source.tag === "deadline" ? this.source.val : undefined;
   }
 
+  /** What became of the service call. */
+  get service(): ServiceAnswer | undefined {
+    return this.source.tag === "service" ? this.source.val : undefined;
+  }
+
   /** The child instance that ended. */
   get child(): EndedChild | undefined {
     return this.source.tag === "child" ? this.source.val : undefined;

@@ -119,7 +119,7 @@ export interface Graph<S extends string = string, T extends string = string> {
   /** While an instance runs, no other instance of any definition about the same entity does. */
   solePerEntity?: boolean;
   /** What the config names of the tenant's directory; it is looked up when a version is published. */
-  uses?: { groups?: string[]; people?: string[]; calendars?: string[] };
+  uses?: { groups?: string[]; people?: string[]; calendars?: string[]; services?: string[] };
   /** Extensions without which the flow does not work. */
   requires?: string[];
   extensions?: Extensions;
@@ -131,7 +131,7 @@ export function definition(graph: Graph) {
   const { instanceTitle, instanceSummary, priorities = {}, separate = [], reads = [], solePerEntity = false, ...last } = more;
   const { uses = {}, requires = [], extensions, ...rest } = last;
   noMore("The graph", rest);
-  const { groups = [], people = [], calendars = [], ...others } = uses;
+  const { groups = [], people = [], calendars = [], services = [], ...others } = uses;
   noMore("`uses`", others);
   const used = (tag: string, names: string[]) => names.map((val) => ({ tag, val }));
   const drawn = Object.entries(states);
@@ -150,7 +150,7 @@ export function definition(graph: Graph) {
     separate,
     reads: flags(["groups", "permissions", "comments", "inputs"], reads),
     solePerEntity,
-    uses: [...used("group", groups), ...used("person", people), ...used("calendar", calendars)],
+    uses: [...used("group", groups), ...used("person", people), ...used("calendar", calendars), ...used("service", services)],
     requires,
     extensions: extensionList(extensions),
   };

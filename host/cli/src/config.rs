@@ -14,6 +14,7 @@ mod nearest;
 mod sandbox;
 mod seal;
 pub(crate) mod secrets;
+mod services;
 pub mod template;
 mod texts;
 
@@ -31,13 +32,16 @@ pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
 pub use seal::SealArgs;
 pub use secrets::Hidden;
+pub use services::ServiceArgs;
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_core::checkpoint::topic_beside;
 use wrkflw_core::cloudevent::Naming;
 use wrkflw_core::subscription::Reach;
+use wrkflw_engine::services::Services;
 use wrkflw_relay::outbox::settings::{KafkaSettings, Mode};
 use wrkflw_relay::webhook;
+use wrkflw_runtime::http_client::HttpClient;
 use wrkflw_server::http::admission::IN_FLIGHT_MAX;
 use wrkflw_store::PoolSizes;
 
@@ -132,9 +136,12 @@ pub struct Settings {
     /// Allow webhooks to private networks, there also without TLS. Everybody who may subscribe can then reach every address that this host can reach
     #[arg(long, env = "WRKFLW_WEBHOOK_ALLOW_PRIVATE", value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = false)]
     pub webhook_allow_private: bool,
-    /// File with certificates (PEM) that webhooks trust besides the public ones
+    /// File with certificates (PEM) that webhooks and calls of services trust besides the public ones
     #[arg(long, env = "WRKFLW_WEBHOOK_CA_FILE", value_name = "FILE")]
     pub webhook_ca_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub services: ServiceArgs,
 
     #[command(flatten)]
     pub connections: ConnectionArgs,
@@ -170,13 +177,15 @@ pub struct SettingsError(pub String);
 
 /// Settings that no process list and no error message may show. Each can also be read from a file. The variable with the suffix
 /// `_FILE`, or the key with the suffix `_file`, names that file.
-pub const SECRETS: [&str; 6] = [
+pub const SECRETS: [&str; 8] = [
     "database_url",
     "jwt_secret",
     "seal_keys",
     "checkpoint_keys",
     "artifact_key",
     "kafka_properties",
+    "service_tokens",
+    "service_keys",
 ];
 
 /// The longest timeout in seconds. A larger number is probably in another unit.
@@ -255,6 +264,16 @@ impl Settings {
             ca_file: self.webhook_ca_file.clone(),
             ..webhook::settings::Settings::default()
         }
+    }
+
+    /// The services that flows may call.
+    pub fn services(&self) -> Result<Services, SettingsError> {
+        let client = match &self.webhook_ca_file {
+            Some(path) => HttpClient::trusting(path)
+                .map_err(|error| SettingsError(format!("webhook_ca_file {error}")))?,
+            None => HttpClient::new(),
+        };
+        self.services.services(client)
     }
 
     pub fn naming(&self) -> Naming {

@@ -192,6 +192,7 @@ pub struct PublishedEvent {
 #[serde(rename_all = "camelCase", tag = "work", content = "is")]
 pub enum Work {
     Task(Assignment),
+    Service(ServiceCall),
     Wait(Waiting),
 }
 
@@ -418,6 +419,24 @@ impl OverdueAction {
     pub fn moves(&self) -> bool {
         matches!(self, OverdueAction::Fire(_) | OverdueAction::Cancel(_))
     }
+}
+
+/// What a service state asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceCall {
+    pub service: String,
+    /// Not canonical yet.
+    pub request: String,
+    /// Seconds for each attempt.
+    pub timeout: u32,
+    /// Seconds before each further attempt.
+    pub retries: Vec<u32>,
+    pub on_reply: String,
+    pub on_failure: String,
+    pub deadlines: Vec<Deadline>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub subscriptions: Vec<SignalSubscription>,
 }
 
 /// What a wait state waits for.

@@ -1,5 +1,6 @@
 //! The fold: what an event does to an instance. Folding an instance's audit entries gives the stored instance.
 
+mod calls;
 mod signals;
 mod tasks;
 
@@ -123,6 +124,7 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
     match event {
         Event::FlowStarted { .. }
         | Event::FlowRestarted { .. }
+        | Event::ServiceRequested { .. }
         | Event::TaskReminded { .. }
         | Event::TaskEscalated { .. }
         | Event::TriggerRefused { .. }
@@ -145,6 +147,8 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
         | Event::SignalReceived { .. }
         | Event::SignalTaken { .. }
         | Event::ChildEnded { .. }
+        | Event::ServiceAnswered { .. }
+        | Event::ServiceFailed { .. }
         | Event::DeadlinePassed { .. } => change_state(instance, event, stamp),
         Event::TaskCreated { .. }
         | Event::TaskClaimed { .. }
@@ -302,6 +306,7 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
             signals::take(&mut instance.buffered, id, older.unwrap_or(0));
         }
         Event::ChildEnded { .. } => end_child(instance, event)?,
+        Event::ServiceAnswered { .. } | Event::ServiceFailed { .. } => calls::end(instance, event)?,
         Event::DeadlinePassed { .. } => pass_deadline(instance, event)?,
         _ => unreachable!("called only for changes of states"),
     }

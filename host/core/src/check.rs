@@ -19,7 +19,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::graph::{Graph, StateKind};
+use super::graph::Graph;
 use super::schema::Schema;
 
 /// States of one definition.
@@ -94,13 +94,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Every problem that keeps this release from publishing `graph`, whether the graph is not valid or this release cannot run it.
-pub fn for_publication(graph: &Graph) -> Vec<Problem> {
-    let mut problems = check(graph);
-    problems.extend(unsupported(graph));
-    problems
-}
-
 /// Every problem of `graph` as such; empty for a valid graph.
 ///
 /// A graph beyond the size limits gets no other check, because their time grows with its size.
@@ -115,22 +108,6 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
         inputs::check(graph, &mut problems);
     }
     bounded(problems)
-}
-
-/// The parts of a valid `graph` that this release cannot run.
-fn unsupported(graph: &Graph) -> Vec<Problem> {
-    let services = graph
-        .states
-        .iter()
-        .filter(|state| state.kind == StateKind::Service);
-    let problems = services.map(|state| {
-        Problem::new(
-            "unsupported",
-            names::shown(&state.name),
-            "this release runs no service states; wait for a signal of the service, or use a task or a router state",
-        )
-    });
-    bounded(problems.collect())
 }
 
 fn sizes(graph: &Graph) -> Vec<Problem> {

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::answer::{Share, SignalSubscription};
 use crate::ids::{ForkId, StateId, TaskId};
-use crate::instance::{Candidate, ChildInstance, OpenDeadline, Ownership, Suspension};
+use crate::instance::{Candidate, ChildInstance, OpenCall, OpenDeadline, Ownership, Suspension};
 use crate::json::Json;
 
 /// The value of a column. Only values that may be null are optional.
@@ -149,6 +149,9 @@ texts! {
     // Never null, unlike other lists: an empty one is written as such.
     Vec<Candidate> as String:
         candidates => Column::Json(Some(Json::of(candidates).to_string())), text => serde_json::from_str(&text);
+    Option<OpenCall> as Option<String>:
+        call => Column::Json(call.as_ref().map(|one| Json::of(one).to_string())),
+        text => text.map(|text| serde_json::from_str(&text)).transpose();
     Option<Suspension> as Option<String>:
         suspended => Column::Json(suspended.as_ref().map(|one| Json::of(one).to_string())),
         text => text.map(|text| serde_json::from_str(&text)).transpose();

@@ -121,6 +121,26 @@ commands! {
             #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
+        /// The service of a service state answered. Issued by the host.
+        ServiceAnswered(instance) = "service_answered" needs "host:act" {
+            instance: InstanceId,
+            state: StateId,
+            /// The attempts, the last one included.
+            attempts: u32,
+            output: Json,
+            /// The model that answered, and its version, as the reply names them.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            model: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            model_version: Option<String>,
+        }
+        /// The last attempt to call the service of a service state failed. Issued by the host.
+        ServiceFailed(instance) = "service_failed" needs "host:act" {
+            instance: InstanceId,
+            state: StateId,
+            attempts: u32,
+            error: String,
+        }
         /// Groups, managers or absences changed: checks the owners and the staffing again. Issued by the host.
         Reassessment(instance) = "reassessment" needs "host:act" {
             instance: InstanceId,

@@ -17,7 +17,7 @@ pub use self::public::{CUSTOM, DefinitionTexts, EventContext, is_blind, publishe
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
-use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
+use super::instance::{CallResult, Candidate, Entity, OpenDeadline, StateInstance, Task};
 use super::json::Json;
 
 events! {
@@ -343,7 +343,32 @@ events! {
             #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
-        /// The trigger of a deadline, a child's end or a buffered signal was refused.
+        /// A service is called for a state.
+        public ServiceRequested = "SERVICE_REQUESTED" {
+            /// The state instance.
+            state: StateId,
+            /// The name of the service.
+            #[public("service")] service: String,
+        }
+        /// A service answered.
+        public ServiceAnswered = "SERVICE_ANSWERED" {
+            /// The state instance.
+            state: StateId,
+            /// The name of the service.
+            #[public("service")] service: String,
+            /// What became of the call.
+            #[public("result")] result: CallResult,
+        }
+        /// The last attempt to call a service failed.
+        public ServiceFailed = "SERVICE_FAILED" {
+            /// The state instance.
+            state: StateId,
+            /// The name of the service.
+            #[public("service")] service: String,
+            /// What became of the call.
+            #[public("result")] result: CallResult,
+        }
+        /// The trigger of a deadline, a child's end, a service or a buffered signal was refused, or came too late.
         internal TriggerRefused = "TRIGGER_REFUSED" {
             /// The state instance.
             state: StateId,

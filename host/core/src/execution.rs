@@ -5,7 +5,7 @@
 //! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
 //!
 //! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` and `next` check the answers of
-//! `transition`; `enter`, `assign` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
+//! `transition`; `enter`, `assign`, `service` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
 
 mod allocation;
 mod assign;
@@ -31,6 +31,7 @@ mod reoffer;
 mod rules;
 mod savepoint;
 mod separate;
+mod service;
 mod signal;
 mod staffing;
 mod start;
@@ -70,6 +71,7 @@ pub use fault::{ExecutionError, Fault};
 pub use members::LEFT_GROUP;
 pub use ownership::DELEGATIONS_MAX;
 pub use reassessment::LOST_ELIGIBILITY;
+pub use service::{TIMEOUT_SECONDS_MAX, TOO_LATE};
 pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signal_id};
 
 /// How many router states one command may pass.
@@ -288,6 +290,9 @@ impl<'a> Execution<'a> {
                 ..
             } => execution.signal(trigger, id, input, (correlation.as_deref(), *state))?,
             Command::ChildEnded { child, .. } => execution.child_ended(*child, command),
+            Command::ServiceAnswered { state, .. } | Command::ServiceFailed { state, .. } => {
+                execution.call_ended(*state, command)?;
+            }
         }
         Ok(execution)
     }
@@ -398,7 +403,7 @@ impl<'a> Execution<'a> {
     fn begin_state(&mut self, state_instance: StateInstance) -> Result<(), ExecutionError> {
         let declared = self.declared(&state_instance.name);
         match &declared.kind {
-            StateKind::Task | StateKind::Wait => {
+            StateKind::Task | StateKind::Service | StateKind::Wait => {
                 self.phase = Phase::Enter(vec![Asked {
                     state_instance,
                     cause: EntryCause::Entered,
@@ -449,7 +454,6 @@ impl<'a> Execution<'a> {
                     outcome: outcome.clone(),
                 });
             }
-            StateKind::Service => unreachable!("versions with such states are not published"),
         }
         Ok(())
     }

@@ -36,28 +36,33 @@ pub struct Graph {
     pub uses: Vec<NameUse>,
 }
 
-/// A name of the tenant's directory.
+/// A name of the tenant's directory, or of a service.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind", content = "name")]
 pub enum NameUse {
     Group(String),
     Person(String),
     Calendar(String),
+    Service(String),
 }
 
 impl NameUse {
-    /// The kind in the API: `group`, `person` or `calendar`.
+    /// The kind in the API: `group`, `person`, `calendar` or `service`.
     pub fn kind(&self) -> &'static str {
         match self {
             NameUse::Group(_) => "group",
             NameUse::Person(_) => "person",
             NameUse::Calendar(_) => "calendar",
+            NameUse::Service(_) => "service",
         }
     }
 
     pub fn name(&self) -> &str {
         match self {
-            NameUse::Group(name) | NameUse::Person(name) | NameUse::Calendar(name) => name,
+            NameUse::Group(name)
+            | NameUse::Person(name)
+            | NameUse::Calendar(name)
+            | NameUse::Service(name) => name,
         }
     }
 }
@@ -153,6 +158,11 @@ impl StateKind {
             StateKind::Wait => "wait",
             StateKind::Terminal(_) => "terminal",
         }
+    }
+
+    /// Whether `enter` is asked for the work in such a state.
+    pub fn has_work(&self) -> bool {
+        matches!(self, StateKind::Task | StateKind::Service | StateKind::Wait)
     }
 }
 

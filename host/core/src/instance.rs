@@ -1,5 +1,6 @@
 //! An instance: one run of a definition version, with its state instances and their tasks.
 
+mod call;
 mod task;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+pub use self::call::{CallResult, OpenCall};
 pub use self::task::{Candidate, Decision, Delegation, Ownership, Suspension, Task, TaskStatus};
 use super::actor::Actor;
 use super::answer::{AttributeValue, Due, OverdueAction, Share, SignalSubscription};
@@ -198,6 +200,11 @@ record! {
             #[public("blind")]
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             pub blind: bool,
+            // Chosen by the flow. The host makes it until it has a result.
+            // Not public: its request may be confidential.
+            /// The service call of a service state.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub call: Option<OpenCall>,
         }
         besides {
             /// Empty: each task has a separate event.
@@ -242,6 +249,7 @@ impl StateInstance {
             priority_name: None,
             share: None,
             blind: false,
+            call: None,
         }
     }
 
@@ -249,6 +257,11 @@ impl StateInstance {
     pub fn correlated(&self) -> impl Iterator<Item = (&SignalSubscription, &str)> {
         let all = self.subscriptions.iter();
         all.filter_map(|one| Some((one, one.correlation.as_deref()?)))
+    }
+
+    /// The service call that has no result yet.
+    pub fn open_call(&self) -> Option<&OpenCall> {
+        self.call.as_ref().filter(|call| call.result.is_none())
     }
 
     /// Whether it takes buffered signals of this trigger.

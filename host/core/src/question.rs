@@ -7,7 +7,7 @@ use super::actor::Actor;
 use super::answer::{Plan, Refusal, Work};
 use super::graph::Read;
 use super::ids::TaskId;
-use super::instance::{Entity, Instance};
+use super::instance::{CallResult, Entity, Instance};
 use super::json::Json;
 
 /// The inputs of the snapshot that flow logic is shown.
@@ -118,6 +118,11 @@ pub enum Source {
         outcome: String,
         /// Why it could not be started.
         reason: Option<String>,
+    },
+    /// The service of this state instance has answered, or its last attempt has failed.
+    Service {
+        service: String,
+        result: CallResult,
     },
     Entry,
 }

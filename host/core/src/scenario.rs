@@ -17,7 +17,7 @@ pub use self::directory::Directory;
 pub use self::time::{Due, PASSING_MAX, due};
 pub use self::work::{Meant, Unworked};
 use super::actor::Actor;
-use super::check::{Problem, for_publication};
+use super::check::{self, Problem};
 use super::command::Command;
 use super::event::Event;
 use super::execution::{Ask, Context, Execution, ExecutionError};
@@ -180,7 +180,7 @@ impl World {
 
 /// The version that publishing makes of a graph and its config. The error is what a host does not publish.
 pub fn version(reference: VersionRef, config: Json, graph: Graph) -> Result<Version, Vec<Problem>> {
-    let problems = for_publication(&graph);
+    let problems = check::check(&graph);
     if !problems.is_empty() {
         return Err(problems);
     }

@@ -71,7 +71,7 @@ impl Budgets {
             return Ok(());
         }
         let message = format!(
-            "the instance would have {open} deadlines, children and waits for signals open; {most} are as many as may be (open_jobs_max)"
+            "the instance would have {open} deadlines, children, service calls and waits for signals open; {most} are as many as may be (open_jobs_max)"
         );
         Err(Rejection::not_now("limit_reached", message))
     }
@@ -93,6 +93,7 @@ fn open(instance: &Instance) -> usize {
                 .sum::<usize>()
             + children.count()
             + state_instance.correlated().count()
+            + usize::from(state_instance.open_call().is_some())
     };
     instance.active.iter().map(of_state_instance).sum()
 }

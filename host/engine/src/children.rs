@@ -221,12 +221,14 @@ fn cancel(child: InstanceId) -> Command {
     }
 }
 
-/// Whether a commit has jobs that are due at once: for children, for a parent, or for signals sent by correlation.
+/// Whether a commit has jobs that are due at once: for children, for a parent, for services, or for signals sent by correlation.
 pub(super) fn leaves_work(change: &Change) -> bool {
     let linked = |instance: &Instance| -> Vec<(Uuid, usize)> {
         let link = |state_instance: &StateInstance| {
             let subscriptions = state_instance.correlated().count();
-            let is_linked = subscriptions > 0 || !state_instance.children.is_empty();
+            let is_linked = subscriptions > 0
+                || !state_instance.children.is_empty()
+                || state_instance.open_call().is_some();
             is_linked.then_some((state_instance.id.0, subscriptions))
         };
         instance.active.iter().filter_map(link).collect()

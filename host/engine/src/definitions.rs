@@ -81,7 +81,7 @@ pub async fn check_component(
             AdmitError::Unavailable(cause) => Error::Unavailable(cause.to_string()),
         })?;
     let graph = admission.graph.clone();
-    let checked = offload.run(tenant, move || check::for_publication(&graph));
+    let checked = offload.run(tenant, move || check::check(&graph));
     let problems = checked.await?;
     if problems.is_empty() {
         Ok(admission)

@@ -116,6 +116,18 @@ impl Engine {
         command: Command,
         job: Option<Uuid>,
     ) -> Result<(), Error> {
+        let done = self.act_in(Trace::default(), tenant, command, job).await;
+        done.map(drop)
+    }
+
+    /// The same in a trace. False if the instance does not exist or has ended.
+    pub(super) async fn act_in(
+        &self,
+        trace: Trace,
+        tenant: TenantId,
+        command: Command,
+        job: Option<Uuid>,
+    ) -> Result<bool, Error> {
         let name = self.tenant_name(tenant).await?;
         let who = Identity::host(tenant, &name);
         let done = self.execute(Request {
@@ -124,14 +136,13 @@ impl Engine {
             if_match: None,
             idempotency: None,
             dry_run: false,
-            trace: Trace::default(),
+            trace,
             job,
             render: &Unread::render,
         });
         match done.await {
-            Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
-                Ok(())
-            }
+            Ok(_) => Ok(true),
+            Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => Ok(false),
             // Also for a suspended instance: the caller decides whether the command must wait until it is resumed.
             Err(error) => Err(error),
         }

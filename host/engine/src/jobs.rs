@@ -1,4 +1,4 @@
-//! The workers of a host: for jobs, for reassessments, and for the items of bulk operations. Any number of hosts may run them. When
+//! The workers of a host: for jobs, for calls of services, for reassessments, and for the items of bulk operations. Any number of hosts may run them. When
 //! a host fails, others take over its rows after their leases have expired.
 //!
 //! Tenants take turns, and no tenant may occupy all slots for jobs. So a tenant with very many or very long jobs does not
@@ -18,6 +18,7 @@ use super::Engine;
 use super::bulk::items::BatchQueue;
 use super::job_handlers::JobHandlers;
 use super::reassessments::ReassessmentQueue;
+use super::services::queue::CallQueue;
 use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock::{Clock, between, later};
 use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, LeaseWorker, Window, guarded};
@@ -47,6 +48,7 @@ const RETRY: Backoff = Backoff {
 /// The workers of one host.
 pub struct Jobs {
     context: Arc<WorkerContext>,
+    engine: Engine,
     wake: watch::Receiver<()>,
 }
 
@@ -77,6 +79,7 @@ impl Jobs {
                 handle_job,
                 cancel,
             }),
+            engine: engine.clone(),
             wake: engine.0.post_commit.work.subscribe(),
         }
     }
@@ -94,14 +97,25 @@ impl Jobs {
                 last: TenantId(0),
             }),
             self.work(BatchQueue(context.clone())),
-            every(COUNT_EVERY, &context.cancel, || context.count()),
+            self.work_for(
+                CallQueue::lease(context),
+                CallQueue::new(self.engine.clone(), context.clone()),
+            ),
+            every(COUNT_EVERY, &context.cancel, async || {
+                context.mark_unserved(&self.engine).await;
+                context.count().await;
+            }),
         );
     }
 
     async fn work(&self, queue: impl LeaseQueue) {
+        self.work_for(self.context.lease, queue).await;
+    }
+
+    async fn work_for(&self, lease: Duration, queue: impl LeaseQueue) {
         let context = &self.context;
         let (clock, wake) = (context.clock.clone(), self.wake.clone());
-        let worker = LeaseWorker::new(queue, clock, context.lease, wake);
+        let worker = LeaseWorker::new(queue, clock, lease, wake);
         worker.run(&context.cancel).await;
     }
 }

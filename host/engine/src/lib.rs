@@ -36,6 +36,7 @@ mod reassessments;
 pub mod replay;
 mod request;
 mod restart;
+pub mod services;
 mod signals;
 mod subscriptions;
 pub mod validation;
@@ -120,6 +121,7 @@ struct Parts {
     /// How long a request may take.
     timeout: Duration,
     budgets: Budgets,
+    services: services::Services,
 }
 
 impl Engine {
@@ -173,6 +175,7 @@ impl Engine {
             tenants: Lru::new(TENANTS_MAX).expiring(TRUSTED),
             timeout,
             budgets: Budgets::default(),
+            services: services::Services::default(),
         })))
     }
 
@@ -181,6 +184,14 @@ impl Engine {
     pub fn budgeted(mut self, budgets: Budgets) -> Engine {
         let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
         parts.budgets = budgets;
+        self
+    }
+
+    /// Sets the services that flows may call. Must be called before the engine is cloned.
+    #[must_use]
+    pub fn serving(mut self, services: services::Services) -> Engine {
+        let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
+        parts.services = services;
         self
     }
 

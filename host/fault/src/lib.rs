@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub const VARIABLE: &str = "FAULT_POINT";
 
 /// Every point, in the order in which work reaches them.
-pub const POINTS: [&str; 30] = [
+pub const POINTS: [&str; 33] = [
     // A command: loaded, executed, committed, announced to the relay and to event streams.
     "command.loaded",
     "command.judged",
@@ -36,6 +36,10 @@ pub const POINTS: [&str; 30] = [
     "child.started",
     "batch.claimed",
     "batch.item_done",
+    // Service calls: claimed, answered but not reported, and kept for the next attempt.
+    "call.claimed",
+    "call.answered",
+    "call.kept",
     // Notifications and webhooks.
     "notifier.read",
     "notifier.written",

@@ -23,7 +23,6 @@ use tokio_util::sync::CancellationToken;
 
 use dispatcher::Dispatcher;
 use fan_out::FanOut;
-pub use message::is_signed;
 use post::Post;
 use settings::{Settings, SettingsError};
 use wrkflw_core::cloudevent::Naming;

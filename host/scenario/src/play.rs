@@ -5,7 +5,7 @@ use std::fmt;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::command::{Command, Lineage};
 use wrkflw_core::event::Event;
-use wrkflw_core::ids::TaskId;
+use wrkflw_core::ids::{InstanceId, TaskId};
 use wrkflw_core::instance::{Entity, Instance, Status};
 use wrkflw_core::json::{Json, Node};
 use wrkflw_core::moment;
@@ -182,6 +182,8 @@ impl<L: Logic> Play<'_, L> {
             }
         } else if let Some(key) = &step.child {
             return self.child_ends(step, key, instance);
+        } else if let Some(name) = &step.service {
+            return self.call_ends(step, name, instance);
         } else if let Some(reason) = reason(&step.cancel) {
             Command::Cancel { instance, reason }
         } else if let Some(reason) = reason(&step.suspend) {
@@ -279,18 +281,8 @@ impl<L: Logic> Play<'_, L> {
         self.run(&actor, &command)
     }
 
-    fn child_ends(
-        &mut self,
-        step: &Step,
-        key: &str,
-        instance: wrkflw_core::ids::InstanceId,
-    ) -> Happened {
-        let meant = Meant {
-            state: step.state.as_deref(),
-            key: step.item.as_deref(),
-            ..Meant::default()
-        };
-        let Some(child) = self.world.child(meant, key) else {
+    fn child_ends(&mut self, step: &Step, key: &str, instance: InstanceId) -> Happened {
+        let Some(child) = self.world.child(step.place(), key) else {
             let message = format!("no child {key} runs here");
             return Err(vec![Refused::new("unknown_child", message)]);
         };
@@ -301,6 +293,31 @@ impl<L: Logic> Play<'_, L> {
             outcome: step.outcome.clone().unwrap_or_default(),
             data: step.input.clone().unwrap_or_else(Json::empty),
             reason: step.reason.clone(),
+        };
+        self.run(&Actor::host(), &command)
+    }
+
+    fn call_ends(&mut self, step: &Step, name: &str, instance: InstanceId) -> Happened {
+        let called = self.world.call(step.place(), Some(name));
+        let Some((state, call)) = called else {
+            let message = format!("no service {name} is called here");
+            return Err(vec![Refused::new("unknown_call", message)]);
+        };
+        let command = match &step.error {
+            Some(error) => Command::ServiceFailed {
+                instance,
+                state,
+                attempts: step.attempts.unwrap_or_else(|| call.attempts_max()),
+                error: error.clone(),
+            },
+            None => Command::ServiceAnswered {
+                instance,
+                state,
+                attempts: step.attempts.unwrap_or(1),
+                output: step.input.clone().unwrap_or_else(Json::empty),
+                model: step.model.clone(),
+                model_version: step.model_version.clone(),
+            },
         };
         self.run(&Actor::host(), &command)
     }
@@ -327,6 +344,15 @@ fn acting<'a>(version: &'a Version, actor: &'a Actor) -> Acting<'a> {
 }
 
 impl Step {
+    /// The state that it names.
+    fn place(&self) -> Meant<'_> {
+        Meant {
+            state: self.state.as_deref(),
+            key: self.item.as_deref(),
+            ..Meant::default()
+        }
+    }
+
     /// The task that it names. A decision names none.
     fn which(&self) -> Option<&Which> {
         let named = [

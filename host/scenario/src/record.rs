@@ -3,6 +3,7 @@
 //! Each command becomes a step. What the directory told becomes the groups and managers of the scenario; where it told something
 //! else later, a step says so. Nothing of people or their texts is written unless the [`Rules`] keep it.
 
+mod calls;
 mod people;
 mod redact;
 
@@ -216,6 +217,9 @@ fn step(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Option<Membe
     let mut members = match &recorded.evidence.command {
         Command::Start { .. } => return start(redactor, recorded).map(Some),
         Command::ChildEnded { .. } => return Ok(Some(child_ended(redactor, recorded))),
+        Command::ServiceAnswered { .. } | Command::ServiceFailed { .. } => {
+            return Ok(Some(calls::ended(redactor, recorded)));
+        }
         // Time passes, and the host does the rest.
         Command::Deadline { .. } => return Ok(Some(Members::new())),
         // It follows from a change of the directory.

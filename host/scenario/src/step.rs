@@ -44,6 +44,8 @@ pub(crate) struct Step {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) child: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) wait: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) at: Option<String>,
@@ -86,6 +88,14 @@ pub(crate) struct Step {
     pub(crate) id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) attempts: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) model_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +145,7 @@ impl Which {
 /// What a step may say, by the name of what happens: the members that it needs, and those that it may have besides.
 ///
 /// `at` goes with each of them: the time passes first.
-const ACTIONS: [(&str, &[&str], &[&str]); 21] = [
+const ACTIONS: [(&str, &[&str], &[&str]); 22] = [
     ("start", &["by"], &["entity", "requesters"]),
     (
         "decide",
@@ -152,6 +162,19 @@ const ACTIONS: [(&str, &[&str], &[&str]); 21] = [
     ("resumeTask", &["by"], &["in", "item"]),
     ("signal", &["by"], &["input", "correlation", "id"]),
     ("child", &["outcome"], &["in", "item", "input", "reason"]),
+    (
+        "service",
+        &[],
+        &[
+            "in",
+            "item",
+            "input",
+            "error",
+            "attempts",
+            "model",
+            "modelVersion",
+        ],
+    ),
     ("wait", &[], &[]),
     ("at", &[], &[]),
     ("join", &[], &[]),
@@ -216,6 +239,10 @@ impl Step {
                 format!("/{other}"),
                 format!("`{other}` says nothing of `{action}`"),
             ));
+        }
+        if self.error.is_some() && self.input.is_some() {
+            let message = "a service has an `input`, its reply, or an `error`".to_owned();
+            return Err(("/error".to_owned(), message));
         }
         if self.wait.is_some() && self.waits(Timestamp::UNIX_EPOCH).is_none() {
             let message =

@@ -1,10 +1,11 @@
 //! Scenarios of a small flow in this process: what passes, where it fails, and what is no scenario.
 
 use wrkflw_core::answer::{
-    Assignment, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, Since, Target, Work,
+    Assignment, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, ServiceCall, Since,
+    Target, Work,
 };
-use wrkflw_core::check::samples::document_approval;
-use wrkflw_core::graph::Graph;
+use wrkflw_core::check::samples::{document_approval, state, way_by};
+use wrkflw_core::graph::{FiredBy, Graph, StateKind};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
 use wrkflw_core::question::{Answer, Facts, Question};
@@ -35,12 +36,26 @@ impl Logic for Reviews {
                 }))
             }
             Question::Enter(entries) => {
-                let works = entries
-                    .iter()
-                    .map(|entry| Work::Task(assignment(&entry.state, facts)));
+                let works = entries.iter().map(|entry| match entry.state.as_str() {
+                    "Score" => Work::Service(call()),
+                    state => Work::Task(assignment(state, facts)),
+                });
                 Answer::Enter(Ok(works.collect()))
             }
         })
+    }
+}
+
+fn call() -> ServiceCall {
+    ServiceCall {
+        service: "scorer".into(),
+        request: "{}".into(),
+        timeout: 5,
+        retries: vec![1, 2],
+        on_reply: "SCORED".into(),
+        on_failure: "UNSCORED".into(),
+        deadlines: vec![],
+        subscriptions: vec![],
     }
 }
 
@@ -197,6 +212,75 @@ fn it_fails_at_the_first_step_that_is_not_as_expected() {
 }
 
 #[test]
+fn a_service_answers_or_fails() {
+    let mut scored = way_by("Score", "SCORED", FiredBy::Reply, &["Done"]);
+    let schema = r#"{"type":"object","required":["score"]}"#;
+    scored.input = Some(Json::parse(schema).expect("JSON"));
+    let graph = Graph {
+        initial: "Score".into(),
+        states: vec![
+            state("Score", "Score", StateKind::Service),
+            state("Submitted", "By hand", StateKind::Task),
+            state("Done", "Done", StateKind::Terminal("DONE".into())),
+        ],
+        transitions: vec![
+            scored,
+            way_by("Score", "UNSCORED", FiredBy::Failure, &["Submitted"]),
+            way_by("Submitted", "ENTER", FiredBy::Decision, &["Done"]),
+        ],
+        ..Graph::default()
+    };
+    let reference = VersionRef {
+        key: "scores".into(),
+        version: 1,
+    };
+    let played = |steps: &str| {
+        let text = format!(
+            "groups: {{ reviewers: [rob] }}\nsteps:\n  - start: {{}}\n    by: ann\n{steps}"
+        );
+        let scenario = Scenario::read(&text).expect("a scenario");
+        let flow = version(reference.clone(), Json::empty(), graph.clone());
+        let played = play(
+            &scenario,
+            &flow.expect("a sound graph"),
+            &mut Reviews(graph.clone()),
+        );
+        played.err().map(|failure| failure.to_string())
+    };
+    let answers = "
+  - service: scorer
+    input: { other: 1 }
+    expect: { refused: { code: required, field: /input/score } }
+  - service: other
+    expect: { refused: unknown_call }
+  - service: scorer
+    input: { score: 1 }
+    model: length
+    modelVersion: '1'
+    expect: { outcome: DONE, events: [SERVICE_ANSWERED] }
+";
+    assert_eq!(played(answers), None);
+    let fails = "
+  - service: scorer
+    error: the service answered 503
+    expect: { states: Submitted, events: [SERVICE_FAILED] }
+  - decide: ENTER
+    by: rob
+    expect: { outcome: DONE }
+";
+    assert_eq!(played(fails), None);
+    let both = "
+steps: [{ start: {}, by: ann }, { service: scorer, input: {}, error: down }]";
+    let problems = Scenario::read(both).expect_err("a reply and a failure");
+    assert!(
+        problems
+            .iter()
+            .any(|one| one.to_string().contains("/error")),
+        "{problems:?}"
+    );
+}
+
+#[test]
 fn what_is_no_scenario_is_refused_with_line_and_field() {
     for (text, problem) in [
         ("steps: []", "1: /steps: this has less than 1"),
@@ -273,6 +357,7 @@ fn the_schema_names_the_members_that_are_read() {
             r#""2026-01-05T09:00:00Z""#,
             "{}",
             "true",
+            "1",
             r#"["a"]"#,
             r#"{"person":"a","substitute":"b"}"#,
         ];

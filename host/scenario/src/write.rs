@@ -28,6 +28,7 @@ const ORDER: &[&str] = &[
     "resumeTask",
     "signal",
     "child",
+    "service",
     "join",
     "leave",
     "manager",

@@ -54,6 +54,7 @@ mod search;
 pub mod server;
 mod shapes;
 mod signals;
+mod started;
 mod subscriptions;
 mod task_commands;
 mod tasks;

@@ -7,8 +7,9 @@
 //! Only the earliest job of an instance can be claimed. While it exists, claimed or failed, the later jobs of the instance wait.
 //! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are two exceptions: the
 //! cancellation of a child waits for no other job, and starts of children delay only later starts. [`claims`] decides whose jobs
-//! are claimed next.
+//! are claimed next. Calls of services take no part in this: [`calls`] claims them for workers of their own.
 
+mod calls;
 mod claims;
 mod due;
 mod failing;
@@ -21,6 +22,7 @@ use super::{Store, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::json::Json;
 
+pub use calls::{CallProgress, CallTurn};
 pub use claims::STOPPED_RETRY;
 pub use claims::TenantSlots;
 pub use failing::ListedJob;
@@ -63,11 +65,7 @@ impl Store {
         error: &str,
         next: Timestamp,
     ) -> Result<(), StoreError> {
-        let error: String = error
-            .chars()
-            .filter(|character| *character != '\0')
-            .take(ERROR_CHARS_MAX)
-            .collect();
+        let error = kept(error);
         sqlx::query!(
             "update job set lease_until = $5, last_error = $6, claim = null
             where tenant_id = $1 and id = $2 and claim = $3 and due_at = $4",
@@ -110,7 +108,8 @@ impl Store {
             ),
             next as (
                 (select n.id from job n
-                 where n.tenant_id = $1 and n.instance_id = $6 and n.id <> $2 and n.attempts = 0 and n.kind <> 'start_child'
+                 where n.tenant_id = $1 and n.instance_id = $6 and n.id <> $2 and n.attempts = 0
+                    and n.kind not in ('start_child', 'call_service')
                  order by n.due_at, n.id limit 1)
                 union all
                 (select n.id from job n
@@ -154,12 +153,19 @@ impl Store {
                 select greatest(j.due_at, j.lease_until) as ready_at, exists (
                     select from job earlier
                     where earlier.tenant_id = j.tenant_id and earlier.instance_id = j.instance_id
+                      and earlier.kind <> 'call_service'
                       and (earlier.due_at, earlier.id) < (j.due_at, j.id)
                 ) as waits
-                from job j order by greatest(j.due_at, j.lease_until) limit 32
+                from job j where j.service is null order by greatest(j.due_at, j.lease_until) limit 32
             ) l"#
         );
         let next = next.fetch_one(&self.writer).await?;
         Ok(next.map(|time| time.0))
     }
+}
+
+/// What is stored of an error.
+fn kept(error: &str) -> String {
+    let plain = error.chars().filter(|character| *character != '\0');
+    plain.take(ERROR_CHARS_MAX).collect()
 }

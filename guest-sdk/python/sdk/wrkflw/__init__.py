@@ -1,7 +1,7 @@
 """Write the logic of a wrkflw flow in Python: `class Requests(Flow[Config, Request])`, and `Logic = export(Requests)`."""
 
 from wit_world.imports.types import Actor, Decider, Decision, EndedChild, Entry, Instance, Overdue, PassedDeadline, PastState
-from wit_world.imports.types import ReceivedSignal, StateInstance, Task, TaskStatus, Violation
+from wit_world.imports.types import ReceivedSignal, ServiceAnswer, StateInstance, Task, TaskStatus, Violation
 
 from .facts import Event, Facts, Quorum, is_open
 from .flow import Flow, export

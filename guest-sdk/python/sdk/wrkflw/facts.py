@@ -123,6 +123,11 @@ class Event:
         return self._of(wit.EventSource_Deadline)
 
     @property
+    def service(self) -> wit.ServiceAnswer | None:
+        """What became of the service call."""
+        return self._of(wit.EventSource_Service)
+
+    @property
     def child(self) -> wit.EndedChild | None:
         """The child instance that ended."""
         return self._of(wit.EventSource_Child)

@@ -120,6 +120,8 @@ class Graph:
     uses_groups: Sequence[str] = ()
     uses_people: Sequence[str] = ()
     uses_calendars: Sequence[str] = ()
+    #: Services that the operator of the host configures.
+    uses_services: Sequence[str] = ()
     #: Extensions without which the flow does not work.
     requires: Sequence[str] = ()
     extensions: Extensions = field(default_factory=dict)
@@ -136,6 +138,7 @@ class Graph:
         uses = [wit.NameUse_Group(name) for name in self.uses_groups]
         uses += [wit.NameUse_Person(name) for name in self.uses_people]
         uses += [wit.NameUse_Calendar(name) for name in self.uses_calendars]
+        uses += [wit.NameUse_Service(name) for name in self.uses_services]
         return wit.Definition(
             title=self.title,
             description=self.description,

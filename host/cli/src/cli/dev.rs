@@ -34,6 +34,9 @@ pub(super) struct DevArgs {
     /// Also relay events to Kafka: `host:port`
     #[arg(long, value_name = "BROKERS")]
     kafka: Option<String>,
+    /// A service that flows may call; may be given several times
+    #[arg(long, value_name = "NAME=URL")]
+    service: Vec<String>,
     /// Which log lines are written
     #[arg(long, default_value = "info")]
     log: String,
@@ -151,6 +154,7 @@ fn configure(
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
     // A developer's webhook receiver usually runs on this machine.
     settings.webhook_allow_private = true;
+    settings.services.services.clone_from(&args.service);
     if let Some(brokers) = &args.kafka {
         settings.roles.push(Role::Relay);
         settings.kafka_brokers = Some(brokers.clone());

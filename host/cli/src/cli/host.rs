@@ -22,6 +22,7 @@ use wrkflw_audit::seal::SealKeys;
 use wrkflw_engine::Engine;
 use wrkflw_engine::checkpoint::Checkpointer;
 use wrkflw_engine::jobs::Jobs;
+use wrkflw_engine::services::Services;
 use wrkflw_relay::outbox::Relay;
 use wrkflw_relay::webhook::Notifier;
 use wrkflw_runtime::clock::Clock;
@@ -239,14 +240,18 @@ impl Host {
     }
 }
 
-/// The keys and the sandbox of a host that executes commands.
-fn logic(settings: &Settings, program: PathBuf) -> Result<Option<(SealKeys, Sandbox)>> {
+/// The keys, the services and the sandbox of a host that executes commands.
+type Logic = (SealKeys, Services, Sandbox);
+
+/// What a host that executes commands needs, if this is one.
+fn logic(settings: &Settings, program: PathBuf) -> Result<Option<Logic>> {
     if !settings.has(Role::Api) && !settings.has(Role::Timers) {
         return Ok(None);
     }
     let seals = settings.seals()?;
+    let services = settings.services()?;
     let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
-    Ok(Some((seals, sandbox)))
+    Ok(Some((seals, services, sandbox)))
 }
 
 /// The engine of a host that executes commands.
@@ -254,11 +259,13 @@ async fn commanding(
     settings: &Settings,
     store: &Store,
     clock: Clock,
-    (seals, sandbox): (SealKeys, Sandbox),
+    (seals, services, sandbox): Logic,
 ) -> Result<Engine> {
     let timeout = Duration::from_secs(settings.request_seconds_max);
     let engine = Engine::new(store.clone(), sandbox, clock, seals, timeout).await?;
-    Ok(engine.budgeted(settings.budgets.budgets()))
+    Ok(engine
+        .budgeted(settings.budgets.budgets())
+        .serving(services))
 }
 
 /// A counter of the commits of this process. It stays unchanged on a host that executes no commands.

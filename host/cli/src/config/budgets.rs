@@ -12,7 +12,7 @@ pub struct BudgetArgs {
     #[arg(long, env = "WRKFLW_DESCENDANTS_MAX", default_value_t = Budgets::default().descendants_max,
         value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub descendants_max: u32,
-    /// Maximum number of open deadlines, children and waits for signals of an instance. A command that would open more is refused
+    /// Maximum number of open deadlines, children, service calls and waits for signals of an instance. A command that would open more is refused
     #[arg(long, env = "WRKFLW_OPEN_JOBS_MAX", default_value_t = Budgets::default().open_jobs_max,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub open_jobs_max: u32,

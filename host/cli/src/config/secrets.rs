@@ -27,19 +27,40 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// Minimum length of a key that seals decisions.
+/// Minimum length of a key that seals decisions or signs requests.
 const KEY_BYTES_MIN: usize = 16;
 /// The longest name of a key.
 const KEY_NAME_CHARS_MAX: usize = 64;
 
 /// Parses a key that seals decisions, and its name.
 pub(super) fn seal_key(text: &str) -> Result<(String, Vec<u8>), String> {
-    let (name, hex) = named("seal_keys", text)?;
+    key("seal_keys", text)
+}
+
+/// Parses a key that signs requests to a service, and the name of the service.
+pub(super) fn service_key(text: &str) -> Result<(String, Vec<u8>), String> {
+    key("service_keys", text)
+}
+
+/// Parses the bearer token of a service, and the name of the service.
+pub(super) fn token(text: &str) -> Result<(String, String), String> {
+    let parts = text.trim().split_once(':');
+    let (name, token) = parts.ok_or("service_tokens: write each token as name:token")?;
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!(
+            "service_tokens: the token of {name} is empty or has characters that no header takes"
+        ));
+    }
+    Ok((name.to_owned(), token.to_owned()))
+}
+
+fn key(setting: &str, text: &str) -> Result<(String, Vec<u8>), String> {
+    let (name, hex) = named(setting, text)?;
     let bytes = unhex(hex)
-        .ok_or_else(|| format!("seal_keys: the key {name} is not written in hex digits"))?;
+        .ok_or_else(|| format!("{setting}: the key {name} is not written in hex digits"))?;
     match bytes.len() {
         length if length < KEY_BYTES_MIN => Err(format!(
-            "seal_keys: the key {name} has {length} bytes; take {KEY_BYTES_MIN} at least"
+            "{setting}: the key {name} has {length} bytes; take {KEY_BYTES_MIN} at least"
         )),
         _ => Ok((name.to_owned(), bytes)),
     }

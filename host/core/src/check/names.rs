@@ -208,7 +208,7 @@ fn uses(graph: &Graph, problems: &mut Vec<Problem>) {
         let is_formed = match used {
             NameUse::Group(id) => is_group_id(id),
             NameUse::Person(id) => check_id(id, PERSON_CHARS_MAX).is_ok(),
-            NameUse::Calendar(name) => is_name(name),
+            NameUse::Calendar(name) | NameUse::Service(name) => is_name(name),
         };
         if !is_formed {
             let message = format!("`{}` is no name of a {}", shown(used.name()), used.kind());

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use super::samples::{document_approval, sound, state, way};
 use super::*;
 use crate::graph::FiredBy;
-use crate::graph::{AttributeDeclaration, AttributeType, CommentRule, Join, NameUse, Transition};
+use crate::graph::{
+    AttributeDeclaration, AttributeType, CommentRule, Join, NameUse, StateKind, Transition,
+};
 use crate::json::Json;
 
 /// A kind of state, for [`with`].
@@ -55,7 +57,6 @@ fn only(graph: &Graph, code: &str, at: &str) {
 #[test]
 fn the_sample_flow_is_sound_and_runs() {
     assert_eq!(check(&document_approval()), []);
-    assert_eq!(unsupported(&document_approval()), []);
 }
 
 #[test]
@@ -235,6 +236,7 @@ fn names_are_well_formed_and_unique() {
         NameUse::Person("cafe\u{301}".into()),
         NameUse::Person("p".repeat(201)),
         NameUse::Calendar("5 days".into()),
+        NameUse::Service("a machine".into()),
     ] {
         only(
             &changed(|g| g.uses = vec![used.clone()]),
@@ -347,21 +349,6 @@ fn all_problems_come_at_once() {
 }
 
 #[test]
-fn what_this_release_does_not_run_is_named() {
-    let service = with(StateKind::Service, &[FiredBy::Reply]);
-    assert_eq!(found(&unsupported(&service)), [("unsupported", "Extra")]);
-    for graph in [
-        with(StateKind::Router, &[FiredBy::Entry]),
-        with(StateKind::Wait, &[FiredBy::Signal]),
-        with(TASK, &[FiredBy::Decision, FiredBy::Deadline]),
-        with(TASK, &[FiredBy::Signal]),
-        shape::forked("Meet"),
-    ] {
-        assert_eq!(unsupported(&graph), []);
-    }
-}
-
-#[test]
 fn problems_are_shown_as_json() {
     let problem = &check(&changed(|g| g.initial = "X".into()))[0];
     assert_eq!(
@@ -393,7 +380,6 @@ fn ends(graph: &Graph, name: &str, steps: usize) -> bool {
 proptest! {
     #[test]
     fn no_graph_makes_the_checker_panic_and_a_sound_one_ends(graph in samples::any()) {
-        unsupported(&graph);
         if check(&graph).is_empty() {
             for state in &graph.states {
                 prop_assert!(ends(&graph, &state.name, graph.states.len()), "{}", state.name);

@@ -13,7 +13,7 @@ use crate::actor::Actor;
 use crate::answer::{AttributeValue, OverdueAction};
 use crate::command::Lineage;
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId};
-use crate::instance::{Candidate, OpenDeadline, TaskStatus};
+use crate::instance::{Candidate, OpenCall, OpenDeadline, TaskStatus};
 use crate::json::Json;
 
 /// A type of members of events and commands.
@@ -37,7 +37,7 @@ shapes! {
     Text => String;
     Time => Timestamp;
     Count => u8, u32, u64;
-    Anything => bool, Json, Actor, OverdueAction, OpenDeadline, BTreeMap<String, String>, Box<Lineage>;
+    Anything => bool, Json, Actor, OverdueAction, OpenCall, OpenDeadline, BTreeMap<String, String>, Box<Lineage>;
     Record(CANDIDATE) => Candidate;
     Record(VALUE) => AttributeValue;
     Flattened(TASK_STATUS) => TaskStatus;

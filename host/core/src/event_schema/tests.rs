@@ -11,7 +11,8 @@ use crate::event::{DefinitionTexts, Disclosed, Event, EventContext};
 use crate::graph::{Graph, Join, State, StateKind, Transition};
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use crate::instance::{
-    Candidate, Entity, OpenDeadline, StateInstance, Suspension, Task, TaskStatus,
+    CallResult, Candidate, Entity, OpenCall, OpenDeadline, StateInstance, Suspension, Task,
+    TaskStatus,
 };
 use crate::json::Json;
 use crate::template::Labels;
@@ -182,7 +183,31 @@ fn next(event: Option<&Event>) -> Option<Event> {
             outcome: "NOT_STARTED".into(),
             reason: Some("there is no such definition".into()),
         },
-        Event::ChildEnded { .. } => Event::TriggerRefused {
+        Event::ChildEnded { .. } => Event::ServiceRequested {
+            state,
+            service: "scorer".into(),
+        },
+        Event::ServiceRequested { .. } => Event::ServiceAnswered {
+            state,
+            service: "scorer".into(),
+            result: CallResult {
+                attempts: 2,
+                error: None,
+                model: Some("scorer".into()),
+                model_version: Some("3".into()),
+            },
+        },
+        Event::ServiceAnswered { .. } => Event::ServiceFailed {
+            state,
+            service: "scorer".into(),
+            result: CallResult {
+                attempts: 3,
+                error: Some("the service answered 500".into()),
+                model: None,
+                model_version: None,
+            },
+        },
+        Event::ServiceFailed { .. } => Event::TriggerRefused {
             state,
             trigger: "LATE".into(),
             code: "too_early".into(),
@@ -324,6 +349,15 @@ fn state_instance() -> StateInstance {
             exceeded: false,
         }),
         blind: true,
+        call: Some(OpenCall {
+            service: "scorer".into(),
+            request: Json::empty(),
+            timeout: 30,
+            retries: vec![10],
+            on_reply: "SCORED".into(),
+            on_failure: "UNSCORED".into(),
+            result: None,
+        }),
         ..StateInstance::new(STATE, "Review", Timestamp::UNIX_EPOCH)
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::assign::LookupPurpose;
 use super::{Context, Execution, Phase, allocation, deadline, members};
-use crate::answer::{Assignment, Work};
+use crate::answer::{Assignment, ServiceCall, Waiting, Work};
 use crate::calendar::Calendar;
 use crate::command::Command;
 use crate::graph::{FiredBy, Graph, Transition};
@@ -181,7 +181,10 @@ impl Execution<'_> {
                         let examined = allocation::examined(assignment, findings);
                         (tasks * calendars_of(assignment), examined)
                     }
-                    Work::Wait(waiting) => (deadline::calendars(&waiting.deadlines).count(), 0),
+                    Work::Service(ServiceCall { deadlines, .. })
+                    | Work::Wait(Waiting { deadlines, .. }) => {
+                        (deadline::calendars(deadlines).count(), 0)
+                    }
                 };
                 times(ELIGIBLE, examined) + working(counted, findings)
             }

@@ -6,7 +6,7 @@ use super::assign::LookupPurpose;
 use super::deadline;
 use super::fault::{self, ExecutionError, Fault};
 use super::{Execution, Pending, Phase};
-use crate::answer::{Reason, Refusal, Work};
+use crate::answer::{Reason, Refusal, ServiceCall, Waiting, Work};
 use crate::graph::StateKind;
 use crate::ids::StateId;
 use crate::instance::StateInstance;
@@ -49,9 +49,7 @@ impl Execution<'_> {
         let mut others = VecDeque::new();
         for pending in std::mem::take(&mut self.entering) {
             let declared = self.declared(&pending.name);
-            if !declared.join.is_join()
-                && matches!(declared.kind, StateKind::Task | StateKind::Wait)
-            {
+            if !declared.join.is_join() && declared.kind.has_work() {
                 let state_instance = self.state_instance(&pending);
                 let cause = EntryCause::Entered;
                 asked.push(Asked {
@@ -104,6 +102,7 @@ impl Execution<'_> {
             let state = &asked.state_instance.name;
             match (&self.declared(state).kind, work) {
                 (StateKind::Task, Work::Task(assignment)) => self.check(asked, assignment)?,
+                (StateKind::Service, Work::Service(call)) => self.check_call(state, call)?,
                 (StateKind::Wait, Work::Wait(waiting)) => self.check_waiting(state, waiting)?,
                 (kind, _) => {
                     let kind = kind.name();
@@ -155,8 +154,9 @@ impl Execution<'_> {
                 self.ask_for_candidates(&asked, assignment, &mut lookup);
                 lookup
             }
-            Work::Wait(waiting) => Lookup {
-                calendars: deadline::calendars(&waiting.deadlines).cloned().collect(),
+            Work::Service(ServiceCall { deadlines, .. })
+            | Work::Wait(Waiting { deadlines, .. }) => Lookup {
+                calendars: deadline::calendars(deadlines).cloned().collect(),
                 ..Lookup::default()
             },
         };
@@ -179,6 +179,7 @@ impl Execution<'_> {
                 Ok(assignment) => self.allocate(asked, assignment, findings),
                 Err(rejection) => self.work_rejected(&[asked], rejection),
             },
+            Work::Service(call) => self.enter_service(asked.state_instance, call, findings),
             Work::Wait(waiting) => self.enter_wait(asked.state_instance, waiting, findings),
         }
     }

@@ -182,16 +182,14 @@ fn fits(
     Ok(())
 }
 
-/// Triggers of a wait state instance that the target does not declare.
+/// Triggers of a wait or service state instance that the target does not declare.
 fn undeclared_triggers(
     state_instance: &StateInstance,
     name: &str,
     target: &Graph,
 ) -> Vec<Violation> {
-    if target
-        .state(name)
-        .is_none_or(|state| state.kind != StateKind::Wait)
-    {
+    let kind = target.state(name).map(|state| &state.kind);
+    if !matches!(kind, Some(StateKind::Wait | StateKind::Service)) {
         return Vec::new();
     }
     let due = state_instance
@@ -213,7 +211,15 @@ fn undeclared_triggers(
     });
     let signals = state_instance.subscriptions.iter();
     let signals = signals.map(|one| (&one.trigger, FiredBy::Signal));
+    let call = state_instance.open_call().into_iter();
+    let answers = call.flat_map(|call| {
+        [
+            (&call.on_reply, FiredBy::Reply),
+            (&call.on_failure, FiredBy::Failure),
+        ]
+    });
     due.chain(ends)
+        .chain(answers)
         .chain(signals)
         .filter(|(trigger, by)| {
             let way = target.transition(name, trigger);

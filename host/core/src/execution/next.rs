@@ -175,6 +175,7 @@ impl Execution<'_> {
                 .children
                 .iter()
                 .any(|child| child.outcome.is_none() && child.on_end.is_some())
+            || state_instance.open_call().is_some()
             || graph.leaving(&state_instance.name).any(by_signal)
     }
 

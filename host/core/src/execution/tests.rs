@@ -29,6 +29,7 @@ mod random;
 mod reoffer;
 mod script;
 mod separate;
+mod services;
 mod signals;
 mod sources;
 mod spawn;

@@ -61,6 +61,20 @@ fn full() -> StateInstance {
             exceeded: true,
         }),
         blind: true,
+        call: Some(OpenCall {
+            service: "scorer".into(),
+            request: Json::parse(r#"{"amount":1.50}"#).expect("JSON"),
+            timeout: 30,
+            retries: vec![10, 60],
+            on_reply: "SCORED".into(),
+            on_failure: "UNSCORED".into(),
+            result: Some(CallResult {
+                attempts: 2,
+                error: None,
+                model: Some("scorer".into()),
+                model_version: Some("3".into()),
+            }),
+        }),
         tasks: vec![],
     }
 }

@@ -5,10 +5,11 @@ use serde::Serialize;
 use super::*;
 use crate::answer::{
     Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
-    OverdueAction, Principal, PublishedEvent, Reason, Share, SignalSubscription, Since, Target,
-    Violation, Waiting,
+    OverdueAction, Principal, PublishedEvent, Reason, ServiceCall, Share, SignalSubscription,
+    Since, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
+use crate::instance::CallResult;
 
 const RECORDED: &str = include_str!("recorded.jsonl");
 
@@ -59,6 +60,15 @@ fn sources() -> Vec<Source> {
             version: Some(3),
             outcome: "DONE".into(),
             reason: Some("no version is active".into()),
+        },
+        Source::Service {
+            service: "scorer".into(),
+            result: CallResult {
+                attempts: 2,
+                error: Some("the service answered 500".into()),
+                model: Some("scorer".into()),
+                model_version: Some("3".into()),
+            },
         },
         Source::Entry,
     ]
@@ -140,6 +150,34 @@ fn subscription(trigger: &str, correlation: Option<&str>) -> SignalSubscription 
     }
 }
 
+fn call(deadlines: Vec<Deadline>, subscription: SignalSubscription) -> ServiceCall {
+    ServiceCall {
+        service: "scorer".into(),
+        request: "{}".into(),
+        timeout: 30,
+        retries: vec![10, 60],
+        on_reply: "SCORED".into(),
+        on_failure: "UNSCORED".into(),
+        deadlines,
+        subscriptions: vec![subscription],
+    }
+}
+
+fn waiting(deadlines: Vec<Deadline>, subscription: SignalSubscription) -> Waiting {
+    Waiting {
+        deadlines,
+        subscriptions: vec![subscription],
+        children: vec![Child {
+            key: "audit".into(),
+            entity_type: "order".into(),
+            entity_id: "7".into(),
+            data: "{}".into(),
+            on_end: Some("AUDITED".into()),
+            detached: false,
+        }],
+    }
+}
+
 fn works() -> Vec<Work> {
     let deadline = |when, action| Deadline {
         when,
@@ -197,19 +235,12 @@ fn works() -> Vec<Work> {
         subscriptions: vec![subscription("WITHDRAW", None)],
         blind: true,
     };
-    let waiting = Waiting {
-        deadlines,
-        subscriptions: vec![subscription("PAID", Some("order 7"))],
-        children: vec![Child {
-            key: "audit".into(),
-            entity_type: "order".into(),
-            entity_id: "7".into(),
-            data: "{}".into(),
-            on_end: Some("AUDITED".into()),
-            detached: false,
-        }],
-    };
-    vec![Work::Task(assignment), Work::Wait(waiting)]
+    let call = call(deadlines.clone(), subscription("WITHDRAW", None));
+    vec![
+        Work::Task(assignment),
+        Work::Service(call),
+        Work::Wait(waiting(deadlines, subscription("PAID", Some("order 7")))),
+    ]
 }
 
 fn answers() -> Vec<Answer> {

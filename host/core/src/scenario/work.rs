@@ -2,8 +2,8 @@
 
 use super::{Acting, Stopped, World};
 use crate::command::Command;
-use crate::ids::TaskId;
-use crate::instance::{ChildInstance, Instance, StateInstance, Task};
+use crate::ids::{StateId, TaskId};
+use crate::instance::{ChildInstance, Instance, OpenCall, StateInstance, Task};
 use crate::rejection::Rejection;
 
 /// What a test says of the task or state that it means. Without a word, any will do.
@@ -88,6 +88,16 @@ impl World {
         let telling = refused.iter().position(|stopped| !is_elsewhere(stopped));
         let stopped = refused.swap_remove(telling.unwrap_or(0));
         Err(Unworked::Stopped(stopped))
+    }
+
+    /// The open service call of such a state, of this service if one is named, and its state instance.
+    pub fn call(&self, meant: Meant<'_>, service: Option<&str>) -> Option<(StateId, &OpenCall)> {
+        let mut active = self.instance.iter().flat_map(|instance| &instance.active);
+        active.find_map(|state| {
+            let call = state.open_call().filter(|_| meant.is(state))?;
+            let is_meant = service.is_none_or(|name| call.service == name);
+            is_meant.then_some((state.id, call))
+        })
     }
 
     /// The running child of this definition that was started in such a state.

@@ -26,6 +26,9 @@ const GUEST_SECONDS: &[f64] = &[
 const FUEL: &[f64] = &[1e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9];
 
 /// Seconds, from the precision of a timer to a long outage.
+const SERVICE_SECONDS: &[f64] = &[
+    0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0,
+];
 const LATENESS_SECONDS: &[f64] = &[
     0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0,
 ];
@@ -159,6 +162,15 @@ const MEASURES: &[Measure] = &[
         "Commands that still waited when a statement began.",
     ),
     counter("wrkflw_jobs_total", "Jobs by kind and result."),
+    counter(
+        "wrkflw_service_calls_total",
+        "Attempts to call services that failed, and calls that were answered or given up.",
+    ),
+    histogram(
+        "wrkflw_service_call_seconds",
+        SERVICE_SECONDS,
+        "Time that an attempt to call a service took.",
+    ),
     histogram(
         "wrkflw_job_lateness_seconds",
         LATENESS_SECONDS,

@@ -280,8 +280,8 @@ pub(super) struct ActivateBody {
     force: bool,
 }
 
-/// Uses this version for new instances. Running instances keep theirs. Refused if groups, people or calendars that it uses do not
-/// exist, unless it is forced.
+/// Uses this version for new instances. Running instances keep theirs. Refused if groups, people, calendars or services that it
+/// uses do not exist, unless it is forced.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions", operation_id = "activateVersion",
     params(("key" = String, Path), ("version" = u32, Path)), request_body = ActivateBody, responses((status = 200, body = Activation)))]
 pub(super) async fn activate(

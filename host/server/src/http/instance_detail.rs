@@ -13,7 +13,7 @@ use super::instances::{InstancePart, InstanceSummary};
 use super::large::rendered;
 use super::page::{COUNT_MAX, Count, Page, page_to};
 use super::problem::Problem;
-use super::views::{CandidateView, InstanceView, hides};
+use super::views::{CandidateView, InstanceView, StateView, hides};
 use wrkflw_core::ahead::ahead;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
@@ -81,6 +81,11 @@ impl StepAhead {
 }
 
 impl InstanceDetail {
+    /// Its active states.
+    pub(super) fn states(&mut self) -> &mut [StateView] {
+        &mut self.instance.states
+    }
+
     /// As this person may see it.
     pub(super) fn of(
         instance: &Instance,

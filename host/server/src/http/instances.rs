@@ -23,6 +23,7 @@ use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{AttributeCondition, Search, conditions, of_body};
 use super::shapes::InstanceStatus;
+use super::started::tell;
 use super::svg;
 use super::view::{each, view};
 use crate::diagram::{Taken, TakenEdge};
@@ -309,9 +310,25 @@ pub(super) async fn show(
     let names = instance_detail::named(&instance, &who.subject);
     let names = names.names(&app, who.tenant).await?;
     let (bytes, viewer) = (instance.weight() + names.bytes(), who.subject.clone());
-    let view = move || InstanceDetail::of(&instance, &version.graph, &viewer, names);
+    let is_called = instance.active.iter().any(|one| one.open_call().is_some());
+    let calls = if is_called {
+        let reader = app.engine.reader();
+        reader.calls_of(who.tenant, instance.id).await?
+    } else {
+        Vec::new()
+    };
+    let view = move || {
+        let mut view = InstanceDetail::of(&instance, &version.graph, &viewer, names);
+        tell(view.states(), &calls);
+        view
+    };
     let answer = rendered(&app, who.tenant, bytes, view).await?;
-    Ok((etag, answer).into_response())
+    // The attempts of a call change without a new revision.
+    Ok(if is_called {
+        answer
+    } else {
+        (etag, answer).into_response()
+    })
 }
 
 /// What the caller may do now, and why other actions are refused.

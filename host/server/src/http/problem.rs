@@ -304,7 +304,10 @@ impl From<Error> for Problem {
 /// The sentence about a name that a version uses and the tenant does not have.
 pub(super) fn unknown_name(used: &NameUse) -> String {
     let (kind, name) = (used.kind(), used.name());
-    format!("there is no {kind} {name}")
+    match used {
+        NameUse::Service(_) => format!("this host has no service {name}"),
+        _ => format!("there is no {kind} {name}"),
+    }
 }
 
 /// The problem for a failure of the database: a temporary outage, or an internal error.

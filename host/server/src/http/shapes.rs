@@ -125,6 +125,7 @@ pub(super) enum JobKind {
     MatchSignals,
     DeliverSignal,
     ReassessInstance,
+    CallService,
 }
 
 /// What a notification reports.
@@ -144,6 +145,7 @@ pub(super) enum NameKind {
     Group,
     Person,
     Calendar,
+    Service,
 }
 
 /// To whom a notification is addressed.

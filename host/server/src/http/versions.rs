@@ -10,7 +10,7 @@ use super::shapes::NameKind;
 use super::view::{each, view};
 use wrkflw_core::graph::NameUse;
 
-/// A name of the directory that a version uses and that does not exist.
+/// A name of the directory or of a service that a version uses and that does not exist.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct UnknownName {
     #[schema(value_type = NameKind)]

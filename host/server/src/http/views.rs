@@ -8,12 +8,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::shapes::{self, InstanceStatus};
+use super::started::{CallView, ChildView};
 
 use wrkflw_core::answer::{AttributeValue, SignalSubscription};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::instance::{
-    Candidate, ChildInstance, Decision, Delegation, Instance, Ownership, PastState, StateInstance,
-    Status, Suspension, Task, TaskStatus,
+    Candidate, Decision, Delegation, Instance, Ownership, PastState, StateInstance, Status,
+    Suspension, Task, TaskStatus,
 };
 use wrkflw_core::json::Json;
 
@@ -113,6 +114,9 @@ pub struct StateView {
     /// The instances that it started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,
+    /// The call of a service state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<CallView>,
     /// How many decisions with the same outcome the state instance needs.
     pub needed: u32,
     /// Higher is more urgent.
@@ -140,18 +144,6 @@ pub struct SignalSubscriptionView {
     pub correlation: Option<String>,
     /// Whether signals count that came before it was entered.
     pub buffered: bool,
-}
-
-/// An instance that a state instance started.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ChildView {
-    pub id: Uuid,
-    #[serde(rename = "definitionKey")]
-    pub key: String,
-    /// None while it runs. `CANCELLED` or `NOT_STARTED` if it reached no outcome of its own.
-    pub outcome: Option<String>,
-    /// Whether it goes on when the state instance ends before it.
-    pub detached: bool,
 }
 
 /// How a state instance ended.
@@ -335,6 +327,7 @@ impl StateView {
                 .map(SignalSubscriptionView::of)
                 .collect(),
             children: state.children.iter().map(ChildView::of).collect(),
+            call: state.call.as_ref().map(CallView::of),
             needed: state.needed,
             priority: state.priority,
             priority_name: state.priority_name.clone(),
@@ -351,9 +344,11 @@ impl StateView {
             by: past.left_by.clone(),
             actor: past.actor.clone(),
         };
+        let state = StateView::hiding(&past.state, graph, |_| false);
         StateView {
             left: Some(left),
-            ..StateView::hiding(&past.state, graph, |_| false)
+            call: state.call.map(CallView::left),
+            ..state
         }
     }
 }
@@ -364,17 +359,6 @@ impl SignalSubscriptionView {
             trigger: subscription.trigger.clone(),
             correlation: subscription.correlation.clone(),
             buffered: subscription.buffered,
-        }
-    }
-}
-
-impl ChildView {
-    fn of(child: &ChildInstance) -> ChildView {
-        ChildView {
-            id: child.id.0,
-            key: child.key.clone(),
-            outcome: child.outcome.clone(),
-            detached: child.detached,
         }
     }
 }

@@ -144,12 +144,12 @@ entered as (
     insert into state_instance (
         tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
         needed, exclude, fallback, priority, forks, choices, waiting, deadlines, subscriptions,
-        children, unassignable_since, key, data, priority_name, share, blind, left_at, left_by, left_actor
+        children, unassignable_since, key, data, priority_name, share, blind, call, left_at, left_by, left_actor
     )
     select
         r.tenant_id, r.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors, r.entered_by, r.caller,
         r.needed, r.exclude, r.fallback, r.priority, r.forks, r.choices, r.waiting, r.deadlines, r.subscriptions,
-        r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.share, r.blind, r.left_at, r.left_by, r.left_actor
+        r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.share, r.blind, r.call, r.left_at, r.left_by, r.left_actor
     from unnest($4::commit_state[]) as r
     where (select passed from gate)[r.member]
 ),
@@ -169,7 +169,7 @@ changed_states as (
         caller = r.caller, needed = r.needed, exclude = r.exclude, fallback = r.fallback, priority = r.priority, forks = r.forks,
         choices = r.choices, waiting = r.waiting, deadlines = r.deadlines,
         subscriptions = r.subscriptions, children = r.children, unassignable_since = r.unassignable_since,
-        priority_name = r.priority_name, share = r.share, blind = r.blind, left_at = r.left_at, left_by = r.left_by,
+        priority_name = r.priority_name, share = r.share, blind = r.blind, call = r.call, left_at = r.left_at, left_by = r.left_by,
         left_actor = r.left_actor
     from unnest($6::commit_state[]) as r
     where (select passed from gate)[r.member]
@@ -284,13 +284,13 @@ vacated as (
 ),
 -- A job that is put again is due anew, whoever had it in hand.
 put as (
-    insert into job (tenant_id, id, kind, instance_id, due_at, payload)
-    select r.tenant_id, r.id, r.kind, r.instance_id, r.due_at, r.payload
+    insert into job (tenant_id, id, kind, instance_id, due_at, payload, service)
+    select r.tenant_id, r.id, r.kind, r.instance_id, r.due_at, r.payload, r.service
     from unnest($15::commit_job[]) as r
     where (select passed from gate)[r.member] and not exists (select from finished f where f.cancels = r.id)
     on conflict (tenant_id, id) do update
     set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at, payload = excluded.payload,
-        lease_until = null, attempts = 0, last_error = null, claim = null
+        service = excluded.service, lease_until = null, attempts = 0, last_error = null, claim = null
 ),
 subscribed as (
     insert into signal_subscription (tenant_id, correlation, trigger, entered_at, state_id, instance_id)

@@ -128,6 +128,7 @@ rows! {
     }
     Job as "commit_job" {
         member: i32, tenant_id: i32, id: Uuid, kind: &'static str, instance_id: Uuid, due_at: Time, payload: String,
+        service: Option<String>,
     }
     FinishedJob as "commit_finished_job" { member: i32, tenant_id: i32, id: Uuid, cancels: Option<Uuid> }
     SubscriptionRow<'a> as "commit_subscription" {

@@ -2,17 +2,18 @@
 -- lease, $4 limit of the jobs read, $5 limit of the jobs claimed; $6, $7 and $8: until when a job is postponed that waits for a
 -- claimed job, for a stopped version, or for a failed job.
 --
--- The expression `greatest(...)` is that of the index `job_share`; it ignores nulls. If another worker claims a row between the
+-- The expression `greatest(...)` is that of the index `job_share`; it ignores nulls. Calls of services are excluded by `service` where
+-- that index is meant, and by their kind where `job_by_instance` is. If another worker claims a row between the
 -- read and the lock, the condition is evaluated again on the new row, which has a lease. The statement skips locked rows, so two
 -- claims never wait for each other.
 with looked as materialized (
     (select j.id, 0 as late from job j
-     where j.tenant_id = $1 and case when j.kind = 'start_child' then 1 else 0 end = 0
+     where j.tenant_id = $1 and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 0
        and greatest(j.due_at, j.lease_until) <= $2
      order by greatest(j.due_at, j.lease_until) limit $4)
     union all
     (select j.id, 1 from job j
-     where j.tenant_id = $1 and case when j.kind = 'start_child' then 1 else 0 end = 1
+     where j.tenant_id = $1 and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 1
        and greatest(j.due_at, j.lease_until) <= $2
      order by greatest(j.due_at, j.lease_until) limit $4)
     limit $4
@@ -23,13 +24,13 @@ held as materialized (
         when 'start_child' then (
             select least(greatest(e.due_at, e.lease_until, $2), case when e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
             where e.tenant_id = $1 and e.instance_id = j.instance_id
-              and (e.due_at, e.id) < (j.due_at, j.id) and e.kind <> 'cancel_child'
+              and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'call_service')
             order by e.due_at, e.id limit 1
         )
         else (
             select least(greatest(e.due_at, e.lease_until, $2), case when e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
             where e.tenant_id = $1 and e.instance_id = j.instance_id
-              and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'start_child')
+              and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'start_child', 'call_service')
             order by e.due_at, e.id limit 1
         )
     end as waits_until,

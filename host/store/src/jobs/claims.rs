@@ -172,17 +172,17 @@ impl Store {
             select tenant_id as "tenant!", turn, is_due as "is_due!" from (
                 select c.tenant_id, c.turn, coalesce(
                     (select true from job j
-                     where j.tenant_id = c.tenant_id and case when j.kind = 'start_child' then 1 else 0 end = 0
+                     where j.tenant_id = c.tenant_id and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 0
                        and greatest(j.due_at, j.lease_until) <= $1 limit 1),
                     (select true from job j
-                     where j.tenant_id = c.tenant_id and case when j.kind = 'start_child' then 1 else 0 end = 1
+                     where j.tenant_id = c.tenant_id and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 1
                        and greatest(j.due_at, j.lease_until) <= $1 limit 1),
                     false
                 ) as is_due
                 from circle c where c.turn > 0
                 union all
                 select distinct f.tenant_id, null::int, true from (
-                    select j.tenant_id from job j where greatest(j.due_at, j.lease_until) <= $1
+                    select j.tenant_id from job j where j.service is null and greatest(j.due_at, j.lease_until) <= $1
                     order by greatest(j.due_at, j.lease_until) limit $3
                 ) f
             ) as seen

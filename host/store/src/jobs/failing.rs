@@ -102,7 +102,9 @@ impl Store {
             r#"select count(*) as "stuck!" from (
                 (select tenant_id, id from job where attempts >= 10 limit $2)
                 union
-                (select tenant_id, id from job where greatest(due_at, lease_until) <= $1 limit $2)
+                (select tenant_id, id from job where service is null and greatest(due_at, lease_until) <= $1 limit $2)
+                union
+                (select tenant_id, id from job where service is not null and greatest(due_at, lease_until) <= $1 limit $2)
             ) as stuck"#,
             Time(now - OVERDUE) as _,
             COUNTED_MAX

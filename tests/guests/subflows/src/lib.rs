@@ -6,20 +6,26 @@
 //! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
 //! `children`, each starts so many like itself. `wait` and `work` may
 //! have `"subscriptions": [{"trigger": "PAID", "correlation": "", "buffered": true}]`. A `work`
-//! in the config replaces that of the data. With `{"sole": true}` in the config the flow is sole per entity.
+//! in the config replaces that of the data. `Ask` calls the service of `"ask": {"service": "machine", "timeout": 5, "retries": [1], "late": 60}`:
+//! a reply with a `score` leads to the end, a failure and LATE to `Work`; `"stays": true` keeps it after a reply. What it is told is in `asked`.
+//! The config may have `"services": ["machine"]`, names that the flow uses. With `{"sole": true}` in the config the flow is sole per entity.
 
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event,
-    EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason,
-    Refusal, SignalSubscription, Since, Snapshot, State, StateKind, Target, Transition, Violation,
-    Waiting, Work,
+    EventSource, FiredBy, Join, NameUse, Needed, Next, Offer, OverdueAction, Plan, Principal,
+    Reads, Reason, Refusal, ServiceCall, SignalSubscription, Since, Snapshot, State, StateKind,
+    Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
 struct Subflows;
+
+/// What a reply of the service must have.
+const SCORE: &str =
+    r#"{"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}"#;
 
 // No native linker accepts the names of a component's exports; natively this crate is only checked.
 #[cfg(target_arch = "wasm32")]
@@ -65,11 +71,19 @@ impl Guest for Subflows {
                 state("Plan", StateKind::Router),
                 state("Wait", StateKind::Wait),
                 state("Work", StateKind::Task),
+                state("Ask", StateKind::Service),
                 state("Done", StateKind::Terminal("DONE".into())),
                 state("Dropped", StateKind::Terminal("DROPPED".into())),
             ],
             transitions: vec![
-                way("Plan", "BEGIN", FiredBy::ENTRY, &["Wait", "Work"]),
+                way("Plan", "BEGIN", FiredBy::ENTRY, &["Wait", "Work", "Ask"]),
+                Transition {
+                    input: Some(SCORE.into()),
+                    ..way("Ask", "ANSWERED", FiredBy::REPLY, &["Done"])
+                },
+                way("Ask", "UNANSWERED", FiredBy::FAILURE, &["Work"]),
+                way("Ask", "LATE", FiredBy::DEADLINE, &["Work"]),
+                way("Ask", "LEAVE", FiredBy::SIGNAL, &["Work"]),
                 way("Wait", "PAID", FiredBy::SIGNAL, &["Done"]),
                 way("Wait", "LEAVE", FiredBy::SIGNAL, &["Work"]),
                 way("Wait", "LATE", FiredBy::DEADLINE, &["Done"]),
@@ -82,7 +96,9 @@ impl Guest for Subflows {
             extensions: vec![],
             reads: Reads::GROUPS,
             sole_per_entity: parsed(&config)["sole"] == true,
-            uses: vec![],
+            uses: names(&parsed(&config)["services"])
+                .map(NameUse::Service)
+                .collect(),
             data_schema: Some(
                 r#"{"type": "object", "properties": {"first": {"type": "string"}}}"#.into(),
             ),
@@ -141,6 +157,22 @@ impl Guest for Subflows {
                 (all.then_some("Done"), Some(ends))
             }
             "LEAVE" => (Some("Work"), None),
+            "ANSWERED" | "UNANSWERED" => {
+                let EventSource::Service(answer) = &event.source else {
+                    unreachable!("only services fire it");
+                };
+                let asked = json!({ "asked": {
+                    "service": answer.service, "attempts": answer.attempts, "error": answer.error,
+                    "model": answer.model, "modelVersion": answer.model_version, "output": parsed(&event.input)
+                } });
+                let next = match event.trigger.as_str() {
+                    "UNANSWERED" => Some("Work"),
+                    _ if data["ask"]["stays"] == true => None,
+                    _ => Some("Done"),
+                };
+                (next, Some(asked))
+            }
+            "LATE" if here.is_some_and(|one| one.name == "Ask") => (Some("Work"), None),
             "GO" => (Some("Wait"), None),
             "WITHDRAW" => (Some("Dropped"), None),
             _ => (Some("Done"), None),
@@ -165,6 +197,7 @@ impl Guest for Subflows {
     fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
         let work = |entry: &Entry| match entry.state.as_str() {
             "Wait" => Work::Wait(waiting(&facts)),
+            "Ask" => Work::Service(asking(&facts)),
             _ => Work::Task(assignment(&facts)),
         };
         Ok(entries.iter().map(work).collect())
@@ -231,6 +264,34 @@ fn waiting(facts: &Snapshot) -> Waiting {
         subscriptions: subscriptions(wait),
         children: children.map(child).chain(swarm).collect(),
     }
+}
+
+fn asking(facts: &Snapshot) -> ServiceCall {
+    let data = parsed(&facts.instance.data);
+    let ask = &data["ask"];
+    let seconds = |value: &Value| u32::try_from(value.as_u64()?).ok();
+    let retries = ask["retries"].as_array().into_iter().flatten();
+    let late = seconds(&ask["late"]).map(|late| Deadline {
+        when: Due::After(late),
+        since: Since::Created,
+        repeat: None,
+        action: OverdueAction::Fire("LATE".into()),
+    });
+    ServiceCall {
+        service: ask["service"].as_str().unwrap_or("machine").into(),
+        request: json!({ "about": facts.instance.entity_id }).to_string(),
+        timeout: seconds(&ask["timeout"]).unwrap_or(5),
+        retries: retries.filter_map(seconds).collect(),
+        on_reply: "ANSWERED".into(),
+        on_failure: "UNANSWERED".into(),
+        deadlines: late.into_iter().collect(),
+        subscriptions: subscriptions(ask),
+    }
+}
+
+fn names(list: &Value) -> impl Iterator<Item = String> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter_map(|name| name.as_str().map(str::to_owned))
 }
 
 /// Those of `subscriptions`. A `correlation` or `bufferSignals` beside them holds for every signal of the wait state.

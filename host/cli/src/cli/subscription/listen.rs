@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::{Column, Output};
-use wrkflw_relay::webhook::is_signed;
 use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::signature::is_signed;
 
 /// Connections that are served at a time.
 const CONNECTIONS_MAX: usize = 16;

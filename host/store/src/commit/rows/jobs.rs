@@ -1,4 +1,4 @@
-//! The jobs of a change as rows: deadlines, starts and cancellations of children, ends for parents.
+//! The jobs of a change as rows: deadlines, starts and cancellations of children, ends for parents, service calls.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,12 @@ use sqlx::types::Uuid;
 use super::{FinishedJob, Job, Of, Rows};
 use crate::commit::Change;
 use crate::time::Time;
-use wrkflw_core::ids::{DeadlineId, InstanceId};
+use wrkflw_core::ids::{DeadlineId, InstanceId, StateId};
 use wrkflw_core::instance::{CHILD_CANCELLED, ChildInstance, Instance, StateInstance, Status};
 use wrkflw_core::json::Json;
 
-/// Combined with an instance's id by XOR to make the ids of its jobs. The job that starts a child has the child's own id.
+/// Combined with an instance's id by XOR to make the ids of its jobs. The job that starts a child has the child's own id,
+/// and the job of a service call that of its state instance.
 const CANCELS_CHILD: u128 = 1;
 const TELLS_PARENT: u128 = 2;
 const REASSESSES: u128 = 3;
@@ -50,6 +51,7 @@ impl Rows<'_> {
             self.job(of, id.0, "deadline", after.id, *due_at, &payload);
         }
         self.children(of, change, before);
+        self.calls(of, change, before);
         let vacates = self.end(of, change, before);
         for done in &change.done {
             // A repeating deadline keeps its job, which is due again.
@@ -96,6 +98,29 @@ impl Rows<'_> {
                 self.job(of, cancelling(*id), "cancel_child", *id, now, &payload);
                 self.finish_idle(of, id.0, cancelling(*id));
                 self.finish(of, telling(*id));
+            }
+        }
+    }
+
+    /// Adds the jobs of new service calls, and removes those of calls that have a result or whose state was left. A call whose
+    /// instance is suspended keeps its job, which waits.
+    fn calls(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
+        let open = |instance: &Instance| -> BTreeMap<StateId, String> {
+            let active = instance.active.iter();
+            let open = active.filter_map(|one| Some((one.id, one.open_call()?.service.clone())));
+            open.collect()
+        };
+        let old = before.map(open).unwrap_or_default();
+        let new = open(&change.after);
+        for id in old.keys().filter(|id| !new.contains_key(id)) {
+            self.finish(of, id.0);
+        }
+        let now = change.after.updated_at;
+        for (id, service) in new.iter().filter(|(id, _)| !old.contains_key(id)) {
+            let payload = json!({});
+            self.job(of, id.0, "call_service", change.after.id, now, &payload);
+            if let Some(job) = self.jobs.last_mut() {
+                job.service = Some(service.clone());
             }
         }
     }
@@ -149,6 +174,7 @@ impl Rows<'_> {
             instance_id: instance.0,
             due_at: Time(due_at),
             payload: Json::of(payload).to_string(),
+            service: None,
         });
     }
 

@@ -1,0 +1,379 @@
+//! The attempts of one call, and the command that reports its result.
+//!
+//! An attempt counts once its result is stored: with the command, or with the job for the next attempt. When a host dies
+//! in between, the same attempt is made again, under the same idempotency key. What a service has answered is kept with the job if
+//! the command cannot run now, so the service is not asked again.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Asked as Question, Failed, Replied};
+use crate::job_handlers::{REST, payload};
+use crate::request::{Identity, Trace};
+use crate::{Engine, Error};
+use wrkflw_core::answer::Violation;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::StateId;
+use wrkflw_core::instance::{OpenCall, StateInstance, Status};
+use wrkflw_core::json::Json;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_runtime::clock::{later, new_id};
+use wrkflw_runtime::telemetry::traceparent;
+use wrkflw_runtime::worker::Backoff;
+use wrkflw_store::jobs::{Job, STOPPED_RETRY};
+use wrkflw_store::load::Asked;
+
+/// The pauses after a command that could not run. They do not depend on the service.
+const RETRY: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    last: Duration::from_mins(10),
+};
+
+/// How far a call has come, as its job keeps it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Progress {
+    /// The attempts that have failed.
+    #[serde(default)]
+    pub(super) failed: u32,
+    /// How often the command of the report could not run.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    refused: u32,
+    /// What is to be reported; none while the service is to be asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    report: Option<Report>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Report {
+    Answered {
+        attempts: u32,
+        output: Json,
+        model: Option<String>,
+        model_version: Option<String>,
+    },
+    Failed {
+        attempts: u32,
+        error: String,
+    },
+}
+
+/// What follows from a step.
+enum Step {
+    /// The call is over.
+    Over,
+    /// There is something to report.
+    Report(Report),
+    /// The call goes on after the pause.
+    Later(Duration, Option<String>),
+}
+
+/// The call as the instance has it now.
+enum Found {
+    Open(Box<OpenCall>),
+    /// It waits, for a resumption of the instance or of its version.
+    Rests(Duration),
+    Gone,
+}
+
+impl Engine {
+    /// Makes the next attempt of a call, and reports its result if it was the last one. `cancel` ends an attempt, which is then
+    /// made again.
+    pub(super) async fn run_call(
+        &self,
+        job: &Job,
+        cancel: &CancellationToken,
+    ) -> Result<(), Error> {
+        let mut progress: Progress = payload(job)?;
+        let trace = traceparent(None);
+        let call = match (self.open_call(job).await?, progress.report.clone()) {
+            (Found::Open(call), _) => call,
+            (Found::Rests(pause), _) => return self.keep_call(job, &progress, pause, None).await,
+            (Found::Gone, None) => return Ok(self.0.store.finish_call(job).await?),
+            // The instance records that the reply came too late.
+            (Found::Gone, Some(report)) => {
+                self.command(job, report, &trace).await?;
+                return Ok(self.0.store.finish_call(job).await?);
+            }
+        };
+        let mut step = match progress.report.take() {
+            Some(report) => Step::Report(report),
+            None => {
+                self.ask(job, &call, &mut progress, (cancel, &trace))
+                    .await?
+            }
+        };
+        // A reply that does not fit is a failed attempt. If that was the last one, the failure is reported.
+        while let Step::Report(report) = step {
+            step = self
+                .report(job, &call, &mut progress, (report, &trace))
+                .await;
+        }
+        match step {
+            Step::Over | Step::Report(_) => Ok(self.0.store.finish_call(job).await?),
+            Step::Later(pause, error) => {
+                self.keep_call(job, &progress, pause, error.as_deref())
+                    .await
+            }
+        }
+    }
+
+    async fn open_call(&self, job: &Job) -> Result<Found, Error> {
+        let host = Identity::host(job.tenant, "").principalship();
+        let asked = Asked::at(self.0.clock.now());
+        let loaded = self.loaded(&host, job.instance, asked).await?;
+        let Some(instance) = loaded.found.map(|stored| stored.instance) else {
+            return Ok(Found::Gone);
+        };
+        let mut active = instance.active.iter();
+        let found = active.find(|one| one.id.0 == job.id);
+        Ok(match found.and_then(StateInstance::open_call) {
+            None => Found::Gone,
+            Some(_) if matches!(instance.status, Status::Suspended { .. }) => Found::Rests(REST),
+            Some(_) if loaded.stopped.contains(&instance.definition) => Found::Rests(STOPPED_RETRY),
+            Some(call) => Found::Open(Box::new(call.clone())),
+        })
+    }
+
+    /// Asks the service.
+    async fn ask(
+        &self,
+        job: &Job,
+        call: &OpenCall,
+        progress: &mut Progress,
+        (cancel, trace): (&CancellationToken, &str),
+    ) -> Result<Step, Error> {
+        let tenant = self.tenant_name(job.tenant).await?;
+        let attempts = progress.failed.saturating_add(1);
+        let question = Question {
+            tenant: &tenant,
+            instance: job.instance.to_string(),
+            state: job.id.to_string(),
+            attempt: attempts,
+            call,
+            traceparent: trace,
+        };
+        let (now, begun) = (self.0.clock.now(), Instant::now());
+        let answer = tokio::select! {
+            answer = self.0.services.attempt(&question, now) => answer,
+            () = cancel.cancelled() => return Ok(Step::Later(Duration::ZERO, None)),
+        };
+        metrics::histogram!("wrkflw_service_call_seconds", "service" => call.service.clone())
+            .record(begun.elapsed().as_secs_f64());
+        wrkflw_fault::point("call.answered");
+        Ok(match answer {
+            Ok(Replied {
+                output,
+                model,
+                model_version,
+            }) => Step::Report(Report::Answered {
+                attempts,
+                output,
+                model,
+                model_version,
+            }),
+            Err(failed) => failure(call, progress, failed),
+        })
+    }
+
+    /// Reports the result by a command. The commit deletes the job.
+    async fn report(
+        &self,
+        job: &Job,
+        call: &OpenCall,
+        progress: &mut Progress,
+        (report, trace): (Report, &str),
+    ) -> Step {
+        let is_reply = matches!(report, Report::Answered { .. });
+        let error = match self.command(job, report.clone(), trace).await {
+            Ok(()) => {
+                tally(call, if is_reply { "answered" } else { "given_up" });
+                return Step::Over;
+            }
+            Err(Error::Rejected(Rejection::Invalid(violations))) if is_reply => {
+                return failure(call, progress, misfit(&violations));
+            }
+            Err(error) => error,
+        };
+        progress.report = Some(report);
+        match error {
+            Error::Rejected(Rejection::Suspended { .. }) => Step::Later(REST, None),
+            Error::Stopped { .. } => Step::Later(STOPPED_RETRY, None),
+            error => {
+                let error = error.to_string();
+                tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a call could not be taken: {error}");
+                let pause = RETRY.pause(progress.refused);
+                progress.refused = progress.refused.saturating_add(1);
+                Step::Later(pause, Some(error))
+            }
+        }
+    }
+
+    async fn command(&self, job: &Job, report: Report, trace: &str) -> Result<(), Error> {
+        let (instance, state) = (job.instance, StateId(job.id));
+        let command = match report {
+            Report::Answered {
+                attempts,
+                output,
+                model,
+                model_version,
+            } => Command::ServiceAnswered {
+                instance,
+                state,
+                attempts,
+                output,
+                model,
+                model_version,
+            },
+            Report::Failed { attempts, error } => Command::ServiceFailed {
+                instance,
+                state,
+                attempts,
+                error,
+            },
+        };
+        let trace = Trace::new(new_id().to_string(), trace.to_owned());
+        if !self
+            .act_in(trace, job.tenant, command, Some(job.id))
+            .await?
+        {
+            tracing::info!(instance.id = %instance, state.id = %state, "a service answered after its instance had ended");
+        }
+        Ok(())
+    }
+
+    /// Keeps the call for later.
+    async fn keep_call(
+        &self,
+        job: &Job,
+        progress: &Progress,
+        pause: Duration,
+        error: Option<&str>,
+    ) -> Result<(), Error> {
+        let next = later(self.0.clock.now(), pause);
+        let (store, kept) = (&self.0.store, Json::of(progress));
+        let attempts = progress.failed.saturating_add(progress.refused);
+        store.keep_call(job, &kept, attempts, error, next).await?;
+        wrkflw_fault::point("call.kept");
+        Ok(())
+    }
+}
+
+/// Counts a failed attempt: the next one comes after a pause, unless it was the last or would fail in the same way.
+fn failure(call: &OpenCall, progress: &mut Progress, failed: Failed) -> Step {
+    tally(call, "failed");
+    let pause = usize::try_from(progress.failed)
+        .ok()
+        .and_then(|taken| call.retries.get(taken))
+        .filter(|_| !failed.is_final);
+    progress.failed = progress.failed.saturating_add(1);
+    let Some(pause) = pause else {
+        return Step::Report(Report::Failed {
+            attempts: progress.failed,
+            error: failed.error,
+        });
+    };
+    let pause = Duration::from_secs((*pause).into());
+    Step::Later(
+        pause.max(failed.pause.unwrap_or_default()),
+        Some(failed.error),
+    )
+}
+
+/// The failure of an attempt whose reply the transition does not take.
+fn misfit(violations: &[Violation]) -> Failed {
+    let Some(first) = violations.first() else {
+        return Failed::new("the reply is refused");
+    };
+    Failed::new(format!(
+        "the reply is refused: {} {}",
+        first.field, first.message
+    ))
+}
+
+/// Counts a result: `failed` for each failed attempt, `answered`, or `given_up` after the last attempt.
+fn tally(call: &OpenCall, result: &'static str) {
+    metrics::counter!("wrkflw_service_calls_total", "service" => call.service.clone(), "result" => result)
+        .increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(retries: &[u32]) -> OpenCall {
+        OpenCall {
+            service: "scorer".into(),
+            request: Json::empty(),
+            timeout: 5,
+            retries: retries.to_vec(),
+            on_reply: "SCORED".into(),
+            on_failure: "UNSCORED".into(),
+            result: None,
+        }
+    }
+
+    /// The pause before the next attempt, or the attempts that are reported.
+    fn after(step: &Step) -> Result<u64, u32> {
+        match step {
+            Step::Later(pause, _) => Ok(pause.as_secs()),
+            Step::Report(Report::Failed { attempts, .. }) => Err(*attempts),
+            Step::Over | Step::Report(_) => panic!("a failure"),
+        }
+    }
+
+    #[test]
+    fn attempts_follow_after_their_pauses_and_then_the_failure_is_reported() {
+        let (call, mut progress) = (call(&[10, 60]), Progress::default());
+        let steps = [(); 3].map(|()| {
+            let step = failure(&call, &mut progress, Failed::new("down"));
+            after(&step)
+        });
+        assert_eq!(steps, [Ok(10), Ok(60), Err(3)]);
+    }
+
+    #[test]
+    fn a_final_failure_is_reported_at_once_and_a_longer_pause_is_kept() {
+        let (call, mut progress) = (call(&[10, 60]), Progress::default());
+        let asks = |seconds| Failed {
+            pause: Some(Duration::from_secs(seconds)),
+            ..Failed::new("busy")
+        };
+        assert_eq!(after(&failure(&call, &mut progress, asks(30))), Ok(30));
+        assert_eq!(after(&failure(&call, &mut progress, asks(5))), Ok(60));
+        let wrong = Failed {
+            is_final: true,
+            ..Failed::new("wrong")
+        };
+        let first = failure(&call, &mut Progress::default(), wrong);
+        assert_eq!(after(&first), Err(1));
+    }
+
+    #[test]
+    fn what_a_job_keeps_is_read_again() {
+        let kept = Progress {
+            failed: 2,
+            refused: 1,
+            report: Some(Report::Answered {
+                attempts: 3,
+                output: Json::parse(r#"{"score":1.50}"#).expect("JSON"),
+                model: Some("m".into()),
+                model_version: None,
+            }),
+        };
+        let read = serde_json::from_str::<Progress>(Json::of(&kept).as_str());
+        assert_eq!(read.expect("progress"), kept);
+        let new = serde_json::from_str::<Progress>("{}");
+        assert_eq!(new.expect("a new call"), Progress::default());
+    }
+}
