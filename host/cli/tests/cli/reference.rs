@@ -42,7 +42,7 @@ const EXAMPLES: &[&str] = &[
     "role list",
     "role set auditor audit:read instance:read",
     "role show auditor",
-    r#"calendar set office {"timeZone":"UTC","hours":{"monday":[{"from":"09:00","to":"17:00"}]}}"#,
+    r#"calendar set office {"timeZone":"UTC","hours":{"monday":[{"from":"09:00","until":"17:00"}]}}"#,
     "calendar list",
     "calendar show office",
     "calendar delete office",
