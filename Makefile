@@ -1,7 +1,7 @@
 # The commands of everyday work. Each installs what it lacks; scripts/ has the how.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build test soak bench check fuzz contract clients fmt lint deny doc sqlx kafka setup
+.PHONY: help dev build dist test soak bench check fuzz contract clients fmt lint deny doc sqlx kafka setup
 
 # Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
 export SQLX_OFFLINE = true
@@ -11,11 +11,16 @@ help: ## List these commands
 
 dev: ## Build, and run everything locally; ARGS='--port 9000' passes through
 	@scripts/setup.sh dev
+	@[ -e target/debug/wrkflw ] || echo "dev: building for the first time: some minutes on two cores, then seconds" >&2
 	@exec cargo run --package wrkflw -- dev $(ARGS)
 
 build: ## Build the release binary
 	@scripts/setup.sh dev
 	@cargo build --release --package wrkflw
+
+dist: ## Make a release archive in target/dist; ARGS=try also runs it in a bare Debian root, as root
+	@scripts/setup.sh dev
+	@scripts/dist.sh $(ARGS)
 
 test: ## Check and test everything, with a PostgreSQL and a Kafka of its own
 	@scripts/test.sh

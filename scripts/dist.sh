@@ -45,7 +45,7 @@ pack() {
   rm -rf "$root" && mkdir -p "$root"/bin "$root"/share/man/man1 "$root"/share/completions
   cp target/release/wrkflw "$root/bin/"
   strip "$root/bin/wrkflw"
-  "$root/bin/wrkflw" man --folder "$root/share/man/man1"
+  "$root/bin/wrkflw" -q man --out "$root/share/man/man1"
   local shell
   for shell in bash zsh fish; do "$root/bin/wrkflw" completions "$shell" >"$root/share/completions/wrkflw.$shell"; done
   cp LICENSE CHANGELOG.md README.md "$root/"

@@ -5,6 +5,7 @@
 
 mod absence;
 mod answer;
+mod approval;
 mod audit;
 mod beside;
 mod calendar;
@@ -77,6 +78,8 @@ struct Cli {
 enum Command {
     /// Run everything on this machine: database, sample flow, demo people
     Dev(dev::DevArgs),
+    /// Show an approval by the people of `wrkflw dev`, command by command
+    Demo(approval::DemoArgs),
     /// Run a host: the API, the relay, timers and the notifier, as the settings say
     Serve(Box<serve::ServeArgs>),
     /// Migrate the database to this version
@@ -219,6 +222,7 @@ pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
 fn run(command: Command, told: &Told, output: Output, environment: &Environment) -> Result<()> {
     match command {
         Command::Dev(args) => dev::run(args, output, environment),
+        Command::Demo(args) => approval::run(args, told, output, environment),
         Command::Serve(args) => serve::run(*args, output, environment),
         Command::Migrate(args) => migrate::run(&args, output),
         Command::Definition(command) => definition::run(command, output, environment),

@@ -51,6 +51,16 @@ pub(super) struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
+    /// As this person of a `wrkflw dev`.
+    pub(super) fn of(person: &str, choice: &DevChoiceArgs) -> ConnectionArgs {
+        ConnectionArgs {
+            choice: choice.clone(),
+            server: None,
+            token: None,
+            user: Some(person.to_owned()),
+        }
+    }
+
     pub(super) fn open(&self, environment: &Environment) -> Result<Client> {
         // A named one takes precedence over a server from the environment.
         let given = self.server.as_ref().filter(|_| self.choice.dev.is_none());

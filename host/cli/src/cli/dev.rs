@@ -213,7 +213,8 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
 fn next_commands(url: &str) -> String {
     let flow = demo::FLOW;
     format!(
-        "try, in another terminal:
+        "see an approval, in another terminal: wrkflw demo
+or try:
   wrkflw instance start {flow} --entity document/1 --data '{{\"title\": \"Budget\"}}' --as author
   wrkflw task list --view available --as reviewer
   wrkflw task decide TASK APPROVE --as reviewer

@@ -29,6 +29,28 @@ fn start(place: &Place, entity: &str) -> (String, String) {
 }
 
 #[test]
+fn the_demo_shows_an_approval_command_by_command() {
+    let place = Place::new();
+    let nothing = place.run("demo");
+    assert!(
+        nothing.code == 7 && nothing.stderr.contains("wrkflw dev"),
+        "{}",
+        nothing.stderr
+    );
+    let _dev = place.start("dev --ephemeral --port 0");
+    for _ in 0..2 {
+        let shown = place.run("demo");
+        assert_eq!(shown.code, 0, "{}", shown.stderr);
+        for words in ["$ wrkflw task decide", "author requested this instance"] {
+            assert!(shown.stderr.contains(words), "{words}: {}", shown.stderr);
+        }
+        assert!(shown.stdout.contains("APPROVED"), "{}", shown.stdout);
+    }
+    let ended = place.data("instance list --status COMPLETED");
+    assert_eq!(ended["data"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn a_document_is_approved_from_the_command_line() {
     let place = Place::new();
     let mut dev = place.start("dev --ephemeral --port 0");

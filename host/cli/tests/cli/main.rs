@@ -12,3 +12,4 @@ mod ready;
 mod reference;
 mod scenarios;
 mod usage;
+mod webhooks;

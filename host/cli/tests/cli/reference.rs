@@ -16,10 +16,16 @@ use crate::usage::leaves;
 /// Commands that other tests run, because they do not end by themselves or need a toolchain: the file of the test, and the words
 /// that run the command there.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
+    ("demo", include_str!("dev.rs"), "demo"),
     ("serve", include_str!("dev.rs"), "serve --listen"),
     ("plugin build", include_str!("plugin.rs"), "plugin build"),
     ("plugin test", include_str!("plugin.rs"), "plugin test"),
     ("plugin watch", include_str!("scenarios.rs"), "plugin watch"),
+    (
+        "subscription listen",
+        include_str!("webhooks.rs"),
+        "subscription listen",
+    ),
 ];
 /// The longest example.
 const LINES_MAX: usize = 14;
@@ -106,6 +112,7 @@ const EXAMPLES: &[&str] = &[
     "subscription list",
     "subscription delete $LAST",
     "events tail --limit 1",
+    "events replay --after earliest --reason repaired",
     "job list --state due",
     "dead-letter list",
     "dead-letter retry --all --reason repaired",

@@ -1,0 +1,125 @@
+//! `wrkflw demo`: an approval by the demo people, each step as the command that does it.
+
+use anyhow::{Context as _, Result, ensure};
+use clap::{Args, Parser as _};
+use serde_json::Value;
+
+use super::connection::{ConnectionArgs, DevChoiceArgs};
+use super::demo::FLOW;
+use super::failure::{Exit, Failure};
+use super::output::Output;
+use super::{Cli, Environment};
+use crate::config::layers::Told;
+use wrkflw_runtime::clock;
+
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    #[command(flatten)]
+    choice: DevChoiceArgs,
+}
+
+/// The commands that are shown and run.
+struct Demo<'a> {
+    choice: DevChoiceArgs,
+    told: &'a Told,
+    output: Output,
+    environment: &'a Environment,
+}
+
+pub(super) fn run(
+    args: DemoArgs,
+    told: &Told,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    let demo = Demo {
+        choice: args.choice,
+        told,
+        output,
+        environment,
+    };
+    // Each run is about a document of its own.
+    let entity = format!(
+        "document/demo-{}",
+        &clock::new_id().simple().to_string()[20..]
+    );
+    let start = ["instance", "start", FLOW, "--entity", &entity];
+    demo.says("Ada, an author, asks for an approval.");
+    demo.does(
+        &[&start[..], &["--data", r#"{"title": "Budget"}"#]].concat(),
+        "author",
+    )?;
+    let first = demo.task(&entity, "reviewer")?;
+    demo.says("Nobody reviews their own request.");
+    demo.is_refused(&["task", "decide", &first, "APPROVE"], "author")?;
+    demo.says("Rob, a reviewer, approves. The approvers get the next task.");
+    demo.does(&["task", "decide", &first, "APPROVE"], "reviewer")?;
+    let last = demo.task(&entity, "approver")?;
+    demo.says("Amy, an approver, approves.");
+    demo.does(
+        &["task", "decide", &last, "APPROVE", "--comment", "Fine."],
+        "approver",
+    )?;
+    demo.says("Who did what, and when:");
+    demo.does(&["instance", "history", &entity], "author")
+}
+
+impl Demo<'_> {
+    fn says(&self, text: &str) {
+        self.output.hint(&format!("\n# {text}"));
+    }
+
+    /// Shows a command and runs it as this person.
+    fn does(&self, words: &[&str], person: &str) -> Result<()> {
+        let mut words = [words, &["--as", person]].concat();
+        if let Some(name) = &self.choice.dev {
+            words.extend(["--dev", name]);
+        }
+        let shown: Vec<_> = words.iter().map(|word| quoted(word)).collect();
+        self.output.hint(&format!("$ wrkflw {}", shown.join(" ")));
+        let cli = Cli::try_parse_from(std::iter::once("wrkflw").chain(words))
+            .context("a command of the demo is wrong")?;
+        super::run(cli.command, self.told, self.output, self.environment)
+    }
+
+    /// The same, of a command that is refused.
+    fn is_refused(&self, words: &[&str], person: &str) -> Result<()> {
+        let Err(error) = self.does(words, person) else {
+            ensure!(false, "the host did not refuse this");
+            return Ok(());
+        };
+        match error.downcast_ref::<Failure>() {
+            Some(failure) if failure.exit == Exit::Refused => {
+                self.output.failure(&error);
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// The id of the open task about this entity that the person may claim.
+    fn task(&self, entity: &str, person: &str) -> Result<String> {
+        let client = ConnectionArgs::of(person, &self.choice).open(self.environment)?;
+        let (kind, id) = entity.split_once('/').context("TYPE/ID")?;
+        let query = [
+            ("view", Some("available".to_owned())),
+            ("entityType", Some(kind.to_owned())),
+            ("entityId", Some(id.to_owned())),
+        ];
+        let tasks = client.get("/v1/tasks", &query)?;
+        let task = tasks.pointer("/data/0/id").and_then(Value::as_str);
+        Ok(task
+            .with_context(|| format!("there is no task for {person}"))?
+            .to_owned())
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:".contains(char);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{word}'")
+    }
+}
