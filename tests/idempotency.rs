@@ -41,7 +41,7 @@ async fn a_repeat_gets_the_stored_reply() {
     assert_eq!(again.headers["etag"], first.headers["etag"]);
     assert_eq!(again.headers["location"], first.headers["location"]);
 
-    let task = task_of(&first.body);
+    let task = task_of(&first.body["instance"]);
     let claim = format!("/v1/tasks/{task}/claim");
     let claimed = app
         .host()
@@ -70,7 +70,7 @@ async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
     let app = TestApp::start().await;
     let host = app.host();
     let first = start(&host, "doc-1").await;
-    let task = task_of(&first.body);
+    let task = task_of(&first.body["instance"]);
     let claim = format!("/v1/tasks/{task}/claim");
     let many = json!({ "action": "release", "taskIds": [task] });
     for (path, body) in [
@@ -161,7 +161,7 @@ async fn twins_in_flight_get_the_same_reply() {
         .count();
     assert_eq!(fresh, 1);
 
-    let claim = format!("/v1/tasks/{}/claim", task_of(&replies[0].body));
+    let claim = format!("/v1/tasks/{}/claim", task_of(&replies[0].body["instance"]));
     let mut twins = JoinSet::new();
     for twin in 0..20 {
         let (host, claim) = (hosts[twin % 2].clone(), claim.clone());

@@ -75,6 +75,25 @@ async fn shown(app: &TestApp, instance: &Value) -> Value {
     app.get("admin", &path).await.expect(200)
 }
 
+/// The instance as an answer to a command has it: without what is only shown by itself.
+fn as_answered(mut shown: Value) -> Value {
+    let members = shown.as_object_mut().expect("an instance");
+    let further = [
+        "ahead",
+        "groups",
+        "nextDueAt",
+        "owners",
+        "pastOwners",
+        "people",
+        "priority",
+        "priorityName",
+    ];
+    for member in further {
+        members.remove(member);
+    }
+    shown
+}
+
 fn ballot() -> Value {
     json!({ "version": 2, "states": { "Vote": "Ballot" } })
 }

@@ -71,7 +71,7 @@ async fn a_host_with_every_number_at_its_least_serves() {
     let author = token("author", None);
     let started = send(&host, "POST /v1/instances", &author, &start.to_string()).await;
     assert_eq!(started.status, 201, "{}", started.text);
-    let task = task_of(&started.json());
+    let task = task_of(&started.json()["instance"]);
     let reviewer = token("reviewer", None);
     for (command, body) in [("claim", ""), ("decide", r#"{"outcome":"APPROVE"}"#)] {
         let line = format!("POST /v1/tasks/{task}/{command}");

@@ -11,6 +11,22 @@ use crate::support::app::TestApp;
 /// Beginnings of statements that are meant for all tenants at once, and why.
 const ACROSS: &[(&str, &str)] = &[
     (
+        "delete from webhook_attempt where ctid",
+        "old attempts are forgotten",
+    ),
+    (
+        "select min(n.ready_at)",
+        "the worker of services asks when the next call is due",
+    ),
+    (
+        "select s.name as \"name!\" from unnest($2::text[])",
+        "the worker of services asks which of them have calls that are due",
+    ),
+    (
+        "update job set last_error = $3 where (tenant_id, id) in ( select j.tenant_id, j.id from job j where j.service",
+        "calls of services that this host does not know say so",
+    ),
+    (
         "select greatest(due_at, lease_until) as \"ready_at!: Time\" from reassessment",
         "a worker asks when the next is due",
     ),
@@ -44,7 +60,7 @@ const ACROSS: &[(&str, &str)] = &[
         "the relay publishes a partition in its order",
     ),
     (
-        "delete from outbox_event where partition",
+        "with deleted as ( delete from outbox_event where partition",
         "the relay deletes what was acknowledged",
     ),
     (

@@ -235,6 +235,8 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
         .reader()
         .reception(TenantId(1), InstanceId(id), "author", &key);
     assert_eq!(reception.await.expect("an answer"), Some(Some(id)));
+    let calls = engine.reader().calls_of(TenantId(1), InstanceId(id));
+    assert!(calls.await.expect("an answer").is_empty());
     let tables = statements::tables(app).await;
     let mut sent = recorder.statements();
     sent.retain(|statement| statement.role == "wrkflw_reader" && touches(&statement.sql, &tables));

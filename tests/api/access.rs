@@ -264,7 +264,7 @@ async fn another_tenant_sees_nothing() {
             lists += 1;
         }
     }
-    assert_eq!(lists, 15);
+    assert_eq!(lists, 16);
     for view in ["mine", "available", "all"] {
         let path = format!("/v1/tasks?view={view}");
         let tasks = host.send("", "GET", &path, &headers, None).await;

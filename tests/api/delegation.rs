@@ -29,7 +29,7 @@ async fn a_delegate_decides_on_behalf_of_the_owner() {
     let event = &told["events"][0];
     assert_eq!(event["type"], "dev.wrkflw.task.delegated");
     assert_eq!(
-        (&event["data"]["from"], &event["data"]["to"]),
+        (&event["data"]["previousOwner"], &event["data"]["owner"]),
         (&json!("reviewer"), &json!("dee"))
     );
     assert_eq!(

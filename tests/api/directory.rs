@@ -454,7 +454,7 @@ async fn operations_are_listed_newest_first() {
     app.started("doc-1").await;
     let mut begun = Vec::new();
     for number in 0..3 {
-        let reason = json!({ "definition": "document-approval", "version": 1, "reason": format!("no {number}") });
+        let reason = json!({ "definitionKey": "document-approval", "version": 1, "reason": format!("no {number}") });
         let made = app.post("admin", "/v1/cancellations", reason).await;
         begun.push(made.expect(201)["id"].clone());
     }

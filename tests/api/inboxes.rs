@@ -20,12 +20,12 @@ async fn told(app: &TestApp, user: &str, task: &Value) -> Vec<Value> {
     );
     let answer = app.get(user, &path).await.expect(200);
     let all = answer["actions"].as_array().expect("actions").iter();
-    let of_task = all.filter(|action| action["task"] == task["id"]);
+    let of_task = all.filter(|action| action["taskId"] == task["id"]);
     of_task
         .map(|action| {
             let mut action = action.clone();
             let members = action.as_object_mut().expect("an object");
-            for repeated in ["task", "state"] {
+            for repeated in ["taskId", "state"] {
                 members.remove(repeated);
             }
             action
@@ -111,7 +111,7 @@ async fn a_form_comes_with_the_outcomes() {
         "definitionKey": "purchase-approval", "entityType": "purchase", "entityId": "1",
         "data": { "amount": 900, "currency": "EUR", "supplier": "Paper & Co" },
     });
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let instance = app.post("author", "/v1/instances", body).await.started();
     app.decided("approver", &instance, json!({ "outcome": "APPROVE" }))
         .await;
     let finance = tasks(&app, "reviewer", "view=available&include=outcomes").await;
@@ -209,10 +209,7 @@ async fn a_list_knows_who_decided_elsewhere() {
         "definitionKey": "committee", "entityType": "thing", "entityId": "votes",
         "data": { "assign": { "offers": offers, "needed": 3 } },
     });
-    let instance = app
-        .post("outsider", "/v1/instances", start)
-        .await
-        .expect(201);
+    let instance = app.post("outsider", "/v1/instances", start).await.started();
     let votes = tasks(&app, "reviewer", "view=all&include=actions").await;
     assert_eq!(votes.len(), 3);
     let outcome = &votes[0]["outcomes"][0]["outcome"];
@@ -276,7 +273,7 @@ async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
         "definitionKey": "committee", "entityType": "thing", "entityId": "one",
         "data": { "assign": { "offers": offers, "needed": 2, "priority": 7, "deadlines": deadlines(5) } },
     });
-    let started = app.post("author", "/v1/instances", start).await.expect(201);
+    let started = app.post("author", "/v1/instances", start).await.started();
     let path = format!("/v1/instances/{}", started["id"].as_str().expect("an id"));
     let shown = app.get("author", &path).await.expect(200);
     let due = &started["states"][0]["tasks"][0]["dueAt"];

@@ -55,6 +55,11 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         }
         // A cursor that is no base64, one that is no text, and one that names no position.
         for cursor in ["***", "_w", "bm8tcG9zaXRpb24", ""] {
+            // Lists of the directory begin after an id, which may be any text.
+            let is_by_name = ["/v1/people", "/v1/groups"].contains(&&*path);
+            if is_by_name && cursor == "bm8tcG9zaXRpb24" {
+                continue;
+            }
             let answer = app.get("admin", &format!("{path}?after={cursor}")).await;
             answer.problem(400, "invalid_cursor");
         }

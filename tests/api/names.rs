@@ -134,7 +134,7 @@ async fn an_instant_is_called_by_what_happened() {
     for field in fields(&app).await {
         let name = field.name.as_str();
         if field.format() == "date-time" && !FOREIGN.contains(&&*field.full()) {
-            let ends = ["At", "Before", "Since"]
+            let ends = ["At", "Before", "Since", "From", "Until"]
                 .iter()
                 .any(|end| name.ends_with(end));
             let is_known = ends || ["at", "from", "until"].contains(&name);

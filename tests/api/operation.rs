@@ -61,7 +61,7 @@ async fn an_operator_reassigns_resets_and_releases() {
     assert_eq!(reset["task"]["status"], "PENDING");
     assert_eq!(
         (
-            &reset["events"][0]["data"]["owner"],
+            &reset["events"][0]["data"]["previousOwner"],
             &reset["events"][0]["data"]["reason"]
         ),
         (&json!("dee"), &json!("as agreed"))
@@ -176,7 +176,7 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
         types[..2],
         ["dev.wrkflw.flow.started", "dev.wrkflw.flow.restarted"]
     );
-    assert_eq!(answer["events"][1]["data"]["predecessor"], json!(old));
+    assert_eq!(answer["events"][1]["data"]["predecessorId"], json!(old));
     let path = format!("/v1/instances/{new}/audit");
     let audit = app.get("admin", &path).await.expect(200);
     assert_eq!(audit["data"][1]["type"], "FLOW_RESTARTED");

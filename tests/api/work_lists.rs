@@ -16,7 +16,7 @@ async fn committee(app: &TestApp, entity: &str, assign: Value) -> Value {
     let start = json!({
         "definitionKey": "committee", "entityType": "thing", "entityId": entity, "data": { "assign": assign },
     });
-    app.post("author", "/v1/instances", start).await.expect(201)
+    app.post("author", "/v1/instances", start).await.started()
 }
 
 async fn with_committee() -> TestApp {
@@ -379,7 +379,7 @@ async fn work_is_found_by_words() {
         started.push(
             app.post("author", "/v1/instances", start(entity, title))
                 .await
-                .expect(201),
+                .started(),
         );
     }
     let attribute = "insert into attribute (tenant_id, instance_id, name, type, text_value)

@@ -103,7 +103,7 @@ async fn history() -> (TestApp, String, String) {
         .expect(200);
     with_hostile(&app).await;
     let started = app.post("author", "/v1/instances", hostile_start("t-1", json!({})));
-    let started = started.await.expect(201);
+    let started = started.await.started();
     let decision = json!({ "outcome": "GO", "input": { "behaviour": "attributes" } });
     app.decided("reviewer", &started, decision).await;
     let manager = json!({ "manager": "approver" });

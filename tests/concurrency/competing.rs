@@ -205,7 +205,7 @@ async fn a_reassignment_beats_a_concurrent_claim() {
             requests.push(HostRequest::new("admin", path("reassign"), to));
             let mut answers = at_once(&hosts[..count], requests).await;
             let reassigned = answers.pop().expect("an answer").expect(200);
-            let previous = &reassigned["events"][0]["data"]["previous"];
+            let previous = &reassigned["events"][0]["data"]["previousOwner"];
             let (won, lost): (Vec<_>, Vec<_>) =
                 answers.into_iter().partition(|answer| answer.status == 200);
             let owners: Vec<_> = won

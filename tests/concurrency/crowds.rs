@@ -142,7 +142,7 @@ async fn fifty_starts_about_one_entity_make_one_instance() {
         });
         let requests = fifty(&["author"], "/v1/instances", &body);
         let (won, others) = winner(at_once(&hosts[..count], requests).await, 201);
-        already_running(others, &won);
+        already_running(others, &won["instance"]);
     }
     let sql = "select count(*) from instance";
     let instances: i64 = sqlx::query_scalar(sql)
@@ -164,8 +164,8 @@ async fn fifty_restarts_make_one_successor() {
         cancelled.expect(200);
         let requests = fifty(&["author"], &path("restart"), &json!({}));
         let (won, others) = winner(at_once(&hosts[..count], requests).await, 201);
-        assert_eq!(won["predecessorId"], first["id"]);
-        already_running(others, &won);
+        assert_eq!(won["instance"]["predecessorId"], first["id"]);
+        already_running(others, &won["instance"]);
     }
     prove_all(&app).await;
 }

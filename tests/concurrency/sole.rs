@@ -65,7 +65,7 @@ fn lost_to(answer: Answer, running: &Value) {
 #[tokio::test]
 async fn a_sole_instance_keeps_others_of_any_definition_away() {
     let app = fixture().await;
-    let sole = start(&app, "sole", "1").await.expect(201);
+    let sole = start(&app, "sole", "1").await.started();
     for key in ["sole", "other-sole", "plain"] {
         lost_to(start(&app, key, "1").await, &sole);
         let dry = "/v1/instances?dryRun=true";
@@ -77,7 +77,7 @@ async fn a_sole_instance_keeps_others_of_any_definition_away() {
     command(&app, &sole, "suspend", reason).await.expect(200);
     lost_to(start(&app, "plain", "1").await, &sole);
     cancel(&app, &sole).await;
-    let plain = start(&app, "plain", "1").await.expect(201);
+    let plain = start(&app, "plain", "1").await.started();
     lost_to(start(&app, "sole", "1").await, &plain);
     // It restarts only where nothing runs.
     let restart = format!("/v1/instances/{}/restart", id(&sole));
@@ -91,7 +91,7 @@ async fn a_sole_instance_keeps_others_of_any_definition_away() {
 async fn definitions_that_are_not_sole_run_beside_each_other() {
     let app = fixture().await;
     publish(&app, "plain-too", &json!({})).await;
-    let first = start(&app, "plain", "1").await.expect(201);
+    let first = start(&app, "plain", "1").await.started();
     start(&app, "plain-too", "1").await.expect(201);
     lost_to(start(&app, "plain", "1").await, &first);
     prove_all(&app).await;
@@ -120,7 +120,7 @@ async fn of_two_starts_at_once_one_wins() {
             let pair = answers.drain(..2).collect();
             let (won, lost) = winner(pair, 201);
             for lost in lost {
-                lost_to(lost, &won);
+                lost_to(lost, &won["instance"]);
             }
         }
     }
@@ -131,7 +131,7 @@ async fn of_two_starts_at_once_one_wins() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_start_waits_for_one_under_way() {
     let app = fixture().await;
-    let model = start(&app, "sole", "model").await.expect(201);
+    let model = start(&app, "sole", "model").await.started();
     let cases = [("plain", true, 1), ("sole", false, 2), ("sole", true, 3)];
     for (key, as_sole, number) in cases {
         let entity = format!("{key} beside {as_sole}");
@@ -199,10 +199,10 @@ async fn blocked(app: &TestApp) {
 #[tokio::test]
 async fn a_migration_to_a_sole_version_needs_the_entity_free() {
     let app = fixture().await;
-    let instance = start(&app, "plain", "1").await.expect(201);
+    let instance = start(&app, "plain", "1").await.started();
     publish(&app, "plain", &json!({ "sole": true })).await;
     publish(&app, "beside", &json!({})).await;
-    let beside = start(&app, "beside", "1").await.expect(201);
+    let beside = start(&app, "beside", "1").await.started();
     let to = |version: u32| json!({ "version": version });
     for what in ["migrate?dryRun=true", "migrate"] {
         lost_to(command(&app, &instance, what, to(2)).await, &beside);

@@ -225,7 +225,7 @@ impl Walker {
             .expect("an id")
             .to_owned();
         let path = format!("/v1/signals/{signal}");
-        let told = self.read_until(&path, |told| told["status"] == "delivered");
+        let told = self.read_until(&path, |told| told["status"] == "DELIVERED");
         assert_eq!(
             (&told["taken"], &told["refused"]),
             (&json!(2), &json!(0)),

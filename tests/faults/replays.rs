@@ -30,6 +30,7 @@ async fn missing(app: &TestApp) -> i64 {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one story, told in order")]
 async fn a_range_is_sent_again_under_the_same_ids_and_on_record() {
     let app = TestApp::start().await;
     let settings = settings(&app);

@@ -209,7 +209,7 @@ async fn what_no_task_could_take_is_refused_as_a_whole() {
         (json!({ "action": "claim", "taskIds": twice }), "/taskIds"),
         (
             json!({ "action": "claim", "taskIds": task, "filter": {} }),
-            "/tasks",
+            "/taskIds",
         ),
         (json!({ "action": "decide", "taskIds": task }), "/outcome"),
         (

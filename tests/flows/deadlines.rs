@@ -80,7 +80,7 @@ async fn whoever_has_late_work_is_reminded_again_and_again() {
         assert_eq!(data["recipients"], recipients[number]);
         assert_eq!(data["dueAt"], dues[number]);
         assert_eq!(data["count"], number + 1);
-        assert_eq!(data["task"], task["id"]);
+        assert_eq!(data["taskId"], task["id"]);
     }
     prove_all(&app).await;
 }
@@ -222,7 +222,10 @@ async fn late_work_goes_to_others() {
         (&task["id"], &json!("escalated"))
     );
     let (_, told) = told(&app, &instance, &["task.escalated"]).await.remove(0);
-    assert_eq!(told["from"], json!([{ "type": "user", "id": "reviewer" }]));
+    assert_eq!(
+        told["previousCandidates"],
+        json!([{ "type": "user", "id": "reviewer" }])
+    );
     assert_eq!(
         (&told["dueAt"], &told["count"]),
         (&json!("2026-01-05T09:01:00Z"), &json!(1))

@@ -52,7 +52,8 @@ async fn a_task_shows_its_outcomes() {
     assert_eq!(
         shown["outcomes"][0],
         json!({
-            "outcome": "YES", "title": "Approve", "comment": "required", "needsInput": true, "permission": null,
+            "outcome": "YES", "title": "Approve", "comment": "required", "needsInput": true,
+            "required": ["/comment", "/input/amount"],
             "description": "The motion is carried.", "condition": "At most 100.", "input": amount(),
         })
     );

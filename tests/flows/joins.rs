@@ -57,7 +57,7 @@ async fn a_join_begins_once_whoever_comes_last() {
         let order = &arrivals[came - 1]["state"]["predecessors"];
         assert_eq!(order.as_array().map(Vec::len), Some(came));
         assert_eq!(
-            &here[0]["predecessors"], order,
+            &here[0]["predecessorIds"], order,
             "in the order of their coming"
         );
         for (number, arrival) in arrivals.iter().enumerate() {
@@ -107,7 +107,7 @@ async fn a_counted_join_takes_as_many_as_it_waits_for() {
         let shown = shown(&app, &instance).await;
         let here = shown["states"].as_array().expect("states");
         assert_eq!((here.len(), &here[0]["name"]), (1, &json!("Meet")));
-        assert_eq!(here[0]["predecessors"].as_array().map(Vec::len), Some(3));
+        assert_eq!(here[0]["predecessorIds"].as_array().map(Vec::len), Some(3));
         assert_eq!(shown["waiting"], json!([]));
         assert_eq!(audited(&app, &instance, "STATE_CANCELLED").await.len(), 5);
     }

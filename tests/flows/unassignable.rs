@@ -84,10 +84,15 @@ async fn a_state_without_anybody_says_so_and_heals_with_the_first_member() {
     group(&app, "bench").await;
     let counted = unassignable_total(&app).await;
     let offers = json!([{ "groups": ["bench"] }]);
-    let stuck = vote(&app, "stuck", json!({ "assign": { "offers": offers } })).await;
+    let body = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": "stuck",
+        "data": { "assign": { "offers": offers } },
+    });
+    let answer = app.post("author", "/v1/instances", body).await.expect(201);
+    let stuck = answer["instance"].clone();
     assert!(since(&stuck).is_string(), "{stuck}");
     assert_eq!(stuck["status"], "RUNNING");
-    let events = stuck["events"].as_array().expect("events").iter();
+    let events = answer["events"].as_array().expect("events").iter();
     let types: Vec<_> = events.map(|event| &event["type"]).collect();
     assert!(
         types.contains(&&json!("dev.wrkflw.state.unassignable")),

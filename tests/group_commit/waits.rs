@@ -122,7 +122,7 @@ async fn a_lost_answer_is_not_taken_for_a_conflict() {
             start_body(&entity),
         )
         .await;
-        let task = task_of(&started);
+        let task = task_of(&started["instance"]);
         let claim = format!("/v1/tasks/{task}/claim");
         let claimed = lose(
             &wire,
@@ -229,7 +229,7 @@ async fn a_start_in_doubt_that_runs_late_starts_no_second_instance() {
         wire.cut();
     };
     let (started, ()) = tokio::join!(starting, cutting);
-    let started = started.expect(201);
+    let started = started.started();
     let cancel = format!(
         "/v1/instances/{}/cancel",
         started["id"].as_str().expect("an id")

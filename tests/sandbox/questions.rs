@@ -30,7 +30,7 @@ async fn refusals_plans_and_work_come_back() {
     else {
         panic!("not invalid");
     };
-    assert_eq!(violations[0].field, "/behaviour");
+    assert_eq!(violations[0].field, "/input/behaviour");
 
     let next = plan(transition(&sandbox, "ok").await.expect("answers")).next;
     assert_eq!(next, Next::Enter(vec![Target::new("Done")]));

@@ -21,7 +21,7 @@ async fn delivered(app: &TestApp, sent: &Value) -> Value {
     let waiting = async {
         loop {
             let told = app.get("author", &path).await.expect(200);
-            if told["status"] == "delivered" {
+            if told["status"] == "DELIVERED" {
                 return told;
             }
             tokio::task::yield_now().await;

@@ -51,7 +51,10 @@ async fn a_buffered_signal_is_delivered_when_an_instance_waits() {
         let signal = kept["signal"]["signalId"].clone();
         assert_eq!(
             kept,
-            json!({ "signal": signal, "correlation": "order 7", "id": id, "dryRun": false })
+            json!({
+                "result": "accepted", "dryRun": false,
+                "signal": { "signalId": signal, "correlation": "order 7", "id": id, "trigger": "PAID" },
+            })
         );
         signals.push(signal);
     }

@@ -233,11 +233,11 @@ async fn open_jobs_of_an_instance_are_limited() {
     let problem = asked(2).await.problem(409, "limit_reached");
     let detail = problem["detail"].as_str().expect("a detail");
     assert!(
-        detail.contains("have 4 deadlines, children and waits"),
+        detail.contains("have 4 deadlines, children, service calls and waits"),
         "{detail}"
     );
     assert_eq!(instances(&app).await, 0);
-    let started = id(&asked(1).await.expect(201));
+    let started = id(&asked(1).await.started());
     assert_eq!(counted(&app, "select count(*) from job").await, 3);
 
     // Under a lower limit it keeps what it has, can end, and opens nothing more.

@@ -179,7 +179,7 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
             &waits["correlation"]
         ),
         (
-            &json!("kept"),
+            &json!("KEPT"),
             &json!("p-1"),
             &json!("PAID"),
             &json!("order 7")
@@ -197,7 +197,7 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
     let delivered = told(&app, "author", &kept).await.expect(200);
     assert_eq!(
         (&delivered["status"], &delivered["instanceId"]),
-        (&json!("delivered"), &json!(subflow))
+        (&json!("DELIVERED"), &json!(subflow))
     );
     let path = format!("/v1/instances/{subflow}/audit?limit=100");
     let entries = app.get("admin", &path).await.expect(200);
@@ -209,7 +209,7 @@ async fn only_the_sender_sees_the_status_of_a_signal() {
     let refused = told(&app, "author", &refused).await.expect(200);
     assert_eq!(
         (&refused["status"], &refused["refusal"]["code"]),
-        (&json!("refused"), &json!("refused"))
+        (&json!("REFUSED"), &json!("refused"))
     );
     // Its id is free again.
     pay(&app, "p-2", 1).await.expect(200);
@@ -230,7 +230,7 @@ async fn a_signal_expires_and_is_forgotten_later() {
     app.engine.purge().await.expect("a sweep");
     assert_eq!(
         told(&app, "author", &old).await.expect(200)["status"],
-        "expired"
+        "EXPIRED"
     );
     let timers = app.timers();
     let subflow = begin(&app, "1", waiting(true)).await;
@@ -336,7 +336,7 @@ async fn a_signal_assigned_to_an_ending_instance_goes_to_the_next() {
     let told = told(&app, "author", &json!(kept.signal)).await.expect(200);
     assert_eq!(
         (&told["status"], &told["instanceId"]),
-        (&json!("delivered"), &json!(younger))
+        (&json!("DELIVERED"), &json!(younger))
     );
     proven(&app, &younger).await;
 }
@@ -371,7 +371,7 @@ async fn a_signal_without_a_waiting_instance_is_kept() {
     settled(&app).await;
     assert_eq!(
         told(&app, "author", &json!(kept.signal)).await.expect(200)["status"],
-        "kept"
+        "KEPT"
     );
     let subflow = begin(&app, "2", waiting(true)).await;
     until(&app, &subflow, |found| found["data"]["paid"] == 1).await;

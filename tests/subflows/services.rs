@@ -191,7 +191,7 @@ async fn people_take_over_when_every_attempt_has_failed() {
     let jobs = setting.app.get("admin", "/v1/jobs").await.expect(200);
     let job = &jobs["data"][0];
     assert_eq!(
-        (&job["kind"], &job["instance"]),
+        (&job["kind"], &job["instanceId"]),
         (&json!("call_service"), &json!(instance)),
         "{jobs}"
     );
@@ -406,7 +406,7 @@ async fn services_that_nobody_has_configured_are_told_before_they_are_needed() {
         .await
         .expect("in time");
     assert_eq!(
-        (&job["kind"], &job["instance"]),
+        (&job["kind"], &job["instanceId"]),
         (&json!("call_service"), &json!(instance))
     );
     assert!(

@@ -284,15 +284,13 @@ impl TestApp {
     pub(crate) async fn started(&self, entity: &str) -> Value {
         self.start_answer(entity).await["instance"].clone()
     }
-
     /// The same; the whole answer.
     pub(crate) async fn start_answer(&self, entity: &str) -> Value {
         let body = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": entity, "data": { "title": "A plan" } });
         self.post("author", "/v1/instances", body).await.expect(201)
     }
 
-    /// All events that are stored now, as the feed returns them. The feed waits for older transactions of the whole server, also
-    /// for those of other tests.
+    /// All events that are stored now, as the feed returns them. It waits for older transactions of all tests.
     pub(crate) async fn events(&self) -> Vec<Value> {
         let stored = "select count(*) from audit_entry where event_seq is not null";
         let stored: i64 = sqlx::query_scalar(stored)

@@ -1,7 +1,7 @@
 // What a flow decides on: the facts of one moment and the event, with the author's own types in them.
 
 import type { Actor, Attribute, Decider, EndedChild, EventRecord, EventSource, Instance, Omitted, PassedDeadline } from "./contract.ts";
-import type { PastState, ReceivedSignal, Snapshot, StateInstance, Task, Timestamp } from "./contract.ts";
+import type { PastState, ReceivedSignal, ServiceAnswer, Snapshot, StateInstance, Task, Timestamp } from "./contract.ts";
 import type { Types } from "./flow.ts";
 import { denied, fault, invalid } from "./refusal.ts";
 import type { Needed } from "./work.ts";

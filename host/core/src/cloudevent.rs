@@ -46,6 +46,10 @@ pub struct PublicEntry {
 
 /// What an outbox row refers to.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all rows refer to entries"
+)]
 pub enum Public {
     Entry(PublicEntry),
     Checkpoint(Checkpoint),

@@ -7,18 +7,16 @@ mod public;
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
-
 use self::declare::events;
 pub use self::disclosed::Disclosed;
 pub use self::mentions::Mentions;
 pub use self::public::{CUSTOM, DefinitionTexts, EventContext, is_blind, published, type_suffix};
-
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{CallResult, Candidate, Entity, OpenDeadline, StateInstance, Task};
 use super::json::Json;
+use jiff::Timestamp;
 
 events! {
     /// One fact. Its JSON is the payload of an audit entry.

@@ -29,6 +29,10 @@ const WALL_PER_DEADLINE: u32 = 20;
 const ANSWER_TOO_COSTLY: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// A question in the guest's types.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one value for each call, which is moved once"
+)]
 pub(super) enum Call {
     Describe(String),
     Guard(Arc<Occurred>),

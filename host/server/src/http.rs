@@ -304,6 +304,12 @@ fn of_versions() -> OpenApiRouter<App> {
         .routes(routes!(definitions::overview::overview))
 }
 
+fn of_definitions() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(definitions::list_all))
+        .routes(routes!(definitions::list))
+}
+
 /// Every route of the API, with its documentation.
 pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
@@ -346,8 +352,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(of_many())
         .merge(of_signals())
         .merge(of_directory())
-        .routes(routes!(definitions::list_all))
-        .routes(routes!(definitions::list))
+        .merge(of_definitions())
         .routes(routes!(instances::start, instances::list))
         .routes(routes!(audit::audit))
         .routes(routes!(audit::entries))

@@ -81,7 +81,9 @@ impl Store {
         }
         let more = rows.len() > limit as usize;
         rows.truncate(limit as usize);
-        let end = rows.last().map_or(replay.after, |last| last.cursor());
+        let end = rows
+            .last()
+            .map_or(replay.after, super::feed::EntryRow::cursor);
         let partitions: Vec<i16> = rows.iter().map(|row| partition(row.stream_id)).collect();
         let instances: Vec<Uuid> = rows.iter().map(|row| row.stream_id).collect();
         let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();

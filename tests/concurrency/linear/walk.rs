@@ -119,7 +119,7 @@ impl Fixture {
         let call = self.call(REQUESTER, Asked::Start, begun, answer);
         assert_eq!(call.status, 201, "{}", call.body);
         Slot {
-            shown: call.body.clone(),
+            shown: call.shown().expect("it was started").clone(),
             history: History {
                 flow,
                 calls: vec![call],

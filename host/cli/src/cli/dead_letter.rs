@@ -41,7 +41,7 @@ const RELEASED: &[Column] = &[
 ];
 
 const ALL: &[Column] = &[("instances", "/instances"), ("released", "/released")];
-const REFUSED: &[Column] = &[("INSTANCE", "/instance"), ("REFUSED", "/reason")];
+const REFUSED: &[Column] = &[("INSTANCE", "/instanceId"), ("REFUSED", "/reason")];
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeadLetterCommand {
@@ -214,7 +214,7 @@ impl Report {
             _ => {
                 let reason = format!("{error:#}");
                 self.refused
-                    .push(json!({ "instance": instance, "reason": reason }));
+                    .push(json!({ "instanceId": instance, "reason": reason }));
                 Ok(())
             }
         }

@@ -106,6 +106,16 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
     })
 }
 
+async fn prepare_with(
+    engine: Option<&Engine>,
+    prepare: impl AsyncFnOnce(&Engine) -> Result<()>,
+) -> Result<()> {
+    match engine {
+        Some(engine) => prepare(engine).await,
+        None => Ok(()),
+    }
+}
+
 impl Host {
     /// Starts the roles in the settings. A host without the API also listens, for probes and metrics. It serves once `prepare` is
     /// done; until then, connections wait.
@@ -137,10 +147,7 @@ impl Host {
             Some(logic) => Some(commanding(settings, &store, clock, logic).await?),
             None => None,
         };
-        if let Some(engine) = &engine {
-            prepare(engine).await?;
-        }
-
+        prepare_with(engine.as_ref(), prepare).await?;
         let (stages, tasks) = (Stages::default(), TaskTracker::new());
         let (admission, mut streams) = (
             Admission::sized(settings.requests_in_flight_max),

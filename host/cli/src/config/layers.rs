@@ -453,13 +453,13 @@ mod tests {
             let takes_none = ["--drain-notice-seconds", "--descendants-max"].contains(&&*flag);
             assert_eq!(accepts(&flag, "0"), takes_none, "{flag} and 0");
         }
-        assert_eq!(numbers, 8);
+        assert_eq!(numbers, 9);
     }
 
     #[test]
     fn settings_are_few() {
         let settings = Settings::augment_args(Command::new("settings"));
-        assert_eq!(settings.get_arguments().count(), 37);
+        assert_eq!(settings.get_arguments().count(), 38);
     }
 
     #[test]

@@ -33,7 +33,7 @@ fn lines(text: &str) -> Vec<Value> {
 /// The id of an instance with one decision.
 fn decided(place: &Place) -> String {
     let start = "instance start document-approval --entity document/1 --data {\"title\":\"Budget\"} --as author";
-    let instance = place.data(start);
+    let instance = &place.data(start)["instance"];
     let id = instance["id"].as_str().expect("an id").to_owned();
     let task = instance["states"][0]["tasks"][0]["id"]
         .as_str()

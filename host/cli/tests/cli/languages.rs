@@ -43,12 +43,12 @@ const TS: Sample = Sample {
     source: include_str!("../../../../plugins/document-approval/languages/flow.ts"),
     expense: include_str!("languages/expense/flow.ts"),
     before: "  assign(",
-    guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"dice\") Math.random();\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
+    guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"random\") Math.random();\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
     message: "RangeError: It went boom.",
     impure: &[
         ("clock", "no clock"),
         ("date", "no clock"),
-        ("dice", "no randomness"),
+        ("random", "no randomness"),
     ],
 };
 

@@ -11,7 +11,8 @@ use crate::program::{Place, ran};
 fn started(place: &Place, entity: &str) -> Value {
     place.data(&format!(
         r#"instance start document-approval --entity {entity} --data {{"title":"Budget"}} --as author"#
-    ))
+    ))["instance"]
+        .clone()
 }
 
 fn text(value: &Value) -> String {
@@ -50,7 +51,7 @@ fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_par
         );
     }
     place.data("instance cancel document/1 --reason late --as admin");
-    let restarted = text(&place.data("instance restart document/1 --as author")["id"]);
+    let restarted = text(&place.data("instance restart document/1 --as author")["instance"]["id"]);
     assert_eq!(shown("document/1"), restarted, "the one that runs");
     place.data("instance cancel document/1 --reason late --as admin");
     let both = place.run("instance show document/1");

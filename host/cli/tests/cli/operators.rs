@@ -18,7 +18,7 @@ fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
         let line = format!(
             r#"instance start document-approval --entity document/{number} --data {{"title":"Budget"}} --as author"#
         );
-        place.data(&line)["id"].clone()
+        place.data(&line)["instance"]["id"].clone()
     };
     (dev, (0..count).map(start).collect())
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::program::{Place, Running};
 
 /// How long a host may take to begin, on a busy machine.
-const START_MAX: Duration = Duration::from_secs(120);
+const START_MAX: Duration = Duration::from_mins(2);
 
 /// The first answer to a probe, however long the host takes to give it.
 fn first_answer(port: u16) -> String {

@@ -235,9 +235,7 @@ fn members_are_checked_by_name_and_kind() {
 #[test]
 fn everything_to_mend_is_told_at_once() {
     refused(
-        mondays(
-            json!([{ "from": "9:00", "until": "24:01" }, { "from": "23:60", "until": "24:00" }]),
-        ),
+        mondays(json!([{ "from": "9:00", "until": "24:01" }, { "from": "23:60", "to": "24:00" }])),
         "/hours/monday/0/from malformed, /hours/monday/0/until malformed, /hours/monday/1/to unknown_field, \
          /hours/monday/1/from malformed, /hours/monday/1/until required",
     );

@@ -231,7 +231,7 @@ fn pointers(patch: &str) -> Result<Vec<String>, JsonError> {
 /// Collects at most one pointer more than an event may have.
 fn changed(node: &Node, depth: usize, pointer: &mut String, found: &mut Vec<String>) {
     let members = match node {
-        Node::Object(members) if depth > 0 && !(members.is_empty() && !pointer.is_empty()) => {
+        Node::Object(members) if depth > 0 && (pointer.is_empty() || !members.is_empty()) => {
             members
         }
         _ => return found.push(pointer.clone()),

@@ -156,7 +156,7 @@ impl Engine {
             if let Some(loaded) = loaded {
                 return Ok(Rows::read(*loaded));
             }
-            return match self.cached_rows(run, mode, instance).await {
+            return match self.cached_rows(run, mode, instance) {
                 Some(rows) => Ok(rows),
                 None => self.read_rows(request, instance).await.map(Rows::read),
             };
@@ -176,7 +176,7 @@ impl Engine {
     }
 
     /// The cached rows, on the first attempt and if a commit will check whether they are current.
-    async fn cached_rows(&self, run: Run<'_>, mode: Mode, instance: InstanceId) -> Option<Rows> {
+    fn cached_rows(&self, run: Run<'_>, mode: Mode, instance: InstanceId) -> Option<Rows> {
         let request = run.request;
         // Earlier receipts of a signal and retired versions are not cached.
         let may_rest = !request.dry_run

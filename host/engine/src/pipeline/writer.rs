@@ -139,7 +139,7 @@ impl Batch for Commits {
     async fn run(&self, members: Vec<Member>) {
         let changes: Vec<&Change> = members.iter().map(|member| &member.change).collect();
         match (self.store.commit(&changes).await, &self.single) {
-            (Ok(results), _) => self.notify(members, results).await,
+            (Ok(results), _) => self.notify(members, results),
             (Err(error), Some(single)) if members.len() > 1 && error.may_be_of_one() => {
                 metrics::counter!("wrkflw_commit_batches_split_total").increment(1);
                 tracing::warn!(%error, members = members.len(), "a batch failed; its members are applied one by one");
@@ -156,7 +156,7 @@ impl Batch for Commits {
 }
 
 impl Commits {
-    async fn notify(&self, members: Vec<Member>, results: Vec<CommitResult>) {
+    fn notify(&self, members: Vec<Member>, results: Vec<CommitResult>) {
         let mut waiting = Vec::with_capacity(members.len());
         for (member, result) in members.into_iter().zip(&results) {
             if *result == CommitResult::Applied {

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Caller, Path};
 use super::problem::Problem;
+use super::shapes::{IdKind, NamedStatus};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_engine::validation::check_id;
 use wrkflw_engine::{Engine, Error, Identity};
@@ -26,7 +27,7 @@ const DIGITS_MIN: usize = 4;
 pub(super) struct IdMatch {
     /// Of the task, or of the instance.
     pub id: Uuid,
-    /// `instance` or `task`.
+    #[schema(value_type = IdKind)]
     pub kind: &'static str,
     pub instance_id: Uuid,
     pub definition_key: String,
@@ -34,6 +35,7 @@ pub(super) struct IdMatch {
     pub entity_id: String,
     /// The label of a task, the title of an instance.
     pub title: Option<String>,
+    #[schema(value_type = NamedStatus)]
     pub status: String,
 }
 

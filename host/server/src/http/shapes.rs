@@ -148,6 +148,26 @@ pub(super) enum NameKind {
     Service,
 }
 
+/// What an id is of.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum IdKind {
+    Instance,
+    Task,
+}
+
+/// The status of an instance or of a task.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum NamedStatus {
+    Running,
+    Suspended,
+    Pending,
+    Claimed,
+    Completed,
+    Cancelled,
+}
+
 /// To whom a notification is addressed.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]

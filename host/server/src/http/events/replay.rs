@@ -10,6 +10,7 @@ use crate::http::App;
 use crate::http::extract::{Body, Caller};
 use crate::http::page::encode;
 use crate::http::problem::Problem;
+use wrkflw_core::event_filter::EventFilter;
 use wrkflw_core::ids::TenantId;
 use wrkflw_store::feed::FeedCursor;
 use wrkflw_store::replay::{REPLAYED_MAX, Replay};
@@ -53,13 +54,11 @@ pub(in crate::http) async fn replay(
     Body { value, .. }: Body<ReplayBody>,
 ) -> Result<axum::Json<ReplayedView>, Problem> {
     app.engine.permit(&who, "dead-letter:write").await?;
-    let limit = match value.limit.unwrap_or(REPLAYED_MAX) {
-        limit @ 1..=REPLAYED_MAX => limit,
-        _ => {
-            let detail = format!("/limit: this is 1 to {REPLAYED_MAX}");
-            return Err(Problem::new("invalid_request", detail));
-        }
-    };
+    let limit = value.limit.unwrap_or(REPLAYED_MAX);
+    if !(1..=REPLAYED_MAX).contains(&limit) {
+        let detail = format!("/limit: this is 1 to {REPLAYED_MAX}");
+        return Err(Problem::new("invalid_request", detail));
+    }
     let after = known(&app, who.tenant, &value.after).await?;
     let until = match &value.until {
         Some(until) => Some(known(&app, who.tenant, until).await?),
@@ -82,6 +81,6 @@ pub(in crate::http) async fn replay(
 /// The position that a cursor names, if it is one of this database.
 async fn known(app: &App, tenant: TenantId, cursor: &str) -> Result<FeedCursor, Problem> {
     let position = position(Some(cursor))?.unwrap_or(FeedCursor::FIRST);
-    super::read(app, tenant, Some(position), 0, &Default::default()).await?;
+    super::read(app, tenant, Some(position), 0, &EventFilter::default()).await?;
     Ok(position)
 }

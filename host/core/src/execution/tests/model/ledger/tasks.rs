@@ -181,6 +181,7 @@ impl Ledger {
         Ok(())
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each type of event")]
     pub(super) fn write_task(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
         match event {
             Event::TaskClaimed {
