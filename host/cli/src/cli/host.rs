@@ -128,7 +128,6 @@ impl Host {
     ) -> Result<Host> {
         // Missing settings are reported before any connection is made.
         let logic = logic(settings, program)?;
-        let naming = settings.naming();
         let checkpoints = settings
             .has(Role::Timers)
             .then(|| settings.checkpoints())
@@ -177,7 +176,7 @@ impl Host {
             tasks.spawn(notifier.run(cancel.clone(), commits(engine.as_ref())));
         }
         if let Some(kafka) = kafka {
-            let relay = Relay::new(store.outbox(), kafka, naming)
+            let relay = Relay::new(store.outbox(), kafka, settings.naming())
                 .map_err(|error| SettingsError(error.to_string()))?;
             let wake = engine.as_ref().map(Engine::wake).unwrap_or_default();
             tasks.spawn(relay.run(cancel.clone(), wake));
