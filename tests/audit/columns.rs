@@ -116,7 +116,7 @@ async fn history() -> (TestApp, String, String) {
     };
     let path = "/v1/people/reviewer/absences";
     let ended = app.post("reviewer", path, absence(1)).await.expect(201);
-    let path_of_it = format!("{path}/{}", ended["id"].as_str().expect("an id"));
+    let path_of_it = format!("{path}/{}", ended["absence"]["id"].as_str().expect("an id"));
     let host = app.host();
     host.send("reviewer", "DELETE", &path_of_it, &[], None)
         .await

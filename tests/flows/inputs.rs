@@ -65,7 +65,7 @@ async fn a_task_shows_its_outcomes() {
         "and not what a deadline fires"
     );
     let listed = app.get("reviewer", "/v1/tasks").await.expect(200);
-    let no = json!({ "outcome": "NO", "title": "NO", "comment": "none", "needsInput": false });
+    let no = json!({ "outcome": "NO", "title": "NO", "comment": "none", "needsInput": false, "required": [] });
     assert_eq!(listed["data"][0]["outcomes"][1], no);
     let path = "/v1/definitions/committee/versions/1";
     let version = app.get("admin", path).await.expect(200);

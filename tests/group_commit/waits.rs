@@ -148,7 +148,7 @@ async fn a_lost_answer_is_not_taken_for_a_conflict() {
         )
         .await;
         // The reply is that of the committed attempt, not of another one.
-        let id = started["id"].as_str().expect("an id");
+        let id = started["instance"]["id"].as_str().expect("an id");
         let shown = app
             .get("reviewer", &format!("/v1/instances/{id}"))
             .await

@@ -110,7 +110,10 @@ fn replay(args: ReplayArgs, output: Output, environment: &Environment) -> Result
         let body = json!({
             "after": after, "until": args.until, "instanceId": args.instance, "reason": args.reason,
         });
-        let answer = client.post("/v1/events/replay", &body)?;
+        let sent = client.post("/v1/events/replay", &body);
+        let answer = sent.with_context(|| {
+            format!("{replayed} were sent again; the rest is behind `--after {after}`")
+        })?;
         replayed += answer["replayed"].as_u64().unwrap_or_default();
         if let Some(next) = answer["next"].as_str() {
             next.clone_into(&mut after);

@@ -156,7 +156,7 @@ pub(super) struct ListArgs {
     from: Option<String>,
     /// Started before
     #[arg(long, value_name = "TIME")]
-    to: Option<String>,
+    until: Option<String>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -378,7 +378,7 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         ("initiator", args.initiator.clone()),
         ("unassignable", args.unassignable.then(|| true.to_string())),
         ("from", args.from.clone()),
-        ("until", args.to.clone()),
+        ("until", args.until.clone()),
     ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
     let client = args.connection.open(environment)?;

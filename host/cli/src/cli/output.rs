@@ -222,8 +222,8 @@ fn cell(value: &Value, pointer: &str) -> String {
 /// An item of a list: its text, or the identifying field of an object.
 fn short(item: &Value) -> String {
     let known_by = |name: &str| item.get(name).and_then(Value::as_str);
-    if let (Some(field), Some(_)) = (known_by("field"), known_by("code")) {
-        return field.to_owned();
+    if let (Some(pointer), Some(_)) = (known_by("pointer"), known_by("code")) {
+        return pointer.to_owned();
     }
     match item {
         Value::String(text) => text.clone(),

@@ -4,8 +4,10 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use clap::Command;
+use serde_json::json;
 use uuid::Uuid;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
@@ -27,6 +29,8 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "subscription listen",
     ),
 ];
+/// How long a checkpoint may take, on a busy machine.
+const LISTED_MAX: Duration = Duration::from_mins(1);
 /// The longest example.
 const LINES_MAX: usize = 14;
 
@@ -171,6 +175,9 @@ impl Book {
         if line.starts_with("operation show") {
             self.until_done();
         }
+        if line.starts_with("audit list") {
+            self.until_listed(line);
+        }
         let real = line.replace("$TASK", &task).replace("$LAST", &self.last);
         let mut command = self.place.command(&real);
         if line == "migrate" {
@@ -220,6 +227,10 @@ impl Book {
     fn shown(&self, line: &str, done: &Ran, ids: &[(String, &str)]) -> String {
         let mut text = blurred(&done.stdout, ids, &self.replaced);
         text += &blurred(&done.stderr, ids, &self.replaced);
+        if line.starts_with("events replay") {
+            let sent = text.lines().next().unwrap_or_default();
+            text = format!("{}\nnext  CURSOR\n", without_numbers(sent).trim_end());
+        }
         if line.starts_with("audit verify") || line.starts_with("audit export") {
             text = without_numbers(&text);
         }
@@ -265,6 +276,14 @@ impl Book {
             }
         }
         panic!("the operation does not end");
+    }
+
+    /// The list has what a checkpoint covers, which `wrkflw dev` makes a few seconds later.
+    fn until_listed(&self, line: &str) {
+        let begun = Instant::now();
+        while self.place.data(line)["data"] == json!([]) {
+            assert!(begun.elapsed() < LISTED_MAX, "{line} lists nothing");
+        }
     }
 }
 

@@ -24,7 +24,7 @@ pub(in crate::cli) struct SelfApprovalsArgs {
     from: Option<String>,
     /// Only what was decided before this
     #[arg(long, value_name = "TIME")]
-    to: Option<String>,
+    until: Option<String>,
     /// Only instances of this definition
     #[arg(long, value_name = "KEY")]
     definition: Option<String>,
@@ -62,7 +62,7 @@ impl SelfApprovalsArgs {
         let client = self.connection.open(environment)?;
         let query = [
             ("from", self.from.clone()),
-            ("until", self.to.clone()),
+            ("until", self.until.clone()),
             ("definitionKey", self.definition.clone()),
         ];
         let report = client.get("/v1/compliance/self-approvals", &query)?;

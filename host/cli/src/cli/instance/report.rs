@@ -116,7 +116,7 @@ fn people(task: &Value) -> Vec<Value> {
     let line = |person: &Value, eligible: bool, why: &Value| {
         let why = why.as_array().into_iter().flatten().map(reason);
         json!({
-            "task": task["task"], "state": task["state"], "label": task["label"], "owner": task["owner"],
+            "taskId": task["taskId"], "state": task["state"], "label": task["label"], "owner": task["owner"],
             "person": person, "eligible": eligible, "why": why.collect::<Vec<_>>(),
         })
     };

@@ -43,7 +43,7 @@ impl FromStr for Position {
         // NUL is in no name and no id, and PostgreSQL takes none.
         let parts: Vec<&str> = text.split('\0').collect();
         let place = match parts[..] {
-            [id] => Place::Id(id.to_owned()),
+            [id] if !id.is_empty() => Place::Id(id.to_owned()),
             [name, id] => Place::Name(name.to_owned(), id.to_owned()),
             _ => return Err(()),
         };
