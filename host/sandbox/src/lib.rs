@@ -7,7 +7,7 @@
 //! and no transaction. It does not check a plan against the declared graph: [`wrkflw_core`] does.
 //!
 //! Reading order: [`settings`], [`sandbox`] (what callers use), [`call`] (one call under limits), [`priority`] (on which threads
-//! it runs), [`library`] (from a digest to a component that can be instantiated), [`scan`] and [`compile`] (from bytes to machine
+//! it runs), [`library`] (from a digest to a component that can be instantiated), [`mod@scan`] and [`compile`] (from bytes to machine
 //! code), [`artifacts`] (machine code on disk), [`v0_1`] (conversion between the contract's types and ours).
 
 mod artifacts;
