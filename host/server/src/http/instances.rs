@@ -248,7 +248,7 @@ pub(super) async fn list(
 /// like an operator needs no prefix here.
 ///
 /// A page of a search by attributes, words, owners or times may not be full. There may be more as long as `page.next` is present.
-#[utoipa::path(post, path = "/v1/instances/search", tag = "instances", operation_id = "searchInstances", request_body = InstanceQuery,
+#[utoipa::path(post, path = "/v1/instances/search", tag = "instances", operation_id = "searchInstances", request_body = Option<InstanceQuery>,
     responses((status = 200, body = Page<InstanceLine>)))]
 pub(super) async fn search(
     State(app): State<App>,

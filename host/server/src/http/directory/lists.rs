@@ -95,8 +95,9 @@ async fn named(
     app.engine.permit(&who, "directory:read").await?;
     let limit = limit(query.limit)?;
     let prefix = query.q.unwrap_or_default();
-    if !prefix.is_empty() {
-        check_name("/q", &prefix)?;
+    if !prefix.is_empty() && check_name("/q", &prefix).is_err() {
+        let detail = "q: 1 to 200 characters, none of them a control character";
+        return Err(Problem::new("malformed_request", detail));
     }
     let after: Option<Position> = decode(query.after.as_deref())?;
     let after = after.map_or_else(Place::start, |Position(place)| place);
