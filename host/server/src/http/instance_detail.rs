@@ -13,6 +13,7 @@ use super::instances::{InstancePart, InstanceSummary};
 use super::large::rendered;
 use super::page::{COUNT_MAX, Count, Page, page_to};
 use super::problem::Problem;
+use super::shapes::StateKindName;
 use super::views::{CandidateView, InstanceView, StateView, hides};
 use wrkflw_core::ahead::ahead;
 use wrkflw_core::graph::Graph;
@@ -57,7 +58,7 @@ pub(super) struct InstanceDetail {
 pub(super) struct StepAhead {
     state: String,
     title: String,
-    /// `task`, `service`, `router`, `wait` or `terminal`.
+    #[schema(value_type = StateKindName)]
     kind: &'static str,
     /// The fewest transitions that lead to it.
     transitions: u32,

@@ -148,6 +148,17 @@ pub(super) enum NameKind {
     Service,
 }
 
+/// What a state is.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StateKindName {
+    Task,
+    Service,
+    Router,
+    Wait,
+    Terminal,
+}
+
 /// What an id is of.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
