@@ -34,9 +34,10 @@ ensure_tools() {
 describe() {
   local into=$1
   PATH=$tools/bin:$PATH cargo cyclonedx -qq --manifest-path host/cli/Cargo.toml --format json --spec-version 1.5 \
-    --target "$target" --no-build-deps --override-filename sbom
-  mv host/cli/sbom.json "$into/wrkflw.cdx.json"
-  find host -name sbom.json -delete
+    --target "$target" --no-build-deps --override-filename wrkflw.cdx
+  mv host/cli/wrkflw.cdx.json "$into/"
+  # It makes one for each crate of the workspace.
+  find . -path ./target -prune -o -name wrkflw.cdx.json -exec rm {} +
   (cd host/cli && RUST_LOG=error PATH=$tools/bin:$PATH cargo bundle-licenses --format yaml --output "$into/THIRD-PARTY-LICENSES.yaml")
 }
 
