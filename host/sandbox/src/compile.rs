@@ -132,7 +132,7 @@ async fn in_child(
     let wall = Duration::from_secs(limits.wall_seconds);
     tokio::time::timeout(wall, converse(child, limits, component))
         .await
-        .unwrap_or_else(|_| Err(too_costly(&format!("{wall:?}"))))
+        .unwrap_or_else(|_| Err(starved(limits)))
 }
 
 async fn converse(
@@ -195,6 +195,20 @@ fn rejected(message: &str) -> Cause {
 fn too_costly(limit: &str) -> Cause {
     let message = format!("compiling the component takes more than {limit}");
     Cause::Incompatible(vec![of_component("component_too_complex", message)])
+}
+
+/// The limit of processor time was not reached, so the machine has none to give.
+fn starved(limits: CompileLimits) -> Cause {
+    let CompileLimits {
+        cpu_seconds,
+        wall_seconds,
+        ..
+    } = limits;
+    Cause::Unavailable {
+        detail: format!(
+            "the compiler had less than {cpu_seconds} s of processor time within {wall_seconds} s: the machine is busy"
+        ),
+    }
 }
 
 fn failed(error: impl std::fmt::Display) -> Cause {
@@ -263,4 +277,31 @@ fn limit_self(memory_bytes: u64, cpu_seconds: u64) -> io::Result<()> {
     limit(Resource::Core, 0)?;
     nice(CHILD_NICENESS)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_compiler_without_processor_time_does_not_blame_the_component() {
+        let name = format!("wrkflw-idle-compiler-{}", std::process::id());
+        let program = std::env::temp_dir().join(name);
+        std::fs::write(&program, "#!/bin/sh\nexec sleep 600\n").expect("written");
+        let mode = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(&program, mode).expect("executable");
+        let limits = CompileLimits {
+            wall_seconds: 1,
+            ..CompileLimits::DEFAULT
+        };
+        let compiled = in_child(&program, limits, b"\0asm").await;
+        std::fs::remove_file(&program).expect("removed");
+        let cause = compiled.expect_err("it never ends");
+        assert!(
+            matches!(&cause, Cause::Unavailable { detail } if detail.contains("the machine is busy")),
+            "{cause:?}"
+        );
+    }
 }

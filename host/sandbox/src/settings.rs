@@ -78,6 +78,7 @@ pub struct CompileLimits {
     pub memory_bytes: u64,
     /// Processor time of all its threads together.
     pub cpu_seconds: u64,
+    /// For a machine that gives the child little processor time. The component is not to blame if this ends it.
     pub wall_seconds: u64,
 }
 
@@ -86,7 +87,7 @@ impl CompileLimits {
     pub const DEFAULT: CompileLimits = CompileLimits {
         memory_bytes: 2 << 30,
         cpu_seconds: 60,
-        wall_seconds: 120,
+        wall_seconds: 300,
     };
 }
 
