@@ -100,7 +100,7 @@ fn describe_headers(path: &str, operation: &mut Operation) {
         parameters.push(RefOr::T(header.build()));
     };
     // PUT and DELETE in the directory are idempotent without a key.
-    let is_directory = ["/v1/people", "/v1/groups"]
+    let is_directory = ["/v1/people", "/v1/groups", "/v1/roles"]
         .iter()
         .any(|directory| path.starts_with(directory));
     if is_command && (!is_directory || path.ends_with("/absences")) {
