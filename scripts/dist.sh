@@ -33,9 +33,10 @@ ensure_tools() {
 # The tools of cargo write into the folder of the crate, so their files are moved.
 describe() {
   local into=$1
-  PATH=$tools/bin:$PATH cargo cyclonedx -qq --manifest-path host/cli/Cargo.toml --format json --spec-version 1.5 \
+  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) PATH=$tools/bin:$PATH cargo cyclonedx -qq --manifest-path host/cli/Cargo.toml --format json --spec-version 1.5 \
     --target "$target" --no-build-deps --override-filename wrkflw.cdx
-  mv host/cli/wrkflw.cdx.json "$into/"
+  # Our crates are named by their folders, which are not to tell where this ran.
+  sed "s#file://$PWD/#file:///#g" host/cli/wrkflw.cdx.json >"$into/wrkflw.cdx.json"
   # It makes one for each crate of the workspace.
   find . -path ./target -prune -o -name wrkflw.cdx.json -exec rm {} +
   (cd host/cli && RUST_LOG=error PATH=$tools/bin:$PATH cargo bundle-licenses --format yaml --output "$into/THIRD-PARTY-LICENSES.yaml")

@@ -17,6 +17,7 @@ mod directory;
 mod dry_run;
 mod eligibility;
 pub(crate) mod events;
+mod examples;
 mod fairness;
 mod filters;
 mod heads;

@@ -176,6 +176,7 @@ async fn nothing_is_open_without_a_role() {
         let is_command = ![
             "/v1/people",
             "/v1/groups",
+            "/v1/roles",
             "/v1/signals",
             "/v1/migrations",
             "/v1/cancellations",

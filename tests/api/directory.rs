@@ -192,6 +192,19 @@ async fn a_role_is_set_and_recorded_and_counts_at_once() {
         json!({ "role": "user", "permissions": ["expense:approve", "role:read"] })
     );
     let again = json!({ "permissions": before["permissions"] });
+    let dry = app
+        .put("admin", "/v1/roles/user?dryRun=true", again.clone())
+        .await
+        .expect(200);
+    assert_eq!(
+        dry,
+        json!({ "result": "changed", "role": before, "before": put["role"], "dryRun": true })
+    );
+    let last = json!({ "permissions": [] });
+    app.put("admin", "/v1/roles/admin?dryRun=true", last)
+        .await
+        .problem(422, "invalid_request");
+    assert_eq!(rows(&app).await, kept);
     app.put("admin", "/v1/roles/user", again).await.expect(200);
     app.put(
         "admin",

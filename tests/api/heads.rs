@@ -98,3 +98,36 @@ async fn answers_are_taken_for_what_they_are_and_kept_by_nobody() {
     assert_eq!(outsider.headers["cache-control"], "no-store");
     outsider.problem(401, "token_missing");
 }
+
+#[tokio::test]
+async fn json_ends_with_a_line_feed_that_counts_in_no_tag_and_no_stored_reply() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let key = [("idempotency-key", "k")];
+    let start = async || {
+        let body = Some(approval_start("doc-1"));
+        host.send("author", "POST", "/v1/instances", &key, body)
+            .await
+    };
+    let (first, again) = (start().await, start().await);
+    assert!(first.text.ends_with("}\n"), "{}", first.text);
+    assert_eq!(first.text, again.text);
+    let refused = app.get("author", "/v1/groups/nothing").await;
+    assert!(refused.text.ends_with("}\n"), "{}", refused.text);
+    for path in ["/v1/groups/reviewers", "/openapi.json", "/v1/events"] {
+        let whole = app.get("author", path).await;
+        assert!(whole.text.ends_with("}\n"), "{path}");
+        let head = host.send("author", "HEAD", path, &[], None).await;
+        let length = whole.text.len().to_string();
+        assert_eq!(head.text, "");
+        assert_eq!(head.headers["content-length"], length, "{path}");
+        let Some(tag) = whole.headers.get("etag").and_then(|tag| tag.to_str().ok()) else {
+            continue;
+        };
+        let held = [("if-none-match", tag)];
+        let same = host.send("author", "GET", path, &held, None).await;
+        assert_eq!((same.status, same.text.as_str()), (304, ""));
+    }
+    let plain = app.get("author", "/livez").await;
+    assert!(!plain.text.ends_with("\n\n"), "{}", plain.text);
+}

@@ -327,7 +327,7 @@ async fn every_problem_code_is_documented() {
 )]
 async fn the_document_is_the_committed_one() {
     let app = TestApp::empty().await;
-    let served = app.get("", "/openapi.json").await.text + "\n";
+    let served = app.get("", "/openapi.json").await.text;
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("api/openapi.json");
     if std::env::var("UPDATE").is_ok_and(|update| update == "1") {
         std::fs::write(&file, &served).expect("the file can be written");

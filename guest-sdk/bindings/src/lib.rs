@@ -1,1 +1,1 @@
-//! The generator of the SDK's bindings is the test of this crate.
+//! The generator of the SDKs' bindings, in Rust and C, is the test of this crate.

@@ -1,5 +1,6 @@
 //! Lists the actions on an instance: whether the actor may do each now, and if not, why. Each answer is the result of a dry run
-//! of the command.
+//! of the command. Commands that do not fit the instance and its tasks as they are, such as the release of a task without owner,
+//! are not listed.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +19,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::execution::Context;
 use wrkflw_core::graph::{CommentRule, FiredBy, Graph};
 use wrkflw_core::ids::{InstanceId, TaskId, VersionRef};
-use wrkflw_core::instance::{Instance, StateInstance};
+use wrkflw_core::instance::{Instance, StateInstance, Status, Task};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::shown::{Omitted, Shown};
@@ -50,7 +51,7 @@ pub struct Action {
     pub refusal: Option<Refusal>,
 }
 
-/// All actions on an instance, allowed and refused, and what is left out.
+/// The actions on an instance, allowed and refused, and what is left out.
 pub struct Explained {
     /// Of the instance.
     pub revision: u32,
@@ -104,7 +105,7 @@ impl<'a> Known<'a> {
 }
 
 impl Engine {
-    /// All actions on the instance, allowed and refused.
+    /// The actions that fit the instance as it is, allowed and refused.
     pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
         let loaded = {
             let asked = Asked::at(self.0.clock.now());
@@ -188,7 +189,9 @@ impl Engine {
             bytes += action.bytes();
             actions.push(action);
         }
-        actions.push(self.explain_restart(who, context, instance).await?);
+        if has_ended(instance).is_ok() {
+            actions.push(self.explain_restart(who, context, instance).await?);
+        }
         Ok((actions, untried))
     }
 
@@ -214,7 +217,6 @@ impl Engine {
         instance: &Instance,
         command: &Command,
     ) -> Result<(), Error> {
-        has_ended(instance)?;
         let (tenant, key) = (who.tenant, &instance.definition.key);
         let principal = who.principalship();
         let asked = Asked {
@@ -318,47 +320,61 @@ pub(super) fn explained(
     })
 }
 
-/// All commands on the open tasks.
+/// The commands on the open tasks.
 fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
     let mut commands = Vec::new();
     for state in &instance.active {
         let open = state.tasks.iter().filter(|task| task.status.is_open());
         for task in open {
-            let of_task = of_task(&version.graph, &state.name, task.id);
+            let of_task = of_task(&version.graph, &state.name, task);
             commands.extend(of_task.map(|command| (command, Some(state.name.clone()))));
         }
     }
     commands
 }
 
-/// All commands on an open task of this state. Reasons, inputs and recipients are empty.
-pub(super) fn of_task(graph: &Graph, state: &str, task: TaskId) -> impl Iterator<Item = Command> {
-    let (to, reason) = (String::new, String::new);
+/// The commands that fit an open task of this state as it is, whoever asks. Reasons, inputs and recipients are empty.
+pub(super) fn of_task(graph: &Graph, state: &str, of: &Task) -> impl Iterator<Item = Command> {
+    let (to, reason, task) = (String::new, String::new, of.id);
+    let is_suspended = of.suspended.is_some();
     let whole = [
-        Command::Claim { task },
-        Command::Release { task },
-        Command::Delegate {
-            task,
-            to: to(),
-            reason: reason(),
-        },
-        Command::Resolve { task },
-        Command::Reassign {
-            task,
-            to: to(),
-            reason: reason(),
-        },
-        Command::Reset {
-            task,
-            reason: reason(),
-        },
-        Command::SuspendTask {
-            task,
-            reason: None,
-            until: None,
-        },
-        Command::ResumeTask { task },
+        (true, Command::Claim { task }),
+        (of.owner().is_some(), Command::Release { task }),
+        (
+            of.owner().is_some(),
+            Command::Delegate {
+                task,
+                to: to(),
+                reason: reason(),
+            },
+        ),
+        (of.is_delegated(), Command::Resolve { task }),
+        (
+            true,
+            Command::Reassign {
+                task,
+                to: to(),
+                reason: reason(),
+            },
+        ),
+        (
+            of.owner().is_some(),
+            Command::Reset {
+                task,
+                reason: reason(),
+            },
+        ),
+        (
+            !is_suspended,
+            Command::SuspendTask {
+                task,
+                reason: None,
+                until: None,
+            },
+        ),
+        (is_suspended, Command::ResumeTask { task }),
     ];
+    let whole = whole.into_iter().filter(|(fits, _)| *fits);
     let ways = graph.leaving(state);
     let ways = ways.filter(|way| way.by.contains(&FiredBy::Decision));
     let decisions = ways.map(move |way| Command::Decide {
@@ -367,7 +383,7 @@ pub(super) fn of_task(graph: &Graph, state: &str, task: TaskId) -> impl Iterator
         comment: (way.comment == CommentRule::Required).then(|| SAMPLE.to_owned()),
         input: Json::empty(),
     });
-    whole.into_iter().chain(decisions)
+    whole.map(|(_, command)| command).chain(decisions)
 }
 
 /// The signals that the active states take. If several states take the same signal, it is shown for the oldest one.
@@ -393,14 +409,19 @@ fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<Strin
     instance.active.iter().flat_map(of).collect()
 }
 
-fn of_the_whole(instance: &Instance) -> impl Iterator<Item = Command> {
-    let (instance, reason) = (instance.id, String::new());
+/// The commands that fit the instance as it is, but for a restart.
+fn of_the_whole(of: &Instance) -> impl Iterator<Item = Command> {
+    let (instance, reason) = (of.id, String::new());
     let cancel = Command::Cancel {
         instance,
         reason: reason.clone(),
     };
-    let suspend = Command::Suspend { instance, reason };
-    [cancel, suspend, Command::Resume { instance }].into_iter()
+    let other = match of.status {
+        Status::Running => Some(Command::Suspend { instance, reason }),
+        Status::Suspended { .. } => Some(Command::Resume { instance }),
+        Status::Completed { .. } | Status::Cancelled { .. } => None,
+    };
+    [cancel].into_iter().chain(other)
 }
 
 /// The last segment of the path of its route.

@@ -94,8 +94,10 @@ impl Engine {
             let Some(instance) = instance else {
                 continue;
             };
-            let all = of_task(&task.version.graph, &task.state, TaskId(task.id));
-            let all: Vec<_> = all.collect();
+            let Some((_, of)) = instance.open_task(TaskId(task.id)) else {
+                continue;
+            };
+            let all: Vec<_> = of_task(&task.version.graph, &task.state, of).collect();
             commands += all.len();
             if commands > COMMANDS_MAX {
                 break;

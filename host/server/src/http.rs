@@ -41,6 +41,7 @@ mod layers;
 mod me;
 mod migrations;
 mod minimal;
+mod newline;
 mod notifications;
 mod observe;
 pub mod openapi;
@@ -289,6 +290,7 @@ fn of_directory() -> OpenApiRouter<App> {
             directory::absences::create
         ))
         .routes(routes!(directory::absences::delete))
+        .routes(routes!(directory::roles::put))
 }
 
 /// Reads and changes of a version.
@@ -326,7 +328,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(me::me))
         .routes(routes!(ids::find))
         .routes(routes!(directory::roles::list))
-        .routes(routes!(directory::roles::show, directory::roles::put))
+        .routes(routes!(directory::roles::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(subscriptions::show, subscriptions::delete))

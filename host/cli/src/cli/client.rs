@@ -65,7 +65,7 @@ impl ChangeArgs {
 /// The option of a change of the directory.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(super) struct DryRunArgs {
-    /// Show the open tasks that nobody could do afterwards, and write nothing
+    /// Show what would follow, such as open tasks that nobody could do afterwards, and write nothing
     #[arg(long)]
     dry_run: bool,
 }

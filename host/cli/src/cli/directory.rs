@@ -62,6 +62,8 @@ pub(super) enum RoleCommand {
         one: OneArgs,
         /// A permission, such as task:act
         permissions: Vec<String>,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
 }
 
@@ -177,10 +179,18 @@ pub(super) fn role(command: RoleCommand, output: Output, environment: &Environme
             output.list(&client.get("/v1/roles", &[])?, ROLES)
         }
         RoleCommand::Show(one) => one.show("roles", ROLE, output, environment),
-        RoleCommand::Set { one, permissions } => {
+        RoleCommand::Set {
+            one,
+            permissions,
+            dry,
+        } => {
             let client = one.connection.open(environment)?;
             let body = json!({ "permissions": permissions });
-            show_changed(&client.put(&one.path("roles"), &[], &body)?, ROLE, output)
+            let answer = client.put(&one.path("roles"), &dry.query(), &body)?;
+            if output.format == Format::Table && answer["dryRun"] == true {
+                return output.compare(Some(&answer["before"]), &answer["role"], ROLE);
+            }
+            show_changed(&answer, ROLE, output)
         }
     }
 }

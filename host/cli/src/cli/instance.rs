@@ -322,7 +322,7 @@ fn actions(one: &OneArgs, output: Output, environment: &Environment) -> Result<(
         return output.record(&answer, &[]);
     }
     let actions = answer["actions"].as_array_mut().into_iter().flatten();
-    let data: Vec<Value> = actions
+    let mut data: Vec<Value> = actions
         .map(|action| {
             let named = ["outcome", "trigger"].map(|name| action[name].take());
             let [outcome, trigger] = named;
@@ -330,6 +330,7 @@ fn actions(one: &OneArgs, output: Output, environment: &Environment) -> Result<(
             action.take()
         })
         .collect();
+    data.sort_by_key(|action| action["allowed"] != true);
     output.list(&json!({ "data": data }), ACTIONS)
 }
 

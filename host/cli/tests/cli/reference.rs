@@ -50,6 +50,7 @@ const EXAMPLES: &[&str] = &[
     "group remove finance mara --dry-run",
     "group list",
     "role list",
+    "role set auditor audit:read instance:read --dry-run",
     "role set auditor audit:read instance:read",
     "role show auditor",
     r#"calendar set office {"timeZone":"UTC","hours":{"monday":[{"from":"09:00","until":"17:00"}]}}"#,

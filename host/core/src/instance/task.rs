@@ -256,6 +256,16 @@ impl Task {
         }
     }
 
+    /// Whether its owner decides it on behalf of somebody who delegated it.
+    pub fn is_delegated(&self) -> bool {
+        match &self.status {
+            TaskStatus::Claimed { ownership, .. } => !ownership.delegations.is_empty(),
+            TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => {
+                false
+            }
+        }
+    }
+
     /// To whom the host gave it by choice among its candidates, if they own it still.
     pub fn allocated_to(&self) -> Option<&str> {
         match &self.status {

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::settle;
+use super::{run_of, settle};
 use crate::Engine;
 use crate::error::Error;
 use crate::request::Identity;
 use crate::validation::check_id;
-use wrkflw_store::directory::Run;
 use wrkflw_store::directory::roles::{ROLE_WRITE, Role};
 
 /// The permissions that the host knows. Flow logic may ask for others.
@@ -45,13 +44,15 @@ const PERMISSIONS_MAX: usize = 200;
 const PERMISSION_BYTES_MAX: usize = 100;
 
 impl Engine {
-    /// Gives a role exactly these permissions. Without any, the role is no more.
+    /// Gives a role exactly these permissions. Without any, the role is no more. Returns the role before and after; a role that is
+    /// not there has no permissions.
     pub async fn put_role(
         &self,
         who: &Identity,
         role: &str,
         permissions: &[String],
-    ) -> Result<Role, Error> {
+        dry_run: bool,
+    ) -> Result<(Role, Role), Error> {
         self.permit(who, ROLE_WRITE).await?;
         check_id("/id", role)?;
         if permissions.len() > PERMISSIONS_MAX {
@@ -63,14 +64,18 @@ impl Engine {
         }
         let ordered: BTreeSet<String> = permissions.iter().cloned().collect();
         let permissions: Vec<String> = ordered.into_iter().collect();
-        let note = self.note(&who.subject);
+        let before = self.0.store.roles(who.tenant, Some(role)).await?.pop();
+        let (note, run) = (self.note(&who.subject), run_of(dry_run));
         let put = self
             .0
             .store
-            .put_role(who.tenant, role, &permissions, Run::Real, &note);
+            .put_role(who.tenant, role, &permissions, run, &note);
         settle(put.await?, "role", role)?;
-        let id = role.to_owned();
-        Ok(Role { id, permissions })
+        let of = |permissions| Role {
+            id: role.to_owned(),
+            permissions,
+        };
+        Ok((before.unwrap_or_else(|| of(Vec::new())), of(permissions)))
     }
 
     /// The role with this id. Checks no permission.

@@ -41,8 +41,8 @@ view! {
     }
 }
 
-/// The answer to a change of the directory: what happened, and the person, group or absence afterwards. A dry run has the
-/// open tasks for which nobody would be eligible instead.
+/// The answer to a change of the directory: what happened, and the person, group, absence or role afterwards. A dry run has the
+/// open tasks for which nobody would be eligible instead; that of a role has the role before and after.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DirectoryAnswer {
@@ -55,6 +55,9 @@ pub(super) struct DirectoryAnswer {
     pub absence: Option<KeptAbsence>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
+    /// What the role permits now. Only of the dry run of a role; `role` is what it would permit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Role>,
     /// The open tasks for which somebody is eligible now, and nobody after the change. Only of a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub orphans: Option<Vec<Orphan>>,

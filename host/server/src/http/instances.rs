@@ -351,7 +351,9 @@ pub(super) struct Omissions {
     pub actions: usize,
 }
 
-/// Lists the actions that are allowed to the caller, and the refused ones with the reason of the guard.
+/// Lists what can be done with the instance and its open tasks as they are: allowed to the caller, or refused with the reason.
+///
+/// What fits nobody now is left out, such as the release of a task without owner, or a restart before the end.
 #[utoipa::path(get, path = "/v1/instances/{id}/actions", tag = "instances", operation_id = "getInstanceActions", params(("id" = Uuid, Path)),
     responses((status = 200, body = Actions)))]
 pub(super) async fn actions(

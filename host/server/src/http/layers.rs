@@ -9,6 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::head;
+use super::newline::ended;
 use super::observe::Change;
 use super::problem::Problem;
 use wrkflw_engine::Trace;
@@ -54,7 +55,7 @@ pub(super) async fn surround<F: Future<Output = Response>>(
     if let Some(change) = change {
         change.end(&response);
     }
-    let mut response = described(response, &path, &request_id);
+    let mut response = ended(described(response, &path, &request_id));
     let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         headers.insert("x-request-id", value);

@@ -1,8 +1,10 @@
 //! The documents that describe this API and its events.
 //!
-//! [`text`] makes the document from the descriptions of the routes. [`contract`] adds the parts that all routes share.
+//! [`text`] makes the document from the descriptions of the routes. [`contract`] adds the parts that all routes share, [`examples`] what
+//! a test recorded.
 
 mod contract;
+mod examples;
 mod problems;
 
 use axum::extract::State;
@@ -22,6 +24,7 @@ pub fn text(document: OpenApi) -> String {
     let document = serde_json::to_value(complete(document));
     let mut document = document.expect("the document serialises");
     contract::tighten(&mut document);
+    examples::add(&mut document);
     format!("{document:#}")
 }
 
@@ -100,7 +103,7 @@ fn describe_headers(path: &str, operation: &mut Operation) {
         parameters.push(RefOr::T(header.build()));
     };
     // PUT and DELETE in the directory are idempotent without a key.
-    let is_directory = ["/v1/people", "/v1/groups"]
+    let is_directory = ["/v1/people", "/v1/groups", "/v1/roles"]
         .iter()
         .any(|directory| path.starts_with(directory));
     if is_command && (!is_directory || path.ends_with("/absences")) {

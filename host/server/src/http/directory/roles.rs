@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::DirectoryAnswer;
 use crate::http::App;
-use crate::http::extract::{Body, Caller, Path};
+use crate::http::extract::{Body, Caller, DryRun, Path, Query};
 use crate::http::page::{Page, page_to};
 use crate::http::problem::Problem;
 use crate::http::view::view;
@@ -53,17 +53,22 @@ pub(in crate::http) async fn show(
 }
 
 /// Sets what a role permits. It counts from the next request on. Some role always permits `role:write`.
-#[utoipa::path(put, path = "/v1/roles/{id}", tag = "directory", operation_id = "putRole", params(("id" = String, Path)),
+#[utoipa::path(put, path = "/v1/roles/{id}", tag = "directory", operation_id = "putRole", params(("id" = String, Path), DryRun),
     request_body = RoleBody, responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn put(
     State(app): State<App>,
     Caller(who): Caller,
     Path(id): Path<String>,
+    Query(dry): Query<DryRun>,
     Body { value, .. }: Body<RoleBody>,
 ) -> Result<axum::Json<DirectoryAnswer>, Problem> {
-    let role = app.engine.put_role(&who, &id, &value.permissions).await?;
+    let (permissions, dry_run) = (&value.permissions, dry.dry_run);
+    let put = app.engine.put_role(&who, &id, permissions, dry_run);
+    let (before, after) = put.await?;
     Ok(axum::Json(DirectoryAnswer {
-        role: Some(role.into()),
+        before: dry_run.then(|| before.into()),
+        role: Some(after.into()),
+        dry_run,
         ..DirectoryAnswer::default()
     }))
 }

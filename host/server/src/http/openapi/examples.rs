@@ -1,0 +1,31 @@
+//! The examples of the document: requests and answers that the test `api::examples` recorded.
+
+use serde_json::Value;
+
+const RECORDED: &str = include_str!("examples.json");
+
+/// Adds the recorded request and answer of each operation to its body and its response.
+pub(super) fn add(document: &mut Value) {
+    let mut recorded: Value = serde_json::from_str(RECORDED).expect("a test wrote it");
+    let paths = document["paths"].as_object_mut().into_iter().flatten();
+    let operations = paths.flat_map(|(_, item)| item.as_object_mut().into_iter().flatten());
+    for (_, operation) in operations {
+        let id = operation["operationId"].as_str().unwrap_or_default();
+        let Some(example) = recorded.get_mut(id).map(Value::take) else {
+            continue;
+        };
+        let status = example["status"].as_str().unwrap_or_default();
+        let answer = operation.pointer_mut(&format!("/responses/{status}"));
+        show(answer, &example["response"]);
+        show(operation.get_mut("requestBody"), &example["request"]);
+    }
+}
+
+/// Sets the example of a body of JSON.
+fn show(described: Option<&mut Value>, example: &Value) {
+    let content = described.and_then(|one| one.pointer_mut("/content/application~1json"));
+    let members = content.and_then(Value::as_object_mut);
+    if let Some(members) = members.filter(|_| !example.is_null()) {
+        members.insert("example".to_owned(), example.clone());
+    }
+}
