@@ -12,7 +12,7 @@ grant select, insert, update on
 -- Tables that the writer only inserts into.
 grant select, insert on
     component, engine_profile, audit_entry, refused_attempt, audit_leaf, checkpoint, descendant_place, task_candidate,
-    decision, attribute_declaration, signal, signal_subscription, outbox_event, webhook_attempt
+    decision, delegation_seal, attribute_declaration, signal, signal_subscription, outbox_event, webhook_attempt
     to wrkflw_writer;
 grant select, update on checkpoint_cursor to wrkflw_writer;
 grant usage, select on sequence event_pos to wrkflw_writer;
@@ -32,7 +32,7 @@ grant select on
     tenant, role_permission, person, "group", membership, manager, absence, calendar, component, definition,
     definition_version, engine_profile, audit_entry, audit_stream, refused_attempt, audit_leaf, checkpoint,
     checkpoint_cursor, instance, state_instance, descendant_count, descendant_place, task, task_candidate, decision,
-    attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_subscription, signal_inbox,
+    delegation_seal, attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_subscription, signal_inbox,
     feed_epoch, dead_letter, notification, webhook_delivery, webhook_attempt
     to wrkflw_reader;
 -- All columns but the secret.
@@ -51,7 +51,7 @@ begin
     foreach name in array array[
         'role_permission', 'person', 'group', 'membership', 'manager', 'absence', 'calendar', 'definition',
         'definition_version', 'audit_entry', 'audit_stream', 'refused_attempt', 'audit_leaf', 'checkpoint', 'instance',
-        'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'allocation', 'decision', 'attribute',
+        'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'allocation', 'decision', 'delegation_seal', 'attribute',
         'attribute_declaration', 'job', 'reassessment', 'bulk_operation', 'bulk_item', 'signal', 'signal_subscription',
         'signal_inbox', 'idempotency_key', 'outbox_event', 'dead_letter', 'notification', 'subscription', 'webhook_delivery', 'webhook_attempt',
         'notifier_cursor'

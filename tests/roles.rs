@@ -11,11 +11,12 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 use crate::support::app::{TestApp, task_of};
 
 /// Never changed, never deleted.
-const APPEND_ONLY: [&str; 5] = [
+const APPEND_ONLY: [&str; 6] = [
     "audit_entry",
     "audit_leaf",
     "checkpoint",
     "decision",
+    "delegation_seal",
     "refused_attempt",
 ];
 /// Decides who may do what: each change counts.

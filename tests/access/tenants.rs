@@ -384,6 +384,11 @@ async fn worked(world: &World) -> Vec<String> {
         ("reviewer", on_task("suspend"), reason()),
         ("reviewer", on_task("resume"), json!({})),
         ("reviewer", on_task("release"), json!({})),
+        (
+            "reviewer",
+            on_instance("comment"),
+            json!({ "comment": "Why?", "mentions": ["author"] }),
+        ),
         ("admin", on_instance("suspend"), reason()),
         ("admin", on_instance("resume"), json!({})),
         ("reviewer", on_task("claim"), json!({})),

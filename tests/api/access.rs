@@ -107,6 +107,7 @@ impl World {
                 json!({ "correlation": "order 7", "id": "p-1" })
             }
             ("decide", _) => json!({ "outcome": "APPROVE" }),
+            ("comment", _) => json!({ "comment": "Why so long?" }),
             ("migrate", _) => json!({ "version": 1 }),
             ("migrations", _) => {
                 json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 })

@@ -40,6 +40,7 @@ fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
         Some("suspend") if action["taskId"].is_string() => {
             vec![json!({}), json!({ "reason": "withdrawn" })]
         }
+        Some("comment") => vec![json!({ "comment": "" }), json!({ "comment": "Hm." })],
         Some("cancel" | "suspend" | "reset") => {
             vec![json!({ "reason": "" }), json!({ "reason": "withdrawn" })]
         }
@@ -314,7 +315,7 @@ async fn an_answer_says_so_much_and_tells_what_it_left_out() {
         .filter_map(|one| one["action"].as_str())
         .collect();
     assert!(
-        names.ends_with(&["cancel", "suspend", "resume", "restart"]),
+        names.ends_with(&["comment", "cancel", "suspend", "resume", "restart"]),
         "{names:?}"
     );
     let [(few, none), (cut, left)] = counts[..] else {

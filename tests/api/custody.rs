@@ -1,4 +1,4 @@
-//! What happened about an entity: its instances, and the chain of custody of every decision about it.
+//! What happened about an entity: its instances, and the chain of custody of every decision and delegation about it.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
@@ -255,10 +255,9 @@ fn mac_of(record: &Value, tenant: &str, key: &[u8]) -> Vec<u8> {
         serde_json::from_str(record["entry"]["payload"].as_str().expect("text")).expect("JSON");
     let (input, decided_at) = (
         payload["input"].to_string(),
-        milliseconds(&record["decidedAt"]).to_string(),
+        milliseconds(&record["occurredAt"]).to_string(),
     );
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length");
-    for field in [
+    let fields = [
         Some("wrkflw decision 1"),
         Some(tenant),
         record["instanceId"].as_str(),
@@ -269,7 +268,13 @@ fn mac_of(record: &Value, tenant: &str, key: &[u8]) -> Vec<u8> {
         record["comment"].as_str(),
         Some(&input),
         Some(&decided_at),
-    ] {
+    ];
+    mac_over(&fields, key)
+}
+
+fn mac_over(fields: &[Option<&str>], key: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length");
+    for field in fields {
         mac.update(&[u8::from(field.is_some())]);
         mac.update(&(field.map_or(0, str::len) as u64).to_be_bytes());
         mac.update(field.unwrap_or_default().as_bytes());
@@ -331,6 +336,79 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
     );
 }
 
+#[tokio::test]
+async fn a_delegation_and_its_return_are_sealed_like_a_decision() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let task = claimed(&app, "reviewer", &instance).await;
+    let on_task = |what: &str| format!("/v1/tasks/{task}/{what}");
+    let to = |person: &str| json!({ "to": person, "reason": "on a journey" });
+    for (user, what, body) in [
+        ("reviewer", "delegate", to("reviewer2")),
+        ("reviewer2", "resolve", json!({})),
+        ("reviewer", "delegate", to("approver")),
+        ("approver", "decide", json!({ "outcome": "APPROVE" })),
+    ] {
+        app.post(user, &on_task(what), body).await.expect(200);
+    }
+    let path = format!("{ENTITY}/custody");
+    let all = pages(&app, &path, 2).await;
+    let of = |member: &str| -> Vec<Value> { all.iter().map(|one| one[member].clone()).collect() };
+    assert_eq!(of("action"), ["delegate", "resolve", "delegate", "decide"]);
+    assert_eq!(
+        of("actor"),
+        ["reviewer", "reviewer2", "reviewer", "approver"]
+    );
+    let (reviewer, reviewer2) = (json!("reviewer"), json!("reviewer2"));
+    let none = Value::Null;
+    assert_eq!(
+        of("owner"),
+        [&reviewer2, &reviewer, &json!("approver"), &none].map(Value::clone)
+    );
+    assert_eq!(
+        of("previousOwner"),
+        [&reviewer, &reviewer2, &reviewer, &none].map(Value::clone)
+    );
+    let reason = json!("on a journey");
+    assert_eq!(
+        of("reason"),
+        [&reason, &none, &reason, &none].map(Value::clone)
+    );
+    let tenant = app.store().tenant("default").await.expect("a query");
+    let tenant = tenant.expect("a tenant");
+    for record in &all[..3] {
+        let entry = &record["entry"];
+        assert_eq!(hash_of(record, tenant.0), unhex(&entry["hash"]), "{record}");
+        assert_eq!(record["signature"]["status"], "VALID", "{record}");
+        let fields = [
+            Some("wrkflw delegation 1"),
+            Some("default"),
+            record["instanceId"].as_str(),
+            record["taskId"].as_str(),
+            entry["type"].as_str(),
+            record["actor"].as_str(),
+            record["previousOwner"].as_str(),
+            record["owner"].as_str(),
+            record["reason"].as_str(),
+            Some(&milliseconds(&record["occurredAt"]).to_string()),
+        ];
+        let mac = mac_over(&fields, &[7; 32]);
+        assert_eq!(mac, unhex(&record["signature"]["mac"]), "{record}");
+    }
+
+    // Whoever changes the reason, or takes the seal away, is found.
+    behind(&app, "update audit_entry set payload = replace(payload, 'journey', 'holiday') where type = 'TASK_DELEGATED'").await;
+    behind(
+        &app,
+        "delete from delegation_seal where seq = (select min(seq) from delegation_seal)",
+    )
+    .await;
+    let all = pages(&app, &path, 100).await;
+    assert_eq!(all[0]["signature"], Value::Null);
+    assert_eq!(all[1]["signature"]["status"], "VALID");
+    assert_eq!(all[2]["signature"]["status"], "INVALID");
+}
+
 /// Records and their cells, read strictly as RFC 4180 has them.
 fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut cell) = (Vec::new(), Vec::new(), String::new());
@@ -367,7 +445,7 @@ fn parse_csv(text: &str) -> Vec<Vec<String>> {
 
 /// Columns of the file, and where JSON has the same text.
 const SHARED: [(&str, &str); 16] = [
-    ("decided_at", "/decidedAt"),
+    ("occurred_at", "/occurredAt"),
     ("instance_id", "/instanceId"),
     ("definition", "/definitionKey"),
     ("entity_id", "/entityId"),
@@ -467,7 +545,7 @@ async fn csv_is_one_file_however_long() {
         .await;
     let records = parse_csv(&answer.text);
     assert_eq!(records.len(), 1 + 3 + 447);
-    let mut seqs: Vec<&String> = records[1..].iter().map(|line| &line[15]).collect();
+    let mut seqs: Vec<&String> = records[1..].iter().map(|line| &line[19]).collect();
     seqs.sort_unstable();
     seqs.dedup();
     assert_eq!(seqs.len(), 450, "each of them once");

@@ -31,6 +31,8 @@ const ROUTES: &[&str] = &[
     "get /v1/instances/{id}/actions",
     "get /v1/instances/{id}/diagram.svg",
     "get /v1/instances/{id}/eligibility",
+    "post /v1/instances/{id}/comment",
+    "get /v1/instances/{id}/comments",
     "post /v1/instances/{id}/cancel",
     "post /v1/instances/{id}/suspend",
     "post /v1/instances/{id}/resume",

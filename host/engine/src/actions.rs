@@ -395,12 +395,18 @@ fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<Strin
 
 fn of_the_whole(instance: &Instance) -> impl Iterator<Item = Command> {
     let (instance, reason) = (instance.id, String::new());
+    let comment = Command::Comment {
+        instance,
+        comment: String::new(),
+        mentions: Vec::new(),
+    };
     let cancel = Command::Cancel {
         instance,
         reason: reason.clone(),
     };
     let suspend = Command::Suspend { instance, reason };
-    [cancel, suspend, Command::Resume { instance }].into_iter()
+    let resume = Command::Resume { instance };
+    [comment, cancel, suspend, resume].into_iter()
 }
 
 /// The last segment of the path of its route.

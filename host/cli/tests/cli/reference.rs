@@ -77,6 +77,8 @@ const EXAMPLES: &[&str] = &[
     "task reset $TASK --reason ill --as admin",
     "task bulk claim --view available --as reviewer",
     "task decide $TASK APPROVE --as reviewer",
+    "instance comment document/9 Agreed. --mention approver --as reviewer",
+    "instance comments document/9",
     "instance history document/9",
     "instance audit document/9 --type DECISION_RECORDED",
     "instance custody document/9",

@@ -264,7 +264,11 @@ fn next(event: Option<&Event>) -> Option<Event> {
             previous_title: Some("An errand".into()),
             previous_summary: Some("To the shop".into()),
         },
-        Event::FlowRetitled { .. } => Event::Custom {
+        Event::FlowRetitled { .. } => Event::FlowCommented {
+            comment: "Where is the receipt?".into(),
+            mentions: vec!["bob".into()],
+        },
+        Event::FlowCommented { .. } => Event::Custom {
             name: "stamped".into(),
             data: Json::empty(),
         },

@@ -10,16 +10,20 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
+use super::comments::CommentView;
 use super::extract::{Caller, Path};
 use super::instances::read;
 use super::large::rendered;
+use super::page::LIMIT_MAX;
 use super::problem::Problem;
-use super::view::view;
+use super::view::{each, view};
 use super::views::StateView;
 use wrkflw_core::answer;
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, StateId};
 use wrkflw_core::json::Json;
+use wrkflw_engine::Identity;
+use wrkflw_store::comments::Comment;
 use wrkflw_store::load::Stored;
 use wrkflw_store::past::{Moves, PastMove};
 
@@ -28,6 +32,10 @@ use wrkflw_store::past::{Moves, PastMove};
 #[serde(rename_all = "camelCase")]
 pub(super) struct History {
     pub data: Vec<PastStateView>,
+    /// The newest comments on the instance, oldest first. `GET /v1/instances/{id}/comments` lists all.
+    pub comments: Vec<CommentView>,
+    /// Whether older comments are left out.
+    pub comments_omitted: bool,
     /// Whether notes of old plans are left out: of all but the newest 500, or beyond a mebibyte.
     pub notes_omitted: bool,
 }
@@ -84,7 +92,11 @@ pub(super) async fn history(
     let reader = app.engine.reader();
     let moves = reader.moves(who.tenant, InstanceId(id), head.seq).await?;
     let Moves { newest, omitted } = moves;
-    let read = newest.iter().map(|one| one.payload.len()).sum::<usize>();
+    let (mut comments, comments_omitted) = newest_comments(&app, &who, id).await?;
+    comments.reverse();
+    let said = comments.iter().filter_map(|one| one.comment.as_ref());
+    let read = newest.iter().map(|one| one.payload.len()).sum::<usize>()
+        + said.map(String::len).sum::<usize>();
     let (bytes, viewer) = (instance.weight() + read, who.subject.clone());
     let history = move || {
         let mut plans = noted(&newest);
@@ -107,10 +119,26 @@ pub(super) async fn history(
         }
         History {
             data,
+            comments: each(comments),
+            comments_omitted,
             notes_omitted: omitted,
         }
     };
     rendered(&app, who.tenant, bytes, history).await
+}
+
+/// The newest comments, newest first, and whether there are older ones.
+async fn newest_comments(
+    app: &App,
+    who: &Identity,
+    id: Uuid,
+) -> Result<(Vec<Comment>, bool), Problem> {
+    let (reader, instance) = (app.engine.reader(), InstanceId(id));
+    let asked = reader.comments(who.tenant, instance, None, LIMIT_MAX + 1);
+    let mut comments = asked.await?;
+    let are_more = comments.len() > LIMIT_MAX as usize;
+    comments.truncate(LIMIT_MAX as usize);
+    Ok((comments, are_more))
 }
 
 /// The plans with notes, by the state instance in which they were made.

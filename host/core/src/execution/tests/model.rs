@@ -275,7 +275,10 @@ impl Walk {
             Ok(outcome) => {
                 let lifts = matches!(
                     command,
-                    Command::Resume { .. } | Command::Cancel { .. } | Command::Migrate { .. }
+                    Command::Resume { .. }
+                        | Command::Cancel { .. }
+                        | Command::Comment { .. }
+                        | Command::Migrate { .. }
                 );
                 ensure(was == Life::Running || lifts, || {
                     format!("{was:?}, and moved")

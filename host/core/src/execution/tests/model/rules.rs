@@ -63,6 +63,13 @@ impl Attempt<'_> {
         let suspended = || "it is suspended".to_owned();
         match command {
             Command::Reassessment { .. } => return Ok(()),
+            Command::Comment {
+                comment, mentions, ..
+            } => {
+                let known = mentions.iter().all(|one| PEOPLE.contains(&one.as_str()));
+                ensure(known, || "a stranger is mentioned".into())?;
+                return ensure(!comment.trim().is_empty(), || "nothing is said".into());
+            }
             Command::Cancel { .. } => return ensure(life != Life::Ended, || "it has ended".into()),
             Command::Resume { .. } => return ensure(life == Life::Suspended, || "it runs".into()),
             Command::Deadline { .. } | Command::ChildEnded { .. } => {
