@@ -64,6 +64,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "descendant_place",
             "idempotency_key",
             "job",
+            "muted_notification",
             "notification",
             "reassessment",
             "role_permission",
@@ -80,7 +81,8 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
 /// What the notifier would have written.
 const TOLD: &str = "
     insert into notification (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
-    select tenant_id, id, 'decided', 'user', initiator, id, id, started_at from instance;
+    select tenant_id, id, 'STATUS_CHANGED', 'user', initiator, id, id, started_at from instance;
+    insert into muted_notification (tenant_id, person_id, kind) select tenant_id, initiator, 'MENTION' from instance;
     insert into subscription (tenant_id, id, url, types, secret, active, created_at, created_by)
     select tenant_id, id, 'https://example.org/', '{*}', '', true, started_at, 'admin' from instance;
     insert into webhook_delivery

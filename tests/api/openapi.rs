@@ -68,6 +68,8 @@ const ROUTES: &[&str] = &[
     "get /v1/events",
     "get /v1/events/stream",
     "get /v1/me",
+    "get /v1/me/preferences",
+    "put /v1/me/preferences",
     "get /v1/ids/{prefix}",
     "get /v1/roles",
     "get /v1/roles/{id}",

@@ -234,18 +234,23 @@ events! {
             /// How many times they were reminded.
             #[public("count")] count: u32,
         }
-        /// Overdue work was escalated. The old tasks are cancelled and new ones follow.
+        /// Work was escalated: overdue work, whose old tasks are cancelled and new ones follow, or a task for which too few people were
+        /// eligible, and which goes to others as well.
         public TaskEscalated = "TASK_ESCALATED" {
             /// The state instance.
             state: StateId,
             /// The task; none for all open tasks of the state.
             task: Option<TaskId>,
+            /// Why: `overdue` or `too_few_eligible`.
+            #[public("reason")] reason: String,
             /// The former owners, or the candidates of tasks without an owner.
             #[public("previousCandidates")] from: Vec<Candidate>,
-            /// When it was due.
-            #[public("dueAt")] due_at: Timestamp,
-            /// How many times it was escalated.
-            #[public("count")] count: u32,
+            /// The new candidates; absent for overdue work, whose new tasks have them.
+            #[public("candidates")] #[serde(skip_serializing_if = "Vec::is_empty")] to: Vec<Candidate>,
+            /// When it was due; absent if it was not overdue.
+            #[public("dueAt")] #[serde(skip_serializing_if = "Option::is_none")] due_at: Option<Timestamp>,
+            /// How many times overdue work was escalated; absent if it was not overdue.
+            #[public("count")] #[serde(skip_serializing_if = "Option::is_none")] count: Option<u32>,
         }
         /// The assignment of a state changed: after a migration, because a plan offered the work anew, or because of a decision
         /// in a state that is separate from it.

@@ -49,6 +49,7 @@ mod operations;
 mod outcomes;
 pub mod pace;
 pub mod page;
+mod preferences;
 pub mod problem;
 mod schemas;
 mod search;
@@ -275,6 +276,7 @@ fn of_messages() -> OpenApiRouter<App> {
         .routes(routes!(signals::correlate))
         .routes(routes!(comments::comment))
         .routes(routes!(comments::list))
+        .routes(routes!(preferences::show, preferences::put))
         .routes(routes!(notifications::list))
 }
 

@@ -282,6 +282,7 @@ const SENT: &str = "events that Kafka has not acknowledged yet; the events thems
 const SIGNALS: &str = "signals that wait for an instance, or were taken by one; the entry of each taken signal is proven";
 const SINCE: &str =
     "the commit after which a subscription begins; its creation and time are proven";
+const MUTED: &str = "what a person wants to be notified of, which concerns nobody else";
 const TOLD: &str = "who was notified of what; derived from events, which are proven";
 const WORK: &str = "pending work; the entries that it leads to are proven";
 
@@ -354,6 +355,9 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("job.payload", WORK),
     ("job.service", WORK),
     ("job.tenant_id", WORK),
+    ("muted_notification.kind", MUTED),
+    ("muted_notification.person_id", MUTED),
+    ("muted_notification.tenant_id", MUTED),
     ("notification.created_at", TOLD),
     ("notification.due_at", TOLD),
     ("notification.event_id", TOLD),

@@ -109,6 +109,8 @@ const EXAMPLES: &[&str] = &[
     "instance restart document/9 --as author",
     "signal send PAID --correlation 7 --id payment-1 --as author",
     "signal show 01a20416-5f62-7350-986a-13b0f0477285 --as author",
+    "notification mute MENTION --as outsider",
+    "notification muted --as outsider",
     "notification list --as outsider",
     "notification read 01a20416-5f62-7350-986a-13b0f0477285 --as outsider",
     "subscription create http://127.0.0.1:9/hook --type task.created",

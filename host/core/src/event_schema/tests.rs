@@ -139,8 +139,10 @@ fn next(event: Option<&Event>) -> Option<Event> {
             state,
             task: Some(task),
             from: people(),
-            due_at: Timestamp::UNIX_EPOCH,
-            count: 2,
+            reason: "overdue".into(),
+            to: people(),
+            due_at: Some(Timestamp::UNIX_EPOCH),
+            count: Some(2),
         },
         Event::TaskEscalated { .. } => Event::StateReassigned {
             state,

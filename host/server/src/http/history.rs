@@ -1,4 +1,4 @@
-//! The history of an instance: its state instances in order, and why its flow moved it so.
+//! The history of an instance: its state instances in order, why its flow moved it so, escalations and comments.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use super::large::rendered;
 use super::page::LIMIT_MAX;
 use super::problem::Problem;
 use super::view::{each, view};
-use super::views::StateView;
+use super::views::{CandidateView, StateView};
 use wrkflw_core::answer;
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, StateId};
@@ -48,6 +48,24 @@ pub(super) struct PastStateView {
     state: StateView,
     /// The plans with notes, oldest first. Empty in a blind state until it ends.
     plans: Vec<PlanView>,
+    /// The escalations of its work, oldest first.
+    escalations: Vec<EscalationView>,
+}
+
+/// An escalation of work.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EscalationView {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// None for all open tasks of the state.
+    task_id: Option<Uuid>,
+    /// `overdue` or `too_few_eligible`.
+    reason: String,
+    /// The former owners, or the candidates of tasks without an owner.
+    previous_candidates: Vec<CandidateView>,
+    /// The new candidates. Empty for overdue work, whose new tasks have them.
+    candidates: Vec<CandidateView>,
 }
 
 /// A plan of the flow with its notes.
@@ -100,9 +118,11 @@ pub(super) async fn history(
     let (bytes, viewer) = (instance.weight() + read, who.subject.clone());
     let history = move || {
         let mut plans = noted(&newest);
+        let mut escalations = escalated(&newest);
         let graph = &version.graph;
         let mut with_plans = |id: &StateId, state: StateView, tells: bool| PastStateView {
             plans: plans.remove(id).filter(|_| tells).unwrap_or_default(),
+            escalations: escalations.remove(id).unwrap_or_default(),
             state,
         };
         let mut data = Vec::new();
@@ -139,6 +159,31 @@ async fn newest_comments(
     let are_more = comments.len() > LIMIT_MAX as usize;
     comments.truncate(LIMIT_MAX as usize);
     Ok((comments, are_more))
+}
+
+/// The escalations, by the state instance of their work.
+fn escalated(moves: &[PastMove]) -> HashMap<StateId, Vec<EscalationView>> {
+    let mut escalations: HashMap<_, Vec<_>> = HashMap::new();
+    for one in moves {
+        if let Ok(Event::TaskEscalated {
+            state,
+            task,
+            reason,
+            from,
+            to,
+            ..
+        }) = serde_json::from_str(&one.payload)
+        {
+            escalations.entry(state).or_default().push(EscalationView {
+                at: one.at,
+                task_id: task.map(|task| task.0),
+                reason,
+                previous_candidates: from.iter().map(CandidateView::of).collect(),
+                candidates: to.iter().map(CandidateView::of).collect(),
+            });
+        }
+    }
+    escalations
 }
 
 /// The plans with notes, by the state instance in which they were made.
