@@ -12,6 +12,12 @@ async fn started(app: &TestApp) -> String {
     instance["id"].as_str().expect("an id").to_owned()
 }
 
+/// What is read of the instance by its author.
+async fn read(app: &TestApp, id: &str, what: &str) -> Value {
+    let path = format!("/v1/instances/{id}/{what}");
+    app.get("author", &path).await.expect(200)
+}
+
 /// The texts of a page of comments.
 fn texts(page: &Value) -> Vec<&str> {
     let comments = page["data"].as_array().expect("data").iter();
@@ -43,8 +49,7 @@ async fn a_comment_is_published_listed_and_in_the_history() {
     assert_eq!(event["data"]["mentions"], json!(["dee", "eli"]));
     assert_eq!(event["data"]["actor"], "reviewer");
 
-    let listed = app.get("author", &format!("/v1/instances/{id}/comments"));
-    let listed = listed.await.expect(200);
+    let listed = read(&app, &id, "comments").await;
     let [comment] = listed["data"].as_array().expect("data").as_slice() else {
         panic!("{listed}");
     };
@@ -53,8 +58,7 @@ async fn a_comment_is_published_listed_and_in_the_history() {
     assert_eq!(comment["comment"], "Where is the receipt?");
     assert_eq!(comment["mentions"], json!(["dee", "eli"]));
     assert_eq!(comment["createdAt"], event["time"]);
-    let history = app.get("author", &format!("/v1/instances/{id}/history"));
-    let history = history.await.expect(200);
+    let history = read(&app, &id, "history").await;
     assert_eq!(history["comments"], listed["data"]);
     assert_eq!(history["commentsOmitted"], false);
 }
@@ -111,14 +115,9 @@ async fn a_comment_keeps_to_key_revision_and_dry_run() {
     let (path, host) = (comment_on(&id), app.host());
     let body = || Some(json!({ "comment": "Once." }));
     let before = rows(&app).await;
-    let dry = host.send(
-        "reviewer",
-        "POST",
-        &format!("{path}?dryRun=true"),
-        &[],
-        body(),
-    );
-    let dry = dry.await.expect(200);
+    let dry = format!("{path}?dryRun=true");
+    let dry = host.send("reviewer", "POST", &dry, &[], body()).await;
+    let dry = dry.expect(200);
     assert_eq!(dry["dryRun"], true);
     assert_eq!(dry["events"][0]["data"]["comment"], "Once.");
     assert_eq!(rows(&app).await, before);
@@ -134,8 +133,8 @@ async fn a_comment_keeps_to_key_revision_and_dry_run() {
     let stale = [("if-match", "\"1\"")];
     let answer = host.send("reviewer", "POST", &path, &stale, body()).await;
     answer.problem(412, "stale_revision");
-    let listed = app.get("author", &format!("/v1/instances/{id}/comments"));
-    assert_eq!(texts(&listed.await.expect(200)), ["Once."]);
+    let listed = read(&app, &id, "comments").await;
+    assert_eq!(texts(&listed), ["Once."]);
 }
 
 #[tokio::test]
@@ -154,8 +153,7 @@ async fn suspended_and_ended_instances_take_comments() {
     let shown = app.get("author", &format!("/v1/instances/{id}")).await;
     let shown = shown.expect(200);
     assert_eq!(shown["status"], "CANCELLED");
-    let actions = app.get("author", &format!("/v1/instances/{id}/actions"));
-    let actions = actions.await.expect(200);
+    let actions = read(&app, &id, "actions").await;
     let mut actions = actions["actions"].as_array().expect("actions").iter();
     let comment = actions.find(|one| one["action"] == "comment");
     assert_eq!(comment.expect("an action")["allowed"], true);
@@ -184,8 +182,7 @@ async fn an_unreadable_comment_is_listed_without_its_text() {
         .execute(app.database.admin_pool())
         .await
         .expect("an update");
-    let listed = app.get("author", &format!("/v1/instances/{id}/comments"));
-    let listed = listed.await.expect(200);
+    let listed = read(&app, &id, "comments").await;
     assert_eq!(listed["data"][0]["comment"], Value::Null);
     assert_eq!(listed["data"][0]["actor"], "reviewer");
 }

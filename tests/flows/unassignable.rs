@@ -116,11 +116,8 @@ async fn an_automatic_change_of_candidates_is_told_as_an_escalation() {
         ),
         (&json!("too_few_eligible"), &from, &to)
     );
-    let history = app.get(
-        "author",
-        &format!("/v1/instances/{}/history", id(&instance)),
-    );
-    let history = history.await.expect(200);
+    let path = format!("/v1/instances/{}/history", id(&instance));
+    let history = app.get("author", &path).await.expect(200);
     let shown = &history["data"][0]["escalations"][0];
     assert_eq!(
         (
