@@ -113,6 +113,8 @@ async fn furnish(world: &World) {
         select tenant_id, id, 'approver', now() - interval '1 hour' from person where id = 'reviewer';
         insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        insert into muted_notification (tenant_id, person_id, kind)
+        select i.tenant_id, p, 'MENTION' from instance i, unnest(array['admin', 'author', 'reviewer']) p on conflict do nothing;
         update instance set revision = revision + 1;
         update task set due_at = '2099-01-01' where ended_at is null;
         insert into attribute_declaration
@@ -134,6 +136,9 @@ async fn furnish(world: &World) {
         insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
         select tenant_id, stream_id, seq, 0, pos, 'too large', 1, now() from audit_entry where stream_kind = 'instance'";
     let app = &world.app;
+    let comment = format!("/v1/instances/{}/comment", world.instance);
+    let body = json!({ "comment": "Why so long?", "mentions": ["author"] });
+    app.post("reviewer", &comment, body).await.expect(200);
     for rows in [ROWS, CROWD] {
         sqlx::raw_sql(rows)
             .execute(app.database.admin_pool())

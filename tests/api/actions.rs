@@ -248,7 +248,7 @@ async fn an_invalid_verdict_is_what_is_still_required() {
             .contains("author")
     );
 
-    // An ended instance offers nothing, and says that it has ended.
+    // An ended instance offers nothing but a comment, and says that it has ended.
     app.post(
         "admin",
         &format!("/v1/instances/{id}/cancel"),
@@ -257,18 +257,22 @@ async fn an_invalid_verdict_is_what_is_still_required() {
     .await
     .expect(200);
     let told = actions(&app, "admin", id).await;
-    assert_eq!(told.len(), 4);
-    for action in &told[..3] {
+    assert_eq!(told.len(), 5);
+    assert_eq!(
+        (&told[0]["action"], &told[0]["allowed"]),
+        (&json!("comment"), &json!(true))
+    );
+    for action in &told[1..4] {
         assert_eq!(action["refusal"]["code"], "instance_ended", "{action}");
     }
     // The administrator is no author, who might take it up again.
     assert_eq!(
-        (&told[3]["action"], &told[3]["refusal"]["code"]),
+        (&told[4]["action"], &told[4]["refusal"]["code"]),
         (&json!("restart"), &json!("not_an_initiator"))
     );
     let told = actions(&app, "author", id).await;
     assert_eq!(
-        (&told[3]["action"], &told[3]["allowed"]),
+        (&told[4]["action"], &told[4]["allowed"]),
         (&json!("restart"), &json!(true))
     );
 }
