@@ -178,10 +178,10 @@ async fn a_mention_reaches_whoever_has_not_muted_it() {
         kept["mutedNotifications"],
         json!(["ASSIGNMENT_CREATED", "MENTION"])
     );
-    let body = json!({ "comment": "Look.", "mentions": ["approver", "outsider", "reviewer"] });
+    let body = json!({ "comment": "Look.", "mentions": ["approver", "dee", "reviewer"] });
     app.post("reviewer", &comment, body).await.expect(200);
-    let mentioned = told(&app, "outsider", 1).await;
-    assert_eq!(kinds(&mentioned), [("MENTION", "user", "outsider")]);
+    let mentioned = told(&app, "dee", 1).await;
+    assert_eq!(kinds(&mentioned), [("MENTION", "user", "dee")]);
     // Whoever comments is not told, nor whoever muted it, nor of the work of a group.
     told(&app, "reviewer", 1).await;
     app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
@@ -195,9 +195,9 @@ async fn a_mention_reaches_whoever_has_not_muted_it() {
     );
     app.put("approver", preferences, muted()).await.expect(200);
     told(&app, "approver", 0).await;
-    let only = page(&app, "outsider", "kind=MENTION").await;
+    let only = page(&app, "dee", "kind=MENTION").await;
     assert_eq!(only["data"], json!(mentioned));
-    let other = page(&app, "outsider", "kind=ESCALATION").await;
+    let other = page(&app, "dee", "kind=ESCALATION").await;
     assert_eq!(other["data"], json!([]));
 }
 
