@@ -102,6 +102,10 @@ async fn used() -> TestApp {
     app.post("outsider", &claim, json!({}))
         .await
         .problem(403, "forbidden");
+    let delegate = claim.replace("/claim", "/delegate");
+    app.post("approver", &claim, json!({})).await.expect(200);
+    let to = json!({ "to": "reviewer2", "reason": "away" });
+    app.post("approver", &delegate, to).await.expect(200);
     let manager = json!({ "manager": "approver" });
     app.put("admin", "/v1/people/reviewer/manager", manager)
         .await

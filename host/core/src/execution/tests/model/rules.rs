@@ -37,6 +37,17 @@ pub(super) fn may_start(ledger: &Ledger, world: &World, actor: &str) -> Checked 
 }
 
 /// The rules must permit an executed command and forbid a refused one.
+/// Whether an instance that does not run takes the command.
+pub(super) fn is_taken_at_rest(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Resume { .. }
+            | Command::Cancel { .. }
+            | Command::Comment { .. }
+            | Command::Migrate { .. }
+    )
+}
+
 pub(super) fn judge(permitted: Checked, result: &Result<Outcome, ExecutionError>) -> Checked {
     match (permitted, result) {
         (Err(why), Ok(_)) => Err(format!("done, though {why}")),
