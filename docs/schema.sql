@@ -42,6 +42,15 @@ CREATE TYPE public.commit_decision AS (
 	input text,
 	decided_at timestamp with time zone
 );
+CREATE TYPE public.commit_delegation_seal AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	seq bigint,
+	key_id text,
+	mac_version smallint,
+	mac bytea
+);
 CREATE TYPE public.commit_departure AS (
 	member integer,
 	tenant_id integer,
@@ -653,6 +662,15 @@ CREATE TABLE public.definition_version (
     stop_reason text
 );
 
+CREATE TABLE public.delegation_seal (
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    key_id text NOT NULL,
+    mac_version smallint NOT NULL,
+    mac bytea NOT NULL
+);
+
 CREATE TABLE public.descendant_count (
     tenant_id integer NOT NULL,
     root_id uuid NOT NULL,
@@ -768,6 +786,13 @@ CREATE TABLE public.membership (
     valid_to timestamp with time zone
 );
 
+CREATE TABLE public.muted_notification (
+    tenant_id integer NOT NULL,
+    person_id text NOT NULL,
+    kind text NOT NULL,
+    CONSTRAINT muted_notification_kind_check CHECK ((kind = ANY (ARRAY['ASSIGNMENT_CREATED'::text, 'STATUS_CHANGED'::text, 'MENTION'::text, 'TIMEOUT_WARNING'::text, 'ESCALATION'::text])))
+);
+
 CREATE TABLE public.notification (
     tenant_id integer NOT NULL,
     id uuid NOT NULL,
@@ -783,7 +808,7 @@ CREATE TABLE public.notification (
     sent_at timestamp with time zone,
     read_at timestamp with time zone,
     made_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT notification_kind_check CHECK ((kind = ANY (ARRAY['assigned'::text, 'reminder'::text, 'escalated'::text, 'decided'::text]))),
+    CONSTRAINT notification_kind_check CHECK ((kind = ANY (ARRAY['ASSIGNMENT_CREATED'::text, 'STATUS_CHANGED'::text, 'MENTION'::text, 'TIMEOUT_WARNING'::text, 'ESCALATION'::text]))),
     CONSTRAINT notification_recipient_kind_check CHECK ((recipient_kind = ANY (ARRAY['user'::text, 'group'::text])))
 );
 
@@ -1060,6 +1085,8 @@ ALTER TABLE ONLY public.definition_version
     ADD CONSTRAINT definition_version_content_key UNIQUE (tenant_id, key, digest, config_digest);
 ALTER TABLE ONLY public.definition_version
     ADD CONSTRAINT definition_version_pkey PRIMARY KEY (tenant_id, key, version);
+ALTER TABLE ONLY public.delegation_seal
+    ADD CONSTRAINT delegation_seal_pkey PRIMARY KEY (tenant_id, instance_id, seq);
 ALTER TABLE ONLY public.descendant_count
     ADD CONSTRAINT descendant_count_pkey PRIMARY KEY (tenant_id, root_id);
 ALTER TABLE ONLY public.descendant_place
@@ -1080,6 +1107,8 @@ ALTER TABLE ONLY public.manager
     ADD CONSTRAINT manager_pkey PRIMARY KEY (tenant_id, person_id, valid_from);
 ALTER TABLE ONLY public.membership
     ADD CONSTRAINT membership_pkey PRIMARY KEY (tenant_id, person_id, group_id, valid_from);
+ALTER TABLE ONLY public.muted_notification
+    ADD CONSTRAINT muted_notification_pkey PRIMARY KEY (tenant_id, person_id, kind);
 ALTER TABLE ONLY public.notification
     ADD CONSTRAINT notification_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.notifier_cursor
@@ -1128,6 +1157,7 @@ CREATE INDEX attribute_by_text ON public.attribute USING btree (tenant_id, name,
 CREATE INDEX attribute_by_timestamp ON public.attribute USING btree (tenant_id, name, timestamp_value, instance_id) WHERE (timestamp_value IS NOT NULL);
 CREATE INDEX attribute_by_word ON public.attribute USING gin (public.words_of(tenant_id, text_value)) WITH (gin_pending_list_limit='512') WHERE (text_value IS NOT NULL);
 CREATE INDEX attribute_declaration_by_definition ON public.attribute_declaration USING btree (tenant_id, definition_key, name);
+CREATE INDEX audit_entry_commented ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_COMMENTED'::text));
 CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
 CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
 CREATE INDEX audit_entry_pos ON public.audit_entry USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
@@ -1166,7 +1196,7 @@ CREATE INDEX job_stuck ON public.job USING btree (id) WHERE (attempts >= 10);
 CREATE UNIQUE INDEX manager_current ON public.manager USING btree (tenant_id, person_id) WHERE (valid_to IS NULL);
 CREATE UNIQUE INDEX membership_current ON public.membership USING btree (tenant_id, group_id, person_id) WHERE ((valid_to IS NULL) AND (group_id IS NOT NULL));
 CREATE INDEX notification_age ON public.notification USING brin (made_at) WITH (autosummarize='on');
-CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, ((read_at IS NOT NULL)), id);
+CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, kind, ((read_at IS NOT NULL)), id);
 CREATE INDEX person_by_id ON public.person USING btree (tenant_id, id COLLATE "C");
 CREATE INDEX person_by_name ON public.person USING btree (tenant_id, lower(name) COLLATE "C", id COLLATE "C") WHERE (name IS NOT NULL);
 CREATE INDEX reassessment_ready ON public.reassessment USING btree (GREATEST(due_at, lease_until));
@@ -1207,6 +1237,7 @@ CREATE TRIGGER checkpoint_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON pub
 CREATE TRIGGER decision_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.decision FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER definition_changed AFTER UPDATE ON public.definition REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
 CREATE TRIGGER definition_version_changed AFTER UPDATE ON public.definition_version REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER delegation_seal_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.delegation_seal FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
 CREATE TRIGGER manager_added AFTER INSERT ON public.manager REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
 CREATE TRIGGER manager_changed AFTER UPDATE ON public.manager REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
 CREATE TRIGGER manager_removed AFTER DELETE ON public.manager REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
@@ -1235,6 +1266,7 @@ ALTER TABLE public.dead_letter ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.decision ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.definition ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.definition_version ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.delegation_seal ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.descendant_count ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.descendant_place ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public."group" ENABLE ROW LEVEL SECURITY;
@@ -1243,6 +1275,7 @@ ALTER TABLE public.instance ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.job ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.manager ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.membership ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.muted_notification ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.notifier_cursor ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.outbox_event ENABLE ROW LEVEL SECURITY;
@@ -1262,6 +1295,7 @@ CREATE POLICY reader ON public.dead_letter FOR SELECT TO wrkflw_reader USING ((t
 CREATE POLICY reader ON public.decision FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.definition FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.definition_version FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.delegation_seal FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.descendant_count FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.descendant_place FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public."group" FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1270,6 +1304,7 @@ CREATE POLICY reader ON public.instance FOR SELECT TO wrkflw_reader USING ((tena
 CREATE POLICY reader ON public.job FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.manager FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.membership FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.muted_notification FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.notification FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.notifier_cursor FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.outbox_event FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1321,6 +1356,7 @@ CREATE POLICY writer ON public.dead_letter TO wrkflw_writer USING (true) WITH CH
 CREATE POLICY writer ON public.decision TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.definition TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.definition_version TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.delegation_seal TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.descendant_count TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.descendant_place TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public."group" TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1329,6 +1365,7 @@ CREATE POLICY writer ON public.instance TO wrkflw_writer USING (true) WITH CHECK
 CREATE POLICY writer ON public.job TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.manager TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.membership TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.muted_notification TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.notification TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.notifier_cursor TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.outbox_event TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1413,6 +1450,8 @@ GRANT SELECT ON TABLE public.definition TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.definition_version TO wrkflw_writer;
 GRANT SELECT ON TABLE public.definition_version TO wrkflw_reader;
 GRANT SELECT ON TABLE public.definition_version TO wrkflw_relay;
+GRANT SELECT,INSERT ON TABLE public.delegation_seal TO wrkflw_writer;
+GRANT SELECT ON TABLE public.delegation_seal TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.descendant_count TO wrkflw_writer;
 GRANT SELECT ON TABLE public.descendant_count TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.descendant_place TO wrkflw_writer;
@@ -1433,6 +1472,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.manager TO wrkflw_writer;
 GRANT SELECT ON TABLE public.manager TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.membership TO wrkflw_writer;
 GRANT SELECT ON TABLE public.membership TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.muted_notification TO wrkflw_writer;
+GRANT SELECT ON TABLE public.muted_notification TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.notification TO wrkflw_writer;
 GRANT SELECT ON TABLE public.notification TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.notifier_cursor TO wrkflw_writer;

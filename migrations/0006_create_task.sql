@@ -1,4 +1,4 @@
--- Tasks, their candidates, and decisions.
+-- Tasks, their candidates, decisions, and the seals of delegations.
 set local role wrkflw_owner;
 
 create table task (
@@ -83,5 +83,19 @@ begin
 exception when feature_not_supported or invalid_parameter_value then
     raise notice 'decision is compressed with pglz: this server was built without lz4';
 end $$;
+
+-- The seals of delegations and of their returns. The content is that of the entry.
+create table delegation_seal (
+    tenant_id int not null,
+    instance_id uuid not null,
+    -- The number of the entry in the stream of the instance.
+    seq bigint not null,
+    key_id text not null,
+    mac_version smallint not null,
+    mac bytea not null,
+    primary key (tenant_id, instance_id, seq)
+);
+create trigger delegation_seal_append_only before update or delete or truncate on delegation_seal
+    for each statement execute function refuse_change();
 
 reset role;

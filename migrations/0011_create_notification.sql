@@ -6,7 +6,9 @@ create table notification (
     tenant_id int not null,
     -- Derived from the event and the recipient, so that a repetition inserts nothing. Sorts by the time of the event.
     id uuid not null,
-    kind text not null constraint notification_kind_check check (kind in ('assigned', 'reminder', 'escalated', 'decided')),
+    kind text not null constraint notification_kind_check check (kind in (
+        'ASSIGNMENT_CREATED', 'STATUS_CHANGED', 'MENTION', 'TIMEOUT_WARNING', 'ESCALATION'
+    )),
     recipient_kind text not null constraint notification_recipient_kind_check check (recipient_kind in ('user', 'group')),
     recipient text not null,
     instance_id uuid not null,
@@ -24,10 +26,20 @@ create table notification (
     made_at timestamptz not null default now(),
     primary key (tenant_id, id)
 );
--- One index serves the unread notifications and all of them: each decision writes notifications, and an index costs each of them.
-create index notification_by_recipient on notification (tenant_id, recipient_kind, recipient, (read_at is not null), id);
+-- One index serves the unread notifications and all of them, of the kinds that the reader wants: each decision writes notifications, and an index costs each of them.
+create index notification_by_recipient on notification (tenant_id, recipient_kind, recipient, kind, (read_at is not null), id);
 -- For the purge. Old notifications lie together in the table.
 create index notification_age on notification using brin (made_at) with (autosummarize = on);
+
+-- Kinds of notifications that a person does not want. Whoever has no row wants all.
+create table muted_notification (
+    tenant_id int not null,
+    person_id text not null,
+    kind text not null constraint muted_notification_kind_check check (kind in (
+        'ASSIGNMENT_CREATED', 'STATUS_CHANGED', 'MENTION', 'TIMEOUT_WARNING', 'ESCALATION'
+    )),
+    primary key (tenant_id, person_id, kind)
+);
 
 create table subscription (
     tenant_id int not null,

@@ -53,6 +53,10 @@ create type commit_decision as (
     actor text, on_behalf_of text, comment text, input text, decided_at timestamptz
 );
 
+create type commit_delegation_seal as (
+    member int, tenant_id int, instance_id uuid, seq bigint, key_id text, mac_version smallint, mac bytea
+);
+
 create type commit_attribute as (
     member int, tenant_id int, instance_id uuid, name text, type text, text_value text, boolean_value boolean,
     decimal_value text, float_value float8, timestamp_value timestamptz, bytes_value bytea

@@ -8,6 +8,7 @@ pub(crate) mod access;
 mod actions;
 mod attributes;
 mod calendars;
+mod comments;
 mod compliance;
 mod custody;
 mod definitions;

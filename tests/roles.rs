@@ -11,11 +11,12 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 use crate::support::app::{TestApp, task_of};
 
 /// Never changed, never deleted.
-const APPEND_ONLY: [&str; 5] = [
+const APPEND_ONLY: [&str; 6] = [
     "audit_entry",
     "audit_leaf",
     "checkpoint",
     "decision",
+    "delegation_seal",
     "refused_attempt",
 ];
 /// Decides who may do what: each change counts.
@@ -63,6 +64,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "descendant_place",
             "idempotency_key",
             "job",
+            "muted_notification",
             "notification",
             "reassessment",
             "role_permission",
@@ -79,7 +81,8 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
 /// What the notifier would have written.
 const TOLD: &str = "
     insert into notification (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
-    select tenant_id, id, 'decided', 'user', initiator, id, id, started_at from instance;
+    select tenant_id, id, 'STATUS_CHANGED', 'user', initiator, id, id, started_at from instance;
+    insert into muted_notification (tenant_id, person_id, kind) select tenant_id, initiator, 'MENTION' from instance;
     insert into subscription (tenant_id, id, url, types, secret, active, created_at, created_by)
     select tenant_id, id, 'https://example.org/', '{*}', '', true, started_at, 'admin' from instance;
     insert into webhook_delivery
@@ -99,6 +102,10 @@ async fn used() -> TestApp {
     app.post("outsider", &claim, json!({}))
         .await
         .problem(403, "forbidden");
+    let delegate = claim.replace("/claim", "/delegate");
+    app.post("approver", &claim, json!({})).await.expect(200);
+    let to = json!({ "to": "reviewer2", "reason": "away" });
+    app.post("approver", &delegate, to).await.expect(200);
     let manager = json!({ "manager": "approver" });
     app.put("admin", "/v1/people/reviewer/manager", manager)
         .await

@@ -113,6 +113,7 @@ async fn furnish(world: &World) {
         select tenant_id, id, 'approver', now() - interval '1 hour' from person where id = 'reviewer';
         insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        insert into muted_notification select tenant_id, p, 'MENTION' from subscription, unnest('{admin,author,reviewer}'::text[]) p;
         update instance set revision = revision + 1;
         update task set due_at = '2099-01-01' where ended_at is null;
         insert into attribute_declaration
@@ -134,6 +135,9 @@ async fn furnish(world: &World) {
         insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
         select tenant_id, stream_id, seq, 0, pos, 'too large', 1, now() from audit_entry where stream_kind = 'instance'";
     let app = &world.app;
+    let comment = format!("/v1/instances/{}/comment", world.instance);
+    let body = json!({ "comment": "Why so long?" });
+    app.post("reviewer", &comment, body).await.expect(200);
     for rows in [ROWS, CROWD] {
         sqlx::raw_sql(rows)
             .execute(app.database.admin_pool())
@@ -373,6 +377,7 @@ async fn worked(world: &World) -> Vec<String> {
     let on_task = |what: &str| format!("/v1/tasks/{}/{what}", world.task);
     let on_instance = |what: &str| format!("/v1/instances/{}/{what}", world.instance);
     let reason = || json!({ "reason": "as agreed" });
+    let said = || json!({ "comment": "Hm." });
     let to = |person: &str| json!({ "to": person, "reason": "away" });
     let steps = [
         ("reviewer", on_task("claim"), json!({})),
@@ -384,6 +389,7 @@ async fn worked(world: &World) -> Vec<String> {
         ("reviewer", on_task("suspend"), reason()),
         ("reviewer", on_task("resume"), json!({})),
         ("reviewer", on_task("release"), json!({})),
+        ("reviewer", on_instance("comment"), said()),
         ("admin", on_instance("suspend"), reason()),
         ("admin", on_instance("resume"), json!({})),
         ("reviewer", on_task("claim"), json!({})),

@@ -34,7 +34,7 @@ impl World {
         let subscription = subscription["id"].as_str().expect("an id").to_owned();
         let notification = "insert into notification
             (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
-            select tenant_id, id, 'decided', 'user', 'author', id, id, started_at from instance";
+            select tenant_id, id, 'STATUS_CHANGED', 'user', 'author', id, id, started_at from instance";
         sql(&app, notification).await;
         World {
             notification: instance.clone(),
@@ -107,6 +107,8 @@ impl World {
                 json!({ "correlation": "order 7", "id": "p-1" })
             }
             ("decide", _) => json!({ "outcome": "APPROVE" }),
+            ("preferences", _) => json!({ "mutedNotifications": ["MENTION"] }),
+            ("comment", _) => json!({ "comment": "Why so long?" }),
             ("migrate", _) => json!({ "version": 1 }),
             ("migrations", _) => {
                 json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 })
@@ -230,7 +232,7 @@ async fn another_tenant_sees_nothing() {
             .any(|end| operation.path.ends_with(end));
         let makes_its_own = operation.method == "put" && named_by_caller;
         // Who one is, and what one's own tenant permits.
-        let of_its_own = ["/v1/me", "/v1/roles"].contains(&&*operation.path)
+        let of_its_own = ["/v1/me", "/v1/me/preferences", "/v1/roles"].contains(&&*operation.path)
             || operation.path == "/v1/roles/{id}";
         if makes_its_own || of_its_own || operation.path.ends_with("/stream") {
             continue;

@@ -40,6 +40,7 @@ fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
         Some("suspend") if action["taskId"].is_string() => {
             vec![json!({}), json!({ "reason": "withdrawn" })]
         }
+        Some("comment") => vec![json!({ "comment": "" }), json!({ "comment": "Hm." })],
         Some("cancel" | "suspend" | "reset") => {
             vec![json!({ "reason": "" }), json!({ "reason": "withdrawn" })]
         }
@@ -247,7 +248,7 @@ async fn an_invalid_verdict_is_what_is_still_required() {
             .contains("author")
     );
 
-    // An ended instance offers nothing, and says that it has ended.
+    // An ended instance offers nothing but a comment, and says that it has ended.
     app.post(
         "admin",
         &format!("/v1/instances/{id}/cancel"),
@@ -256,16 +257,20 @@ async fn an_invalid_verdict_is_what_is_still_required() {
     .await
     .expect(200);
     let told = actions(&app, "admin", id).await;
-    assert_eq!(told.len(), 2);
-    assert_eq!(told[0]["refusal"]["code"], "instance_ended", "{told:?}");
+    assert_eq!(told.len(), 3);
+    assert_eq!(
+        (&told[0]["action"], &told[0]["allowed"]),
+        (&json!("comment"), &json!(true))
+    );
+    assert_eq!(told[1]["refusal"]["code"], "instance_ended", "{told:?}");
     // The administrator is no author, who might take it up again.
     assert_eq!(
-        (&told[1]["action"], &told[1]["refusal"]["code"]),
+        (&told[2]["action"], &told[2]["refusal"]["code"]),
         (&json!("restart"), &json!("not_an_initiator"))
     );
     let told = actions(&app, "author", id).await;
     assert_eq!(
-        (&told[1]["action"], &told[1]["allowed"]),
+        (&told[2]["action"], &told[2]["allowed"]),
         (&json!("restart"), &json!(true))
     );
 }
@@ -362,7 +367,10 @@ async fn an_answer_says_so_much_and_tells_what_it_left_out() {
         .iter()
         .filter_map(|one| one["action"].as_str())
         .collect();
-    assert!(names.ends_with(&["cancel", "suspend"]), "{names:?}");
+    assert!(
+        names.ends_with(&["comment", "cancel", "suspend"]),
+        "{names:?}"
+    );
     let [(few, none), (cut, left)] = counts[..] else {
         unreachable!("two were told");
     };

@@ -1,4 +1,6 @@
-//! What happened about an entity: its instances, and the chain of custody of every decision about it.
+//! What happened about an entity: its instances, and the chain of custody of every decision and delegation about it.
+
+mod delegations;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
@@ -255,10 +257,9 @@ fn mac_of(record: &Value, tenant: &str, key: &[u8]) -> Vec<u8> {
         serde_json::from_str(record["entry"]["payload"].as_str().expect("text")).expect("JSON");
     let (input, decided_at) = (
         payload["input"].to_string(),
-        milliseconds(&record["decidedAt"]).to_string(),
+        milliseconds(&record["occurredAt"]).to_string(),
     );
-    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length");
-    for field in [
+    let fields = [
         Some("wrkflw decision 1"),
         Some(tenant),
         record["instanceId"].as_str(),
@@ -269,7 +270,13 @@ fn mac_of(record: &Value, tenant: &str, key: &[u8]) -> Vec<u8> {
         record["comment"].as_str(),
         Some(&input),
         Some(&decided_at),
-    ] {
+    ];
+    mac_over(&fields, key)
+}
+
+fn mac_over(fields: &[Option<&str>], key: &[u8]) -> Vec<u8> {
+    let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length");
+    for field in fields {
         mac.update(&[u8::from(field.is_some())]);
         mac.update(&(field.map_or(0, str::len) as u64).to_be_bytes());
         mac.update(field.unwrap_or_default().as_bytes());
@@ -367,7 +374,7 @@ fn parse_csv(text: &str) -> Vec<Vec<String>> {
 
 /// Columns of the file, and where JSON has the same text.
 const SHARED: [(&str, &str); 16] = [
-    ("decided_at", "/decidedAt"),
+    ("occurred_at", "/occurredAt"),
     ("instance_id", "/instanceId"),
     ("definition", "/definitionKey"),
     ("entity_id", "/entityId"),
@@ -467,7 +474,7 @@ async fn csv_is_one_file_however_long() {
         .await;
     let records = parse_csv(&answer.text);
     assert_eq!(records.len(), 1 + 3 + 447);
-    let mut seqs: Vec<&String> = records[1..].iter().map(|line| &line[15]).collect();
+    let mut seqs: Vec<&String> = records[1..].iter().map(|line| &line[19]).collect();
     seqs.sort_unstable();
     seqs.dedup();
     assert_eq!(seqs.len(), 450, "each of them once");

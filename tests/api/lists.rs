@@ -93,6 +93,7 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         "/v1/groups",
         "/v1/instances",
         "/v1/instances/{id}/audit",
+        "/v1/instances/{id}/comments",
         "/v1/instances/{id}/custody",
         "/v1/jobs",
         "/v1/notifications",

@@ -87,16 +87,19 @@ fn kinds(told: &[Value]) -> Vec<(&str, &str, &str)> {
 }
 
 #[tokio::test]
-async fn candidates_are_told_of_work_and_requesters_of_decisions() {
+async fn candidates_are_told_of_work_and_requesters_of_the_status() {
     let app = TestApp::start().await;
     let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
     let task = task_of(&started);
     let of_group = told(&app, "reviewer", 1).await;
-    assert_eq!(kinds(&of_group), [("assigned", "group", "reviewers")]);
+    assert_eq!(
+        kinds(&of_group),
+        [("ASSIGNMENT_CREATED", "group", "reviewers")]
+    );
     let expected = json!({
         "id": of_group[0]["id"], "eventId": of_group[0]["eventId"], "createdAt": of_group[0]["createdAt"],
-        "kind": "assigned", "recipientType": "group", "recipient": "reviewers", "instanceId": started["id"],
+        "kind": "ASSIGNMENT_CREATED", "recipientType": "group", "recipient": "reviewers", "instanceId": started["id"],
         "instanceTitle": "A plan", "stateId": started["states"][0]["id"], "taskId": task, "dueAt": null, "sentAt": null,
         "readAt": null,
     });
@@ -105,29 +108,25 @@ async fn candidates_are_told_of_work_and_requesters_of_decisions() {
         .await;
     assert_eq!(
         kinds(&told(&app, "approver", 1).await),
-        [("assigned", "group", "approvers")]
+        [("ASSIGNMENT_CREATED", "group", "approvers")]
     );
-    // The author is in the group of reviewers, too; the newest comes first.
-    let of_author = told(&app, "author", 2).await;
-    assert_eq!(
-        kinds(&of_author),
-        [
-            ("decided", "user", "author"),
-            ("assigned", "group", "reviewers")
-        ]
-    );
-    assert_eq!(of_author[0]["taskId"], task);
+    // The author is in the group of reviewers, too. A decision that does not end the instance tells the author nothing.
+    let of_author = told(&app, "author", 1).await;
+    let of_reviewers = ("ASSIGNMENT_CREATED", "group", "reviewers");
+    assert_eq!(kinds(&of_author), [of_reviewers]);
     told(&app, "outsider", 0).await;
-    let end = format!(
-        "/v1/instances/{}/cancel",
-        started["id"].as_str().expect("an id")
-    );
-    let end = app
-        .post("admin", &end, json!({ "reason": "withdrawn" }))
-        .await;
-    end.expect(200);
-    let of_author = told(&app, "author", 3).await;
-    assert_eq!(kinds(&of_author[..1]), [("decided", "user", "author")]);
+    let id = started["id"].as_str().expect("an id");
+    for (what, reason) in [
+        ("suspend", json!({ "reason": "audit" })),
+        ("resume", json!({})),
+        ("cancel", json!({ "reason": "withdrawn" })),
+    ] {
+        let path = format!("/v1/instances/{id}/{what}");
+        app.post("admin", &path, reason).await.expect(200);
+    }
+    let of_author = told(&app, "author", 4).await;
+    let changed = ("STATUS_CHANGED", "user", "author");
+    assert_eq!(kinds(&of_author), [changed, changed, changed, of_reviewers]);
     assert_eq!(of_author[0]["taskId"], Value::Null);
 
     // Whoever leaves a group is shown its notifications no longer.
@@ -136,7 +135,70 @@ async fn candidates_are_told_of_work_and_requesters_of_decisions() {
         .send("admin", "DELETE", member, &[], None)
         .await
         .expect(200);
-    told(&app, "author", 2).await;
+    told(&app, "author", 3).await;
+}
+
+/// Three instances with two decisions each: a row for each task and one for each end, and none for a decision.
+#[tokio::test]
+async fn a_decision_alone_costs_no_notification() {
+    let app = TestApp::start().await;
+    let _working = notifier(&app, settings(&[]));
+    for entity in ["doc-1", "doc-2", "doc-3"] {
+        let mut instance = app.started(entity).await;
+        for person in ["reviewer", "approver"] {
+            let approve = json!({ "outcome": "APPROVE" });
+            instance = app.decided(person, &instance, approve).await;
+        }
+        assert_eq!(instance["status"], "COMPLETED");
+    }
+    told(&app, "author", 3 + 3).await;
+    told(&app, "approver", 3).await;
+    let count = sqlx::query_scalar::<_, i64>("select count(*) from notification");
+    let count = count.fetch_one(app.database.admin_pool()).await;
+    assert_eq!(count.expect("a count"), 3 * (2 + 1));
+}
+
+#[tokio::test]
+async fn a_mention_reaches_whoever_has_not_muted_it() {
+    let app = TestApp::start().await;
+    super::people::known(&app, &["dee"]).await;
+    let _working = notifier(&app, settings(&[]));
+    let started = app.started("doc-1").await;
+    let comment = format!(
+        "/v1/instances/{}/comment",
+        started["id"].as_str().expect("an id")
+    );
+    let preferences = "/v1/me/preferences";
+    let none = app.get("approver", preferences).await.expect(200);
+    assert_eq!(none, json!({ "mutedNotifications": [] }));
+    let muted = || json!({ "mutedNotifications": ["MENTION", "ASSIGNMENT_CREATED"] });
+    let kept = app.put("approver", preferences, muted()).await;
+    let kept = kept.expect(200);
+    assert_eq!(
+        kept["mutedNotifications"],
+        json!(["ASSIGNMENT_CREATED", "MENTION"])
+    );
+    let body = json!({ "comment": "Look.", "mentions": ["approver", "dee", "reviewer"] });
+    app.post("reviewer", &comment, body).await.expect(200);
+    let mentioned = told(&app, "dee", 1).await;
+    assert_eq!(kinds(&mentioned), [("MENTION", "user", "dee")]);
+    // Whoever comments is not told, nor whoever muted it, nor of the work of a group.
+    told(&app, "reviewer", 1).await;
+    app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
+        .await;
+    let all = json!({ "mutedNotifications": ["MENTION"] });
+    app.put("approver", preferences, all).await.expect(200);
+    let of_group = told(&app, "approver", 1).await;
+    assert_eq!(
+        kinds(&of_group),
+        [("ASSIGNMENT_CREATED", "group", "approvers")]
+    );
+    app.put("approver", preferences, muted()).await.expect(200);
+    told(&app, "approver", 0).await;
+    let only = page(&app, "dee", "kind=MENTION").await;
+    assert_eq!(only["data"], json!(mentioned));
+    let other = page(&app, "dee", "kind=ESCALATION").await;
+    assert_eq!(other["data"], json!([]));
 }
 
 #[tokio::test]
@@ -271,14 +333,14 @@ async fn two_notifiers_tell_everybody_once() {
         app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
             .await;
     }
-    // Each instance tells its reviewers, its approvers and its author.
-    let all = told(&app, "author", 2 * INSTANCES).await;
+    // Each instance tells its reviewers, to whom its author belongs, and its approvers.
+    let all = told(&app, "author", INSTANCES).await;
     told(&app, "approver", INSTANCES).await;
     let pairs: BTreeSet<_> = all
         .iter()
         .map(|one| (one["eventId"].to_string(), one["recipient"].to_string()))
         .collect();
-    assert_eq!(pairs.len(), 2 * INSTANCES);
+    assert_eq!(pairs.len(), INSTANCES);
 
     // Nor does reading all from the beginning tell anybody twice. What is new is told, also if it is read with what is known.
     sql(
@@ -307,6 +369,6 @@ async fn two_notifiers_tell_everybody_once() {
     tokio::time::timeout(TIMEOUT, reading)
         .await
         .expect("all is read");
-    told(&app, "author", 2 * INSTANCES).await;
+    told(&app, "author", INSTANCES).await;
     told(&app, "approver", INSTANCES).await;
 }

@@ -66,6 +66,8 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/instances/search", "/q", Sought),
     ("post /v1/instances/search", "/state", Sought),
     ("post /v1/instances/{id}/cancel", "/reason", Prose),
+    ("post /v1/instances/{id}/comment", "/comment", Prose),
+    ("post /v1/instances/{id}/comment", "/mentions/*", Name),
     ("post /v1/instances/{id}/migrate", "/states/*", Name),
     ("post /v1/instances/{id}/signals/{trigger}", "/id", Id),
     ("post /v1/instances/{id}/suspend", "/reason", Prose),

@@ -81,7 +81,7 @@ async fn events_and_notifications_arrive_signed() {
     assert_eq!(
         types(&received),
         BTreeSet::from([
-            "dev.wrkflw.notification.assigned",
+            "dev.wrkflw.notification.assignment_created",
             "dev.wrkflw.task.created"
         ])
     );
@@ -101,7 +101,7 @@ async fn events_and_notifications_arrive_signed() {
     waiting(&app, &made, "pending", 0).await;
     let told = received
         .iter()
-        .find(|one| one.body["data"]["kind"] == "assigned");
+        .find(|one| one.body["data"]["kind"] == "ASSIGNMENT_CREATED");
     let told = told.expect("a notification");
     let expected = json!({ "type": "group", "id": "reviewers" });
     assert_eq!(told.body["data"]["recipient"], expected);

@@ -10,12 +10,13 @@ use super::verify::{approved, behind};
 use crate::support::app::{TestApp, task_of};
 
 /// The tables of the audit.
-pub(super) const TABLES: [&str; 6] = [
+pub(super) const TABLES: [&str; 7] = [
     "audit_entry",
     "audit_leaf",
     "audit_stream",
     "checkpoint",
     "decision",
+    "delegation_seal",
     "refused_attempt",
 ];
 
@@ -30,7 +31,7 @@ struct Victim {
 /// A stream's kind and id, and an entry of it.
 type Named = (String, String, Option<u64>);
 
-/// Two instances, a refusal, three checkpoints.
+/// Three instances, a refusal, a delegation, three checkpoints.
 async fn history() -> (TestApp, String) {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
@@ -41,6 +42,10 @@ async fn history() -> (TestApp, String) {
     app.post("outsider", &claim, json!({}))
         .await
         .problem(403, "forbidden");
+    app.post("reviewer", &claim, json!({})).await.expect(200);
+    let delegate = format!("/v1/tasks/{}/delegate", task_of(&open));
+    let to = json!({ "to": "reviewer2", "reason": "away" });
+    app.post("reviewer", &delegate, to).await.expect(200);
     sign(&app.engine, &keys).await;
     approved(&app, "doc-3").await;
     sign(&app.engine, &keys).await;
@@ -73,6 +78,9 @@ async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
     let entry = format!("stream_id = '{id}' and seq = 5");
     let definition = text(app, "select id::text from definition").await;
     let refused = text(app, "select id::text from refused_attempt").await;
+    let delegated = text(app, "select instance_id::text from delegation_seal").await;
+    let sealed = text(app, "select seq::text from delegation_seal").await;
+    let sealed = sealed.parse().expect("a number");
     let nobody = uuid::Uuid::nil().to_string();
     vec![
         Victim {
@@ -110,6 +118,11 @@ async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
             table: "decision",
             row: format!("instance_id = '{id}' and outcome = 'REJECT'"),
             named: one("instance", id, Some(5)),
+        },
+        Victim {
+            table: "delegation_seal",
+            row: "true".into(),
+            named: one("instance", &delegated, Some(sealed)),
         },
         Victim {
             table: "refused_attempt",

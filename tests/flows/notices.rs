@@ -48,23 +48,26 @@ async fn a_reminder_reaches_the_owner_and_an_escalation_who_had_the_work() {
     claim(&app, "reviewer", &tasks(&instance)[0]).await;
     assert_eq!(
         lines(&told(&app, "reviewer", 1).await),
-        [("assigned", "reviewers")]
+        [("ASSIGNMENT_CREATED", "reviewers")]
     );
     let timers = app.timers();
     time.work(&app, &[&app.engine], 60).await;
-    let reminded = [("assigned", "reviewers"), ("reminder", "reviewer")];
+    let reminded = [
+        ("ASSIGNMENT_CREATED", "reviewers"),
+        ("TIMEOUT_WARNING", "reviewer"),
+    ];
     assert_eq!(lines(&told(&app, "reviewer", 2).await), reminded);
     time.work(&app, &[&app.engine], 60).await;
     timers.stop().await;
-    let lost = [reminded[0], reminded[1], ("escalated", "reviewer")];
+    let lost = [reminded[0], reminded[1], ("ESCALATION", "reviewer")];
     assert_eq!(lines(&told(&app, "reviewer", 3).await), lost);
     assert_eq!(
         lines(&told(&app, "approver", 1).await),
-        [("assigned", "approvers")]
+        [("ASSIGNMENT_CREATED", "approvers")]
     );
     assert_eq!(
         lines(&told(&app, "reviewer2", 1).await),
-        [("assigned", "reviewers")]
+        [("ASSIGNMENT_CREATED", "reviewers")]
     );
     prove_all(&app).await;
 }

@@ -115,7 +115,7 @@ async fn every_event_keeps_to_the_schema_that_it_names_and_the_index_has_all_sch
     assert!(types.is_sorted());
     for kind in [
         "audit.checkpoint",
-        "notification.assigned",
+        "notification.assignment_created",
         "custom.{name}",
         "task.claimed",
     ] {

@@ -1,6 +1,7 @@
 //! Nobody is eligible: the fallbacks, the state that says so, and how it heals without anybody touching the instance.
 
 use super::*;
+use crate::api::notifications::{notifier, settings};
 use crate::support::app::task_of;
 
 /// The instance once it is as `is_so` says. Commits of this host tell when to look again.
@@ -76,6 +77,72 @@ async fn an_empty_group_goes_to_the_manager_then_the_fallback_group() {
         .await
         .problem(403, "forbidden");
     app.post("reviewer", &claim, json!({})).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_automatic_change_of_candidates_is_told_as_an_escalation() {
+    let app = chambers().await;
+    let _working = notifier(&app, settings(&[]));
+    group(&app, "bench").await;
+    let data =
+        json!({ "assign": { "offers": [{ "groups": ["bench"] }], "fallback": "approvers" } });
+    let instance = vote(&app, "too few", data).await;
+    let candidates = |groups: &[&str]| {
+        let all = groups.iter();
+        json!(
+            all.map(|id| json!({ "type": "group", "id": id }))
+                .collect::<Vec<_>>()
+        )
+    };
+    let (from, to) = (candidates(&["bench"]), candidates(&["bench", "approvers"]));
+    let task = task_of(&instance);
+    let escalated = audited(&app, &instance, "TASK_ESCALATED").await;
+    let [escalated] = escalated.as_slice() else {
+        panic!("{escalated:?}");
+    };
+    assert_eq!(
+        (&escalated["reason"], &escalated["from"], &escalated["to"]),
+        (&json!("too_few_eligible"), &from, &to)
+    );
+    let events = app.events().await;
+    let mut events = events.iter();
+    let event = events.find(|event| event["type"] == "dev.wrkflw.task.escalated");
+    let event = &event.expect("an event")["data"];
+    assert_eq!(
+        (
+            &event["reason"],
+            &event["previousCandidates"],
+            &event["candidates"]
+        ),
+        (&json!("too_few_eligible"), &from, &to)
+    );
+    let path = format!("/v1/instances/{}/history", id(&instance));
+    let history = app.get("author", &path).await.expect(200);
+    let shown = &history["data"][0]["escalations"][0];
+    assert_eq!(
+        (
+            &shown["reason"],
+            &shown["taskId"],
+            &shown["previousCandidates"],
+            &shown["candidates"]
+        ),
+        (&json!("too_few_eligible"), &json!(task), &from, &to)
+    );
+    let told = async {
+        loop {
+            let page = app.get("approver", "/v1/notifications").await.expect(200);
+            if let [one] = page["data"].as_array().expect("data").as_slice() {
+                return one.clone();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let told = tokio::time::timeout(TIMEOUT, told).await;
+    let told = told.expect("the fallback group is notified");
+    assert_eq!(
+        (&told["kind"], &told["recipient"], &told["taskId"]),
+        (&json!("ESCALATION"), &json!("approvers"), &json!(task))
+    );
 }
 
 #[tokio::test]

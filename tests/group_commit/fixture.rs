@@ -163,6 +163,7 @@ impl Fixture {
             after,
             entries,
             seals,
+            delegation_seals: vec![],
             replies: vec![],
             signals: vec![],
             allocations: vec![],

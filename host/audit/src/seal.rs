@@ -1,6 +1,7 @@
-//! Seals: the HMAC over a decision, with named keys. The current key seals new decisions, and all keys verify. Stored replies
-//! are sealed with the same keys ([`reply`]).
+//! Seals: the HMAC over a decision, with named keys. The current key seals new decisions, and all keys verify. Delegations and
+//! stored replies are sealed with the same keys ([`delegation`], [`reply`]).
 
+pub mod delegation;
 pub mod reply;
 
 use std::collections::{BTreeMap, HashSet};
@@ -39,6 +40,18 @@ pub enum Verdict {
     /// There is no key of this name.
     UnknownKey,
     UnknownVersion,
+}
+
+impl Verdict {
+    /// On a stored seal of this version; `mac` is the MAC with the key that the seal names, if there is one.
+    fn of(version: i16, mac: Option<[u8; 32]>, stored: &[u8]) -> Verdict {
+        match mac {
+            _ if version != MAC_VERSION => Verdict::UnknownVersion,
+            None => Verdict::UnknownKey,
+            Some(mac) if mac == stored => Verdict::Valid,
+            Some(_) => Verdict::Invalid,
+        }
+    }
 }
 
 impl SealKeys {
@@ -94,14 +107,8 @@ impl SealKeys {
         (instance, task): (InstanceId, TaskId),
         decision: &Decision,
     ) -> Verdict {
-        if version != MAC_VERSION {
-            return Verdict::UnknownVersion;
-        }
-        match self.mac(key_id, tenant, instance, task, decision) {
-            None => Verdict::UnknownKey,
-            Some(mac) if mac == stored => Verdict::Valid,
-            Some(_) => Verdict::Invalid,
-        }
+        let mac = self.mac(key_id, tenant, instance, task, decision);
+        Verdict::of(version, mac, stored)
     }
 
     /// The MAC of this decision with the named key; none if there is no such key.

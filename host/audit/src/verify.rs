@@ -1,4 +1,4 @@
-//! Verifies the audit from the rows alone: chains, gaps, heads, decisions with their seals, and that the stored rows are the
+//! Verifies the audit from the rows alone: chains, gaps, heads, decisions and delegations with their seals, and that the stored rows are the
 //! fold of their entries. It needs no server and changes nothing.
 //!
 //! It reads streams page by page, each page in one snapshot, so that concurrent writes cause no findings. Memory holds one
@@ -70,7 +70,9 @@ pub struct Tally {
     pub instances: u64,
     pub entries: u64,
     pub decisions: u64,
-    /// Decisions with a valid seal.
+    /// Delegations and their returns.
+    pub delegations: u64,
+    /// Decisions and delegations with a valid seal.
     pub seals: u64,
     /// Commands whose replay gave the recorded result.
     pub commands: u64,

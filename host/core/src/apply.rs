@@ -62,7 +62,7 @@ pub fn apply_to(
     if matches!(event, Event::FlowStarted { .. }) {
         return Err(illegal(event, "the instance has started".to_owned()));
     }
-    if instance.status.ended_at().is_some() {
+    if instance.status.ended_at().is_some() && !matches!(event, Event::FlowCommented { .. }) {
         return Err(illegal(event, "the instance has ended".to_owned()));
     }
     change(instance, event, stamp).map_err(|why| illegal(event, why))?;
@@ -129,6 +129,7 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
         | Event::TaskEscalated { .. }
         | Event::TriggerRefused { .. }
         | Event::StateDisclosed { .. }
+        | Event::FlowCommented { .. }
         | Event::Custom { .. } => Ok(()),
         Event::FlowCompleted { .. }
         | Event::FlowCancelled { .. }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::checkpoint::{self, Checkpoint};
-use super::event::{CUSTOM, EventContext, Mentions, is_blind, published, type_suffix};
+use super::event::{About, CUSTOM, EventContext, is_blind, published, type_suffix};
 use super::event_schema::SCHEMA_VERSION;
 use super::ids::{InstanceId, VersionRef};
 use super::instance::Entity;
@@ -132,10 +132,10 @@ impl CloudEvent {
         let mut attributes = attributes(entry, entry.id, &event_type, naming);
         attributes.push(("sequence", format!("{:020}", entry.event_seq)));
         attributes.extend(origin(entry));
-        let (own, mentions) = published(&entry.kind, &entry.payload, &entry.context)?;
+        let (own, about) = published(&entry.kind, &entry.payload, &entry.context)?;
         Ok(CloudEvent {
             instance: entry.instance,
-            data: data(entry, &mentions, own),
+            data: data(entry, &about, own),
             attributes,
         })
     }
@@ -196,10 +196,10 @@ impl CloudEvent {
         let about = Json::of(&about);
         let mut own = members(about.as_str())?;
         own.retain(|(_, value)| value != "null");
-        let (_, mentions) = published(&entry.kind, &entry.payload, &entry.context)?;
+        let (_, about) = published(&entry.kind, &entry.payload, &entry.context)?;
         Ok(CloudEvent {
             instance: entry.instance,
-            data: data(entry, &mentions, own),
+            data: data(entry, &about, own),
             attributes,
         })
     }
@@ -341,8 +341,8 @@ fn origin(entry: &PublicEntry) -> Vec<(&'static str, String)> {
 }
 
 /// An event's own members with those of [`context`]. An own member replaces one of the context.
-fn data(entry: &PublicEntry, mentions: &Mentions, mut own: Vec<Member<'_>>) -> Json {
-    for (name, value) in context(entry, mentions) {
+fn data(entry: &PublicEntry, about: &About, mut own: Vec<Member<'_>>) -> Json {
+    for (name, value) in context(entry, about) {
         if own.iter().all(|(held, _)| held != name) {
             own.push((Cow::Borrowed(name), Cow::Owned(value)));
         }
@@ -352,10 +352,10 @@ fn data(entry: &PublicEntry, mentions: &Mentions, mut own: Vec<Member<'_>>) -> J
 }
 
 /// The members that consumers would otherwise have to look up, as canonical text.
-fn context(entry: &PublicEntry, mentions: &Mentions) -> Vec<(&'static str, String)> {
+fn context(entry: &PublicEntry, about: &About) -> Vec<(&'static str, String)> {
     let (definition, entity, told) = (&entry.definition, &entry.entity, &entry.context);
     let is_hidden = is_blind(&entry.kind, &entry.payload);
-    let state_name = mentions.state_name.as_deref();
+    let state_name = about.state_name.as_deref();
     let state_title = state_name.and_then(|name| told.definition.state_title(name));
     let texts = [
         ("actor", entry.actor.as_deref().filter(|_| !is_hidden)),
@@ -367,12 +367,12 @@ fn context(entry: &PublicEntry, mentions: &Mentions) -> Vec<(&'static str, Strin
         ("instanceTitle", told.labels.title.as_deref()),
         ("stateName", state_name),
         ("stateTitle", state_title),
-        ("taskTitle", mentions.task_title.as_deref()),
+        ("taskTitle", about.task_title.as_deref()),
     ];
     let ids = [
         ("instanceId", Some(entry.instance.0)),
-        ("stateId", mentions.state),
-        ("taskId", mentions.task),
+        ("stateId", about.state),
+        ("taskId", about.task),
     ];
     let counts = [
         ("definitionVersion", definition.version),

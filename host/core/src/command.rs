@@ -71,6 +71,13 @@ commands! {
         ResumeTask(task) = "resume_task" needs "task:act" {
             task: TaskId,
         }
+        /// Somebody who may read the instance comments on it, also after its end.
+        Comment(instance) = "comment" needs "instance:read" {
+            instance: InstanceId,
+            comment: String,
+            /// The people whom it mentions.
+            mentions: Vec<String>,
+        }
         Cancel(instance) = "cancel" needs "instance:cancel" {
             instance: InstanceId,
             reason: String,
@@ -188,7 +195,7 @@ impl Command {
 
     /// Whether it is allowed while the version of its instance is stopped.
     pub fn passes_a_stop(&self) -> bool {
-        matches!(self, Command::Cancel { .. })
+        matches!(self, Command::Cancel { .. } | Command::Comment { .. })
     }
 
     /// The key of the signal; none for any other command.

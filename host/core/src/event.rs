@@ -1,15 +1,15 @@
 //! The events of an instance. [`apply`](super::apply) folds them into the instance.
 
+mod about;
 mod declare;
 mod disclosed;
-mod mentions;
 mod public;
 
 use std::collections::BTreeMap;
 
+pub use self::about::About;
 use self::declare::events;
 pub use self::disclosed::Disclosed;
-pub use self::mentions::Mentions;
 pub use self::public::{CUSTOM, DefinitionTexts, EventContext, is_blind, published, type_suffix};
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
@@ -38,14 +38,11 @@ events! {
             /// The data that it starts with.
             #[public("dataPointers", Pointers)] data: Json,
             /// Its title, by the template of its definition.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            title: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")] title: Option<String>,
             /// Its summary, by the template of its definition.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            summary: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")] summary: Option<String>,
             /// Whether no other instance may run about the entity.
-            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")]
-            sole: bool,
+            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")] sole: bool,
         }
         /// An instance entered a state.
         public StateEntered = "STATE_ENTERED" {
@@ -70,11 +67,9 @@ events! {
             /// The new owner.
             #[public("owner")] owner: String,
             /// The absent candidate for whom the owner claimed it.
-            #[public("onBehalfOf")] #[serde(skip_serializing_if = "Option::is_none")]
-            on_behalf_of: Option<String>,
+            #[public("onBehalfOf")] #[serde(skip_serializing_if = "Option::is_none")] on_behalf_of: Option<String>,
             /// The deadlines that count from this claim.
-            #[serde(skip_serializing_if = "Vec::is_empty")]
-            deadlines: Vec<OpenDeadline>,
+            #[serde(skip_serializing_if = "Vec::is_empty")] deadlines: Vec<OpenDeadline>,
         }
         /// A task lost its owner; its candidates may claim it again.
         public TaskReleased = "TASK_RELEASED" {
@@ -85,8 +80,7 @@ events! {
             /// The former owner.
             #[public("previousOwner")] owner: String,
             /// Why it was released; absent if the owner released it.
-            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
-            reason: Option<String>,
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
         }
         /// A task was delegated.
         public TaskDelegated = "TASK_DELEGATED" {
@@ -125,8 +119,7 @@ events! {
             /// The reason for the reassignment.
             #[public("reason")] reason: String,
             /// The deadlines that count from now, as after a claim.
-            #[serde(skip_serializing_if = "Vec::is_empty")]
-            deadlines: Vec<OpenDeadline>,
+            #[serde(skip_serializing_if = "Vec::is_empty")] deadlines: Vec<OpenDeadline>,
         }
         /// An operator opened a claimed task for its candidates again.
         public TaskReset = "TASK_RESET" {
@@ -146,11 +139,9 @@ events! {
             /// The state instance.
             state: StateId,
             /// The reason for the suspension.
-            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
-            reason: Option<String>,
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
             /// When the host resumes it.
-            #[public("until")] #[serde(skip_serializing_if = "Option::is_none")]
-            until: Option<Timestamp>,
+            #[public("until")] #[serde(skip_serializing_if = "Option::is_none")] until: Option<Timestamp>,
         }
         /// A suspended task was resumed, by somebody or by the host at the time that was set.
         public TaskResumed = "TASK_RESUMED" {
@@ -183,8 +174,7 @@ events! {
             /// The state's name.
             #[public("stateName")] state_name: String,
             /// The chosen outcome; absent if it is blind.
-            #[public("outcome")] #[serde(skip_serializing_if = "String::is_empty")]
-            outcome: String,
+            #[public("outcome")] #[serde(skip_serializing_if = "String::is_empty")] outcome: String,
             /// The person on whose behalf the decision was made.
             #[public("onBehalfOf")] on_behalf_of: Option<String>,
             /// The comment on the decision.
@@ -192,8 +182,7 @@ events! {
             /// The decider's input.
             #[public("input", Input)] input: Json,
             /// Whether the decision is hidden until its state ends: who made it, the outcome and the comment.
-            #[public("blind")] #[serde(skip_serializing_if = "std::ops::Not::not")]
-            blind: bool,
+            #[public("blind")] #[serde(skip_serializing_if = "std::ops::Not::not")] blind: bool,
         }
         /// The decisions of a state in which they were hidden. It ends with the same command.
         public StateDisclosed = "STATE_DISCLOSED" {
@@ -211,8 +200,7 @@ events! {
             /// The state instance.
             state: StateId,
             /// Why it was cancelled; absent if its state or instance ended.
-            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
-            reason: Option<String>,
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
         }
         /// A deadline passed. Its effects are further events of the same command.
         internal DeadlinePassed = "DEADLINE_PASSED" {
@@ -246,18 +234,23 @@ events! {
             /// How many times they were reminded.
             #[public("count")] count: u32,
         }
-        /// Overdue work was escalated. The old tasks are cancelled and new ones follow.
+        /// Work was escalated: overdue work, whose old tasks are cancelled and new ones follow, or a task for which too few people were
+        /// eligible, and which goes to others as well.
         public TaskEscalated = "TASK_ESCALATED" {
             /// The state instance.
             state: StateId,
             /// The task; none for all open tasks of the state.
             task: Option<TaskId>,
+            /// Why: `overdue` or `too_few_eligible`.
+            #[public("reason")] reason: String,
             /// The former owners, or the candidates of tasks without an owner.
             #[public("previousCandidates")] from: Vec<Candidate>,
-            /// When it was due.
-            #[public("dueAt")] due_at: Timestamp,
-            /// How many times it was escalated.
-            #[public("count")] count: u32,
+            /// The new candidates; absent for overdue work, whose new tasks have them.
+            #[public("candidates")] #[serde(skip_serializing_if = "Vec::is_empty")] to: Vec<Candidate>,
+            /// When it was due; absent if it was not overdue.
+            #[public("dueAt")] #[serde(skip_serializing_if = "Option::is_none")] due_at: Option<Timestamp>,
+            /// How many times overdue work was escalated; absent if it was not overdue.
+            #[public("count")] #[serde(skip_serializing_if = "Option::is_none")] count: Option<u32>,
         }
         /// The assignment of a state changed: after a migration, because a plan offered the work anew, or because of a decision
         /// in a state that is separate from it.
@@ -267,8 +260,7 @@ events! {
             /// How many decisions with the same outcome the state needs.
             needed: u32,
             /// The part of its tasks that this number is.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            share: Option<Share>,
+            #[serde(skip_serializing_if = "Option::is_none")] share: Option<Share>,
             /// People who must not decide.
             exclude: Vec<String>,
             /// The group that gets the work when nobody else is left.
@@ -276,13 +268,11 @@ events! {
             /// Higher is more urgent.
             priority: u8,
             /// The name of the priority.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            priority_name: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")] priority_name: Option<String>,
             /// The new deadlines of the state as a whole; none if they stay as they are.
             deadlines: Option<Vec<OpenDeadline>>,
             /// How signals reach the state from now on; none if that stays as it is.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            subscriptions: Option<Vec<SignalSubscription>>,
+            #[serde(skip_serializing_if = "Option::is_none")] subscriptions: Option<Vec<SignalSubscription>>,
         }
         /// Too few people are eligible for the work of a state.
         public StateUnassignable = "STATE_UNASSIGNABLE" {
@@ -323,8 +313,7 @@ events! {
             /// The state instance.
             state: StateId,
             /// How many older buffered signals have the same id; none if it is the oldest.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            older: Option<u32>,
+            #[serde(skip_serializing_if = "Option::is_none")] older: Option<u32>,
         }
         /// A child instance ended or could not be started.
         public ChildEnded = "CHILD_ENDED" {
@@ -333,13 +322,11 @@ events! {
             /// The child.
             #[public("childId")] child: InstanceId,
             /// The version that it ran; none if it could not be started.
-            #[public("childVersion")] #[serde(skip_serializing_if = "Option::is_none")]
-            version: Option<u32>,
+            #[public("childVersion")] #[serde(skip_serializing_if = "Option::is_none")] version: Option<u32>,
             /// Its outcome.
             #[public("outcome")] outcome: String,
             /// Why it could not be started.
-            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")]
-            reason: Option<String>,
+            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
         }
         /// A service is called for a state.
         public ServiceRequested = "SERVICE_REQUESTED" {
@@ -388,17 +375,13 @@ events! {
             /// The names of the next states; empty if the branch ends.
             #[public("to")] to: Vec<String>,
             /// JSON Merge Patch for the instance's data.
-            #[public("dataPointers", Pointers)] #[serde(skip_serializing_if = "Option::is_none")]
-            data: Option<Json>,
+            #[public("dataPointers", Pointers)] #[serde(skip_serializing_if = "Option::is_none")] data: Option<Json>,
             /// Attributes that changed.
-            #[public("attributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
-            attributes: Vec<Attribute>,
+            #[public("attributes")] #[serde(skip_serializing_if = "Vec::is_empty")] attributes: Vec<Attribute>,
             /// Their values before, of those that had one.
-            #[public("previousAttributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
-            previous: Vec<Attribute>,
+            #[public("previousAttributes")] #[serde(skip_serializing_if = "Vec::is_empty")] previous: Vec<Attribute>,
             /// The flow's notes on why it chose this plan.
-            #[public("notes")] #[serde(skip_serializing_if = "Vec::is_empty")]
-            notes: Vec<Note>,
+            #[public("notes")] #[serde(skip_serializing_if = "Vec::is_empty")] notes: Vec<Note>,
         }
         /// A trigger had effects, and the state stays active.
         public StateContinued = "STATE_CONTINUED" {
@@ -407,20 +390,15 @@ events! {
             /// The trigger.
             #[public("trigger")] trigger: String,
             /// The names of the states that begin beside it.
-            #[public("to")] #[serde(skip_serializing_if = "Vec::is_empty")]
-            to: Vec<String>,
+            #[public("to")] #[serde(skip_serializing_if = "Vec::is_empty")] to: Vec<String>,
             /// JSON Merge Patch for the instance's data.
-            #[public("dataPointers", Pointers)] #[serde(skip_serializing_if = "Option::is_none")]
-            data: Option<Json>,
+            #[public("dataPointers", Pointers)] #[serde(skip_serializing_if = "Option::is_none")] data: Option<Json>,
             /// Attributes that changed.
-            #[public("attributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
-            attributes: Vec<Attribute>,
+            #[public("attributes")] #[serde(skip_serializing_if = "Vec::is_empty")] attributes: Vec<Attribute>,
             /// Their values before, of those that had one.
-            #[public("previousAttributes")] #[serde(skip_serializing_if = "Vec::is_empty")]
-            previous: Vec<Attribute>,
+            #[public("previousAttributes")] #[serde(skip_serializing_if = "Vec::is_empty")] previous: Vec<Attribute>,
             /// The flow's notes on why it chose this plan.
-            #[public("notes")] #[serde(skip_serializing_if = "Vec::is_empty")]
-            notes: Vec<Note>,
+            #[public("notes")] #[serde(skip_serializing_if = "Vec::is_empty")] notes: Vec<Note>,
         }
         /// A flow or a join that waits for a count cancelled a state of another branch.
         public StateCancelled = "STATE_CANCELLED" {
@@ -441,11 +419,9 @@ events! {
             /// The reason for the cancellation.
             #[public("reason")] reason: String,
             /// The deadline that cancelled it; absent if it was cancelled otherwise.
-            #[public("deadlineId")] #[serde(skip_serializing_if = "Option::is_none")]
-            deadline: Option<DeadlineId>,
+            #[public("deadlineId")] #[serde(skip_serializing_if = "Option::is_none")] deadline: Option<DeadlineId>,
             /// The state instance of that deadline.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            state: Option<StateId>,
+            #[serde(skip_serializing_if = "Option::is_none")] state: Option<StateId>,
         }
         /// An instance was suspended.
         public FlowSuspended = "FLOW_SUSPENDED" {
@@ -468,23 +444,25 @@ events! {
             /// The new name of each renamed state, by its old name.
             #[public("renamedStates")] states: BTreeMap<String, String>,
             /// Whether no other instance may run about the entity from now on.
-            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")]
-            sole: bool,
+            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")] sole: bool,
         }
         /// The title or the summary of an instance changed, with its data or its version.
         public FlowRetitled = "FLOW_RETITLED" {
             /// The new title; absent if it has none.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            title: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")] title: Option<String>,
             /// The new summary; absent if it has none.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            summary: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")] summary: Option<String>,
             /// The title before; absent if it had none.
-            #[public("previousTitle")] #[serde(skip_serializing_if = "Option::is_none")]
-            previous_title: Option<String>,
+            #[public("previousTitle")] #[serde(skip_serializing_if = "Option::is_none")] previous_title: Option<String>,
             /// The summary before; absent if it had none.
-            #[public("previousSummary")] #[serde(skip_serializing_if = "Option::is_none")]
-            previous_summary: Option<String>,
+            #[public("previousSummary")] #[serde(skip_serializing_if = "Option::is_none")] previous_summary: Option<String>,
+        }
+        /// Somebody commented on an instance.
+        public FlowCommented = "FLOW_COMMENTED" {
+            /// The comment.
+            #[public("comment")] comment: String,
+            /// The people whom it mentions.
+            #[public("mentions")] mentions: Vec<String>,
         }
         /// A flow published an event.
         public Custom = "CUSTOM" {

@@ -10,6 +10,7 @@
 mod allocation;
 mod assign;
 mod blind;
+mod comment;
 mod deadline;
 pub mod effort;
 mod eligibility;
@@ -66,6 +67,7 @@ use savepoint::Savepoint;
 
 pub use allocation::{CONSIDERED_MAX, OPEN_TASKS_MAX};
 pub use blind::check_dry_run;
+pub use comment::MENTIONS_MAX;
 pub use fallback::NOBODY_ABLE;
 pub use fault::{ExecutionError, Fault};
 pub use members::LEFT_GROUP;
@@ -273,6 +275,7 @@ impl<'a> Execution<'a> {
                 until,
             } => execution.suspend_task(*task, reason.as_deref(), *until)?,
             Command::ResumeTask { task } => execution.resume_task(*task)?,
+            Command::Comment { .. } => execution.comment(command)?,
             Command::Cancel { reason, .. } => execution.cancel(reason)?,
             Command::Suspend { reason, .. } => execution.suspend(reason)?,
             Command::Resume { .. } => execution.end_suspension()?,

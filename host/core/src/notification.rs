@@ -20,30 +20,34 @@ use super::json::{Json, JsonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// There is new work for the recipient.
-    Assigned,
+    AssignmentCreated,
+    /// An instance that the recipient requested ended, was suspended or was resumed.
+    StatusChanged,
+    /// A comment mentions the recipient.
+    Mention,
     /// The recipient's work is due.
-    Reminder,
-    /// The recipient's work was given to others.
-    Escalated,
-    /// There is a decision in an instance that the recipient requested, or the instance ended.
-    Decided,
+    TimeoutWarning,
+    /// The recipient's work was escalated to others, or the work of others to the recipient.
+    Escalation,
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 4] = [
-    Kind::Assigned,
-    Kind::Reminder,
-    Kind::Escalated,
-    Kind::Decided,
+pub const KINDS: [Kind; 5] = [
+    Kind::AssignmentCreated,
+    Kind::StatusChanged,
+    Kind::Mention,
+    Kind::TimeoutWarning,
+    Kind::Escalation,
 ];
 
 impl Kind {
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Assigned => "assigned",
-            Kind::Reminder => "reminder",
-            Kind::Escalated => "escalated",
-            Kind::Decided => "decided",
+            Kind::AssignmentCreated => "ASSIGNMENT_CREATED",
+            Kind::StatusChanged => "STATUS_CHANGED",
+            Kind::Mention => "MENTION",
+            Kind::TimeoutWarning => "TIMEOUT_WARNING",
+            Kind::Escalation => "ESCALATION",
         }
     }
 
@@ -54,12 +58,12 @@ impl Kind {
 
     /// The name of its CloudEvents type without the operator's prefix.
     pub fn suffix(self) -> String {
-        format!("notification.{}", self.name())
+        format!("notification.{}", self.name().to_ascii_lowercase())
     }
 }
 
 /// The audit types that cause notifications. If nobody subscribes to events, no other entries need to be read.
-pub const EVENT_TYPES: [&str; 10] = [
+pub const EVENT_TYPES: [&str; 12] = [
     "TASK_CREATED",
     "TASK_REROUTED",
     "TASK_REASSIGNED",
@@ -67,9 +71,11 @@ pub const EVENT_TYPES: [&str; 10] = [
     "TASK_RESOLVED",
     "TASK_REMINDED",
     "TASK_ESCALATED",
-    "DECISION_RECORDED",
     "FLOW_COMPLETED",
     "FLOW_CANCELLED",
+    "FLOW_SUSPENDED",
+    "FLOW_RESUMED",
+    "FLOW_COMMENTED",
 ];
 
 /// Who is notified. A group gets one notification, for everybody who is a member when they read it.
@@ -126,9 +132,13 @@ pub struct Notification {
 /// The notifications of an entry, one per recipient. Fails only on a damaged entry, whose payload is not JSON.
 pub fn of(entry: &PublicEntry, requesters: &[String]) -> Result<Vec<Notification>, JsonError> {
     let payload = Json::stored(&entry.payload)?.value();
-    let Some((kind, recipients)) = recipients(&entry.kind, &payload, requesters) else {
+    let Some((kind, mut recipients)) = recipients(&entry.kind, &payload, requesters) else {
         return Ok(Vec::new());
     };
+    if let (Kind::StatusChanged | Kind::Mention, Some(actor)) = (kind, &entry.actor) {
+        // They know.
+        recipients.remove(&Recipient::User(actor.clone()));
+    }
     let task = &payload["task"];
     let due_at = [&payload["dueAt"], &task["dueAt"]];
     let due_at = due_at.into_iter().find_map(Value::as_str);
@@ -163,19 +173,33 @@ fn recipients(
     };
     let told = match kind {
         "TASK_CREATED" => match &payload["task"]["owner"] {
-            Value::Null => (Kind::Assigned, all(&payload["task"]["candidates"])),
-            owner => (Kind::Assigned, all(owner)),
+            Value::Null => (Kind::AssignmentCreated, all(&payload["task"]["candidates"])),
+            owner => (Kind::AssignmentCreated, all(owner)),
         },
-        "TASK_REROUTED" => (Kind::Assigned, all(&payload["candidates"])),
+        // An escalation tells of it before.
+        "TASK_REROUTED" if payload["step"] == "manager" || payload["step"] == "fallback" => {
+            return None;
+        }
+        "TASK_REROUTED" => (Kind::AssignmentCreated, all(&payload["candidates"])),
         "TASK_REASSIGNED" | "TASK_DELEGATED" | "TASK_RESOLVED" => {
-            (Kind::Assigned, all(&payload["to"]))
+            (Kind::AssignmentCreated, all(&payload["to"]))
         }
-        "TASK_REMINDED" => (Kind::Reminder, all(&payload["recipients"])),
-        "TASK_ESCALATED" => (Kind::Escalated, all(&payload["from"])),
-        "DECISION_RECORDED" | "FLOW_COMPLETED" | "FLOW_CANCELLED" => {
+        "TASK_REMINDED" => (Kind::TimeoutWarning, all(&payload["recipients"])),
+        "TASK_ESCALATED" => {
+            let (from, to) = (all(&payload["from"]), all(&payload["to"]));
+            // Whoever keeps the work is not told that others get it, too.
+            let told = if to.is_empty() {
+                from
+            } else {
+                to.difference(&from).cloned().collect()
+            };
+            (Kind::Escalation, told)
+        }
+        "FLOW_COMPLETED" | "FLOW_CANCELLED" | "FLOW_SUSPENDED" | "FLOW_RESUMED" => {
             let requesters = requesters.iter().cloned().map(Recipient::User);
-            (Kind::Decided, requesters.collect())
+            (Kind::StatusChanged, requesters.collect())
         }
+        "FLOW_COMMENTED" => (Kind::Mention, all(&payload["mentions"])),
         _ => return None,
     };
     Some(told)

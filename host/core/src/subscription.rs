@@ -254,13 +254,17 @@ mod tests {
     #[test]
     fn patterns_stand_for_types_and_families() {
         let patterns = |all: &[&str]| Patterns::new(all.iter().map(ToString::to_string).collect());
-        let some =
-            patterns(&["task.*", "notification.assigned", "custom.stamped"]).expect("patterns");
+        let some = patterns(&[
+            "task.*",
+            "notification.assignment_created",
+            "custom.stamped",
+        ])
+        .expect("patterns");
         for (suffix, expected) in [
             ("task.created", true),
             ("taskforce.created", false),
-            ("notification.assigned", true),
-            ("notification.decided", false),
+            ("notification.assignment_created", true),
+            ("notification.mention", false),
             ("custom.stamped", true),
             ("custom.other", false),
             ("flow.started", false),

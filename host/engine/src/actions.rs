@@ -412,6 +412,11 @@ fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<Strin
 /// The commands that fit the instance as it is, but for a restart.
 fn of_the_whole(of: &Instance) -> impl Iterator<Item = Command> {
     let (instance, reason) = (of.id, String::new());
+    let comment = Command::Comment {
+        instance,
+        comment: String::new(),
+        mentions: Vec::new(),
+    };
     let cancel = Command::Cancel {
         instance,
         reason: reason.clone(),
@@ -421,7 +426,7 @@ fn of_the_whole(of: &Instance) -> impl Iterator<Item = Command> {
         Status::Suspended { .. } => Some(Command::Resume { instance }),
         Status::Completed { .. } | Status::Cancelled { .. } => None,
     };
-    [cancel].into_iter().chain(other)
+    [comment, cancel].into_iter().chain(other)
 }
 
 /// The last segment of the path of its route.

@@ -1,5 +1,5 @@
-//! The chain of custody of decisions: the content of each audit entry, and whether the seal of the decision is valid for it.
-//! The seal reveals a change of the entry or of the decision's row. The audit chain reveals a change of both.
+//! The chain of custody of decisions and delegations: the content of each audit entry, and whether the seal is valid for it.
+//! The seal reveals a change of the entry or of the row with the seal. The audit chain reveals a change of both.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -9,13 +9,16 @@ use super::Engine;
 use super::error::Error;
 use super::request::Identity;
 use wrkflw_audit::seal::Verdict;
+use wrkflw_audit::seal::delegation::Delegation;
 use wrkflw_core::audit::{Head, Stream, StreamKind, sha256};
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId, hex};
 use wrkflw_core::instance::{Decision, Entity};
-use wrkflw_store::custody::{CustodyCursor, CustodyPage, CustodyQuestion, CustodyRow, LinkRow};
+use wrkflw_store::custody::{
+    CustodyCursor, CustodyPage, CustodyQuestion, CustodyRow, LinkRow, SealRow,
+};
 
-/// One decision, as its audit entry records it.
+/// One decision, delegation or return, as its audit entry records it.
 #[derive(Debug, Clone)]
 pub struct CustodyRecord {
     pub instance_id: Uuid,
@@ -26,17 +29,30 @@ pub struct CustodyRecord {
     pub initiator: String,
     pub requesters: Vec<String>,
     pub task_id: Option<Uuid>,
+    pub action: CustodyAction,
     pub state: Option<String>,
     pub outcome: Option<String>,
     pub actor: Option<String>,
     pub on_behalf_of: Option<String>,
     pub comment: Option<String>,
-    pub decided_at: Timestamp,
+    pub previous_owner: Option<String>,
+    pub owner: Option<String>,
+    pub reason: Option<String>,
+    pub occurred_at: Timestamp,
     pub signature: Option<Signature>,
     pub entry: ChainLink,
 }
 
-/// The HMAC-SHA256 of a decision.
+/// What a record of the chain of custody is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CustodyAction {
+    Decide,
+    Delegate,
+    /// A delegate gave the task back.
+    Resolve,
+}
+
+/// The HMAC-SHA256 of a decision or delegation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {
     pub key_id: String,
@@ -81,7 +97,7 @@ struct Evidence {
 }
 
 impl Engine {
-    /// Reads a page of decisions, oldest first. Returns what `told` makes of it and of the cursor for the next page.
+    /// Reads a page of decisions and delegations, oldest first. Returns what `told` makes of it and of the cursor for the next page.
     pub async fn custody<T: Send + 'static>(
         &self,
         who: &Identity,
@@ -102,6 +118,28 @@ impl Engine {
         self.offload().run(tenant, records).await
     }
 
+    /// What is found when the seal is made again for what the entry records.
+    fn seal_status(
+        &self,
+        who: &Identity,
+        instance: InstanceId,
+        seal: &SealRow,
+        told: Option<&Told>,
+    ) -> SealStatus {
+        let stored = (seal.key_id.as_str(), seal.version, seal.mac.as_slice());
+        let (seals, tenant) = (self.seals(), who.tenant_name.as_str());
+        let verdict = match told {
+            Some(Told::Decision(task, decision, _)) => {
+                seals.verdict(stored, tenant, (instance, *task), decision)
+            }
+            Some(Told::Delegation(delegation)) => {
+                seals.delegation_verdict(stored, tenant, instance, delegation)
+            }
+            None => return SealStatus::Invalid,
+        };
+        SealStatus::of(verdict)
+    }
+
     fn record(&self, who: &Identity, entity: &Entity, row: CustodyRow) -> CustodyRecord {
         let entry = &row.entry;
         let told = told(entry);
@@ -117,22 +155,21 @@ impl Engine {
             None => (row.definition_key, row.definition_version),
         };
         let signature = row.seal.map(|seal| Signature {
-            status: match &told {
-                Some((task, decision, _)) => SealStatus::of(self.seals().verdict(
-                    (&seal.key_id, seal.version, &seal.mac),
-                    &who.tenant_name,
-                    (row.instance, *task),
-                    decision,
-                )),
-                None => SealStatus::Invalid,
-            },
+            status: self.seal_status(who, row.instance, &seal, told.as_ref()),
             key_id: seal.key_id,
             mac_version: seal.version,
             mac: hex(&seal.mac),
         });
-        let (decision, state) = match told {
-            Some((_, decision, state)) => (Some(decision), Some(state)),
-            None => (None, None),
+        let (decision, state, delegation) = match told {
+            Some(Told::Decision(_, decision, state)) => (Some(decision), Some(state), None),
+            Some(Told::Delegation(delegation)) => (None, None, Some(delegation)),
+            None => (None, None, None),
+        };
+        let (previous_owner, owner, reason) = match delegation {
+            Some(Delegation {
+                from, to, reason, ..
+            }) => (Some(from), Some(to), reason),
+            None => (None, None, None),
         };
         CustodyRecord {
             instance_id: row.instance.0,
@@ -143,6 +180,7 @@ impl Engine {
             initiator: row.initiator,
             requesters: row.requesters,
             task_id: entry.task_id,
+            action: CustodyAction::of(&entry.r#type),
             state,
             outcome: decision.as_ref().map(|decision| decision.outcome.clone()),
             actor: entry.actor.clone(),
@@ -150,9 +188,39 @@ impl Engine {
                 .as_ref()
                 .and_then(|decision| decision.on_behalf_of.clone()),
             comment: decision.and_then(|decision| decision.comment),
-            decided_at: entry.occurred_at,
+            previous_owner,
+            owner,
+            reason,
+            occurred_at: entry.occurred_at,
             signature,
             entry: ChainLink::of(row.entry, who.tenant, row.instance),
+        }
+    }
+}
+
+/// What an entry records, if it can be read.
+enum Told {
+    /// A decision on a task, in a state.
+    Decision(TaskId, Decision, String),
+    Delegation(Delegation),
+}
+
+impl CustodyAction {
+    /// Its name in JSON: that of the command.
+    pub fn name(self) -> &'static str {
+        match self {
+            CustodyAction::Decide => "decide",
+            CustodyAction::Delegate => "delegate",
+            CustodyAction::Resolve => "resolve",
+        }
+    }
+
+    /// That of an entry of this type.
+    fn of(kind: &str) -> CustodyAction {
+        match kind {
+            "TASK_DELEGATED" => CustodyAction::Delegate,
+            "TASK_RESOLVED" => CustodyAction::Resolve,
+            _ => CustodyAction::Decide,
         }
     }
 }
@@ -210,9 +278,14 @@ impl ChainLink {
     }
 }
 
-/// The decision of an entry with its task and state, if the entry can be read.
-fn told(entry: &LinkRow) -> Option<(TaskId, Decision, String)> {
-    let Ok(Event::DecisionRecorded {
+/// What an entry records; none if it cannot be read.
+fn told(entry: &LinkRow) -> Option<Told> {
+    let event: Event = serde_json::from_str(&entry.payload).ok()?;
+    let delegation = Delegation::of(&event, entry.actor.as_deref(), entry.occurred_at);
+    if let Some(delegation) = delegation {
+        return (delegation.kind == entry.r#type).then_some(Told::Delegation(delegation));
+    }
+    let Event::DecisionRecorded {
         task,
         state_name,
         outcome,
@@ -220,7 +293,7 @@ fn told(entry: &LinkRow) -> Option<(TaskId, Decision, String)> {
         comment,
         input,
         ..
-    }) = serde_json::from_str(&entry.payload)
+    } = event
     else {
         return None;
     };
@@ -232,5 +305,5 @@ fn told(entry: &LinkRow) -> Option<(TaskId, Decision, String)> {
         input,
         decided_at: entry.occurred_at,
     };
-    Some((task, decision, state_name))
+    Some(Told::Decision(task, decision, state_name))
 }

@@ -66,7 +66,7 @@ use wrkflw_store::load::{Asked, Stored};
 use wrkflw_store::{Reader, Store, StoreError};
 
 pub use actions::{Action, Refusal};
-pub use custody::{ChainLink, CustodyRecord, SealStatus, Signature};
+pub use custody::{ChainLink, CustodyAction, CustodyRecord, SealStatus, Signature};
 pub use definitions::{Activation, Published, Retirement, Stopping, check_component};
 pub use directory::Changed;
 pub use directory::me::Me;

@@ -9,7 +9,7 @@ use wrkflw_core::check::STATES_MAX;
 use wrkflw_core::check::names::{NAME_RULE, is_name};
 use wrkflw_core::ids;
 use wrkflw_core::json::Json;
-use wrkflw_core::shown::DATA_BYTES_MAX;
+use wrkflw_core::shown::{COMMENT_BYTES_MAX, DATA_BYTES_MAX};
 
 /// The longest name and id.
 const NAME_CHARS_MAX: usize = 200;
@@ -68,6 +68,15 @@ pub fn check_reason(reason: &str) -> Result<(), Error> {
         return Ok(());
     };
     Err(Error::invalid("/reason", code, detail))
+}
+
+/// Checks the comment on a decision or an instance.
+pub fn check_comment(comment: &str) -> Result<(), Error> {
+    if comment.len() <= COMMENT_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
+    Err(Error::invalid_as_a_whole(detail, "/comment", "too_long"))
 }
 
 /// Checks the number of states that a migration renames: no version has more than [`STATES_MAX`].

@@ -222,8 +222,8 @@ fn step(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Option<Membe
         }
         // Time passes, and the host does the rest.
         Command::Deadline { .. } => return Ok(Some(Members::new())),
-        // It follows from a change of the directory.
-        Command::Reassessment { .. } => return Ok(None),
+        // The one follows from a change of the directory, and the other has no effect on the flow.
+        Command::Reassessment { .. } | Command::Comment { .. } => return Ok(None),
         Command::Migrate { .. } => {
             return Err("it was migrated to another version, which a scenario cannot do".into());
         }

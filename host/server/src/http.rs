@@ -12,6 +12,7 @@ pub mod auth;
 mod bulk;
 mod calendars;
 pub mod commands;
+mod comments;
 mod compliance;
 mod conditional;
 mod csv;
@@ -49,6 +50,7 @@ mod operations;
 mod outcomes;
 pub mod pace;
 pub mod page;
+mod preferences;
 pub mod problem;
 mod schemas;
 mod search;
@@ -268,11 +270,15 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(bulk::tasks))
 }
 
-/// Signals.
-fn of_signals() -> OpenApiRouter<App> {
+/// Signals, comments, and notifications.
+fn of_messages() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(signals::send))
         .routes(routes!(signals::correlate))
+        .routes(routes!(comments::comment))
+        .routes(routes!(comments::list))
+        .routes(routes!(preferences::show, preferences::put))
+        .routes(routes!(notifications::list))
 }
 
 /// Lists of people and groups, and what concerns several of them.
@@ -352,7 +358,7 @@ pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(without_query)
         .merge(of_many())
-        .merge(of_signals())
+        .merge(of_messages())
         .merge(of_directory())
         .merge(of_definitions())
         .routes(routes!(instances::start, instances::list))
@@ -380,7 +386,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
         .routes(routes!(subscriptions::deliveries))
-        .routes(routes!(notifications::list))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::load::{Stored, StoredReply};
 use wrkflw_audit::seal::Seal;
+use wrkflw_audit::seal::delegation::DelegationSeal;
 use wrkflw_core::audit::{Entry, Head};
 use wrkflw_core::command::SignalKey;
 use wrkflw_core::ids::{CommandId, StateId, TenantId};
@@ -45,6 +46,8 @@ pub struct Change {
     pub entries: Vec<Entry>,
     /// The seals of the decisions that `after` has and `before` has not.
     pub seals: Vec<Seal>,
+    /// The seals of the delegations and returns among the new entries.
+    pub delegation_seals: Vec<DelegationSeal>,
     /// The replies for repeated requests. Of several, all are stored or none: if only some of the keys are free, the
     /// statement fails.
     pub replies: Vec<KeyedReply>,
@@ -106,6 +109,7 @@ impl Change {
         self.after = next.after;
         self.entries.extend(next.entries);
         self.seals.extend(next.seals);
+        self.delegation_seals.extend(next.delegation_seals);
         self.replies.extend(next.replies);
         self.signals.extend(next.signals);
         self.allocations.extend(next.allocations);

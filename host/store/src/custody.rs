@@ -1,7 +1,8 @@
-//! The chain of custody of an entity: its decisions in the order of time, each with its audit entry and its seal.
+//! The chain of custody of an entity: its decisions, delegations and returns in the order of time, each with its audit entry and
+//! its seal.
 //!
-//! The content of a decision comes from its entry, because the audit chain covers that. The decision's row gives only the
-//! seal, which must fit the entry. The verifier reports rows without an entry.
+//! The content comes from the entry, because the audit chain covers that. The row of the decision or of the delegation's seal
+//! gives only the seal, which must fit the entry. The verifier reports rows without an entry.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,20 +18,20 @@ use wrkflw_core::instance::Entity;
 /// The approximate size of a page in bytes, payloads and evidence together.
 const PAGE_BYTES_MAX: i64 = 8 << 20;
 
-/// Selects a page of decisions.
+/// Selects a page of decisions and delegations.
 #[derive(Debug, Clone)]
 pub struct CustodyQuestion {
     pub entity: Entity,
-    /// Only decisions in this instance.
+    /// Only those in this instance.
     pub instance: Option<InstanceId>,
-    /// Only decisions in instances of this definition.
+    /// Only those in instances of this definition.
     pub definition: Option<String>,
-    /// The last decision of the page before.
+    /// The last one of the page before.
     pub after: Option<CustodyCursor>,
     pub limit: u32,
 }
 
-/// The position of a decision in the chain of custody.
+/// The position of a decision or delegation in the chain of custody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CustodyCursor {
     pub at: Timestamp,
@@ -69,7 +70,7 @@ impl FromStr for CustodyCursor {
     }
 }
 
-/// A decision as it was recorded. JSON is text as it is stored, and readers must not trust it.
+/// A decision or delegation as it was recorded. JSON is text as it is stored, and readers must not trust it.
 #[derive(Debug, Clone)]
 pub struct CustodyRow {
     pub instance: InstanceId,
@@ -81,7 +82,7 @@ pub struct CustodyRow {
     pub entry: LinkRow,
     /// The evidence of the command that the entry belongs to.
     pub evidence: Option<String>,
-    /// None if the decision has no row.
+    /// None if it has no row.
     pub seal: Option<SealRow>,
 }
 
@@ -106,7 +107,7 @@ pub struct LinkRow {
     pub hash: Vec<u8>,
 }
 
-/// The seal of a decision.
+/// The seal of a decision or delegation.
 #[derive(Debug, Clone)]
 pub struct SealRow {
     pub key_id: String,
@@ -114,11 +115,11 @@ pub struct SealRow {
     pub mac: Vec<u8>,
 }
 
-/// A page of decisions.
+/// A page of decisions and delegations.
 #[derive(Debug)]
 pub struct CustodyPage {
     pub rows: Vec<CustodyRow>,
-    /// Whether more decisions follow.
+    /// Whether more follow.
     pub more: bool,
 }
 
@@ -133,7 +134,7 @@ impl CustodyRow {
 }
 
 impl Reader {
-    /// A page of decisions, oldest first. It may have fewer than the limit although more follow, because it has about
+    /// A page of decisions and delegations, oldest first. It may have fewer than the limit although more follow, because it has about
     /// [`PAGE_BYTES_MAX`] at most.
     pub async fn custody(
         &self,

@@ -11,7 +11,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use wrkflw_core::cloudevent::PublicEntry;
-use wrkflw_core::event::{DefinitionTexts, Mentions};
+use wrkflw_core::event::{About, DefinitionTexts};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::template::Labels;
@@ -131,11 +131,11 @@ async fn add_names(
     let (mut tenants, mut instances) = (Vec::new(), Vec::new());
     let (mut states, mut tasks): (Vec<Option<Uuid>>, Vec<Option<Uuid>>) = (Vec::new(), Vec::new());
     for one in entries.iter() {
-        let mentions = Mentions::of(&one.entry.kind, &one.entry.payload);
+        let about = About::of(&one.entry.kind, &one.entry.payload);
         tenants.push(one.tenant.0);
         instances.push(one.entry.instance.0);
-        states.push(mentions.state.filter(|_| mentions.state_name.is_none()));
-        tasks.push(mentions.task.filter(|_| mentions.task_title.is_none()));
+        states.push(about.state.filter(|_| about.state_name.is_none()));
+        tasks.push(about.task.filter(|_| about.task_title.is_none()));
     }
     let rows = sqlx::query!(
         r#"select s.name as "state?", t.label as "task?"

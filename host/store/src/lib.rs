@@ -18,6 +18,7 @@ pub mod broadcasts;
 pub mod bulk;
 pub mod calendars;
 pub mod checkpoints;
+pub mod comments;
 pub mod commit;
 pub mod compliance;
 pub mod custody;

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
+use wrkflw_core::notification::{KINDS, Kind};
 
 /// A notification to a person or a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct NotificationFilter<'a> {
     /// Notifications to this person and to the groups that they are in now.
     pub person: &'a str,
     pub unread: bool,
+    /// Only of this kind; else of all kinds that the person has not muted.
+    pub kind: Option<Kind>,
     /// Only older notifications.
     pub before: Option<Uuid>,
     pub limit: i64,
@@ -45,13 +48,23 @@ impl Reader {
         tenant: TenantId,
         filter: &NotificationFilter<'_>,
     ) -> Result<Vec<Notification>, StoreError> {
-        // One index scan for the read and one for the unread notifications of the person and of each group, so that the cost
-        // depends only on the size of the page.
+        let kinds: Vec<_> = match filter.kind {
+            Some(kind) => vec![kind.name().to_owned()],
+            None => KINDS.iter().map(|kind| kind.name().to_owned()).collect(),
+        };
+        // One index scan for the read and one for the unread notifications of each kind, of the person and of each group, so
+        // that the cost depends only on the size of the page.
         let rows = sqlx::query!(
             r#"with name (kind, id) as (
                 select 'user', $2::text
                 union all
                 select 'group', group_id from membership where tenant_id = $1 and person_id = $2 and valid_to is null
+            ),
+            wanted (kind) as (
+                select k.name from unnest($6::text[]) k (name)
+                where not exists (
+                    select from muted_notification m where m.tenant_id = $1 and m.person_id = $2 and m.kind = k.name
+                )
             ),
             part (is_read) as (
                 select false
@@ -61,9 +74,9 @@ impl Reader {
             select n.id, n.kind, n.recipient_kind, n.recipient, n.instance_id, n.state_id, n.task_id, n.event_id,
                 n.due_at as "due_at: Time", n.created_at as "created_at: Time", n.sent_at as "sent_at: Time",
                 n.read_at as "read_at: Time", i.title as "instance_title?", i.summary as "instance_summary?"
-            from name cross join part cross join lateral (
+            from name cross join wanted cross join part cross join lateral (
                 select * from notification n
-                where n.tenant_id = $1 and n.recipient_kind = name.kind and n.recipient = name.id
+                where n.tenant_id = $1 and n.recipient_kind = name.kind and n.recipient = name.id and n.kind = wanted.kind
                   and (n.read_at is not null) = part.is_read and n.id < $4
                 order by n.id desc limit $5
             ) n
@@ -73,7 +86,8 @@ impl Reader {
             filter.person,
             filter.unread,
             filter.before.unwrap_or(Uuid::max()),
-            filter.limit
+            filter.limit,
+            &kinds
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
@@ -97,7 +111,45 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// The kinds that a person has muted.
+    pub async fn muted(&self, tenant: TenantId, person: &str) -> Result<Vec<Kind>, StoreError> {
+        let kinds = sqlx::query_scalar!(
+            "select kind from muted_notification where tenant_id = $1 and person_id = $2 order by kind",
+            tenant.0,
+            person
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(kinds.iter().filter_map(|kind| Kind::named(kind)).collect())
+    }
+}
+
 impl Store {
+    /// Replaces the kinds that a person has muted.
+    pub async fn mute(
+        &self,
+        tenant: TenantId,
+        person: &str,
+        kinds: &[Kind],
+    ) -> Result<(), StoreError> {
+        let kinds: Vec<_> = kinds.iter().map(|kind| kind.name().to_owned()).collect();
+        sqlx::query!(
+            "with gone as (
+                delete from muted_notification where tenant_id = $1 and person_id = $2 and kind <> all($3)
+            )
+            insert into muted_notification (tenant_id, person_id, kind)
+            select distinct $1::int, $2::text, k from unnest($3::text[]) k
+            on conflict do nothing",
+            tenant.0,
+            person,
+            &kinds
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
     /// Marks a notification to the person, or to a group that they are in now. False if they have none with this id.
     pub async fn mark_read(
         &self,

@@ -4,6 +4,8 @@
 //! A short transaction locks the row of the cursor, so one notifier at a time reads a tenant. If its host fails, nothing has
 //! changed. The order of entries is that of the feed (see `feed`).
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
@@ -203,6 +205,25 @@ async fn subscribers(
 }
 
 impl Reading {
+    /// Which of these people have muted which kind.
+    pub async fn muted(
+        &mut self,
+        people: &[String],
+    ) -> Result<BTreeSet<(String, String)>, StoreError> {
+        if people.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let rows = sqlx::query!(
+            "select person_id, kind from muted_notification where tenant_id = $1 and person_id = any($2)",
+            self.tenant.0,
+            people
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        let muted = rows.into_iter().map(|row| (row.person_id, row.kind));
+        Ok(muted.collect())
+    }
+
     /// Inserts the notifications and deliveries and moves the cursor behind the entries, in one transaction. Existing
     /// deliveries stay unchanged.
     pub async fn finish(

@@ -15,14 +15,14 @@ const MOVES_ENTRIES_MAX: u64 = 5_000;
 const MOVES_MAX: i64 = 500;
 const MOVES_BYTES_MAX: i64 = 1 << 20;
 
-/// A plan of the flow, as the audit has it.
+/// A plan of the flow or an escalation, as the audit has it.
 #[derive(Debug)]
 pub struct PastMove {
     pub payload: String,
     pub at: Timestamp,
 }
 
-/// The newest plans of an instance.
+/// The newest plans and escalations of an instance.
 #[derive(Debug)]
 pub struct Moves {
     /// Oldest first.
@@ -81,7 +81,7 @@ impl Reader {
         Ok(entries.collect())
     }
 
-    /// The newest plans of an instance whose last entry is `last`. Reads a bounded number of its entries, from the newest back.
+    /// The newest plans and escalations of an instance whose last entry is `last`. Reads a bounded number of its entries, from the newest back.
     pub async fn moves(
         &self,
         tenant: TenantId,
@@ -94,7 +94,7 @@ impl Reader {
                 select payload, occurred_at, seq, sum(octet_length(payload)) over (order by seq desc) as bytes from (
                     select payload, occurred_at, seq from audit_entry
                     where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq > $3
-                      and type in ('STATE_TRANSITIONED', 'STATE_CONTINUED')
+                      and type in ('STATE_TRANSITIONED', 'STATE_CONTINUED', 'TASK_ESCALATED')
                     order by seq desc limit $4
                 ) e
             ) e

@@ -120,6 +120,12 @@ pub(super) const PROVEN: &[&str] = &[
     "definition_version.tenant_id",
     "definition_version.version",
     "definition_version.wit",
+    "delegation_seal.instance_id",
+    "delegation_seal.key_id",
+    "delegation_seal.mac",
+    "delegation_seal.mac_version",
+    "delegation_seal.seq",
+    "delegation_seal.tenant_id",
     "engine_profile.digest",
     "engine_profile.profile",
     "group.created_at",
@@ -276,6 +282,7 @@ const SENT: &str = "events that Kafka has not acknowledged yet; the events thems
 const SIGNALS: &str = "signals that wait for an instance, or were taken by one; the entry of each taken signal is proven";
 const SINCE: &str =
     "the commit after which a subscription begins; its creation and time are proven";
+const MUTED: &str = "what a person wants to be notified of, which concerns nobody else";
 const TOLD: &str = "who was notified of what; derived from events, which are proven";
 const WORK: &str = "pending work; the entries that it leads to are proven";
 
@@ -348,6 +355,9 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("job.payload", WORK),
     ("job.service", WORK),
     ("job.tenant_id", WORK),
+    ("muted_notification.kind", MUTED),
+    ("muted_notification.person_id", MUTED),
+    ("muted_notification.tenant_id", MUTED),
     ("notification.created_at", TOLD),
     ("notification.due_at", TOLD),
     ("notification.event_id", TOLD),

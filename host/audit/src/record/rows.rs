@@ -43,6 +43,21 @@ pub struct InstanceRow {
     pub parent: Option<InstanceId>,
     pub data: String,
     pub head: HeadRow,
+    /// The seals of its delegations and their returns, in the order of their entries.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub delegation_seals: Vec<DelegationSealRow>,
+}
+
+/// The seal of a delegation or of its return.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DelegationSealRow {
+    /// The number of the entry.
+    pub seq: u64,
+    pub key_id: String,
+    pub mac_version: i16,
+    #[serde(with = "digits")]
+    pub mac: Vec<u8>,
 }
 
 /// A task, with its decision if there is one.

@@ -1,5 +1,5 @@
-//! Compares the entries of an instance with its rows: the fold with the instance and its tasks, and each decision with its
-//! row and its seal.
+//! Compares the entries of an instance with its rows: the fold with the instance and its tasks, each decision with its row and
+//! its seal, and each delegation with its seal.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Problem;
-use crate::record::rows::{DecisionRow, EntryRow, InstanceRow, TaskRow};
+use crate::record::rows::{DecisionRow, DelegationSealRow, EntryRow, InstanceRow, TaskRow};
+use crate::seal::delegation::Delegation;
 use crate::seal::{SealKeys, Verdict};
 use wrkflw_core::apply::{Stamp, apply};
 use wrkflw_core::audit::Entry;
@@ -24,6 +25,8 @@ pub(super) struct Recorded {
     stopped: bool,
     /// Each decision with the number of its entry.
     decisions: BTreeMap<TaskId, (u64, Decision)>,
+    /// Each delegation or return by the number of its entry.
+    delegations: BTreeMap<u64, Delegation>,
     order: Order,
 }
 
@@ -61,10 +64,10 @@ impl Order {
     }
 }
 
-/// The number of decisions, and of those with a valid seal.
+/// The number of decisions or delegations, and of those with a valid seal.
 #[derive(Default)]
 pub(super) struct Sealed {
-    pub(super) decisions: u64,
+    pub(super) count: u64,
     pub(super) valid: u64,
 }
 
@@ -105,6 +108,10 @@ impl Recorded {
         };
         if let Some((task, decision)) = decision(entry, &event) {
             self.decisions.insert(task, (entry.seq, decision));
+        }
+        let draft = &entry.draft;
+        if let Some(delegation) = Delegation::of(&event, draft.actor.as_deref(), draft.at) {
+            self.delegations.insert(entry.seq, delegation);
         }
         if self.stopped {
             return;
@@ -159,7 +166,7 @@ impl Recorded {
             let Some(stored) = &task.decision else {
                 continue;
             };
-            sealed.decisions += 1;
+            sealed.count += 1;
             let recorded = unmet.remove(&task.id);
             let seq = recorded.as_ref().map(|(seq, _)| *seq);
             if let Some((seq, recorded)) = &recorded {
@@ -180,6 +187,47 @@ impl Recorded {
         for (task, (seq, _)) in unmet {
             let detail = format!("the decision of task {task} has no row");
             problems.push(Problem::new(Some(seq), "decision_missing", detail));
+        }
+        sealed
+    }
+
+    /// Checks the seal of each delegation and return, and reports entries without a seal and seals without an entry.
+    pub(super) fn delegations(
+        &self,
+        row: &InstanceRow,
+        (seals, tenant): (Option<&SealKeys>, &str),
+        problems: &mut Vec<Problem>,
+    ) -> Sealed {
+        let mut sealed = Sealed::default();
+        let mut unmet = self.delegations.clone();
+        for stored in &row.delegation_seals {
+            sealed.count += 1;
+            let Some(delegation) = unmet.remove(&stored.seq) else {
+                let seq = stored.seq;
+                let detail = format!("there is a seal of entry {seq}, which is no delegation");
+                problems.push(Problem::new(Some(seq), "delegation_unrecorded", detail));
+                continue;
+            };
+            let Some(seals) = seals else { continue };
+            let DelegationSealRow {
+                key_id,
+                mac_version,
+                mac,
+                ..
+            } = stored;
+            let seal = (key_id.as_str(), *mac_version, mac.as_slice());
+            let verdict = seals.delegation_verdict(seal, tenant, row.id, &delegation);
+            let what = format!("delegation of task {}", delegation.task);
+            match against(verdict, &what, (key_id, *mac_version)) {
+                None => sealed.valid += 1,
+                Some((code, detail)) => {
+                    problems.push(Problem::new(Some(stored.seq), code, detail));
+                }
+            }
+        }
+        for (seq, delegation) in unmet {
+            let detail = format!("the delegation of task {} has no seal", delegation.task);
+            problems.push(Problem::new(Some(seq), "delegation_missing", detail));
         }
         sealed
     }
@@ -392,23 +440,31 @@ fn seal(
         (stored.instance, id),
         &stored.decision,
     );
+    let what = format!("decision of task {id}");
+    against(verdict, &what, (key, stored.mac_version)).map_or(Ok(()), Err)
+}
+
+/// What a verdict says against a seal of a decision or delegation: the code and the detail.
+fn against(
+    verdict: Verdict,
+    what: &str,
+    (key, version): (&str, i16),
+) -> Option<(&'static str, String)> {
     match verdict {
-        Verdict::Valid => Ok(()),
+        Verdict::Valid => None,
         Verdict::Invalid => {
-            let detail =
-                format!("the decision of task {id} is not as it was sealed with key {key}");
-            Err(("seal", detail))
+            let detail = format!("the {what} is not as it was sealed with key {key}");
+            Some(("seal", detail))
         }
         Verdict::UnknownKey => {
-            let detail = format!("no key named {key}, which sealed the decision of task {id}");
-            Err(("seal_key", detail))
+            let detail = format!("no key named {key}, which sealed the {what}");
+            Some(("seal_key", detail))
         }
         Verdict::UnknownVersion => {
-            let version = stored.mac_version;
             let detail = format!(
-                "the decision of task {id} has a seal of version {version}, which this program does not know"
+                "the {what} has a seal of version {version}, which this program does not know"
             );
-            Err(("seal_version", detail))
+            Some(("seal_version", detail))
         }
     }
 }

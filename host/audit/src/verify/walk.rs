@@ -125,8 +125,12 @@ impl<'a> Walk<'a> {
         let sealed = self
             .recorded
             .decisions(tasks, (seals, &self.tenant), problems);
-        tally.decisions += sealed.decisions;
-        tally.seals += sealed.valid;
+        let delegated = self
+            .recorded
+            .delegations(row, (seals, &self.tenant), problems);
+        tally.decisions += sealed.count;
+        tally.delegations += delegated.count;
+        tally.seals += sealed.valid + delegated.valid;
         tally.streams += 1;
         tally.instances += 1;
     }

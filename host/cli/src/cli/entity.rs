@@ -14,7 +14,7 @@ use super::output::{Column, Output};
 pub(super) enum EntityCommand {
     /// List the instances about an entity, oldest first
     History(EntityArgs),
-    /// List the decisions about an entity with their seals: its chain of custody
+    /// List the decisions and delegations about an entity with their seals: its chain of custody
     Custody(EntityArgs),
 }
 

@@ -38,7 +38,7 @@ pub(super) enum InstanceCommand {
     Eligibility(report::EligibilityArgs),
     /// List the audit entries of an instance, oldest first
     Audit(report::AuditArgs),
-    /// List the decisions in an instance with their seals: its chain of custody
+    /// List the decisions and delegations in an instance with their seals: its chain of custody
     Custody(report::CustodyArgs),
     /// Send a signal to an instance
     Signal {
@@ -54,6 +54,25 @@ pub(super) enum InstanceCommand {
         input: String,
         #[command(flatten)]
         change: ChangeArgs,
+    },
+    /// Comment on an instance, also after its end
+    Comment {
+        #[command(flatten)]
+        one: OneArgs,
+        /// What you have to say
+        comment: String,
+        /// A person to mention, who is notified; may be repeated
+        #[arg(long = "mention", value_name = "PERSON")]
+        mentions: Vec<String>,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// List the comments on an instance, newest first
+    Comments {
+        #[command(flatten)]
+        one: OneArgs,
+        #[command(flatten)]
+        page: PageArgs,
     },
     /// Draw the path of an instance as SVG
     Diagram {
@@ -213,6 +232,12 @@ const STATE_INSTANCES: &[Column] = &[
     ("THROUGH", "/left/by"),
     ("ACTOR", "/left/actor"),
 ];
+const COMMENTS: &[Column] = &[
+    ("WHEN", "/createdAt"),
+    ("WHO", "/actor"),
+    ("MENTIONS", "/mentions"),
+    ("COMMENT", "/comment"),
+];
 const ACTIONS: &[Column] = &[
     ("ACTION", "/action"),
     ("WHAT", "/what"),
@@ -248,6 +273,11 @@ pub(super) fn run(
             let svg = client.get_text(&format!("{path}/diagram.svg"))?;
             draw(&svg, out.as_deref(), output)
         }
+        InstanceCommand::Comments { one, page } => {
+            let (client, path) = one.open(environment)?;
+            let query: Vec<_> = page.query().into_iter().collect();
+            output.list(&client.get(&format!("{path}/comments"), &query)?, COMMENTS)
+        }
         changing => change(changing, output, environment),
     }
 }
@@ -264,6 +294,15 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
         } => {
             let body = json!({ "id": id, "input": json_argument(&input)? });
             (one, format!("signals/{}", segment(&trigger)), body, change)
+        }
+        InstanceCommand::Comment {
+            one,
+            comment,
+            mentions,
+            change,
+        } => {
+            let body = json!({ "comment": comment, "mentions": mentions });
+            (one, "comment".to_owned(), body, change)
         }
         InstanceCommand::Cancel {
             one,

@@ -14,6 +14,18 @@ use super::output::{Column, Output};
 pub(super) enum NotificationCommand {
     /// List your notifications, newest first
     List(ListArgs),
+    /// Turn kinds of notifications off, and all others on; without a kind, all are on
+    Mute {
+        /// `ASSIGNMENT_CREATED`, `STATUS_CHANGED`, `MENTION`, `TIMEOUT_WARNING` or `ESCALATION`
+        kinds: Vec<String>,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Show which kinds of notifications are off
+    Muted {
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
     /// Mark a notification as read
     Read {
         /// Id of the notification
@@ -29,6 +41,9 @@ pub(super) struct ListArgs {
     /// Only those that nobody marked as read
     #[arg(long)]
     unread: bool,
+    /// Only of this kind, such as MENTION
+    #[arg(long)]
+    kind: Option<String>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -47,6 +62,8 @@ const NOTIFICATIONS: &[Column] = &[
     ("READ", "/readAt"),
 ];
 
+const MUTED: &[Column] = &[("muted", "/mutedNotifications")];
+
 pub(super) fn run(
     command: NotificationCommand,
     output: Output,
@@ -55,9 +72,19 @@ pub(super) fn run(
     match command {
         NotificationCommand::List(args) => {
             let unread = ("unread", args.unread.then(|| true.to_string()));
-            let query: Vec<_> = [unread].into_iter().chain(args.page.query()).collect();
+            let filters = [unread, ("kind", args.kind)];
+            let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
             let client = args.connection.open(environment)?;
             output.list(&client.get("/v1/notifications", &query)?, NOTIFICATIONS)
+        }
+        NotificationCommand::Mute { kinds, connection } => {
+            let client = connection.open(environment)?;
+            let body = json!({ "mutedNotifications": kinds });
+            output.record(&client.put("/v1/me/preferences", &[], &body)?, MUTED)
+        }
+        NotificationCommand::Muted { connection } => {
+            let client = connection.open(environment)?;
+            output.record(&client.get("/v1/me/preferences", &[])?, MUTED)
         }
         NotificationCommand::Read { id, connection } => {
             let client = connection.open(environment)?;

@@ -141,7 +141,10 @@ fn a_notification_is_an_event_that_its_schema_describes() {
     let event = CloudEvent::notification(&told[0], &created, &Naming::default());
     let event = event.expect("a sound payload");
     let structured = event.structured().value();
-    assert_eq!(structured["type"], "dev.wrkflw.notification.assigned");
+    assert_eq!(
+        structured["type"],
+        "dev.wrkflw.notification.assignment_created"
+    );
     assert_eq!(structured["id"], told[0].id.to_string());
     assert_eq!(event.attribute("sequence"), None);
     let data = &structured["data"];
@@ -153,7 +156,7 @@ fn a_notification_is_an_event_that_its_schema_describes() {
     assert_eq!(data["instanceTitle"], "Invoice 7");
     assert_eq!(data.get("instanceSummary"), None);
     assert_eq!(data["recipient"], json!({"type": "user", "id": "ben"}));
-    let schema = crate::notification::schema("notification.assigned").expect("a schema");
+    let schema = crate::notification::schema("notification.assignment_created").expect("a schema");
     assert!(jsonschema::is_valid(&schema, data), "{structured}");
     assert_eq!(crate::notification::schema("notification.other"), None);
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use super::Mentions;
+use super::About;
 use crate::event_schema::{EventType, Shape};
 use crate::graph::{Graph, Transition};
 use crate::json::{Json, JsonError, Member, Node, members};
@@ -52,8 +52,8 @@ impl DefinitionTexts {
         self.state_titles.get(state).map(String::as_str)
     }
 
-    fn is_public_input(&self, mentions: &Mentions, field: &str) -> bool {
-        let (Some(state), Some(trigger)) = (&mentions.state_name, &mentions.trigger) else {
+    fn is_public_input(&self, about: &About, field: &str) -> bool {
+        let (Some(state), Some(trigger)) = (&about.state_name, &about.trigger) else {
             return false;
         };
         let key = (state.clone(), trigger.clone());
@@ -86,9 +86,9 @@ fn public_fields(schema: &Json) -> Vec<String> {
 pub struct EventContext {
     /// The title and the summary of the instance.
     pub labels: Labels,
-    /// The name of the state that the entry mentions, if the entry does not say it.
+    /// The name of the state that the entry is about, if the entry does not say it.
     pub state_name: Option<String>,
-    /// The title of the task that the entry mentions, if the entry does not say it.
+    /// The title of the task that the entry is about, if the entry does not say it.
     pub task_title: Option<String>,
     pub definition: Arc<DefinitionTexts>,
 }
@@ -107,26 +107,26 @@ pub fn published<'a>(
     kind: &str,
     payload: &'a str,
     context: &EventContext,
-) -> Result<(Vec<Member<'a>>, Mentions), JsonError> {
+) -> Result<(Vec<Member<'a>>, About), JsonError> {
     let stored = members(payload)?;
-    let mut mentions = Mentions::among(kind, &stored);
-    if mentions.state.is_some() && mentions.state_name.is_none() {
-        mentions.state_name.clone_from(&context.state_name);
+    let mut about = About::among(kind, &stored);
+    if about.state.is_some() && about.state_name.is_none() {
+        about.state_name.clone_from(&context.state_name);
     }
-    if mentions.task.is_some() && mentions.task_title.is_none() {
-        mentions.task_title.clone_from(&context.task_title);
+    if about.task.is_some() && about.task_title.is_none() {
+        about.task_title.clone_from(&context.task_title);
     }
     let Some(event_type) = EventType::public(kind) else {
-        return Ok((Vec::new(), mentions));
+        return Ok((Vec::new(), about));
     };
     let is_blind = is_blind(kind, payload);
     let view = View {
-        mentions: &mentions,
+        about: &about,
         definition: &context.definition,
     };
     let mut own = view.record(event_type.members, stored)?;
     own.retain(|(name, _)| !is_blind || matches!(&**name, "blind" | "stateName"));
-    Ok((own, mentions))
+    Ok((own, about))
 }
 
 /// Whether the entry is a decision that is hidden until its state ends.
@@ -136,7 +136,7 @@ pub fn is_blind(kind: &str, payload: &str) -> bool {
 }
 
 struct View<'v> {
-    mentions: &'v Mentions,
+    about: &'v About,
     definition: &'v DefinitionTexts,
 }
 
@@ -205,7 +205,7 @@ impl View<'_> {
     /// The fields of an input that the definition declares public. None if there are none.
     fn input(&self, value: &str) -> Result<Option<String>, JsonError> {
         let mut fields = members(value)?;
-        fields.retain(|(field, _)| self.definition.is_public_input(self.mentions, field));
+        fields.retain(|(field, _)| self.definition.is_public_input(self.about, field));
         Ok((!fields.is_empty()).then(|| object(&fields)))
     }
 }

@@ -139,8 +139,10 @@ fn next(event: Option<&Event>) -> Option<Event> {
             state,
             task: Some(task),
             from: people(),
-            due_at: Timestamp::UNIX_EPOCH,
-            count: 2,
+            reason: "overdue".into(),
+            to: people(),
+            due_at: Some(Timestamp::UNIX_EPOCH),
+            count: Some(2),
         },
         Event::TaskEscalated { .. } => Event::StateReassigned {
             state,
@@ -264,7 +266,11 @@ fn next(event: Option<&Event>) -> Option<Event> {
             previous_title: Some("An errand".into()),
             previous_summary: Some("To the shop".into()),
         },
-        Event::FlowRetitled { .. } => Event::Custom {
+        Event::FlowRetitled { .. } => Event::FlowCommented {
+            comment: "Where is the receipt?".into(),
+            mentions: vec!["bob".into()],
+        },
+        Event::FlowCommented { .. } => Event::Custom {
             name: "stamped".into(),
             data: Json::empty(),
         },

@@ -33,6 +33,8 @@ pub(super) enum LookupPurpose {
     Fallback(StaffingCheck, Findings),
     /// To check that a new owner exists, and to compute the deadlines that count from the change.
     ChangeOwner(Box<OwnerChange>),
+    /// To check that the people whom a comment mentions exist.
+    Comment(Box<Event>),
 }
 
 impl Execution<'_> {
@@ -60,6 +62,9 @@ impl Execution<'_> {
             }
             Phase::Lookup(_, LookupPurpose::ChangeOwner(change)) => {
                 self.new_owner_found(*change, findings)?;
+            }
+            Phase::Lookup(_, LookupPurpose::Comment(commented)) => {
+                self.mentioned_found(*commented, findings)?;
             }
             _ => unreachable!("the driver answers the pending question"),
         }

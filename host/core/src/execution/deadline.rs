@@ -323,8 +323,10 @@ impl Execution<'_> {
             task,
             // Empty if nobody is eligible.
             from: holders(&overdue),
-            due_at,
-            count,
+            reason: OVERDUE.to_owned(),
+            to: Vec::new(),
+            due_at: Some(due_at),
+            count: Some(count),
         });
         self.ask_again(state, EntryCause::Overdue { task, count });
     }

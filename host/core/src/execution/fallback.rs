@@ -16,6 +16,8 @@ use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, Status};
 use crate::lookup::{Findings, Lookup};
 
+/// The reason of an escalation of a task for which too few people are eligible.
+const TOO_FEW_ELIGIBLE: &str = "too_few_eligible";
 /// The reason of a cancelled task for which nobody is eligible while the other tasks suffice.
 pub const NOBODY_ABLE: &str = "nobody_able";
 
@@ -197,6 +199,16 @@ impl Execution<'_> {
             let previous = known.candidates.clone();
             let mut candidates = previous.clone();
             candidates.push(to.clone());
+            // The event names the escalation; the change of the candidates follows.
+            self.emit(Event::TaskEscalated {
+                state,
+                task: Some(*task),
+                reason: TOO_FEW_ELIGIBLE.to_owned(),
+                from: previous.clone(),
+                to: candidates.clone(),
+                due_at: None,
+                count: None,
+            });
             self.emit(Event::TaskRerouted {
                 task: *task,
                 state,

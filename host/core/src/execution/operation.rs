@@ -16,6 +16,7 @@ pub(super) fn may_enlarge(command: &Command) -> bool {
             | Command::Resolve { .. }
             | Command::Reset { .. }
             | Command::ResumeTask { .. }
+            | Command::Comment { .. }
             | Command::Cancel { .. }
             | Command::Suspend { .. }
             | Command::Resume { .. }
@@ -23,13 +24,14 @@ pub(super) fn may_enlarge(command: &Command) -> bool {
     )
 }
 
-/// Refuses commands on a suspended instance, except to cancel, resume or migrate it. A reassessment is allowed, too; it does
+/// Refuses commands on a suspended instance, except to comment on it, cancel, resume or migrate it. A reassessment is allowed, too; it does
 /// nothing while the instance is suspended.
 pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<(), Rejection> {
     match (&instance.status, command) {
         (
             _,
             Command::Cancel { .. }
+            | Command::Comment { .. }
             | Command::Resume { .. }
             | Command::Migrate { .. }
             | Command::Reassessment { .. },

@@ -7,6 +7,7 @@ mod answers;
 mod branches;
 mod callers;
 mod claims;
+mod comments;
 mod counted;
 mod deadlines;
 mod directory;

@@ -12,6 +12,8 @@ use crate::Engine;
 use crate::error::Error;
 use crate::observe::Observation;
 use crate::request::{Rendered, Request};
+use wrkflw_audit::seal::Seal;
+use wrkflw_audit::seal::delegation::DelegationSeal;
 use wrkflw_core::audit::Entry;
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Context, Outcome, check_dry_run, effort};
@@ -73,12 +75,12 @@ impl Engine {
         let record = || {
             let entries = self.entries(request, &loaded, &executed, command_id, now);
             let rendered = render(request, &loaded, after, &executed.outcome.events, &entries);
-            let seals = self.0.seals.seal(tenant_name, before, after);
+            let seals = self.sealed(tenant_name, before, &executed.outcome, &entries);
             (entries, rendered, seals)
         };
         let (tenant, effort) = (request.who.tenant, recording(before, &executed));
         let recorded = self.0.offload.in_place(tenant, effort, record);
-        let (entries, rendered, seals) = recorded.await?;
+        let (entries, rendered, (seals, delegation_seals)) = recorded.await?;
         if request.dry_run {
             self.check_start_conflict(request, &executed.outcome.instance)
                 .await?;
@@ -87,7 +89,6 @@ impl Engine {
             let change = None;
             return Ok(Executed { rendered, change });
         }
-        let allocations = allocated(&executed.outcome, now);
         let key = request.key();
         let replies = key.map(|key| self.keyed(request.who, key, &rendered));
         let change = Change {
@@ -95,16 +96,33 @@ impl Engine {
             command: command_id,
             access_mark: loaded.cached.map(|cached| cached.access_mark),
             before: loaded.stored,
+            allocations: allocated(&executed.outcome, now),
             after: executed.outcome.instance,
             signals: signalled(request, &entries).into_iter().collect(),
-            allocations,
             entries,
             seals,
+            delegation_seals,
             replies: replies.into_iter().collect(),
             done: request.job.into_iter().collect(),
         };
         let change = Some(change);
         Ok(Executed { rendered, change })
+    }
+
+    /// The seals of new decisions, and of new delegations and their returns.
+    fn sealed(
+        &self,
+        tenant: &str,
+        before: Option<&Instance>,
+        outcome: &Outcome,
+        entries: &[Entry],
+    ) -> (Vec<Seal>, Vec<DelegationSeal>) {
+        let (seals, after) = (&self.0.seals, &outcome.instance);
+        let recorded: Vec<_> = outcome.events.iter().zip(entries).collect();
+        (
+            seals.seal(tenant, before, after),
+            seals.seal_delegations(tenant, after.id, &recorded),
+        )
     }
 
     /// The time of a command is never before the last entry of its instance, even if this host's clock is slow.

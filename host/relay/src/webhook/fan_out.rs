@@ -1,6 +1,7 @@
 //! Makes notifications and deliveries from public entries. One turn reads some entries of one tenant and moves its cursor behind
 //! them.
 
+use std::collections::BTreeSet;
 use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Notifier;
 use wrkflw_core::cloudevent::suffix_of;
-use wrkflw_core::notification::{self, Notification};
+use wrkflw_core::notification::{self, Notification, Recipient};
 use wrkflw_runtime::worker::{Backoff, Worker};
 use wrkflw_store::StoreError;
 use wrkflw_store::notifier::{Delivery, Known, Unsent};
@@ -81,14 +82,26 @@ impl FanOut {
     }
 
     async fn write_new(&self, round: Timestamp, known: Known) -> Result<Option<i64>, StoreError> {
-        let Some(reading) = self.notifier.store.read_unsent(BATCH, round).await? else {
+        let Some(mut reading) = self.notifier.store.read_unsent(BATCH, round).await? else {
             return Ok(None);
         };
         let read = i64::try_from(reading.unsent.len()).unwrap_or(BATCH);
         let (mut notifications, mut deliveries) = (Vec::new(), Vec::new());
+        let all: Vec<_> = std::mem::take(&mut reading.unsent)
+            .into_iter()
+            .map(|unsent| (notifications_of(&unsent), unsent))
+            .collect();
+        let people = all.iter().flat_map(|(made, _)| made).filter_map(person);
+        let people: BTreeSet<_> = people.map(str::to_owned).collect();
+        let muted = reading.muted(&Vec::from_iter(people)).await?;
+        let is_wanted = |one: &Notification| {
+            let by = person(one).map(|id| (id.to_owned(), one.kind.name().to_owned()));
+            by.is_none_or(|by| !muted.contains(&by))
+        };
         let subscribers = &reading.subscribers;
-        for unsent in &reading.unsent {
-            let made = notifications_of(unsent);
+        for (mut made, unsent) in all {
+            made.retain(is_wanted);
+            let unsent = &unsent;
             let messages = iter::once(None).chain(made.iter().map(Some));
             deliveries.extend(messages.flat_map(|one| deliveries_of(unsent, one, subscribers)));
             notifications.extend(made);
@@ -109,6 +122,14 @@ impl FanOut {
             self.wake.send_replace(());
         }
         Ok(Some(read))
+    }
+}
+
+/// The person who is notified; none for a group, whose members choose when they read.
+fn person(notification: &Notification) -> Option<&str> {
+    match &notification.recipient {
+        Recipient::User(id) => Some(id),
+        Recipient::Group(_) => None,
     }
 }
 

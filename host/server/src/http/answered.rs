@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::App;
 use wrkflw_core::audit::Entry;
 use wrkflw_core::cloudevent::{CloudEvent, PublicEntry};
-use wrkflw_core::event::{DefinitionTexts, Event, EventContext, Mentions};
+use wrkflw_core::event::{About, DefinitionTexts, Event, EventContext};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::json::Json;
@@ -63,11 +63,11 @@ fn cloud_event(
     context: &EventContext,
 ) -> Option<Json> {
     let payload = entry.draft.payload.to_string();
-    let mentions = Mentions::of(&entry.draft.kind, &payload);
+    let about = About::of(&entry.draft.kind, &payload);
     let mut states = instance.state_instances();
-    let state = states.find(|state| Some(state.id.0) == mentions.state);
+    let state = states.find(|state| Some(state.id.0) == about.state);
     let mut tasks = instance.state_instances().flat_map(|state| &state.tasks);
-    let task = tasks.find(|task| Some(task.id.0) == mentions.task);
+    let task = tasks.find(|task| Some(task.id.0) == about.task);
     let public = PublicEntry {
         tenant: who.tenant_name.clone(),
         instance: instance.id,

@@ -16,9 +16,8 @@ use super::tasks::WhichTasks;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
 use wrkflw_core::json::Json;
-use wrkflw_core::shown::COMMENT_BYTES_MAX;
 use wrkflw_engine::bulk::{revision_alone, revision_of};
-use wrkflw_engine::validation::{check_document, check_id};
+use wrkflw_engine::validation::{check_comment, check_document, check_id};
 use wrkflw_engine::{Idempotency, Identity, Request};
 use wrkflw_store::tasks::{Inbox, TaskFilter, View};
 
@@ -234,10 +233,7 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
         check_document("/input", input)?;
     }
     let long = |text: &Option<String>, max| text.as_ref().is_some_and(|text| text.len() > max);
-    if long(&body.comment, COMMENT_BYTES_MAX) {
-        let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
-        return Err(wrong("/comment", "too_long", detail));
-    }
+    body.comment.as_deref().map_or(Ok(()), check_comment)?;
     let blank = |text: &String| text.trim().is_empty();
     if long(&body.reason, REASON_BYTES_MAX) || body.reason.as_ref().is_some_and(blank) {
         let detail = format!("say why, in at most {REASON_BYTES_MAX} bytes");

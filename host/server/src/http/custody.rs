@@ -1,5 +1,5 @@
-//! The chain of custody: every decision about an entity or in an instance, ordered by time, with the data to verify it
-//! without this host.
+//! The chain of custody: every decision and delegation about an entity or in an instance, ordered by time, with the data to
+//! verify it without this host.
 //!
 //! JSON has pages. CSV is one file, which is streamed page by page, so its length costs no memory. A failure aborts the
 //! transfer, so that nobody takes a part for the whole.
@@ -32,7 +32,7 @@ const PERMISSION: &str = "audit:read";
 
 view! {
     of wrkflw_engine::CustodyRecord;
-    /// One decision, as its entry in the audit tells it.
+    /// One decision, delegation or return of a delegated task, as its entry in the audit tells it.
     pub(super) struct CustodyRecord {
         pub instance_id: Uuid,
         pub definition_key: String,
@@ -45,15 +45,21 @@ view! {
         /// Whose request it is.
         pub requesters: Vec<String>,
         pub task_id: Option<Uuid>,
-        /// None, like outcome, comment and whom it was made for, where the entry was made unreadable.
+        pub action: CustodyAction => CustodyAction::from,
+        /// Of a decision, like outcome, comment and whom it was made for. None where the entry was made unreadable.
         pub state: Option<String>,
         pub outcome: Option<String>,
         pub actor: Option<String>,
         pub on_behalf_of: Option<String>,
         pub comment: Option<String>,
+        /// Of a delegation or return, like the new owner. None where the entry was made unreadable.
+        pub previous_owner: Option<String>,
+        pub owner: Option<String>,
+        /// Of a delegation.
+        pub reason: Option<String>,
         #[schema(value_type = String, format = DateTime)]
-        pub decided_at: Timestamp,
-        /// None where the decision's row is gone.
+        pub occurred_at: Timestamp,
+        /// None where the row of the decision or of the seal is gone.
         pub signature: Option<Signature> => maybe,
         pub entry: ChainLink => ChainLink::from,
     }
@@ -61,7 +67,7 @@ view! {
 
 view! {
     of wrkflw_engine::Signature;
-    /// The HMAC-SHA256 of a decision.
+    /// The HMAC-SHA256 of a decision, a delegation or a return.
     pub(super) struct Signature {
         pub key_id: String,
         pub mac_version: i16,
@@ -97,6 +103,26 @@ view! {
     }
 }
 
+/// What a record of the chain of custody is.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum CustodyAction {
+    Decide,
+    Delegate,
+    /// A delegate gave the task back.
+    Resolve,
+}
+
+impl From<wrkflw_engine::CustodyAction> for CustodyAction {
+    fn from(action: wrkflw_engine::CustodyAction) -> CustodyAction {
+        match action {
+            wrkflw_engine::CustodyAction::Decide => CustodyAction::Decide,
+            wrkflw_engine::CustodyAction::Delegate => CustodyAction::Delegate,
+            wrkflw_engine::CustodyAction::Resolve => CustodyAction::Resolve,
+        }
+    }
+}
+
 /// What this host finds when it makes the signature again.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -122,8 +148,8 @@ impl From<wrkflw_engine::SealStatus> for SealStatus {
 }
 
 /// The columns of the CSV file.
-const COLUMNS: [&str; 22] = [
-    "decided_at",
+const COLUMNS: [&str; 26] = [
+    "occurred_at",
     "instance_id",
     "definition",
     "definition_version",
@@ -131,10 +157,14 @@ const COLUMNS: [&str; 22] = [
     "entity_id",
     "state",
     "task_id",
+    "action",
     "outcome",
     "actor",
     "on_behalf_of",
     "comment",
+    "previous_owner",
+    "owner",
+    "reason",
     "initiator",
     "requesters",
     "entry_id",
@@ -165,7 +195,7 @@ pub(super) struct CustodyQuery {
     #[serde(default)]
     #[param(inline)]
     pub format: Format,
-    /// Only decisions of this definition.
+    /// Only those of this definition.
     #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     pub after: Option<String>,
@@ -173,7 +203,7 @@ pub(super) struct CustodyQuery {
     pub limit: Option<u32>,
 }
 
-/// Exports every decision about an entity, oldest first, with its audit entry and signature.
+/// Exports every decision and delegation about an entity, oldest first, with its audit entry and signature.
 #[utoipa::path(get, path = "/v1/entities/{type}/{id}/custody", tag = "entities", operation_id = "getEntityCustody",
     params(("type" = String, Path), ("id" = String, Path), CustodyQuery),
     responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
@@ -189,7 +219,7 @@ pub(super) async fn of_entity(
     export(app, caller, (Entity { kind, id }, None), query).await
 }
 
-/// Exports every decision of an instance, oldest first, with its audit entry and signature.
+/// Exports every decision and delegation of an instance, oldest first, with its audit entry and signature.
 #[utoipa::path(get, path = "/v1/instances/{id}/custody", tag = "instances", operation_id = "getInstanceCustody",
     params(("id" = Uuid, Path), CustodyQuery),
     responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
@@ -328,7 +358,7 @@ fn line(record: &wrkflw_engine::CustodyRecord) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let seal = record.signature.as_ref();
     let cells = [
-        record.decided_at.to_string(),
+        record.occurred_at.to_string(),
         record.instance_id.to_string(),
         record.definition_key.clone(),
         record.definition_version.to_string(),
@@ -336,10 +366,14 @@ fn line(record: &wrkflw_engine::CustodyRecord) -> String {
         record.entity_id.clone(),
         text(&record.state),
         record.task_id.map(|id| id.to_string()).unwrap_or_default(),
+        record.action.name().to_owned(),
         text(&record.outcome),
         text(&record.actor),
         text(&record.on_behalf_of),
         text(&record.comment),
+        text(&record.previous_owner),
+        text(&record.owner),
+        text(&record.reason),
         record.initiator.clone(),
         record.requesters.join("; "),
         entry.id.to_string(),

@@ -1,4 +1,4 @@
-//! The history of an instance: its state instances in order, and why its flow moved it so.
+//! The history of an instance: its state instances in order, why its flow moved it so, escalations and comments.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,20 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
+use super::comments::CommentView;
 use super::extract::{Caller, Path};
 use super::instances::read;
 use super::large::rendered;
+use super::page::LIMIT_MAX;
 use super::problem::Problem;
-use super::view::view;
-use super::views::StateView;
+use super::view::{each, view};
+use super::views::{CandidateView, StateView};
 use wrkflw_core::answer;
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, StateId};
 use wrkflw_core::json::Json;
+use wrkflw_engine::Identity;
+use wrkflw_store::comments::Comment;
 use wrkflw_store::load::Stored;
 use wrkflw_store::past::{Moves, PastMove};
 
@@ -28,6 +32,10 @@ use wrkflw_store::past::{Moves, PastMove};
 #[serde(rename_all = "camelCase")]
 pub(super) struct History {
     pub data: Vec<PastStateView>,
+    /// The newest comments on the instance, oldest first. `GET /v1/instances/{id}/comments` lists all.
+    pub comments: Vec<CommentView>,
+    /// Whether older comments are left out.
+    pub comments_omitted: bool,
     /// Whether notes of old plans are left out: of all but the newest 500, or beyond a mebibyte.
     pub notes_omitted: bool,
 }
@@ -40,6 +48,24 @@ pub(super) struct PastStateView {
     state: StateView,
     /// The plans with notes, oldest first. Empty in a blind state until it ends.
     plans: Vec<PlanView>,
+    /// The escalations of its work, oldest first.
+    escalations: Vec<EscalationView>,
+}
+
+/// An escalation of work.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EscalationView {
+    #[schema(value_type = String, format = DateTime)]
+    at: Timestamp,
+    /// None for all open tasks of the state.
+    task_id: Option<Uuid>,
+    /// `overdue` or `too_few_eligible`.
+    reason: String,
+    /// The former owners, or the candidates of tasks without an owner.
+    previous_candidates: Vec<CandidateView>,
+    /// The new candidates. Empty for overdue work, whose new tasks have them.
+    candidates: Vec<CandidateView>,
 }
 
 /// A plan of the flow with its notes.
@@ -84,13 +110,19 @@ pub(super) async fn history(
     let reader = app.engine.reader();
     let moves = reader.moves(who.tenant, InstanceId(id), head.seq).await?;
     let Moves { newest, omitted } = moves;
-    let read = newest.iter().map(|one| one.payload.len()).sum::<usize>();
+    let (mut comments, comments_omitted) = newest_comments(&app, &who, id).await?;
+    comments.reverse();
+    let said = comments.iter().filter_map(|one| one.comment.as_ref());
+    let read = newest.iter().map(|one| one.payload.len()).sum::<usize>()
+        + said.map(String::len).sum::<usize>();
     let (bytes, viewer) = (instance.weight() + read, who.subject.clone());
     let history = move || {
         let mut plans = noted(&newest);
+        let mut escalations = escalated(&newest);
         let graph = &version.graph;
         let mut with_plans = |id: &StateId, state: StateView, tells: bool| PastStateView {
             plans: plans.remove(id).filter(|_| tells).unwrap_or_default(),
+            escalations: escalations.remove(id).unwrap_or_default(),
             state,
         };
         let mut data = Vec::new();
@@ -107,10 +139,51 @@ pub(super) async fn history(
         }
         History {
             data,
+            comments: each(comments),
+            comments_omitted,
             notes_omitted: omitted,
         }
     };
     rendered(&app, who.tenant, bytes, history).await
+}
+
+/// The newest comments, newest first, and whether there are older ones.
+async fn newest_comments(
+    app: &App,
+    who: &Identity,
+    id: Uuid,
+) -> Result<(Vec<Comment>, bool), Problem> {
+    let (reader, instance) = (app.engine.reader(), InstanceId(id));
+    let asked = reader.comments(who.tenant, instance, None, LIMIT_MAX + 1);
+    let mut comments = asked.await?;
+    let are_more = comments.len() > LIMIT_MAX as usize;
+    comments.truncate(LIMIT_MAX as usize);
+    Ok((comments, are_more))
+}
+
+/// The escalations, by the state instance of their work.
+fn escalated(moves: &[PastMove]) -> HashMap<StateId, Vec<EscalationView>> {
+    let mut escalations: HashMap<_, Vec<_>> = HashMap::new();
+    for one in moves {
+        if let Ok(Event::TaskEscalated {
+            state,
+            task,
+            reason,
+            from,
+            to,
+            ..
+        }) = serde_json::from_str(&one.payload)
+        {
+            escalations.entry(state).or_default().push(EscalationView {
+                at: one.at,
+                task_id: task.map(|task| task.0),
+                reason,
+                previous_candidates: from.iter().map(CandidateView::of).collect(),
+                candidates: to.iter().map(CandidateView::of).collect(),
+            });
+        }
+    }
+    escalations
 }
 
 /// The plans with notes, by the state instance in which they were made.

@@ -58,12 +58,15 @@ pub(super) struct NotificationQuery {
     #[serde(default)]
     #[param(default = false)]
     pub unread: bool,
+    /// Only of this kind.
+    #[param(inline)]
+    pub kind: Option<NotificationKind>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
 }
 
-/// Lists the notifications of the caller and of their current groups, newest first.
+/// Lists the notifications of the caller and of their current groups, newest first, without the kinds that the caller muted.
 #[utoipa::path(get, path = "/v1/notifications", tag = "notifications", operation_id = "listNotifications", params(NotificationQuery),
     responses((status = 200, body = Page<NotificationView>)))]
 pub(super) async fn list(
@@ -76,6 +79,7 @@ pub(super) async fn list(
     let filter = NotificationFilter {
         person: &who.subject,
         unread: query.unread,
+        kind: query.kind.map(NotificationKind::kind),
         before: decode(query.after.as_deref())?,
         limit: i64::from(limit) + 1,
     };

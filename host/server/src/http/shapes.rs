@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use wrkflw_core::ids::VersionRef;
+use wrkflw_core::notification::Kind;
 
 use wrkflw_store::tasks::Status;
 
@@ -129,13 +130,38 @@ pub(super) enum JobKind {
 }
 
 /// What a notification reports.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum NotificationKind {
-    Assigned,
-    Reminder,
-    Escalated,
-    Decided,
+    AssignmentCreated,
+    StatusChanged,
+    Mention,
+    TimeoutWarning,
+    Escalation,
+}
+
+impl From<Kind> for NotificationKind {
+    fn from(kind: Kind) -> NotificationKind {
+        match kind {
+            Kind::AssignmentCreated => NotificationKind::AssignmentCreated,
+            Kind::StatusChanged => NotificationKind::StatusChanged,
+            Kind::Mention => NotificationKind::Mention,
+            Kind::TimeoutWarning => NotificationKind::TimeoutWarning,
+            Kind::Escalation => NotificationKind::Escalation,
+        }
+    }
+}
+
+impl NotificationKind {
+    pub(super) fn kind(self) -> Kind {
+        match self {
+            NotificationKind::AssignmentCreated => Kind::AssignmentCreated,
+            NotificationKind::StatusChanged => Kind::StatusChanged,
+            NotificationKind::Mention => Kind::Mention,
+            NotificationKind::TimeoutWarning => Kind::TimeoutWarning,
+            NotificationKind::Escalation => Kind::Escalation,
+        }
+    }
 }
 
 /// What a name that a version uses stands for.

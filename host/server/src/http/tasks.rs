@@ -28,9 +28,8 @@ use wrkflw_core::ids::TaskId;
 use wrkflw_core::instance::{Candidate, StateInstance, Suspension};
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
-use wrkflw_core::shown::COMMENT_BYTES_MAX;
 use wrkflw_engine::Error;
-use wrkflw_engine::validation::check_document;
+use wrkflw_engine::validation::{check_comment, check_document};
 use wrkflw_store::tasks::{self, TaskFilter, View};
 
 view! {
@@ -446,14 +445,7 @@ pub(super) async fn decide(
     options: Options,
     Body { value, canonical }: Body<DecideBody>,
 ) -> Result<Response, Problem> {
-    if value
-        .comment
-        .as_ref()
-        .is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX)
-    {
-        let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
-        return Err(Problem::new("invalid_request", &*detail).at("/comment", "too_long", detail));
-    }
+    value.comment.as_deref().map_or(Ok(()), check_comment)?;
     check_document("/input", &value.input)?;
     let DecideBody {
         outcome,

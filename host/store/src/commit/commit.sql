@@ -231,6 +231,13 @@ decided as (
     where (select passed from gate)[r.member]
 ),
 -- {rare
+-- Delegations and their returns: their content is in their entries.
+delegated as (
+    insert into delegation_seal (tenant_id, instance_id, seq, key_id, mac_version, mac)
+    select r.tenant_id, r.instance_id, r.seq, r.key_id, r.mac_version, r.mac
+    from unnest($21::commit_delegation_seal[]) as r
+    where (select passed from gate)[r.member]
+),
 attributed as (
     insert into attribute (
         tenant_id, instance_id, name, type, text_value, boolean_value, decimal_value, float_value, timestamp_value, bytes_value

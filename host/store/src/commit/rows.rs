@@ -116,6 +116,9 @@ rows! {
         member: i32, tenant_id: i32, instance_id: Uuid, task_id: Uuid, key_id: &'a str, mac_version: i16, mac: &'a [u8];
         Decision: Vec<Column<'a>>
     }
+    DelegationSealRow<'a> as "commit_delegation_seal" {
+        member: i32, tenant_id: i32, instance_id: Uuid, seq: i64, key_id: &'a str, mac_version: i16, mac: &'a [u8],
+    }
     Attribute<'a> as "commit_attribute" {
         member: i32, tenant_id: i32, instance_id: Uuid, name: &'a str, r#type: Option<&'static str>, text_value: Option<&'a str>,
         boolean_value: Option<bool>, decimal_value: Option<&'a str>, float_value: Option<f64>, timestamp_value: Option<Time>,
@@ -172,6 +175,7 @@ pub(super) struct Rows<'a> {
     pub(super) reoffered: Vec<CandidateRow<'a>>,
     pub(super) withdrawn: Vec<CandidateRow<'a>>,
     pub(super) decided: Vec<Decided<'a>>,
+    pub(super) delegation_seals: Vec<DelegationSealRow<'a>>,
     pub(super) attributes: Vec<Attribute<'a>>,
     pub(super) entries: Vec<EntryRow<'a>>,
     pub(super) finished: Vec<FinishedJob>,
@@ -199,6 +203,7 @@ impl<'a> Rows<'a> {
             members,
             starts,
             changed_states,
+            delegation_seals,
             attributes,
             finished,
             jobs,
@@ -220,6 +225,7 @@ impl<'a> Rows<'a> {
         } = self;
         !(starts.is_empty()
             && changed_states.is_empty()
+            && delegation_seals.is_empty()
             && attributes.is_empty()
             && finished.is_empty()
             && jobs.is_empty()
@@ -294,6 +300,7 @@ impl<'a> Rows<'a> {
                 person_id: &given.person,
                 given_at: Time(given.at),
             }));
+        self.delegations(of, change);
         self.attributes(of, before, &change.after);
         let entries = change.entries.iter();
         self.entries
@@ -306,6 +313,20 @@ impl<'a> Rows<'a> {
             self.starts.push(Start::of(of, &change.after));
         }
         self.members.push(Member::of(of, change, ordinal, vacates));
+    }
+
+    fn delegations(&mut self, of: Of, change: &'a Change) {
+        let seals = change.delegation_seals.iter();
+        self.delegation_seals
+            .extend(seals.map(|seal| DelegationSealRow {
+                member: of.member,
+                tenant_id: of.tenant,
+                instance_id: of.instance,
+                seq: seal.seq.cast_signed(),
+                key_id: &seal.key_id,
+                mac_version: seal.version,
+                mac: &seal.mac,
+            }));
     }
 }
 

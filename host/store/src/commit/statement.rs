@@ -57,6 +57,7 @@ impl Store {
             &rows.subscribed as _,
             &rows.unsubscribed as _,
             &rows.reoffered as _,
+            &rows.delegation_seals as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -146,6 +147,7 @@ mod tests {
             "attribute",
             "descendant_place",
             "into allocation",
+            "into delegation_seal",
             "reoffered",
             "entity_is_free",
         ] {

@@ -1,12 +1,16 @@
 //! The rows of instances, with their tasks and decisions.
 
+use std::collections::BTreeMap;
+
 use uuid::Uuid;
 
 use super::Snapshot;
 use crate::StoreError;
 use crate::time::Time;
 use wrkflw_audit::record::Instances;
-use wrkflw_audit::record::rows::{DecisionRow, HeadRow, InstanceRow, TaskRow, Which};
+use wrkflw_audit::record::rows::{
+    DecisionRow, DelegationSealRow, HeadRow, InstanceRow, TaskRow, Which,
+};
 use wrkflw_core::ids::{InstanceId, StateId, TaskId, VersionRef};
 use wrkflw_core::instance::{Decision, Entity};
 use wrkflw_core::json::Json;
@@ -46,6 +50,34 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// The seals of the delegations in these instances.
+    async fn delegation_seals(
+        &mut self,
+        instances: &[Uuid],
+    ) -> Result<BTreeMap<Uuid, Vec<DelegationSealRow>>, StoreError> {
+        let rows = sqlx::query!(
+            "select instance_id, seq, key_id, mac_version, mac from delegation_seal
+            where tenant_id = $1 and instance_id = any($2) order by instance_id, seq",
+            self.tenant.0,
+            instances
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        let mut seals: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for row in rows {
+            let of_instance = seals.entry(row.instance_id).or_default();
+            of_instance.push(DelegationSealRow {
+                seq: row.seq.cast_unsigned(),
+                key_id: row.key_id,
+                mac_version: row.mac_version,
+                mac: row.mac,
+            });
+        }
+        Ok(seals)
+    }
+}
+
 impl Instances for Snapshot {
     async fn instances(
         &mut self,
@@ -67,9 +99,11 @@ impl Instances for Snapshot {
         )
         .fetch_all(&mut *self.transaction)
         .await?;
+        let mut seals = self.delegation_seals(&ids).await?;
         Ok(rows
             .into_iter()
             .map(|row| InstanceRow {
+                delegation_seals: seals.remove(&row.id).unwrap_or_default(),
                 id: InstanceId(row.id),
                 definition: VersionRef {
                     key: row.definition_key,

@@ -39,7 +39,7 @@ pub(in crate::cli) struct VerifyArgs {
     /// Folder with components (`*.wasm`) that the export does not hold, to run its commands again
     #[arg(long, value_name = "FOLDER", requires = "file")]
     components: Option<PathBuf>,
-    /// Do not verify the seals of decisions, for those who do not have the keys
+    /// Do not verify the seals of decisions and delegations, for those who do not have the keys
     #[arg(long, conflicts_with = "seal_keys")]
     without_seals: bool,
     /// The same as `--output json`: a line for each finding, and one with the totals
@@ -278,8 +278,12 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
             tally.uncovered
         ));
     }
+    let delegations = match tally.delegations {
+        0 => String::new(),
+        some => format!(" and {some} delegations"),
+    };
     lines.push(format!(
-        "verified {} streams with {} entries and {} decisions, {seals}; findings: {}",
+        "verified {} streams with {} entries and {} decisions{delegations}, {seals}; findings: {}",
         tally.streams, tally.entries, tally.decisions, tally.findings
     ));
     lines

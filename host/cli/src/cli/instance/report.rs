@@ -28,14 +28,16 @@ pub(in crate::cli) const ENTRIES: &[Column] = &[
     ("TASK", "/taskId"),
     ("PAYLOAD", "/payload"),
 ];
-/// Also of decisions about an entity.
+/// Also of decisions and delegations about an entity.
 pub(in crate::cli) const CUSTODY: &[Column] = &[
-    ("DECIDED", "/decidedAt"),
+    ("WHEN", "/occurredAt"),
     ("INSTANCE", "/instanceId"),
+    ("ACTION", "/action"),
     ("STATE", "/state"),
     ("OUTCOME", "/outcome"),
     ("ACTOR", "/actor"),
     ("FOR", "/onBehalfOf"),
+    ("TO", "/owner"),
     ("COMMENT", "/comment"),
     ("SEAL", "/signature/status"),
     ("KEY", "/signature/keyId"),

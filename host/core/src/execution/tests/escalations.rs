@@ -121,7 +121,12 @@ fn a_late_state_goes_to_others_as_far_as_it_is_open() {
     );
     // And again, from those who have it by now.
     let events = pass(&mut script, 0, 121);
-    let Event::TaskEscalated { from, count: 2, .. } = &events[1] else {
+    let Event::TaskEscalated {
+        from,
+        count: Some(2),
+        ..
+    } = &events[1]
+    else {
         panic!("{events:?}")
     };
     assert_eq!(*from, [Candidate::Group("bosses".into())]);

@@ -273,10 +273,7 @@ impl Walk {
                 self.looked(&world, command)
             }
             Ok(outcome) => {
-                let lifts = matches!(
-                    command,
-                    Command::Resume { .. } | Command::Cancel { .. } | Command::Migrate { .. }
-                );
+                let lifts = rules::is_taken_at_rest(command);
                 ensure(was == Life::Running || lifts, || {
                     format!("{was:?}, and moved")
                 })?;

@@ -26,11 +26,12 @@ const IDEMPOTENCY_KEY: &str =
 /// At least one visible character.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
 /// Fields of bodies whose values match [`NAME`].
-const NAME_FIELDS: [&str; 7] = [
+const NAME_FIELDS: [&str; 8] = [
     "correlation",
     "entityId",
     "entityType",
     "manager",
+    "mentions",
     "name",
     "substitute",
     "to",

@@ -82,11 +82,12 @@ pub(super) fn codes(path: &str, method: &str, operation: &Value) -> BTreeSet<&'s
     add_if(any(&is_text), &["invalid_request"]);
     // A command on one instance.
     add_if(has("If-Match"), &["stale_revision"]);
-    add_if(has("If-Match"), OF_COMMANDS);
-    add_if(has("If-Match"), OF_LOGIC);
-    parts.extend(of_operation(
-        operation["operationId"].as_str().unwrap_or_default(),
-    ));
+    let id = operation["operationId"].as_str().unwrap_or_default();
+    // A comment asks no logic, and is taken in every state of the instance.
+    let is_comment = id == "commentOnInstance";
+    add_if(has("If-Match") && !is_comment, OF_COMMANDS);
+    add_if(has("If-Match") && !is_comment, OF_LOGIC);
+    parts.extend(of_operation(id));
     parts.into_iter().flatten().copied().collect()
 }
 
@@ -110,6 +111,7 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
                 "already_running",
             ],
         ],
+        "commentOnInstance" => &[&["invalid_input", "limit_reached", "busy"]],
         "suspendInstance" => &[&["instance_suspended"]],
         "resumeInstance" => &[&["not_suspended"]],
         "sendSignal" => &[OF_COMMANDS, OF_LOGIC, OF_TRANSITIONS, OF_SIGNALS],

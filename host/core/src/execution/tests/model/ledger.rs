@@ -229,6 +229,7 @@ impl Ledger {
                 self.end()
             }
             Event::FlowCompleted { .. } => self.end(),
+            Event::FlowCommented { .. } => Ok(()),
             Event::FlowSuspended { .. } => {
                 self.life = Life::Suspended;
                 Ok(())

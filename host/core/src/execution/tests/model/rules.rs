@@ -37,6 +37,17 @@ pub(super) fn may_start(ledger: &Ledger, world: &World, actor: &str) -> Checked 
 }
 
 /// The rules must permit an executed command and forbid a refused one.
+/// Whether an instance that does not run takes the command.
+pub(super) fn is_taken_at_rest(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Resume { .. }
+            | Command::Cancel { .. }
+            | Command::Comment { .. }
+            | Command::Migrate { .. }
+    )
+}
+
 pub(super) fn judge(permitted: Checked, result: &Result<Outcome, ExecutionError>) -> Checked {
     match (permitted, result) {
         (Err(why), Ok(_)) => Err(format!("done, though {why}")),
@@ -63,6 +74,13 @@ impl Attempt<'_> {
         let suspended = || "it is suspended".to_owned();
         match command {
             Command::Reassessment { .. } => return Ok(()),
+            Command::Comment {
+                comment, mentions, ..
+            } => {
+                let known = mentions.iter().all(|one| PEOPLE.contains(&one.as_str()));
+                ensure(known, || "a stranger is mentioned".into())?;
+                return ensure(!comment.trim().is_empty(), || "nothing is said".into());
+            }
             Command::Cancel { .. } => return ensure(life != Life::Ended, || "it has ended".into()),
             Command::Resume { .. } => return ensure(life == Life::Suspended, || "it runs".into()),
             Command::Deadline { .. } | Command::ChildEnded { .. } => {

@@ -48,6 +48,7 @@ enum Verb {
     SuspendTask,
     ResumeTask,
     Cancel,
+    Comment,
     Suspend,
     Resume,
     Reassessment,
@@ -60,11 +61,12 @@ enum Verb {
 }
 
 use Verb::{
-    Cancel, ChildEnds, ChildStarts, Claim, Deadline, Decide, Delegate, Migrate, Reassessment,
-    Reassign, Release, Reset, Resolve, Restart, Resume, ResumeTask, Signal, Suspend, SuspendTask,
+    Cancel, ChildEnds, ChildStarts, Claim, Comment, Deadline, Decide, Delegate, Migrate,
+    Reassessment, Reassign, Release, Reset, Resolve, Restart, Resume, ResumeTask, Signal, Suspend,
+    SuspendTask,
 };
 
-const ANYTHING: [Verb; 26] = [
+const ANYTHING: [Verb; 27] = [
     SuspendTask,
     ResumeTask,
     Claim,
@@ -77,6 +79,7 @@ const ANYTHING: [Verb; 26] = [
     Resolve,
     Reassign,
     Reset,
+    Comment,
     Suspend,
     Resume,
     Reassessment,
@@ -211,6 +214,11 @@ impl Step {
             Cancel if self.to < 20 => Command::Cancel {
                 instance: instance_id,
                 reason,
+            },
+            Comment => Command::Comment {
+                instance: instance_id,
+                comment: reason,
+                mentions: vec![to],
             },
             Suspend => Command::Suspend {
                 instance: instance_id,

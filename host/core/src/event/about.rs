@@ -8,7 +8,7 @@ use crate::json::{Member, members};
 
 /// The state instance and the task of a payload, with what the payload itself says of them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Mentions {
+pub struct About {
     pub state: Option<Uuid>,
     pub state_name: Option<String>,
     pub task: Option<Uuid>,
@@ -17,15 +17,15 @@ pub struct Mentions {
     pub trigger: Option<String>,
 }
 
-impl Mentions {
+impl About {
     /// Those of a stored payload; none of a damaged one.
-    pub fn of(kind: &str, payload: &str) -> Mentions {
-        members(payload).map_or_else(|_| Mentions::default(), |all| Mentions::among(kind, &all))
+    pub fn of(kind: &str, payload: &str) -> About {
+        members(payload).map_or_else(|_| About::default(), |all| About::among(kind, &all))
     }
 
-    pub(super) fn among(kind: &str, all: &[Member<'_>]) -> Mentions {
+    pub(super) fn among(kind: &str, all: &[Member<'_>]) -> About {
         if kind == CUSTOM {
-            return Mentions::default();
+            return About::default();
         }
         let state = value(all, "state").unwrap_or_default();
         let task = value(all, "task").unwrap_or_default();
@@ -35,7 +35,7 @@ impl Mentions {
             _ if kind.starts_with("STATE_") => text(all, "name"),
             _ => text(all, "stateName"),
         };
-        Mentions {
+        About {
             state: id(state).or_else(|| id(value(&state_parts, "id")?)),
             state_name: own_name.or_else(|| text(&state_parts, "name")),
             task: id(task).or_else(|| id(value(&task_parts, "id")?)),

@@ -1,0 +1,62 @@
+//! The comments on an instance, as its audit entries have them.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Reader, StoreError};
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::{InstanceId, TenantId};
+
+/// A comment on an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comment {
+    /// That of its event.
+    pub id: Uuid,
+    /// The number of its audit entry.
+    pub seq: u64,
+    pub actor: Option<String>,
+    /// None where the entry was made unreadable.
+    pub comment: Option<String>,
+    /// The people whom it mentions.
+    pub mentions: Vec<String>,
+    pub created_at: Timestamp,
+}
+
+impl Reader {
+    /// A page of comments, newest first: those before the entry with this number.
+    pub async fn comments(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<Comment>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select id, seq, actor, payload, occurred_at as "at: Time" from audit_entry
+            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and type = 'FLOW_COMMENTED' and seq < $3
+            order by seq desc limit $4"#,
+            tenant.0,
+            instance.0,
+            before.map_or(i64::MAX, u64::cast_signed),
+            i64::from(limit)
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let comments = rows.into_iter().map(|row| {
+            let (comment, mentions) = match serde_json::from_str(&row.payload) {
+                Ok(Event::FlowCommented { comment, mentions }) => (Some(comment), mentions),
+                _ => (None, Vec::new()),
+            };
+            Comment {
+                id: row.id,
+                seq: row.seq.cast_unsigned(),
+                actor: row.actor,
+                comment,
+                mentions,
+                created_at: row.at.0,
+            }
+        });
+        Ok(comments.collect())
+    }
+}
