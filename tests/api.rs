@@ -50,6 +50,7 @@ mod subscriptions;
 mod substitutes;
 mod transfer;
 mod versions;
+mod visibility;
 mod webhooks;
 mod work_lists;
 

@@ -165,6 +165,7 @@ impl Fixture {
             seals,
             replies: vec![],
             signals: vec![],
+            participants: vec![],
             allocations: vec![],
             done: vec![],
         }

@@ -38,14 +38,13 @@ events! {
             /// The data that it starts with.
             #[public("dataPointers", Pointers)] data: Json,
             /// Its title, by the template of its definition.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            title: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")] title: Option<String>,
             /// Its summary, by the template of its definition.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            summary: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")] summary: Option<String>,
             /// Whether no other instance may run about the entity.
-            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")]
-            sole: bool,
+            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")] sole: bool,
+            /// The groups that see it besides its participants; absent if everybody of the tenant does.
+            #[serde(skip_serializing_if = "Option::is_none")] observers: Option<Vec<String>>,
         }
         /// An instance entered a state.
         public StateEntered = "STATE_ENTERED" {
@@ -468,8 +467,9 @@ events! {
             /// The new name of each renamed state, by its old name.
             #[public("renamedStates")] states: BTreeMap<String, String>,
             /// Whether no other instance may run about the entity from now on.
-            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")]
-            sole: bool,
+            #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")] sole: bool,
+            /// The groups that see it besides its participants from now on; absent if everybody of the tenant does.
+            #[serde(skip_serializing_if = "Option::is_none")] observers: Option<Vec<String>>,
         }
         /// The title or the summary of an instance changed, with its data or its version.
         public FlowRetitled = "FLOW_RETITLED" {

@@ -12,11 +12,13 @@ use crate::Engine;
 use crate::error::Error;
 use crate::observe::Observation;
 use crate::request::{Rendered, Request};
+use crate::visibility::check_seen;
 use wrkflw_core::audit::Entry;
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Context, Outcome, check_dry_run, effort};
 use wrkflw_core::ids::CommandId;
 use wrkflw_core::instance::Instance;
+use wrkflw_core::participant;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
 use wrkflw_store::commit::{Allocated, Change, Signalled};
@@ -42,6 +44,7 @@ impl Engine {
         wrkflw_fault::point("command.loaded");
         let before = loaded.stored.as_ref().map(|stored| &stored.instance);
         observation.saw(&loaded.version.reference, before);
+        check_seen(request, &loaded)?;
         loaded.check(request)?;
         if let Some(rendered) = counted_before(request, &loaded)? {
             let change = None;
@@ -80,24 +83,23 @@ impl Engine {
         let recorded = self.0.offload.in_place(tenant, effort, record);
         let (entries, rendered, seals) = recorded.await?;
         if request.dry_run {
-            self.check_start_conflict(request, &executed.outcome.instance)
-                .await?;
+            self.check_start_conflict(request, after).await?;
         }
         if request.dry_run || executed.outcome.events.is_empty() {
             let change = None;
             return Ok(Executed { rendered, change });
         }
-        let allocations = allocated(&executed.outcome, now);
         let key = request.key();
         let replies = key.map(|key| self.keyed(request.who, key, &rendered));
         let change = Change {
             tenant: request.who.tenant,
             command: command_id,
             access_mark: loaded.cached.map(|cached| cached.access_mark),
+            participants: participant::joining(before, &executed.outcome.instance),
+            allocations: allocated(&executed.outcome, now),
             before: loaded.stored,
             after: executed.outcome.instance,
             signals: signalled(request, &entries).into_iter().collect(),
-            allocations,
             entries,
             seals,
             replies: replies.into_iter().collect(),
@@ -142,8 +144,8 @@ fn counted_before(
             id: key.id,
             first: FirstSignal {
                 signal: None,
-                instance: Some(stored.instance.id),
-                event: counted.entry,
+                instance: loaded.is_seen.then_some(stored.instance.id),
+                event: counted.entry.filter(|_| loaded.is_seen),
                 at: counted.at,
             },
         });

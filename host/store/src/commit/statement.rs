@@ -57,6 +57,7 @@ impl Store {
             &rows.subscribed as _,
             &rows.unsubscribed as _,
             &rows.reoffered as _,
+            &rows.participants as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -147,6 +148,7 @@ mod tests {
             "descendant_place",
             "into allocation",
             "reoffered",
+            "into participant",
             "entity_is_free",
         ] {
             assert!(!COMMON.contains(table), "{table}");
