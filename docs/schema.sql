@@ -124,7 +124,15 @@ CREATE TYPE public.commit_member AS (
 	vacates boolean,
 	title text,
 	summary text,
-	sole boolean
+	sole boolean,
+	observers text[]
+);
+CREATE TYPE public.commit_participant AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	kind text,
+	principal text
 );
 CREATE TYPE public.commit_reply AS (
 	member integer,
@@ -206,6 +214,7 @@ CREATE TYPE public.commit_task AS (
 	instance_id uuid,
 	state_id uuid,
 	ordinal integer,
+	restricted boolean,
 	id uuid,
 	label text,
 	candidates text,
@@ -659,7 +668,8 @@ CREATE TABLE public.definition_version (
     retired_by text,
     stopped_at timestamp with time zone,
     stopped_by text,
-    stop_reason text
+    stop_reason text,
+    restricted boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE public.delegation_seal (
@@ -748,6 +758,7 @@ CREATE TABLE public.instance (
     title text,
     summary text,
     sole boolean DEFAULT false NOT NULL,
+    observers text[],
     CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
@@ -838,6 +849,14 @@ CREATE TABLE public.outbox_partition (
     failures integer DEFAULT 0 NOT NULL,
     last_error text,
     settled bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.participant (
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    kind text NOT NULL,
+    principal text NOT NULL,
+    CONSTRAINT participant_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'group'::text, 'observer'::text])))
 );
 
 CREATE TABLE public.person (
@@ -994,6 +1013,7 @@ CREATE TABLE public.task (
     deadlines text,
     suspended text,
     cancel_reason text,
+    restricted boolean DEFAULT false NOT NULL,
     CONSTRAINT task_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
@@ -1117,6 +1137,8 @@ ALTER TABLE ONLY public.outbox_event
     ADD CONSTRAINT outbox_event_pkey PRIMARY KEY (partition, pos);
 ALTER TABLE ONLY public.outbox_partition
     ADD CONSTRAINT outbox_partition_pkey PRIMARY KEY (partition);
+ALTER TABLE ONLY public.participant
+    ADD CONSTRAINT participant_pkey PRIMARY KEY (tenant_id, instance_id, kind, principal);
 ALTER TABLE ONLY public.person
     ADD CONSTRAINT person_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.reassessment
@@ -1168,6 +1190,7 @@ CREATE INDEX bulk_operation_by_age ON public.bulk_operation USING btree (tenant_
 CREATE INDEX bulk_operation_open ON public.bulk_operation USING btree (taken_at) WHERE (ended_at IS NULL);
 CREATE INDEX bulk_operation_running ON public.bulk_operation USING btree (tenant_id) WHERE (ended_at IS NULL);
 CREATE INDEX decision_period ON public.decision USING brin (decided_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX definition_version_restricted ON public.definition_version USING btree (tenant_id) WHERE restricted;
 CREATE INDEX definition_version_stopped ON public.definition_version USING btree (tenant_id, key, version) WHERE (stopped_at IS NOT NULL);
 CREATE INDEX descendant_place_root ON public.descendant_place USING btree (tenant_id, root_id);
 CREATE INDEX group_by_id ON public."group" USING btree (tenant_id, id COLLATE "C");
@@ -1182,6 +1205,7 @@ CREATE INDEX instance_by_status ON public.instance USING btree (tenant_id, statu
 CREATE INDEX instance_by_word ON public.instance USING gin (public.words_of(tenant_id, ((((COALESCE(title, ''::text) || ' '::text) || COALESCE(summary, ''::text)) || ' '::text) || entity_id))) WITH (gin_pending_list_limit='512');
 CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
 CREATE UNIQUE INDEX instance_sole_key ON public.instance USING btree (tenant_id, entity_type, entity_id) WHERE (sole AND (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text])));
+CREATE INDEX instance_unrestricted ON public.instance USING btree (tenant_id, definition_key, id) WHERE ((definition_key IS NOT NULL) AND (observers IS NULL));
 CREATE INDEX job_by_instance ON public.job USING btree (tenant_id, instance_id, due_at, id);
 CREATE INDEX job_call ON public.job USING btree (service, GREATEST(due_at, lease_until)) WHERE (service IS NOT NULL);
 CREATE INDEX job_call_share ON public.job USING btree (service, tenant_id, GREATEST(due_at, lease_until)) WHERE (service IS NOT NULL);
@@ -1194,9 +1218,15 @@ CASE
 END), GREATEST(due_at, lease_until)) WHERE (service IS NULL);
 CREATE INDEX job_stuck ON public.job USING btree (id) WHERE (attempts >= 10);
 CREATE UNIQUE INDEX manager_current ON public.manager USING btree (tenant_id, person_id) WHERE (valid_to IS NULL);
+CREATE INDEX manager_reports ON public.manager USING btree (tenant_id, manager_id, person_id) WHERE (valid_to IS NULL);
 CREATE UNIQUE INDEX membership_current ON public.membership USING btree (tenant_id, group_id, person_id) WHERE ((valid_to IS NULL) AND (group_id IS NOT NULL));
 CREATE INDEX notification_age ON public.notification USING brin (made_at) WITH (autosummarize='on');
+<<<<<<< HEAD
 CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, kind, ((read_at IS NOT NULL)), id);
+=======
+CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, ((read_at IS NOT NULL)), id);
+CREATE INDEX participant_by_principal ON public.participant USING btree (tenant_id, kind, principal, instance_id);
+>>>>>>> visible2
 CREATE INDEX person_by_id ON public.person USING btree (tenant_id, id COLLATE "C");
 CREATE INDEX person_by_name ON public.person USING btree (tenant_id, lower(name) COLLATE "C", id COLLATE "C") WHERE (name IS NOT NULL);
 CREATE INDEX reassessment_ready ON public.reassessment USING btree (GREATEST(due_at, lease_until));
@@ -1219,7 +1249,7 @@ CREATE INDEX task_by_owner ON public.task USING btree (tenant_id, owner, id) WHE
 CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant_id, task_id);
 CREATE INDEX task_due ON public.task USING btree (tenant_id, due_at, id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text])) AND (due_at IS NOT NULL));
 CREATE INDEX task_ended ON public.task USING btree (tenant_id, owner, ended_at, id) WHERE ((owner IS NOT NULL) AND (ended_at IS NOT NULL));
-CREATE INDEX task_open ON public.task USING btree (tenant_id, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
+CREATE INDEX task_open ON public.task USING btree (tenant_id, restricted, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
 CREATE INDEX webhook_attempt_age ON public.webhook_attempt USING brin (at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING brin (due_at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
@@ -1279,6 +1309,7 @@ ALTER TABLE public.muted_notification ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.notifier_cursor ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.outbox_event ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.participant ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.person ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reader ON public.absence FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.allocation FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1308,6 +1339,7 @@ CREATE POLICY reader ON public.muted_notification FOR SELECT TO wrkflw_reader US
 CREATE POLICY reader ON public.notification FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.notifier_cursor FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.outbox_event FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.participant FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.person FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.reassessment FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.refused_attempt FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1339,6 +1371,75 @@ ALTER TABLE public.state_instance ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.subscription ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.task_candidate ENABLE ROW LEVEL SECURITY;
+CREATE POLICY visible ON public.attribute AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = attribute.tenant_id) AND (i.id = attribute.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.audit_entry AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((stream_kind <> 'instance'::text) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = audit_entry.tenant_id) AND (i.id = audit_entry.stream_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.bulk_item AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = bulk_item.tenant_id) AND (i.id = bulk_item.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.dead_letter AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = dead_letter.tenant_id) AND (i.id = dead_letter.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.decision AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = decision.tenant_id) AND (i.id = decision.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.descendant_place AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = descendant_place.tenant_id) AND (i.id = descendant_place.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.instance AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((observers IS NULL) OR (observers && ( SELECT (COALESCE(NULLIF(current_setting('wrkflw.groups'::text, true), ''::text), '{}'::text))::text[] AS "coalesce")) OR ( SELECT true
+   FROM public.participant p
+  WHERE ((p.tenant_id = instance.tenant_id) AND (p.instance_id = instance.id) AND (p.kind <> 'observer'::text) AND ((((p.kind || '
+'::text) || p.principal) = ANY (( SELECT (COALESCE(NULLIF(current_setting('wrkflw.principals'::text, true), ''::text), '{}'::text))::text[] AS "coalesce")::text[])) OR (((((instance.definition_key || '
+'::text) || p.kind) || '
+'::text) || p.principal) = ANY (( SELECT (COALESCE(NULLIF(current_setting('wrkflw.principals'::text, true), ''::text), '{}'::text))::text[] AS "coalesce")::text[])) OR ((p.kind = 'user'::text) AND (( SELECT m.manager_id
+           FROM public.manager m
+          WHERE ((m.tenant_id = p.tenant_id) AND (m.person_id = p.principal) AND (m.valid_to IS NULL))) = ( SELECT current_setting('wrkflw.viewer'::text, true) AS current_setting)))))
+ LIMIT 1)));
+CREATE POLICY visible ON public.job AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = job.tenant_id) AND (i.id = job.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.notification AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = notification.tenant_id) AND (i.id = notification.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.refused_attempt AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = refused_attempt.tenant_id) AND (i.id = refused_attempt.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.signal AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = signal.tenant_id) AND (i.id = signal.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.signal_inbox AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = signal_inbox.tenant_id) AND (i.id = signal_inbox.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.signal_subscription AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = signal_subscription.tenant_id) AND (i.id = signal_subscription.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.state_instance AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = state_instance.tenant_id) AND (i.id = state_instance.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.task AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((NOT restricted) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = task.tenant_id) AND (i.id = task.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.webhook_delivery AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = webhook_delivery.tenant_id) AND (i.id = webhook_delivery.instance_id))
+ LIMIT 1)));
 ALTER TABLE public.webhook_attempt ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.webhook_delivery ENABLE ROW LEVEL SECURITY;
 CREATE POLICY writer ON public.absence TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1369,6 +1470,7 @@ CREATE POLICY writer ON public.muted_notification TO wrkflw_writer USING (true) 
 CREATE POLICY writer ON public.notification TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.notifier_cursor TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.outbox_event TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.participant TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.person TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.reassessment TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.refused_attempt TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1483,6 +1585,8 @@ GRANT SELECT ON TABLE public.outbox_partition TO wrkflw_writer;
 GRANT SELECT,UPDATE ON TABLE public.outbox_partition TO wrkflw_relay;
 GRANT UPDATE(floor) ON TABLE public.outbox_partition TO wrkflw_writer;
 GRANT UPDATE(settled) ON TABLE public.outbox_partition TO wrkflw_writer;
+GRANT SELECT,INSERT ON TABLE public.participant TO wrkflw_writer;
+GRANT SELECT ON TABLE public.participant TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.person TO wrkflw_writer;
 GRANT SELECT ON TABLE public.person TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.reassessment TO wrkflw_writer;

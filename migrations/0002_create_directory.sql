@@ -71,6 +71,8 @@ create table manager (
     primary key (tenant_id, person_id, valid_from)
 );
 create unique index manager_current on manager (tenant_id, person_id) where valid_to is null;
+-- For lists of the instances that a manager sees.
+create index manager_reports on manager (tenant_id, manager_id, person_id) where valid_to is null;
 
 -- While an absence holds, both the person and the substitute may act.
 create table absence (

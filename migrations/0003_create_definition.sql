@@ -39,9 +39,12 @@ create table definition_version (
     stopped_at timestamptz,
     stopped_by text,
     stop_reason text,
+    -- Whether not everybody of the tenant sees its instances.
+    restricted boolean not null default false,
     primary key (tenant_id, key, version),
     constraint definition_version_content_key unique (tenant_id, key, digest, config_digest)
 );
+create index definition_version_restricted on definition_version (tenant_id) where restricted;
 -- Read with every command; mostly empty.
 create index definition_version_stopped on definition_version (tenant_id, key, version) where stopped_at is not null;
 -- Hosts cache the active and the stopped versions together with the permissions of people.

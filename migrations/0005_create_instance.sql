@@ -41,6 +41,8 @@ create table instance (
     summary text,
     -- Whether no other instance may run about its entity.
     sole boolean not null default false,
+    -- The groups that see it besides its participants; null: everybody of the tenant sees it.
+    observers text[],
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index instance_running_key on instance (tenant_id, definition_key, entity_type, entity_id)
@@ -106,6 +108,8 @@ create index instance_by_word on instance using gin (
 -- The planner must not use these indexes for a look-up by key. Without statistics, an index that begins with the tenant looks
 -- as good as the primary key, and would be read completely. Each index has a condition that only queries on its column imply.
 create index instance_by_definition on instance (tenant_id, definition_key, id) where definition_key is not null;
+-- What everybody of the tenant sees: a list reads past no restricted instance.
+create index instance_unrestricted on instance (tenant_id, definition_key, id) where definition_key is not null and observers is null;
 create index instance_by_entity on instance (tenant_id, entity_type, entity_id, id)
     where entity_type is not null and entity_id is not null;
 -- The status changes only when an instance ends, is suspended or resumed.
@@ -121,6 +125,19 @@ begin
 exception when feature_not_supported or invalid_parameter_value then
     raise notice 'instance is compressed with pglz: this server was built without lz4';
 end $$;
+
+-- Who takes part in an instance that not everybody of the tenant sees. A row is added with the change that makes somebody a
+-- participant, and stays as long as the instance. A group that the version names has one, too, for lists; whether it still sees the
+-- instance, `instance.observers` says.
+create table participant (
+    tenant_id int not null,
+    instance_id uuid not null,
+    kind text not null constraint participant_kind_check check (kind in ('user', 'group', 'observer')),
+    principal text not null,
+    primary key (tenant_id, instance_id, kind, principal)
+);
+-- For lists of what somebody sees, newest first.
+create index participant_by_principal on participant (tenant_id, kind, principal, instance_id);
 
 create table state_instance (
     tenant_id int not null,

@@ -25,12 +25,15 @@ create table task (
     suspended text,
     -- Why the host cancelled it, if the host did so itself.
     cancel_reason text,
+    -- Whether not everybody of the tenant sees its instance.
+    restricted boolean not null default false,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index task_by_instance on task (tenant_id, instance_id);
 create index task_by_owner on task (tenant_id, owner, id) where status = 'CLAIMED';
 -- For lists of open tasks, in the order of creation. Without it, a page of few open tasks would read past all ended ones.
-create index task_open on task (tenant_id, id) where status in ('PENDING', 'CLAIMED');
+-- A list of what everybody of the tenant sees reads past none that is restricted.
+create index task_open on task (tenant_id, restricted, id) where status in ('PENDING', 'CLAIMED');
 -- Open tasks by their own deadlines. A task without one has no entry.
 create index task_due on task (tenant_id, due_at, id) where status in ('PENDING', 'CLAIMED') and due_at is not null;
 -- What somebody has ended.

@@ -9,7 +9,7 @@ create type commit_member as (
     status text, outcome text, end_reason text, ended_by text, ended_at timestamptz, data text, updated_at timestamptz,
     audit_seq bigint, audit_head bytea, event_seq bigint, state_instances int, suspended_at timestamptz, suspended_by text,
     suspend_reason text, buffered_signals text, definition_version int, access_mark uuid, head_from bytea, vacates boolean,
-    title text, summary text, sole boolean
+    title text, summary text, sole boolean, observers text[]
 );
 
 create type commit_reply as (
@@ -35,13 +35,17 @@ create type commit_departure as (
 );
 
 create type commit_task as (
-    member int, tenant_id int, instance_id uuid, state_id uuid, ordinal int, id uuid, label text, candidates text,
+    member int, tenant_id int, instance_id uuid, state_id uuid, ordinal int, restricted boolean, id uuid, label text, candidates text,
     created_at timestamptz, due_at timestamptz, deadlines text, suspended text, status text, owner text, claimed_at timestamptz,
     ended_at timestamptz, ownership text, cancel_reason text
 );
 
 create type commit_candidate as (
     member int, tenant_id int, task_id uuid, kind text, principal text
+);
+
+create type commit_participant as (
+    member int, tenant_id int, instance_id uuid, kind text, principal text
 );
 
 create type commit_allocation as (

@@ -52,6 +52,7 @@ mod subscriptions;
 mod substitutes;
 mod transfer;
 mod versions;
+mod visibility;
 mod webhooks;
 mod work_lists;
 

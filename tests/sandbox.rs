@@ -85,6 +85,7 @@ fn instance(data: &str) -> Instance {
         waiting: vec![],
         past: vec![],
         sole: false,
+        observers: None,
         buffered: vec![],
     }
 }

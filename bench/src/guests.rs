@@ -232,6 +232,7 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         waiting: vec![],
         past: vec![],
         sole: false,
+        observers: None,
         buffered: vec![],
     })
 }

@@ -233,7 +233,7 @@ fn member(place: &Place<'_>) -> Vec<String> {
     let rest = format!(
         ":revision | :revision + 1 | 0 | 'RUNNING' | null | null | null | null | {data} | now() \
          | :audit_seq + {ENTRIES} | {HASH} | :event_seq + {ENTRIES} | :state_instances + 1 | null | null | null | null | 1 \
-         | null | null | false | null | null | false"
+         | null | null | false | null | null | false | null"
     );
     let mut row = place.of();
     row.extend([place.known(INSTANCE), place.made(COMMAND)]);
@@ -298,13 +298,13 @@ fn changed(place: &Place<'_>) -> Vec<String> {
     task(place, place.known(STATE), place.known(TASK), rest)
 }
 
-/// A row of a task: the columns in `rest` are its ordinal and those behind its id.
+/// A row of an unrestricted task: the columns in `rest` are its ordinal and those behind its id.
 fn task(place: &Place<'_>, state: String, id: String, rest: &str) -> Vec<String> {
     let mut rest = constants(rest);
     let mut row = place.of();
     row.extend([place.known(INSTANCE), state]);
     row.extend(rest.next());
-    row.push(id);
+    row.extend(["false".to_owned(), id]);
     row.extend(rest);
     row
 }

@@ -11,7 +11,7 @@ mod tests;
 use std::fmt::Display;
 
 use crate::bindings::wrkflw::flow::types::{
-    AttributeDeclaration, Definition, NameUse, PriorityName, State, StateKind,
+    AttributeDeclaration, Definition, NameUse, PriorityName, State, StateKind, Visibility,
 };
 use crate::{AttributeType, FiredBy, Reads, States, Triggers};
 use state::{Declared, Way};
@@ -85,6 +85,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
             separate: vec![],
             reads: Reads::empty(),
             sole_per_entity: false,
+            visibility: Visibility::Tenant,
             uses: vec![],
             requires: vec![],
             extensions: vec![],
@@ -173,6 +174,18 @@ impl<S: States, T: Triggers> Graph<S, T> {
     /// does not start while another one runs. Without this, there is one running instance per definition and entity.
     pub fn sole_per_entity(mut self) -> Self {
         self.definition.sole_per_entity = true;
+        self
+    }
+
+    /// Only its participants, their managers and the members of these groups see an instance: the requesters, everybody to whom
+    /// a task was offered, and everybody who owned or decided one. The host looks the groups up like those of
+    /// [`started_by`](Self::started_by). Without this, everybody of the tenant who may read instances sees all.
+    pub fn visible_to_participants(
+        mut self,
+        observers: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let groups = observers.into_iter().map(Into::into);
+        self.definition.visibility = Visibility::Participants(groups.collect());
         self
     }
 

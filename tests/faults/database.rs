@@ -99,7 +99,7 @@ async fn a_database_without_free_connections_is_waited_for() {
     let instance = app.started("doc-1").await;
     let login = format!("login_{}", app.database.name());
     let limited = format!(
-        "create role {login} login in role wrkflw_writer, wrkflw_reader, wrkflw_relay connection limit 3"
+        "create role {login} login in role wrkflw_writer, wrkflw_reader, wrkflw_viewer, wrkflw_relay connection limit 3"
     );
     sql(&app, &limited).await;
     let url = app

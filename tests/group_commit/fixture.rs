@@ -166,6 +166,7 @@ impl Fixture {
             delegation_seals: vec![],
             replies: vec![],
             signals: vec![],
+            participants: vec![],
             allocations: vec![],
             done: vec![],
         }

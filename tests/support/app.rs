@@ -59,6 +59,7 @@ pub(crate) const USER: &[&str] = &[
 pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
+    "instance:read-all",
     "instance:cancel",
     "instance:migrate",
     "instance:suspend",
@@ -270,12 +271,10 @@ impl TestApp {
         body.extend_from_slice(component);
         body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
         let host = self.host();
+        let kind = format!("multipart/form-data; boundary={BOUNDARY}");
         let request = host
             .request("admin", "POST", &format!("/v1/definitions/{key}/versions"))
-            .header(
-                "content-type",
-                format!("multipart/form-data; boundary={BOUNDARY}"),
-            )
+            .header("content-type", kind)
             .body(Body::from(body));
         host.answer(request.expect("a request")).await
     }

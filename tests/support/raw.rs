@@ -131,6 +131,7 @@ impl Data {
         let (nobody, no_schema, no_attributes) = ([0, 0], [0, 0, 0], [0, 0]);
         // The word of `reads` has `sole-per-entity`, too.
         let (none_separate, reads_nothing, uses_nothing) = ([0, 0], [0], [0, 0]);
+        let to_tenant = [0, 0, 0];
         let no_extensions = [0, 0, 0, 0];
         let (no_title, no_description) = ([0, 0], [0, 0]);
         // Neither templates nor names of priorities.
@@ -149,6 +150,7 @@ impl Data {
                 &no_words,
                 &none_separate,
                 &reads_nothing,
+                &to_tenant,
                 &uses_nothing,
                 &no_extensions,
             ]

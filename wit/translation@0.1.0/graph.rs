@@ -45,6 +45,12 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
         })?,
         reads: reads(definition.reads),
         sole_per_entity: definition.sole_per_entity,
+        observers: match definition.visibility {
+            types::Visibility::Tenant => None,
+            types::Visibility::Participants(groups) => {
+                Some(texts("a group that sees instances", groups)?)
+            }
+        },
         uses: each(definition.uses, name_use)?,
     })
 }

@@ -300,6 +300,11 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
             types::Reads::empty()
         },
         sole_per_entity: u.arbitrary()?,
+        visibility: if u.arbitrary()? {
+            types::Visibility::Participants(list(u, text)?)
+        } else {
+            types::Visibility::Tenant
+        },
         uses: list(u, |u| {
             Ok(match u.int_in_range(0..=3)? {
                 0 => types::NameUse::Group(text(u)?),

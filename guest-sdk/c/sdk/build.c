@@ -44,6 +44,15 @@ void wf_separate(wf_graph_t *graph, const char *const *states) {
   for (; *states != NULL; states++) *ADDED(*list) = wf_text(*states);
 }
 
+void wf_visible_to_participants(wf_graph_t *graph) {
+  graph->visibility.tag = WRKFLW_FLOW_TYPES_VISIBILITY_PARTICIPANTS;
+}
+
+void wf_observer(wf_graph_t *graph, wf_text_t group) {
+  wf_visible_to_participants(graph);
+  *ADDED(graph->visibility.val.participants) = group;
+}
+
 void wf_uses_group(wf_graph_t *graph, wf_text_t group) {
   wrkflw_flow_types_name_use_t *use = ADDED(graph->uses);
   use->tag = WRKFLW_FLOW_TYPES_NAME_USE_GROUP, use->val.group = group;

@@ -96,6 +96,9 @@ void wf_priority(wf_graph_t *graph, const char *name, uint8_t at_least);
 void wf_attribute(wf_graph_t *graph, const char *name, wrkflw_flow_types_attribute_type_t kind);
 /* A person decides in one of these states; the list ends with NULL. */
 void wf_separate(wf_graph_t *graph, const char *const *states);
+/* Only participants and their managers see an instance, and the members of each group that `wf_observer` adds. */
+void wf_visible_to_participants(wf_graph_t *graph);
+void wf_observer(wf_graph_t *graph, wf_text_t group);
 void wf_uses_group(wf_graph_t *graph, wf_text_t group);
 /* A service that the operator of the host configures; likewise. */
 void wf_uses_service(wf_graph_t *graph, const char *service);

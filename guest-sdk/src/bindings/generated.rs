@@ -52,6 +52,32 @@ f.debug_struct("Extension")
 .finish()
 }
 }
+/// Who sees an instance. Others are told that it does not exist. People whose roles permit `instance:read-all` see all.
+#[derive(Clone, PartialEq)]
+pub enum Visibility {
+/// Everybody of the tenant whose roles permit to read instances.
+Tenant,
+/// Its participants and their managers, and the members of these groups, at most 20. Participants are the requesters,
+/// everybody to whom a task was offered, as long as they are a member of the group to which it was, and everybody who
+/// owned or decided one. A substitute sees what the absent person sees as a participant. The groups are looked up
+/// without being listed in `uses`.
+Participants(_rt::Vec<GroupId>),
+}
+impl ::core::fmt::Debug for Visibility {
+fn fmt(
+&self,
+f: &mut ::core::fmt::Formatter<'_>,
+) -> ::core::fmt::Result {
+match self {
+Visibility::Tenant => {
+f.debug_tuple("Visibility::Tenant").finish()
+}
+Visibility::Participants(e) => {
+f.debug_tuple("Visibility::Participants").field(e).finish()
+}
+}
+}
+}
 /// The name of the priorities from a number up, until the next name.
 #[derive(Clone, PartialEq)]
 pub struct PriorityName {
@@ -404,6 +430,8 @@ pub reads: Reads,
 /// While an instance of this definition runs, no other instance about the same entity type and id may start, of
 /// whichever key, and it does not start while another one runs.
 pub sole_per_entity: bool,
+/// Who sees the instances, and all that is about them.
+pub visibility: Visibility,
 /// What the config names of the tenant's directory and of the host's services, at most 1000. What is missing there is
 /// told when the version is published, and keeps it from being activated. `initiators` are looked up without being listed.
 pub uses: _rt::Vec<NameUse>,
@@ -431,6 +459,7 @@ f.debug_struct("Definition")
 .field("separate", &self.separate)
 .field("reads", &self.reads)
 .field("sole-per-entity", &self.sole_per_entity)
+.field("visibility", &self.visibility)
 .field("uses", &self.uses)
 .field("requires", &self.requires)
 .field("extensions", &self.extensions)
@@ -1980,6 +2009,7 @@ priorities: priorities3,
 separate: separate3,
 reads: reads3,
 sole_per_entity: sole_per_entity3,
+visibility: visibility3,
 uses: uses3,
 requires: requires3,
 extensions: extensions3,
@@ -2651,66 +2681,73 @@ let flags49 = reads3;
 true => 1,
 false => 0,
 }) as u8;
-let vec55 = uses3;
-let len55 = vec55.len();
-let layout55 = _rt::alloc::Layout::from_size_align(
-vec55.len() * (3 * ::core::mem::size_of::<*const u8>()),
+use super::super::super::super::wrkflw::flow::types::Visibility as V52;
+match visibility3 {
+V52::Tenant => {
+*ptr2
+.add(29 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+V52::Participants(e) => {
+*ptr2
+.add(29 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec51 = e;
+let len51 = vec51.len();
+let layout51 = _rt::alloc::Layout::from_size_align(
+vec51.len() * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result55, _cleanup55) = wit_bindgen::rt::Cleanup::new(
-layout55,
+let (result51, _cleanup51) = wit_bindgen::rt::Cleanup::new(
+layout51,
 );
-if let Some(cleanup) = _cleanup55 {
+if let Some(cleanup) = _cleanup51 {
 cleanup.forget();
 }
-for (i, e) in vec55.into_iter().enumerate() {
-let base = result55
-.add(i * (3 * ::core::mem::size_of::<*const u8>()));
+for (i, e) in vec51.into_iter().enumerate() {
+let base = result51
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
 {
-use super::super::super::super::wrkflw::flow::types::NameUse as V54;
-match e {
-V54::Group(e) => {
-*base.add(0).cast::<u8>() = (0i32) as u8;
 let vec50 = (e.into_bytes()).into_boxed_slice();
 let ptr50 = vec50.as_ptr().cast::<u8>();
 let len50 = vec50.len();
 ::core::mem::forget(vec50);
 *base
-.add(2 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len50;
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr50.cast_mut();
+*base.add(0).cast::<*mut u8>() = ptr50.cast_mut();
 }
-V54::Person(e) => {
-*base.add(0).cast::<u8>() = (1i32) as u8;
-let vec51 = (e.into_bytes()).into_boxed_slice();
-let ptr51 = vec51.as_ptr().cast::<u8>();
-let len51 = vec51.len();
-::core::mem::forget(vec51);
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
+}
+*ptr2
+.add(31 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len51;
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr51.cast_mut();
+*ptr2
+.add(30 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result51;
 }
-V54::Calendar(e) => {
-*base.add(0).cast::<u8>() = (2i32) as u8;
-let vec52 = (e.into_bytes()).into_boxed_slice();
-let ptr52 = vec52.as_ptr().cast::<u8>();
-let len52 = vec52.len();
-::core::mem::forget(vec52);
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len52;
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr52.cast_mut();
 }
-V54::Service(e) => {
-*base.add(0).cast::<u8>() = (3i32) as u8;
+let vec58 = uses3;
+let len58 = vec58.len();
+let layout58 = _rt::alloc::Layout::from_size_align(
+vec58.len() * (3 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result58, _cleanup58) = wit_bindgen::rt::Cleanup::new(
+layout58,
+);
+if let Some(cleanup) = _cleanup58 {
+cleanup.forget();
+}
+for (i, e) in vec58.into_iter().enumerate() {
+let base = result58
+.add(i * (3 * ::core::mem::size_of::<*const u8>()));
+{
+use super::super::super::super::wrkflw::flow::types::NameUse as V57;
+match e {
+V57::Group(e) => {
+*base.add(0).cast::<u8>() = (0i32) as u8;
 let vec53 = (e.into_bytes()).into_boxed_slice();
 let ptr53 = vec53.as_ptr().cast::<u8>();
 let len53 = vec53.len();
@@ -2722,70 +2759,72 @@ let len53 = vec53.len();
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr53.cast_mut();
 }
+V57::Person(e) => {
+*base.add(0).cast::<u8>() = (1i32) as u8;
+let vec54 = (e.into_bytes()).into_boxed_slice();
+let ptr54 = vec54.as_ptr().cast::<u8>();
+let len54 = vec54.len();
+::core::mem::forget(vec54);
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len54;
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr54.cast_mut();
 }
-}
-}
-*ptr2
-.add(30 * ::core::mem::size_of::<*const u8>())
+V57::Calendar(e) => {
+*base.add(0).cast::<u8>() = (2i32) as u8;
+let vec55 = (e.into_bytes()).into_boxed_slice();
+let ptr55 = vec55.as_ptr().cast::<u8>();
+let len55 = vec55.len();
+::core::mem::forget(vec55);
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len55;
-*ptr2
-.add(29 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result55;
-let vec57 = requires3;
-let len57 = vec57.len();
-let layout57 = _rt::alloc::Layout::from_size_align(
-vec57.len() * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result57, _cleanup57) = wit_bindgen::rt::Cleanup::new(
-layout57,
-);
-if let Some(cleanup) = _cleanup57 {
-cleanup.forget();
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr55.cast_mut();
 }
-for (i, e) in vec57.into_iter().enumerate() {
-let base = result57
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-{
+V57::Service(e) => {
+*base.add(0).cast::<u8>() = (3i32) as u8;
 let vec56 = (e.into_bytes()).into_boxed_slice();
 let ptr56 = vec56.as_ptr().cast::<u8>();
 let len56 = vec56.len();
 ::core::mem::forget(vec56);
 *base
-.add(::core::mem::size_of::<*const u8>())
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len56;
-*base.add(0).cast::<*mut u8>() = ptr56.cast_mut();
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr56.cast_mut();
 }
 }
+}
+}
+*ptr2
+.add(33 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len58;
 *ptr2
 .add(32 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len57;
-*ptr2
-.add(31 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result57;
-let vec61 = extensions3;
-let len61 = vec61.len();
-let layout61 = _rt::alloc::Layout::from_size_align(
-vec61.len() * (4 * ::core::mem::size_of::<*const u8>()),
+.cast::<*mut u8>() = result58;
+let vec60 = requires3;
+let len60 = vec60.len();
+let layout60 = _rt::alloc::Layout::from_size_align(
+vec60.len() * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result61, _cleanup61) = wit_bindgen::rt::Cleanup::new(
-layout61,
+let (result60, _cleanup60) = wit_bindgen::rt::Cleanup::new(
+layout60,
 );
-if let Some(cleanup) = _cleanup61 {
+if let Some(cleanup) = _cleanup60 {
 cleanup.forget();
 }
-for (i, e) in vec61.into_iter().enumerate() {
-let base = result61
-.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+for (i, e) in vec60.into_iter().enumerate() {
+let base = result60
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::Extension {
-name: name58,
-value: value58,
-} = e;
-let vec59 = (name58.into_bytes()).into_boxed_slice();
+let vec59 = (e.into_bytes()).into_boxed_slice();
 let ptr59 = vec59.as_ptr().cast::<u8>();
 let len59 = vec59.len();
 ::core::mem::forget(vec59);
@@ -2793,85 +2832,122 @@ let len59 = vec59.len();
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len59;
 *base.add(0).cast::<*mut u8>() = ptr59.cast_mut();
-let vec60 = (value58.into_bytes()).into_boxed_slice();
-let ptr60 = vec60.as_ptr().cast::<u8>();
-let len60 = vec60.len();
-::core::mem::forget(vec60);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
+}
+}
+*ptr2
+.add(35 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len60;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr60.cast_mut();
-}
-}
 *ptr2
 .add(34 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len61;
-*ptr2
-.add(33 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result61;
-}
-Err(e) => {
-*ptr2.add(0).cast::<u8>() = (1i32) as u8;
-let vec66 = e;
-let len66 = vec66.len();
-let layout66 = _rt::alloc::Layout::from_size_align(
-vec66.len() * (6 * ::core::mem::size_of::<*const u8>()),
+.cast::<*mut u8>() = result60;
+let vec64 = extensions3;
+let len64 = vec64.len();
+let layout64 = _rt::alloc::Layout::from_size_align(
+vec64.len() * (4 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result66, _cleanup66) = wit_bindgen::rt::Cleanup::new(
-layout66,
+let (result64, _cleanup64) = wit_bindgen::rt::Cleanup::new(
+layout64,
 );
-if let Some(cleanup) = _cleanup66 {
+if let Some(cleanup) = _cleanup64 {
 cleanup.forget();
 }
-for (i, e) in vec66.into_iter().enumerate() {
-let base = result66
-.add(i * (6 * ::core::mem::size_of::<*const u8>()));
+for (i, e) in vec64.into_iter().enumerate() {
+let base = result64
+.add(i * (4 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::Violation {
-field: field62,
-code: code62,
-message: message62,
+let super::super::super::super::wrkflw::flow::types::Extension {
+name: name61,
+value: value61,
 } = e;
-let vec63 = (field62.into_bytes()).into_boxed_slice();
+let vec62 = (name61.into_bytes()).into_boxed_slice();
+let ptr62 = vec62.as_ptr().cast::<u8>();
+let len62 = vec62.len();
+::core::mem::forget(vec62);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len62;
+*base.add(0).cast::<*mut u8>() = ptr62.cast_mut();
+let vec63 = (value61.into_bytes()).into_boxed_slice();
 let ptr63 = vec63.as_ptr().cast::<u8>();
 let len63 = vec63.len();
 ::core::mem::forget(vec63);
 *base
-.add(::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len63;
-*base.add(0).cast::<*mut u8>() = ptr63.cast_mut();
-let vec64 = (code62.into_bytes()).into_boxed_slice();
-let ptr64 = vec64.as_ptr().cast::<u8>();
-let len64 = vec64.len();
-::core::mem::forget(vec64);
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr63.cast_mut();
+}
+}
+*ptr2
+.add(37 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len64;
+*ptr2
+.add(36 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result64;
+}
+Err(e) => {
+*ptr2.add(0).cast::<u8>() = (1i32) as u8;
+let vec69 = e;
+let len69 = vec69.len();
+let layout69 = _rt::alloc::Layout::from_size_align(
+vec69.len() * (6 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result69, _cleanup69) = wit_bindgen::rt::Cleanup::new(
+layout69,
+);
+if let Some(cleanup) = _cleanup69 {
+cleanup.forget();
+}
+for (i, e) in vec69.into_iter().enumerate() {
+let base = result69
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Violation {
+field: field65,
+code: code65,
+message: message65,
+} = e;
+let vec66 = (field65.into_bytes()).into_boxed_slice();
+let ptr66 = vec66.as_ptr().cast::<u8>();
+let len66 = vec66.len();
+::core::mem::forget(vec66);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len66;
+*base.add(0).cast::<*mut u8>() = ptr66.cast_mut();
+let vec67 = (code65.into_bytes()).into_boxed_slice();
+let ptr67 = vec67.as_ptr().cast::<u8>();
+let len67 = vec67.len();
+::core::mem::forget(vec67);
 *base
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len64;
+.cast::<usize>() = len67;
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr64.cast_mut();
-let vec65 = (message62.into_bytes()).into_boxed_slice();
-let ptr65 = vec65.as_ptr().cast::<u8>();
-let len65 = vec65.len();
-::core::mem::forget(vec65);
+.cast::<*mut u8>() = ptr67.cast_mut();
+let vec68 = (message65.into_bytes()).into_boxed_slice();
+let ptr68 = vec68.as_ptr().cast::<u8>();
+let len68 = vec68.len();
+::core::mem::forget(vec68);
 *base
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len65;
+.cast::<usize>() = len68;
 *base
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr65.cast_mut();
+.cast::<*mut u8>() = ptr68.cast_mut();
 }
 }
 *ptr2
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len66;
+.cast::<usize>() = len69;
 *ptr2
 .add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result66;
+.cast::<*mut u8>() = result69;
 }
 };
 ptr2
@@ -3299,48 +3375,55 @@ base88,
 len88 * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l89 = *arg0
+let l89 = i32::from(
+*arg0
 .add(29 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
+.cast::<u8>(),
+);
+match l89 {
+0 => {}
+_ => {
 let l90 = *arg0
 .add(30 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base100 = l89;
-let len100 = l90;
-for i in 0..len100 {
-let base = base100
-.add(i * (3 * ::core::mem::size_of::<*const u8>()));
-{
-let l91 = i32::from(*base.add(0).cast::<u8>());
-match l91 {
-0 => {
-let l92 = *base
-.add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
+let l91 = *arg0
+.add(31 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base94 = l90;
+let len94 = l91;
+for i in 0..len94 {
+let base = base94
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
+{
+let l92 = *base.add(0).cast::<*mut u8>();
 let l93 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
+.add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 _rt::cabi_dealloc(l92, l93, 1);
 }
-1 => {
-let l94 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l95 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l94, l95, 1);
 }
-2 => {
-let l96 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l97 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l96, l97, 1);
+_rt::cabi_dealloc(
+base94,
+len94 * (2 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
 }
-_ => {
+}
+let l95 = *arg0
+.add(32 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l96 = *arg0
+.add(33 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base106 = l95;
+let len106 = l96;
+for i in 0..len106 {
+let base = base106
+.add(i * (3 * ::core::mem::size_of::<*const u8>()));
+{
+let l97 = i32::from(*base.add(0).cast::<u8>());
+match l97 {
+0 => {
 let l98 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
@@ -3349,107 +3432,134 @@ let l99 = *base
 .cast::<usize>();
 _rt::cabi_dealloc(l98, l99, 1);
 }
-}
-}
-}
-_rt::cabi_dealloc(
-base100,
-len100 * (3 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l101 = *arg0
-.add(31 * ::core::mem::size_of::<*const u8>())
+1 => {
+let l100 = *base
+.add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l102 = *arg0
-.add(32 * ::core::mem::size_of::<*const u8>())
+let l101 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base105 = l101;
-let len105 = l102;
-for i in 0..len105 {
-let base = base105
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-{
-let l103 = *base.add(0).cast::<*mut u8>();
+_rt::cabi_dealloc(l100, l101, 1);
+}
+2 => {
+let l102 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l103 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l102, l103, 1);
+}
+_ => {
 let l104 = *base
 .add(::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l105 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l103, l104, 1);
+_rt::cabi_dealloc(l104, l105, 1);
+}
+}
 }
 }
 _rt::cabi_dealloc(
-base105,
-len105 * (2 * ::core::mem::size_of::<*const u8>()),
+base106,
+len106 * (3 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l106 = *arg0
-.add(33 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
 let l107 = *arg0
 .add(34 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l108 = *arg0
+.add(35 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base112 = l106;
-let len112 = l107;
-for i in 0..len112 {
-let base = base112
-.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+let base111 = l107;
+let len111 = l108;
+for i in 0..len111 {
+let base = base111
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
 {
-let l108 = *base.add(0).cast::<*mut u8>();
-let l109 = *base
+let l109 = *base.add(0).cast::<*mut u8>();
+let l110 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l108, l109, 1);
-let l110 = *base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l111 = *base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-_rt::cabi_dealloc(l110, l111, 1);
+_rt::cabi_dealloc(l109, l110, 1);
 }
 }
 _rt::cabi_dealloc(
-base112,
-len112 * (4 * ::core::mem::size_of::<*const u8>()),
+base111,
+len111 * (2 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+let l112 = *arg0
+.add(36 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l113 = *arg0
+.add(37 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base118 = l112;
+let len118 = l113;
+for i in 0..len118 {
+let base = base118
+.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+{
+let l114 = *base.add(0).cast::<*mut u8>();
+let l115 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l114, l115, 1);
+let l116 = *base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l117 = *base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+_rt::cabi_dealloc(l116, l117, 1);
+}
+}
+_rt::cabi_dealloc(
+base118,
+len118 * (4 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
 }
 _ => {
-let l113 = *arg0
+let l119 = *arg0
 .add(::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l114 = *arg0
+let l120 = *arg0
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base121 = l113;
-let len121 = l114;
-for i in 0..len121 {
-let base = base121
+let base127 = l119;
+let len127 = l120;
+for i in 0..len127 {
+let base = base127
 .add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
-let l115 = *base.add(0).cast::<*mut u8>();
-let l116 = *base
+let l121 = *base.add(0).cast::<*mut u8>();
+let l122 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l115, l116, 1);
-let l117 = *base
+_rt::cabi_dealloc(l121, l122, 1);
+let l123 = *base
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l118 = *base
+let l124 = *base
 .add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l117, l118, 1);
-let l119 = *base
+_rt::cabi_dealloc(l123, l124, 1);
+let l125 = *base
 .add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l120 = *base
+let l126 = *base
 .add(5 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-_rt::cabi_dealloc(l119, l120, 1);
+_rt::cabi_dealloc(l125, l126, 1);
 }
 }
 _rt::cabi_dealloc(
-base121,
-len121 * (6 * ::core::mem::size_of::<*const u8>()),
+base127,
+len127 * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
 }
@@ -17625,10 +17735,10 @@ pub use __export_wrkflw_flow_logic_0_1_0_cabi;
 struct _RetArea(
 [::core::mem::MaybeUninit<
 u8,
->; 35 * ::core::mem::size_of::<*const u8>()],
+>; 38 * ::core::mem::size_of::<*const u8>()],
 );
 static mut _RET_AREA: _RetArea = _RetArea(
-[::core::mem::MaybeUninit::uninit(); 35
+[::core::mem::MaybeUninit::uninit(); 38
 * ::core::mem::size_of::<*const u8>()],
 );
 }
@@ -17787,119 +17897,120 @@ with_types_in $($path_to_types_root)*:: exports::wrkflw::flow::logic); const _ :
 () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
 "component-type:wit-bindgen:0.61.1:wrkflw:flow@0.1.0:flow:imports and exports")]
 #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-__WIT_BINDGEN_COMPONENT_TYPE : [u8; 4931] = *
+__WIT_BINDGEN_COMPONENT_TYPE : [u8; 4991] = *
 b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc8%\x01A\x02\x01A\x0d\
-\x01B\xb3\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x84&\x01A\x02\x01A\x0d\
+\x01B\xb5\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
 \0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
 \0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
-r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01r\x02\x04names\x08at\
--least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x04\x05group\x01\x09\0\x06person\x01\
-\x07\0\x08calendar\x01s\0\x07service\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\
-\x06groups\x0bpermissions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\
-\x04none\0\0\x03all\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\
-\0\0\x07service\0\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-\
-kind\x03\0\x18\x01p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\
-\x04join\x17\x08own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\
-\x08optional\x08required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08dec\
-ision\x06signal\x08deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired\
--by\x03\0\x1f\x01p\x0b\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07t\
-argets!\x02by\x20\x0apermission\"\x05titles\x0bdescriptions\x09conditions\x05inp\
-ut#\x07comment\x1e\x0aextensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\
-\x07boolean\x07decimal\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\
-\0&\x01r\x02\x04names\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01\
-p\x1c\x01p%\x01p)\x01p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptio\
-ns\x07initial\x0b\x0ainitiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aa\
-ttributes-\x0einstance-title\"\x10instance-summary\"\x0apriorities.\x08separate/\
-\x05reads\x15\x0fsole-per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\
-\0\x0adefinition\x03\02\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07de\
-cimal\x01s\0\x05float\x01u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fatt\
-ribute-value\x03\05\x01k6\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01\
+r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01p\x09\x01q\x02\x06te\
+nant\0\0\x0cparticipants\x01\x10\0\x04\0\x0avisibility\x03\0\x11\x01r\x02\x04nam\
+es\x08at-least}\x04\0\x0dpriority-name\x03\0\x13\x01q\x04\x05group\x01\x09\0\x06\
+person\x01\x07\0\x08calendar\x01s\0\x07service\x01s\0\x04\0\x08name-use\x03\0\x15\
+\x01n\x04\x06groups\x0bpermissions\x08comments\x06inputs\x04\0\x05reads\x03\0\x17\
+\x01q\x03\x04none\0\0\x03all\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x19\x01q\x05\
+\x04task\0\0\x07service\0\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0a\
+state-kind\x03\0\x1b\x01p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04\
+kind\x1c\x04join\x1a\x08own-work\x7f\x0aextensions\x1d\x04\0\x05state\x03\0\x1e\x01\
+m\x03\x08optional\x08required\x04none\x04\0\x0ccomment-rule\x03\0\x20\x01n\x07\x08\
+decision\x06signal\x08deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fi\
+red-by\x03\0\"\x01p\x0b\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07\
+targets$\x02by#\x0apermission%\x05titles\x0bdescriptions\x09conditions\x05input&\
+\x07comment!\x0aextensions\x1d\x04\0\x0atransition\x03\0'\x01m\x06\x04text\x07bo\
+olean\x07decimal\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\0)\x01\
+r\x02\x04names\x04kind*\x04\0\x15attribute-declaration\x03\0+\x01p\x1f\x01p(\x01\
+p,\x01p\x14\x01p$\x01p\x16\x01ps\x01r\x12\x05titles\x0bdescriptions\x07initial\x0b\
+\x0ainitiators\x10\x06states-\x0btransitions.\x0bdata-schema&\x0aattributes/\x0e\
+instance-title%\x10instance-summary%\x0apriorities0\x08separate1\x05reads\x18\x0f\
+sole-per-entity\x7f\x0avisibility\x12\x04uses2\x08requires3\x0aextensions\x1d\x04\
+\0\x0adefinition\x03\04\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07de\
+cimal\x01s\0\x05float\x01u\0\x09timestamp\x01\x03\0\x05bytes\x016\0\x04\0\x0fatt\
+ribute-value\x03\07\x01k8\x01r\x02\x04names\x05value9\x04\0\x09attribute\x03\0:\x01\
 k\x07\x01r\x06\x05state\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con\
--behalf-of:\x0adecided-at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06stat\
-esy\x04\0\x07omitted\x03\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07\
+-behalf-of<\x0adecided-at\x03\x04\0\x07decider\x03\0=\x01r\x02\x05textsy\x06stat\
+esy\x04\0\x07omitted\x03\0?\x01p\x07\x01p;\x01r\x0e\x02ids\x06tenants\x03keys\x07\
 versiony\x08revisiony\x0bentity-types\x09entity-ids\x09initiator\x07\x0arequeste\
-rs?\x0astarted-at\x03\x0bpredecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\
-\0\x04\0\x08instance\x03\0A\x01m\x04\x07pending\x07claimed\x09completed\x09cance\
-lled\x04\0\x0btask-status\x03\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\
-\0\x04\0\x0asuspension\x03\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-\
-of:\x07comment\"\x05input\x01\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\
-\x03\0H\x01ky\x01r\x06\x02ids\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\
-\x07version\xca\0\x04\0\x0cchild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0b\
-permissions1\x0con-behalf-of:\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02i\
-ds\x0bcorrelation\"\x0breceived-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x05\x07\
-services\x08attemptsy\x05error\"\x05model\"\x0dmodel-version\"\x04\0\x0eservice-\
-answer\x03\0Q\x01r\x03\x04task\"\x06due-at\x03\x05county\x04\0\x0fpassed-deadlin\
-e\x03\0S\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xca\0\x07\
-outcomes\x06reason\"\x04\0\x0bended-child\x03\0U\x01r\x03\x04tasks\x05actor\xce\0\
-\x07comment\"\x04\0\x0dtask-decision\x03\0W\x01q\x07\x05start\x01\xce\0\0\x04tas\
-k\x01\xd8\0\0\x06signal\x01\xd0\0\0\x07service\x01\xd2\0\0\x08deadline\x01\xd4\0\
-\0\x05child\x01\xd6\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0Y\x01r\x04\x0est\
-ate-instance\"\x07trigger\x0d\x06source\xda\0\x05input\x01\x04\0\x05event\x03\0[\
-\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0]\x01r\x03\x05fields\x04code\
-s\x07messages\x04\0\x09violation\x03\0_\x01p\xe0\0\x01q\x04\x06denied\x01\xde\0\0\
-\x07not-now\x01\xde\0\0\x07invalid\x01\xe1\0\0\x05fault\x01\xde\0\0\x04\0\x07ref\
-usal\x03\0b\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04note\x03\0d\x01r\x03\
-\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0f\x01p\xe7\0\x01q\x05\x04sta\
-y\0\0\x07reoffer\0\0\x05enter\x01\xe8\0\0\x05spawn\x01\xe8\0\0\x0aend-branch\0\0\
-\x04\0\x04next\x03\0i\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\
-\0k\x01p\xec\0\x01p\xe5\0\x01r\x07\x04next\xea\0\x06cancel1\x04data#\x0aattribut\
-es\xc0\0\x07publish\xed\0\x05notes\xee\0\x0aextensions\x1a\x04\0\x04plan\x03\0o\x01\
-r\x02\x04task\"\x05county\x04\0\x07overdue\x03\0q\x01q\x04\x07entered\0\0\x07ove\
-rdue\x01\xf2\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0s\x01\
-r\x03\x0estate-instances\x05state\x0b\x05cause\xf4\0\x04\0\x05entry\x03\0u\x01r\x02\
-\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0w\x01q\x03\x05count\x01y\0\
-\x08at-least\x01\xf8\0\0\x09more-than\x01\xf8\0\0\x04\0\x06needed\x03\0y\x01m\x03\
-\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0{\x01r\x02\x06\
-person\x07\x05group\x09\x04\0\x06member\x03\0}\x01q\x04\x04user\x01\x07\0\x05gro\
-up\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfe\0\0\x04\0\x09principal\x03\
-\0\x7f\x01p\x80\x01\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05labels\x06status\xc4\
-\0\x0acandidates\x81\x01\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\0\x06due-\
-at\xc5\0\x09suspended\x82\x01\x08decision\x83\x01\x04\0\x04task\x03\0\x84\x01\x01\
-p\x85\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\xc5\
-\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x86\x01\x08children\x87\
-\x01\x04\0\x0estate-instance\x03\0\x88\x01\x01r\x0b\x02ids\x04name\x0b\x0aentere\
-d-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\x06ne\
-ededy\x05tasks\x86\x01\x08children\x87\x01\x04\0\x0apast-state\x03\0\x8a\x01\x01\
-p\x89\x01\x01p\x8b\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\0\
-\x06active\x8c\x01\x07waiting\x8c\x01\x04past\x8d\x01\x08deciders\x8e\x01\x07omi\
-tted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8f\x01\x01m\x02\x07created\x07c\
-laimed\x04\0\x05since\x03\0\x91\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0cw\
-orking-time\x03\0\x93\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
-\0\x95\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x94\x01\0\x0cworking-days\x01\
-\x96\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x97\x01\x01q\x05\x06remind\0\0\x08\
-escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-\
-action\x03\0\x99\x01\x01k\x05\x01r\x04\x04when\x98\x01\x05since\x92\x01\x06repea\
-t\x9b\x01\x06action\x9a\x01\x04\0\x08deadline\x03\0\x9c\x01\x01k\x09\x01p\x9d\x01\
-\x01r\x08\x05labels\x0acandidates\x81\x01\x05owner:\x0beach-member\x9e\x01\x06re\
-tain\x7f\x0aallocation\xfc\0\x09deadlines\x9f\x01\x0aextensions\x1a\x04\0\x05off\
-er\x03\0\xa0\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
-signal-subscription\x03\0\xa2\x01\x01p\xa1\x01\x01p\xa3\x01\x01r\x09\x06offers\xa4\
-\x01\x06needed\xfa\0\x07exclude?\x08fallback\x9e\x01\x08priority}\x09deadlines\x9f\
-\x01\x0dsubscriptions\xa5\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
-\x03\0\xa6\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
-tries\xa8\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9f\x01\x0dsubscrip\
-tions\xa5\x01\x04\0\x0cservice-call\x03\0\xa9\x01\x01k\x0d\x01r\x06\x03keys\x0be\
-ntity-types\x09entity-ids\x04data\x01\x06on-end\xab\x01\x08detached\x7f\x04\0\x05\
-child\x03\0\xac\x01\x01p\xad\x01\x01r\x03\x09deadlines\x9f\x01\x0dsubscriptions\xa5\
-\x01\x08children\xae\x01\x04\0\x07waiting\x03\0\xaf\x01\x01q\x03\x04task\x01\xa7\
-\x01\0\x07service\x01\xaa\x01\0\x04wait\x01\xb0\x01\0\x04\0\x04work\x03\0\xb1\x01\
-\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x02\x03\0\0\x04json\x02\x03\0\0\x0adefin\
-ition\x02\x03\0\0\x08snapshot\x02\x03\0\0\x05event\x02\x03\0\0\x04plan\x02\x03\0\
-\0\x05entry\x02\x03\0\0\x04work\x02\x03\0\0\x07refusal\x02\x03\0\0\x09violation\x01\
-B!\x02\x03\x02\x01\x01\x04\0\x04json\x03\0\0\x02\x03\x02\x01\x02\x04\0\x0adefini\
-tion\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x08snapshot\x03\0\x04\x02\x03\x02\x01\x04\
-\x04\0\x05event\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x04plan\x03\0\x08\x02\x03\x02\
-\x01\x06\x04\0\x05entry\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x04work\x03\0\x0c\x02\
-\x03\x02\x01\x08\x04\0\x07refusal\x03\0\x0e\x02\x03\x02\x01\x09\x04\0\x09violati\
-on\x03\0\x10\x01p\x11\x01j\x01\x03\x01\x12\x01@\x01\x06config\x01\0\x13\x04\0\x08\
-describe\x01\x14\x01j\0\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x15\x04\0\x05\
-guard\x01\x16\x01j\x01\x09\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x17\x04\0\
-\x0atransition\x01\x18\x01p\x0b\x01p\x0d\x01j\x01\x1a\x01\x0f\x01@\x02\x05facts\x05\
-\x07entries\x19\0\x1b\x04\0\x05enter\x01\x1c\x04\0\x17wrkflw:flow/logic@0.1.0\x05\
-\x0a\x04\0\x16wrkflw:flow/flow@0.1.0\x04\0\x0b\x0a\x01\0\x04flow\x03\0\0\0G\x09p\
-roducers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\
-\x060.61.1";
+rs\xc1\0\x0astarted-at\x03\x0bpredecessor%\x06parent%\x04data\x01\x0aattributes\xc2\
+\0\x04\0\x08instance\x03\0C\x01m\x04\x07pending\x07claimed\x09completed\x09cance\
+lled\x04\0\x0btask-status\x03\0E\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc7\
+\0\x04\0\x0asuspension\x03\0H\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-\
+of<\x07comment%\x05input\x01\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\x03\
+\0J\x01ky\x01r\x06\x02ids\x03keys\x0bentity-types\x09entity-ids\x07outcome%\x07v\
+ersion\xcc\0\x04\0\x0cchild-status\x03\0M\x01r\x04\x02id\x07\x06groups\x10\x0bpe\
+rmissions3\x0con-behalf-of<\x04\0\x05actor\x03\0O\x01r\x04\x05actor\xd0\0\x02ids\
+\x0bcorrelation%\x0breceived-at\x03\x04\0\x0freceived-signal\x03\0Q\x01r\x05\x07\
+services\x08attemptsy\x05error%\x05model%\x0dmodel-version%\x04\0\x0eservice-ans\
+wer\x03\0S\x01r\x03\x04task%\x06due-at\x03\x05county\x04\0\x0fpassed-deadline\x03\
+\0U\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xcc\0\x07ou\
+tcomes\x06reason%\x04\0\x0bended-child\x03\0W\x01r\x03\x04tasks\x05actor\xd0\0\x07\
+comment%\x04\0\x0dtask-decision\x03\0Y\x01q\x07\x05start\x01\xd0\0\0\x04task\x01\
+\xda\0\0\x06signal\x01\xd2\0\0\x07service\x01\xd4\0\0\x08deadline\x01\xd6\0\0\x05\
+child\x01\xd8\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0[\x01r\x04\x0estate-in\
+stance%\x07trigger\x0d\x06source\xdc\0\x05input\x01\x04\0\x05event\x03\0]\x01r\x02\
+\x04codes\x07messages\x04\0\x06reason\x03\0_\x01r\x03\x05fields\x04codes\x07mess\
+ages\x04\0\x09violation\x03\0a\x01p\xe2\0\x01q\x04\x06denied\x01\xe0\0\0\x07not-\
+now\x01\xe0\0\0\x07invalid\x01\xe3\0\0\x05fault\x01\xe0\0\0\x04\0\x07refusal\x03\
+\0d\x01r\x03\x04codes\x07messages\x06detail&\x04\0\x04note\x03\0f\x01r\x03\x04na\
+me\x0b\x03key%\x04data&\x04\0\x06target\x03\0h\x01p\xe9\0\x01q\x05\x04stay\0\0\x07\
+reoffer\0\0\x05enter\x01\xea\0\0\x05spawn\x01\xea\0\0\x0aend-branch\0\0\x04\0\x04\
+next\x03\0k\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\0m\x01p\xee\
+\0\x01p\xe7\0\x01r\x07\x04next\xec\0\x06cancel3\x04data&\x0aattributes\xc2\0\x07\
+publish\xef\0\x05notes\xf0\0\x0aextensions\x1d\x04\0\x04plan\x03\0q\x01r\x02\x04\
+task%\x05county\x04\0\x07overdue\x03\0s\x01q\x04\x07entered\0\0\x07overdue\x01\xf4\
+\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0u\x01r\x03\x0est\
+ate-instances\x05state\x0b\x05cause\xf6\0\x04\0\x05entry\x03\0w\x01r\x02\x09nume\
+ratory\x0bdenominatory\x04\0\x08fraction\x03\0y\x01q\x03\x05count\x01y\0\x08at-l\
+east\x01\xfa\0\0\x09more-than\x01\xfa\0\0\x04\0\x06needed\x03\0{\x01m\x03\x07off\
+ered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0}\x01r\x02\x06perso\
+n\x07\x05group\x09\x04\0\x06member\x03\0\x7f\x01q\x04\x04user\x01\x07\0\x05group\
+\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\x80\x01\0\x04\0\x09principal\x03\
+\0\x81\x01\x01p\x82\x01\x01k\xc9\0\x01k\xcb\0\x01r\x0a\x02ids\x05labels\x06statu\
+s\xc6\0\x0acandidates\x83\x01\x05owner<\x0acreated-at\x03\x0aclaimed-at\xc7\0\x06\
+due-at\xc7\0\x09suspended\x84\x01\x08decision\x85\x01\x04\0\x04task\x03\0\x86\x01\
+\x01p\x87\x01\x01p\xce\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\
+\xc7\0\x0cpredecessors3\x03key%\x04data&\x06neededy\x05tasks\x88\x01\x08children\
+\x89\x01\x04\0\x0estate-instance\x03\0\x8a\x01\x01r\x0b\x02ids\x04name\x0b\x0aen\
+tered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor<\x0cpredecessors3\x03key%\x06\
+neededy\x05tasks\x88\x01\x08children\x89\x01\x04\0\x0apast-state\x03\0\x8c\x01\x01\
+p\x8b\x01\x01p\x8d\x01\x01p>\x01r\x09\x03now\x03\x06config\x01\x08instance\xc4\0\
+\x06active\x8e\x01\x07waiting\x8e\x01\x04past\x8f\x01\x08deciders\x90\x01\x07omi\
+tted\xc0\0\x0aextensions\x1d\x04\0\x08snapshot\x03\0\x91\x01\x01m\x02\x07created\
+\x07claimed\x04\0\x05since\x03\0\x93\x01\x01r\x02\x04time\x05\x08calendars\x04\0\
+\x0cworking-time\x03\0\x95\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-d\
+ays\x03\0\x97\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x96\x01\0\x0cworkin\
+g-days\x01\x98\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x99\x01\x01q\x05\x06remi\
+nd\0\0\x08escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0e\
+overdue-action\x03\0\x9b\x01\x01k\x05\x01r\x04\x04when\x9a\x01\x05since\x94\x01\x06\
+repeat\x9d\x01\x06action\x9c\x01\x04\0\x08deadline\x03\0\x9e\x01\x01k\x09\x01p\x9f\
+\x01\x01r\x08\x05labels\x0acandidates\x83\x01\x05owner<\x0beach-member\xa0\x01\x06\
+retain\x7f\x0aallocation\xfe\0\x09deadlines\xa1\x01\x0aextensions\x1d\x04\0\x05o\
+ffer\x03\0\xa2\x01\x01r\x03\x07trigger\x0d\x0bcorrelation%\x08buffered\x7f\x04\0\
+\x13signal-subscription\x03\0\xa4\x01\x01p\xa3\x01\x01p\xa5\x01\x01r\x09\x06offe\
+rs\xa6\x01\x06needed\xfc\0\x07exclude\xc1\0\x08fallback\xa0\x01\x08priority}\x09\
+deadlines\xa1\x01\x0dsubscriptions\xa7\x01\x05blind\x7f\x0aextensions\x1d\x04\0\x0a\
+assignment\x03\0\xa8\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\
+\x05\x07retries\xaa\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\xa1\x01\x0d\
+subscriptions\xa7\x01\x04\0\x0cservice-call\x03\0\xab\x01\x01k\x0d\x01r\x06\x03k\
+eys\x0bentity-types\x09entity-ids\x04data\x01\x06on-end\xad\x01\x08detached\x7f\x04\
+\0\x05child\x03\0\xae\x01\x01p\xaf\x01\x01r\x03\x09deadlines\xa1\x01\x0dsubscrip\
+tions\xa7\x01\x08children\xb0\x01\x04\0\x07waiting\x03\0\xb1\x01\x01q\x03\x04tas\
+k\x01\xa9\x01\0\x07service\x01\xac\x01\0\x04wait\x01\xb2\x01\0\x04\0\x04work\x03\
+\0\xb3\x01\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x02\x03\0\0\x04json\x02\x03\0\0\
+\x0adefinition\x02\x03\0\0\x08snapshot\x02\x03\0\0\x05event\x02\x03\0\0\x04plan\x02\
+\x03\0\0\x05entry\x02\x03\0\0\x04work\x02\x03\0\0\x07refusal\x02\x03\0\0\x09viol\
+ation\x01B!\x02\x03\x02\x01\x01\x04\0\x04json\x03\0\0\x02\x03\x02\x01\x02\x04\0\x0a\
+definition\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x08snapshot\x03\0\x04\x02\x03\x02\
+\x01\x04\x04\0\x05event\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x04plan\x03\0\x08\x02\
+\x03\x02\x01\x06\x04\0\x05entry\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x04work\x03\0\
+\x0c\x02\x03\x02\x01\x08\x04\0\x07refusal\x03\0\x0e\x02\x03\x02\x01\x09\x04\0\x09\
+violation\x03\0\x10\x01p\x11\x01j\x01\x03\x01\x12\x01@\x01\x06config\x01\0\x13\x04\
+\0\x08describe\x01\x14\x01j\0\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x15\x04\
+\0\x05guard\x01\x16\x01j\x01\x09\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\0\x17\
+\x04\0\x0atransition\x01\x18\x01p\x0b\x01p\x0d\x01j\x01\x1a\x01\x0f\x01@\x02\x05\
+facts\x05\x07entries\x19\0\x1b\x04\0\x05enter\x01\x1c\x04\0\x17wrkflw:flow/logic\
+@0.1.0\x05\x0a\x04\0\x16wrkflw:flow/flow@0.1.0\x04\0\x0b\x0a\x01\0\x04flow\x03\0\
+\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\
+ndgen-rust\x060.61.1";
 };
 };
 }
@@ -17912,106 +18023,107 @@ link_section = "component-type:wit-bindgen:0.61.1:wrkflw:flow@0.1.0:flow-with-al
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4556] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb1\"\x01A\x02\x01A\x02\
-\x01B\xb3\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4616] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xed\"\x01A\x02\x01A\x02\
+\x01B\xb5\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
 \0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
 \0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
-r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01r\x02\x04names\x08at\
--least}\x04\0\x0dpriority-name\x03\0\x10\x01q\x04\x05group\x01\x09\0\x06person\x01\
-\x07\0\x08calendar\x01s\0\x07service\x01s\0\x04\0\x08name-use\x03\0\x12\x01n\x04\
-\x06groups\x0bpermissions\x08comments\x06inputs\x04\0\x05reads\x03\0\x14\x01q\x03\
-\x04none\0\0\x03all\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x16\x01q\x05\x04task\
-\0\0\x07service\0\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0astate-\
-kind\x03\0\x18\x01p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04kind\x19\
-\x04join\x17\x08own-work\x7f\x0aextensions\x1a\x04\0\x05state\x03\0\x1b\x01m\x03\
-\x08optional\x08required\x04none\x04\0\x0ccomment-rule\x03\0\x1d\x01n\x07\x08dec\
-ision\x06signal\x08deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fired\
--by\x03\0\x1f\x01p\x0b\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07t\
-argets!\x02by\x20\x0apermission\"\x05titles\x0bdescriptions\x09conditions\x05inp\
-ut#\x07comment\x1e\x0aextensions\x1a\x04\0\x0atransition\x03\0$\x01m\x06\x04text\
-\x07boolean\x07decimal\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\
-\0&\x01r\x02\x04names\x04kind'\x04\0\x15attribute-declaration\x03\0(\x01p\x09\x01\
-p\x1c\x01p%\x01p)\x01p\x11\x01p!\x01p\x13\x01ps\x01r\x11\x05titles\x0bdescriptio\
-ns\x07initial\x0b\x0ainitiators*\x06states+\x0btransitions,\x0bdata-schema#\x0aa\
-ttributes-\x0einstance-title\"\x10instance-summary\"\x0apriorities.\x08separate/\
-\x05reads\x15\x0fsole-per-entity\x7f\x04uses0\x08requires1\x0aextensions\x1a\x04\
-\0\x0adefinition\x03\02\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07de\
-cimal\x01s\0\x05float\x01u\0\x09timestamp\x01\x03\0\x05bytes\x014\0\x04\0\x0fatt\
-ribute-value\x03\05\x01k6\x01r\x02\x04names\x05value7\x04\0\x09attribute\x03\08\x01\
+r\x02\x04names\x05value\x01\x04\0\x09extension\x03\0\x0e\x01p\x09\x01q\x02\x06te\
+nant\0\0\x0cparticipants\x01\x10\0\x04\0\x0avisibility\x03\0\x11\x01r\x02\x04nam\
+es\x08at-least}\x04\0\x0dpriority-name\x03\0\x13\x01q\x04\x05group\x01\x09\0\x06\
+person\x01\x07\0\x08calendar\x01s\0\x07service\x01s\0\x04\0\x08name-use\x03\0\x15\
+\x01n\x04\x06groups\x0bpermissions\x08comments\x06inputs\x04\0\x05reads\x03\0\x17\
+\x01q\x03\x04none\0\0\x03all\0\0\x05count\x01y\0\x04\0\x04join\x03\0\x19\x01q\x05\
+\x04task\0\0\x07service\0\0\x06router\0\0\x04wait\0\0\x08terminal\x01s\0\x04\0\x0a\
+state-kind\x03\0\x1b\x01p\x0f\x01r\x07\x04name\x0b\x05titles\x0bdescriptions\x04\
+kind\x1c\x04join\x1a\x08own-work\x7f\x0aextensions\x1d\x04\0\x05state\x03\0\x1e\x01\
+m\x03\x08optional\x08required\x04none\x04\0\x0ccomment-rule\x03\0\x20\x01n\x07\x08\
+decision\x06signal\x08deadline\x05reply\x07failure\x05child\x05entry\x04\0\x08fi\
+red-by\x03\0\"\x01p\x0b\x01ks\x01k\x01\x01r\x0b\x06source\x0b\x07trigger\x0d\x07\
+targets$\x02by#\x0apermission%\x05titles\x0bdescriptions\x09conditions\x05input&\
+\x07comment!\x0aextensions\x1d\x04\0\x0atransition\x03\0'\x01m\x06\x04text\x07bo\
+olean\x07decimal\x05float\x09timestamp\x05bytes\x04\0\x0eattribute-type\x03\0)\x01\
+r\x02\x04names\x04kind*\x04\0\x15attribute-declaration\x03\0+\x01p\x1f\x01p(\x01\
+p,\x01p\x14\x01p$\x01p\x16\x01ps\x01r\x12\x05titles\x0bdescriptions\x07initial\x0b\
+\x0ainitiators\x10\x06states-\x0btransitions.\x0bdata-schema&\x0aattributes/\x0e\
+instance-title%\x10instance-summary%\x0apriorities0\x08separate1\x05reads\x18\x0f\
+sole-per-entity\x7f\x0avisibility\x12\x04uses2\x08requires3\x0aextensions\x1d\x04\
+\0\x0adefinition\x03\04\x01p}\x01q\x06\x04text\x01s\0\x07boolean\x01\x7f\0\x07de\
+cimal\x01s\0\x05float\x01u\0\x09timestamp\x01\x03\0\x05bytes\x016\0\x04\0\x0fatt\
+ribute-value\x03\07\x01k8\x01r\x02\x04names\x05value9\x04\0\x09attribute\x03\0:\x01\
 k\x07\x01r\x06\x05state\x0b\x0estate-instances\x07outcome\x0d\x05actor\x07\x0con\
--behalf-of:\x0adecided-at\x03\x04\0\x07decider\x03\0;\x01r\x02\x05textsy\x06stat\
-esy\x04\0\x07omitted\x03\0=\x01p\x07\x01p9\x01r\x0e\x02ids\x06tenants\x03keys\x07\
+-behalf-of<\x0adecided-at\x03\x04\0\x07decider\x03\0=\x01r\x02\x05textsy\x06stat\
+esy\x04\0\x07omitted\x03\0?\x01p\x07\x01p;\x01r\x0e\x02ids\x06tenants\x03keys\x07\
 versiony\x08revisiony\x0bentity-types\x09entity-ids\x09initiator\x07\x0arequeste\
-rs?\x0astarted-at\x03\x0bpredecessor\"\x06parent\"\x04data\x01\x0aattributes\xc0\
-\0\x04\0\x08instance\x03\0A\x01m\x04\x07pending\x07claimed\x09completed\x09cance\
-lled\x04\0\x0btask-status\x03\0C\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc5\
-\0\x04\0\x0asuspension\x03\0F\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-\
-of:\x07comment\"\x05input\x01\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\
-\x03\0H\x01ky\x01r\x06\x02ids\x03keys\x0bentity-types\x09entity-ids\x07outcome\"\
-\x07version\xca\0\x04\0\x0cchild-status\x03\0K\x01r\x04\x02id\x07\x06groups*\x0b\
-permissions1\x0con-behalf-of:\x04\0\x05actor\x03\0M\x01r\x04\x05actor\xce\0\x02i\
-ds\x0bcorrelation\"\x0breceived-at\x03\x04\0\x0freceived-signal\x03\0O\x01r\x05\x07\
-services\x08attemptsy\x05error\"\x05model\"\x0dmodel-version\"\x04\0\x0eservice-\
-answer\x03\0Q\x01r\x03\x04task\"\x06due-at\x03\x05county\x04\0\x0fpassed-deadlin\
-e\x03\0S\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xca\0\x07\
-outcomes\x06reason\"\x04\0\x0bended-child\x03\0U\x01r\x03\x04tasks\x05actor\xce\0\
-\x07comment\"\x04\0\x0dtask-decision\x03\0W\x01q\x07\x05start\x01\xce\0\0\x04tas\
-k\x01\xd8\0\0\x06signal\x01\xd0\0\0\x07service\x01\xd2\0\0\x08deadline\x01\xd4\0\
-\0\x05child\x01\xd6\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0Y\x01r\x04\x0est\
-ate-instance\"\x07trigger\x0d\x06source\xda\0\x05input\x01\x04\0\x05event\x03\0[\
-\x01r\x02\x04codes\x07messages\x04\0\x06reason\x03\0]\x01r\x03\x05fields\x04code\
-s\x07messages\x04\0\x09violation\x03\0_\x01p\xe0\0\x01q\x04\x06denied\x01\xde\0\0\
-\x07not-now\x01\xde\0\0\x07invalid\x01\xe1\0\0\x05fault\x01\xde\0\0\x04\0\x07ref\
-usal\x03\0b\x01r\x03\x04codes\x07messages\x06detail#\x04\0\x04note\x03\0d\x01r\x03\
-\x04name\x0b\x03key\"\x04data#\x04\0\x06target\x03\0f\x01p\xe7\0\x01q\x05\x04sta\
-y\0\0\x07reoffer\0\0\x05enter\x01\xe8\0\0\x05spawn\x01\xe8\0\0\x0aend-branch\0\0\
-\x04\0\x04next\x03\0i\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\
-\0k\x01p\xec\0\x01p\xe5\0\x01r\x07\x04next\xea\0\x06cancel1\x04data#\x0aattribut\
-es\xc0\0\x07publish\xed\0\x05notes\xee\0\x0aextensions\x1a\x04\0\x04plan\x03\0o\x01\
-r\x02\x04task\"\x05county\x04\0\x07overdue\x03\0q\x01q\x04\x07entered\0\0\x07ove\
-rdue\x01\xf2\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0s\x01\
-r\x03\x0estate-instances\x05state\x0b\x05cause\xf4\0\x04\0\x05entry\x03\0u\x01r\x02\
-\x09numeratory\x0bdenominatory\x04\0\x08fraction\x03\0w\x01q\x03\x05count\x01y\0\
-\x08at-least\x01\xf8\0\0\x09more-than\x01\xf8\0\0\x04\0\x06needed\x03\0y\x01m\x03\
-\x07offered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0{\x01r\x02\x06\
-person\x07\x05group\x09\x04\0\x06member\x03\0}\x01q\x04\x04user\x01\x07\0\x05gro\
-up\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\xfe\0\0\x04\0\x09principal\x03\
-\0\x7f\x01p\x80\x01\x01k\xc7\0\x01k\xc9\0\x01r\x0a\x02ids\x05labels\x06status\xc4\
-\0\x0acandidates\x81\x01\x05owner:\x0acreated-at\x03\x0aclaimed-at\xc5\0\x06due-\
-at\xc5\0\x09suspended\x82\x01\x08decision\x83\x01\x04\0\x04task\x03\0\x84\x01\x01\
-p\x85\x01\x01p\xcc\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\xc5\
-\0\x0cpredecessors1\x03key\"\x04data#\x06neededy\x05tasks\x86\x01\x08children\x87\
-\x01\x04\0\x0estate-instance\x03\0\x88\x01\x01r\x0b\x02ids\x04name\x0b\x0aentere\
-d-at\x03\x07left-at\x03\x07left-by\x0d\x05actor:\x0cpredecessors1\x03key\"\x06ne\
-ededy\x05tasks\x86\x01\x08children\x87\x01\x04\0\x0apast-state\x03\0\x8a\x01\x01\
-p\x89\x01\x01p\x8b\x01\x01p<\x01r\x09\x03now\x03\x06config\x01\x08instance\xc2\0\
-\x06active\x8c\x01\x07waiting\x8c\x01\x04past\x8d\x01\x08deciders\x8e\x01\x07omi\
-tted>\x0aextensions\x1a\x04\0\x08snapshot\x03\0\x8f\x01\x01m\x02\x07created\x07c\
-laimed\x04\0\x05since\x03\0\x91\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0cw\
-orking-time\x03\0\x93\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\
-\0\x95\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x94\x01\0\x0cworking-days\x01\
-\x96\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x97\x01\x01q\x05\x06remind\0\0\x08\
-escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-\
-action\x03\0\x99\x01\x01k\x05\x01r\x04\x04when\x98\x01\x05since\x92\x01\x06repea\
-t\x9b\x01\x06action\x9a\x01\x04\0\x08deadline\x03\0\x9c\x01\x01k\x09\x01p\x9d\x01\
-\x01r\x08\x05labels\x0acandidates\x81\x01\x05owner:\x0beach-member\x9e\x01\x06re\
-tain\x7f\x0aallocation\xfc\0\x09deadlines\x9f\x01\x0aextensions\x1a\x04\0\x05off\
-er\x03\0\xa0\x01\x01r\x03\x07trigger\x0d\x0bcorrelation\"\x08buffered\x7f\x04\0\x13\
-signal-subscription\x03\0\xa2\x01\x01p\xa1\x01\x01p\xa3\x01\x01r\x09\x06offers\xa4\
-\x01\x06needed\xfa\0\x07exclude?\x08fallback\x9e\x01\x08priority}\x09deadlines\x9f\
-\x01\x0dsubscriptions\xa5\x01\x05blind\x7f\x0aextensions\x1a\x04\0\x0aassignment\
-\x03\0\xa6\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07re\
-tries\xa8\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\x9f\x01\x0dsubscrip\
-tions\xa5\x01\x04\0\x0cservice-call\x03\0\xa9\x01\x01k\x0d\x01r\x06\x03keys\x0be\
-ntity-types\x09entity-ids\x04data\x01\x06on-end\xab\x01\x08detached\x7f\x04\0\x05\
-child\x03\0\xac\x01\x01p\xad\x01\x01r\x03\x09deadlines\x9f\x01\x0dsubscriptions\xa5\
-\x01\x08children\xae\x01\x04\0\x07waiting\x03\0\xaf\x01\x01q\x03\x04task\x01\xa7\
-\x01\0\x07service\x01\xaa\x01\0\x04wait\x01\xb0\x01\0\x04\0\x04work\x03\0\xb1\x01\
-\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x04\06wrkflw:flow/flow-with-all-of-its-e\
-xports-removed@0.1.0\x04\0\x0b*\x01\0$flow-with-all-of-its-exports-removed\x03\0\
-\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\
-ndgen-rust\x060.61.1";
+rs\xc1\0\x0astarted-at\x03\x0bpredecessor%\x06parent%\x04data\x01\x0aattributes\xc2\
+\0\x04\0\x08instance\x03\0C\x01m\x04\x07pending\x07claimed\x09completed\x09cance\
+lled\x04\0\x0btask-status\x03\0E\x01k\x03\x01r\x03\x02by\x07\x02at\x03\x05until\xc7\
+\0\x04\0\x0asuspension\x03\0H\x01r\x07\x07outcome\x0d\x05actor\x07\x0con-behalf-\
+of<\x07comment%\x05input\x01\x07omitted\x7f\x0adecided-at\x03\x04\0\x08decision\x03\
+\0J\x01ky\x01r\x06\x02ids\x03keys\x0bentity-types\x09entity-ids\x07outcome%\x07v\
+ersion\xcc\0\x04\0\x0cchild-status\x03\0M\x01r\x04\x02id\x07\x06groups\x10\x0bpe\
+rmissions3\x0con-behalf-of<\x04\0\x05actor\x03\0O\x01r\x04\x05actor\xd0\0\x02ids\
+\x0bcorrelation%\x0breceived-at\x03\x04\0\x0freceived-signal\x03\0Q\x01r\x05\x07\
+services\x08attemptsy\x05error%\x05model%\x0dmodel-version%\x04\0\x0eservice-ans\
+wer\x03\0S\x01r\x03\x04task%\x06due-at\x03\x05county\x04\0\x0fpassed-deadline\x03\
+\0U\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xcc\0\x07ou\
+tcomes\x06reason%\x04\0\x0bended-child\x03\0W\x01r\x03\x04tasks\x05actor\xd0\0\x07\
+comment%\x04\0\x0dtask-decision\x03\0Y\x01q\x07\x05start\x01\xd0\0\0\x04task\x01\
+\xda\0\0\x06signal\x01\xd2\0\0\x07service\x01\xd4\0\0\x08deadline\x01\xd6\0\0\x05\
+child\x01\xd8\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0[\x01r\x04\x0estate-in\
+stance%\x07trigger\x0d\x06source\xdc\0\x05input\x01\x04\0\x05event\x03\0]\x01r\x02\
+\x04codes\x07messages\x04\0\x06reason\x03\0_\x01r\x03\x05fields\x04codes\x07mess\
+ages\x04\0\x09violation\x03\0a\x01p\xe2\0\x01q\x04\x06denied\x01\xe0\0\0\x07not-\
+now\x01\xe0\0\0\x07invalid\x01\xe3\0\0\x05fault\x01\xe0\0\0\x04\0\x07refusal\x03\
+\0d\x01r\x03\x04codes\x07messages\x06detail&\x04\0\x04note\x03\0f\x01r\x03\x04na\
+me\x0b\x03key%\x04data&\x04\0\x06target\x03\0h\x01p\xe9\0\x01q\x05\x04stay\0\0\x07\
+reoffer\0\0\x05enter\x01\xea\0\0\x05spawn\x01\xea\0\0\x0aend-branch\0\0\x04\0\x04\
+next\x03\0k\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\0m\x01p\xee\
+\0\x01p\xe7\0\x01r\x07\x04next\xec\0\x06cancel3\x04data&\x0aattributes\xc2\0\x07\
+publish\xef\0\x05notes\xf0\0\x0aextensions\x1d\x04\0\x04plan\x03\0q\x01r\x02\x04\
+task%\x05county\x04\0\x07overdue\x03\0s\x01q\x04\x07entered\0\0\x07overdue\x01\xf4\
+\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0u\x01r\x03\x0est\
+ate-instances\x05state\x0b\x05cause\xf6\0\x04\0\x05entry\x03\0w\x01r\x02\x09nume\
+ratory\x0bdenominatory\x04\0\x08fraction\x03\0y\x01q\x03\x05count\x01y\0\x08at-l\
+east\x01\xfa\0\0\x09more-than\x01\xfa\0\0\x04\0\x06needed\x03\0{\x01m\x03\x07off\
+ered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0}\x01r\x02\x06perso\
+n\x07\x05group\x09\x04\0\x06member\x03\0\x7f\x01q\x04\x04user\x01\x07\0\x05group\
+\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\x80\x01\0\x04\0\x09principal\x03\
+\0\x81\x01\x01p\x82\x01\x01k\xc9\0\x01k\xcb\0\x01r\x0a\x02ids\x05labels\x06statu\
+s\xc6\0\x0acandidates\x83\x01\x05owner<\x0acreated-at\x03\x0aclaimed-at\xc7\0\x06\
+due-at\xc7\0\x09suspended\x84\x01\x08decision\x85\x01\x04\0\x04task\x03\0\x86\x01\
+\x01p\x87\x01\x01p\xce\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\
+\xc7\0\x0cpredecessors3\x03key%\x04data&\x06neededy\x05tasks\x88\x01\x08children\
+\x89\x01\x04\0\x0estate-instance\x03\0\x8a\x01\x01r\x0b\x02ids\x04name\x0b\x0aen\
+tered-at\x03\x07left-at\x03\x07left-by\x0d\x05actor<\x0cpredecessors3\x03key%\x06\
+neededy\x05tasks\x88\x01\x08children\x89\x01\x04\0\x0apast-state\x03\0\x8c\x01\x01\
+p\x8b\x01\x01p\x8d\x01\x01p>\x01r\x09\x03now\x03\x06config\x01\x08instance\xc4\0\
+\x06active\x8e\x01\x07waiting\x8e\x01\x04past\x8f\x01\x08deciders\x90\x01\x07omi\
+tted\xc0\0\x0aextensions\x1d\x04\0\x08snapshot\x03\0\x91\x01\x01m\x02\x07created\
+\x07claimed\x04\0\x05since\x03\0\x93\x01\x01r\x02\x04time\x05\x08calendars\x04\0\
+\x0cworking-time\x03\0\x95\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-d\
+ays\x03\0\x97\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x96\x01\0\x0cworkin\
+g-days\x01\x98\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x99\x01\x01q\x05\x06remi\
+nd\0\0\x08escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0e\
+overdue-action\x03\0\x9b\x01\x01k\x05\x01r\x04\x04when\x9a\x01\x05since\x94\x01\x06\
+repeat\x9d\x01\x06action\x9c\x01\x04\0\x08deadline\x03\0\x9e\x01\x01k\x09\x01p\x9f\
+\x01\x01r\x08\x05labels\x0acandidates\x83\x01\x05owner<\x0beach-member\xa0\x01\x06\
+retain\x7f\x0aallocation\xfe\0\x09deadlines\xa1\x01\x0aextensions\x1d\x04\0\x05o\
+ffer\x03\0\xa2\x01\x01r\x03\x07trigger\x0d\x0bcorrelation%\x08buffered\x7f\x04\0\
+\x13signal-subscription\x03\0\xa4\x01\x01p\xa3\x01\x01p\xa5\x01\x01r\x09\x06offe\
+rs\xa6\x01\x06needed\xfc\0\x07exclude\xc1\0\x08fallback\xa0\x01\x08priority}\x09\
+deadlines\xa1\x01\x0dsubscriptions\xa7\x01\x05blind\x7f\x0aextensions\x1d\x04\0\x0a\
+assignment\x03\0\xa8\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\
+\x05\x07retries\xaa\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\xa1\x01\x0d\
+subscriptions\xa7\x01\x04\0\x0cservice-call\x03\0\xab\x01\x01k\x0d\x01r\x06\x03k\
+eys\x0bentity-types\x09entity-ids\x04data\x01\x06on-end\xad\x01\x08detached\x7f\x04\
+\0\x05child\x03\0\xae\x01\x01p\xaf\x01\x01r\x03\x09deadlines\xa1\x01\x0dsubscrip\
+tions\xa7\x01\x08children\xb0\x01\x04\0\x07waiting\x03\0\xb1\x01\x01q\x03\x04tas\
+k\x01\xa9\x01\0\x07service\x01\xac\x01\0\x04wait\x01\xb2\x01\0\x04\0\x04work\x03\
+\0\xb3\x01\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x04\06wrkflw:flow/flow-with-al\
+l-of-its-exports-removed@0.1.0\x04\0\x0b*\x01\0$flow-with-all-of-its-exports-rem\
+oved\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\
+\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

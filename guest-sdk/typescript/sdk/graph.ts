@@ -118,6 +118,8 @@ export interface Graph<S extends string = string, T extends string = string> {
   reads?: Reads[];
   /** While an instance runs, no other instance of any definition about the same entity does. */
   solePerEntity?: boolean;
+  /** Only participants, their managers and the members of these groups see an instance; left out: everybody of the tenant. */
+  visibleToParticipants?: string[];
   /** What the config names of the tenant's directory; it is looked up when a version is published. */
   uses?: { groups?: string[]; people?: string[]; calendars?: string[]; services?: string[] };
   /** Extensions without which the flow does not work. */
@@ -129,7 +131,7 @@ export interface Graph<S extends string = string, T extends string = string> {
 export function definition(graph: Graph) {
   const { title = "", description = "", start, initiators = [], states, schema, attributes = {}, ...more } = graph;
   const { instanceTitle, instanceSummary, priorities = {}, separate = [], reads = [], solePerEntity = false, ...last } = more;
-  const { uses = {}, requires = [], extensions, ...rest } = last;
+  const { visibleToParticipants, uses = {}, requires = [], extensions, ...rest } = last;
   noMore("The graph", rest);
   const { groups = [], people = [], calendars = [], services = [], ...others } = uses;
   noMore("`uses`", others);
@@ -150,6 +152,7 @@ export function definition(graph: Graph) {
     separate,
     reads: flags(["groups", "permissions", "comments", "inputs"], reads),
     solePerEntity,
+    visibility: visibleToParticipants === undefined ? { tag: "tenant" } : { tag: "participants", val: visibleToParticipants },
     uses: [...used("group", groups), ...used("person", people), ...used("calendar", calendars), ...used("service", services)],
     requires,
     extensions: extensionList(extensions),

@@ -90,6 +90,7 @@ fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
         title,
         summary,
         sole,
+        observers,
     } = event
     else {
         unreachable!("called only for a start")
@@ -112,6 +113,7 @@ fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
             summary: summary.clone(),
         },
         sole: *sole,
+        observers: observers.clone(),
         attributes: std::collections::BTreeMap::new(),
         active: Vec::new(),
         waiting: Vec::new(),
@@ -198,10 +200,12 @@ fn change_flow(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Resu
             definition,
             states,
             sole,
+            observers,
             ..
         } => {
             instance.definition = definition.clone();
             instance.sole = *sole;
+            instance.observers.clone_from(observers);
             for state_instance in instance.active.iter_mut().chain(&mut instance.waiting) {
                 if let Some(name) = states.get(&state_instance.name) {
                     state_instance.name.clone_from(name);

@@ -32,6 +32,8 @@ pub const TARGETS_MAX: usize = 20;
 pub const ATTRIBUTES_MAX: usize = 100;
 /// Groups that may start an instance.
 pub const INITIATORS_MAX: usize = 100;
+/// Groups that see instances besides their participants.
+pub const OBSERVERS_MAX: usize = 20;
 /// Lists of separate states.
 pub const SEPARATE_MAX: usize = 50;
 /// Names of priorities.
@@ -112,6 +114,7 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
 
 fn sizes(graph: &Graph) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let observers = graph.observers.as_ref().map_or(0, Vec::len);
     for (at, count, max, things) in [
         ("/states", graph.states.len(), STATES_MAX, "states"),
         (
@@ -132,6 +135,7 @@ fn sizes(graph: &Graph) -> Vec<Problem> {
             INITIATORS_MAX,
             "initiator groups",
         ),
+        ("/observers", observers, OBSERVERS_MAX, "observer groups"),
         (
             "/separate",
             graph.separate.len(),

@@ -43,6 +43,8 @@ events! {
             #[serde(skip_serializing_if = "Option::is_none")] summary: Option<String>,
             /// Whether no other instance may run about the entity.
             #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")] sole: bool,
+            /// The groups that see it besides its participants; absent if everybody of the tenant does.
+            #[serde(skip_serializing_if = "Option::is_none")] observers: Option<Vec<String>>,
         }
         /// An instance entered a state.
         public StateEntered = "STATE_ENTERED" {
@@ -445,6 +447,8 @@ events! {
             #[public("renamedStates")] states: BTreeMap<String, String>,
             /// Whether no other instance may run about the entity from now on.
             #[public("sole")] #[serde(skip_serializing_if = "std::ops::Not::not")] sole: bool,
+            /// The groups that see it besides its participants from now on; absent if everybody of the tenant does.
+            #[serde(skip_serializing_if = "Option::is_none")] observers: Option<Vec<String>>,
         }
         /// The title or the summary of an instance changed, with its data or its version.
         public FlowRetitled = "FLOW_RETITLED" {

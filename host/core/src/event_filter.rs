@@ -31,6 +31,10 @@ impl EventFacts {
             actor: entry.actor.clone().filter(|_| !is_blind),
         }
     }
+
+    pub fn definition_key(&self) -> &str {
+        &self.definition_key
+    }
 }
 
 /// Conditions that all must hold. None of them is needed.

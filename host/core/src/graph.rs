@@ -32,6 +32,9 @@ pub struct Graph {
     pub reads: Vec<Read>,
     /// While an instance runs, no other instance about the same entity may run, of whichever definition.
     pub sole_per_entity: bool,
+    /// The groups that see instances besides their [participants](super::participant). None: everybody of the tenant sees them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub observers: Option<Vec<String>>,
     /// What the config names of the tenant's directory, besides `initiators`.
     pub uses: Vec<NameUse>,
 }
@@ -288,7 +291,9 @@ impl Graph {
     /// The names of the directory that it uses, initiators included, each once.
     pub fn names_used(&self) -> BTreeSet<NameUse> {
         let initiators = self.initiators.iter().cloned().map(NameUse::Group);
-        initiators.chain(self.uses.iter().cloned()).collect()
+        let observers = self.observers.iter().flatten().cloned();
+        let groups = initiators.chain(observers.map(NameUse::Group));
+        groups.chain(self.uses.iter().cloned()).collect()
     }
 
     /// The states that are separate from this one. Reads all lists, so call it once for all state instances.

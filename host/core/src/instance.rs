@@ -41,6 +41,10 @@ pub struct Instance {
     /// Whether no other instance may run about its entity, as its version declares.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub sole: bool,
+    /// The groups that see it besides its [participants](super::participant), as its version declares. None: everybody of the
+    /// tenant sees it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub observers: Option<Vec<String>>,
     pub attributes: BTreeMap<String, AttributeValue>,
     /// Active state instances, oldest first.
     pub active: Vec<StateInstance>,

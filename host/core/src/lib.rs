@@ -37,6 +37,7 @@ pub mod lookup;
 pub mod merkle;
 pub mod moment;
 pub mod notification;
+pub mod participant;
 pub mod question;
 pub mod refusal;
 pub mod rejection;

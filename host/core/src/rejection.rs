@@ -59,9 +59,10 @@ pub enum Rejection {
     Stale { given: u32, current: u32 },
     /// Another running instance is about the same entity: one of the same definition, or one of another, of which either is
     /// the only one about its entity.
-    #[error("instance {running} already runs about this entity{}", started_by(.started.as_ref()))]
+    #[error("{} already runs about this entity{}", which(*.running), started_by(.started.as_ref()))]
     AlreadyRunning {
-        running: InstanceId,
+        /// None for callers who do not see it.
+        running: Option<InstanceId>,
         /// Only for callers who may read instances.
         started: Option<Started>,
     },
@@ -113,6 +114,13 @@ pub struct FirstSignal {
 pub struct Started {
     pub by: String,
     pub at: Timestamp,
+}
+
+fn which(instance: Option<InstanceId>) -> String {
+    instance.map_or_else(
+        || "another instance".to_owned(),
+        |instance| format!("instance {instance}"),
+    )
 }
 
 fn started_by(started: Option<&Started>) -> String {

@@ -115,6 +115,8 @@ impl Engine {
             what: "instance",
             id: id.to_string(),
         })?;
+        self.check_seen(who.tenant, &loaded.actor, &stored.instance)
+            .await?;
         let revision = stored.instance.revision;
         let omitted = Shown::of(&stored.instance).omitted;
         let known = Known::of(&loaded.actor, loaded.access_mark, &loaded.stopped);

@@ -181,26 +181,26 @@ impl Engine {
         Ok(trial)
     }
 
-    /// The instances of the operation, read page by page, and whether there are more than one operation takes.
+    /// The instances of the operation that the caller sees, read page by page, and whether there are more than one operation takes.
     async fn choose(&self, who: &Identity, many: &Many) -> Result<(Vec<Uuid>, bool), Error> {
         let (current, filter) = many.about();
-        let mut chosen: Vec<Uuid> = Vec::new();
+        let viewer = self.viewer(who).await?;
+        let (mut chosen, mut after) = (Vec::new(), None);
         loop {
-            let after = chosen.last().copied();
-            let found = self
+            let (found, next) = self
                 .0
                 .store
-                .alive(who.tenant, &current, filter, after, PAGE)
+                .alive(&viewer, &current, filter, after, PAGE)
                 .await?;
-            let is_last = found.len() < PAGE;
             chosen.extend(found);
             if chosen.len() > ITEMS_MAX {
                 chosen.truncate(ITEMS_MAX);
                 return Ok((chosen, true));
             }
-            if is_last {
+            if next.is_none() {
                 return Ok((chosen, false));
             }
+            after = next;
         }
     }
 

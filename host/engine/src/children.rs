@@ -183,7 +183,9 @@ impl Engine {
         match started.await {
             Ok(_) => Ok(None),
             // Another host has started this child first.
-            Err(Error::Rejected(Rejection::AlreadyRunning { running, .. })) if running == id => {
+            Err(Error::Rejected(Rejection::AlreadyRunning { running, .. }))
+                if running == Some(id) =>
+            {
                 Ok(None)
             }
             Err(error) if is_final(&error) => Ok(Some(bounded(error.to_string()))),

@@ -128,7 +128,7 @@ impl Engine {
         id: InstanceId,
         at: Timestamp,
     ) -> Result<EligibilityAt, Error> {
-        let instance = match self.instance_at(who.tenant, id, at).await? {
+        let instance = match self.instance_at(&self.viewer(who).await?, id, at).await? {
             Past::Instance(instance) => instance,
             Past::NotBegun => {
                 return Err(Error::NotFound {
@@ -187,18 +187,17 @@ impl Engine {
         Ok(read.await??)
     }
 
-    /// The open tasks on which somebody can act now, and nobody after the change.
+    /// The open tasks on which somebody can act now, and nobody after the change. Only those that the caller sees.
     pub async fn preview(&self, who: &Identity, change: &Change) -> Result<Preview, Error> {
         let (at, until) = (self.0.clock.now(), Instant::now() + self.0.timeout);
         let concerned = self.concerned(who.tenant, at, change).await?;
+        let viewer = self.viewer(who).await?;
         let mut preview = Preview::default();
         let mut after = None;
         for _ in 0..BATCHES_MAX {
             let Concerned { people, groups } = &concerned;
             let store = &self.0.store;
-            let batch = store
-                .work_of(who.tenant, people, groups, after, BATCH)
-                .await?;
+            let batch = store.work_of(&viewer, people, groups, after, BATCH).await?;
             after = batch.last().map(|open| open.task);
             let is_last = i64::try_from(batch.len()).is_ok_and(|read| read < BATCH);
             let orphans = self.orphans(who.tenant, at, change, batch).await?;

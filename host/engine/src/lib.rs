@@ -41,6 +41,7 @@ mod signals;
 mod subscriptions;
 pub mod validation;
 mod versions;
+mod visibility;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -244,14 +245,14 @@ impl Engine {
         self.0.post_commit.commits.subscribe()
     }
 
-    /// An instance with all its parts. Checks no permission.
+    /// An instance with all its parts, if the caller sees it. Checks no permission.
     pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
         let asked = Asked::at(self.0.clock.now());
         let loaded = self.loaded(&who.principalship(), id, asked).await?;
-        loaded.found.ok_or_else(|| Error::NotFound {
-            what: "instance",
-            id: id.to_string(),
-        })
+        let stored = loaded.found.ok_or_else(|| visibility::missing(id))?;
+        self.check_seen(who.tenant, &loaded.actor, &stored.instance)
+            .await?;
+        Ok(stored)
     }
 
     /// The caller's present groups and permissions, and the absent people they act for.

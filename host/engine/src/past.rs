@@ -7,10 +7,11 @@ use super::error::Error;
 use wrkflw_core::apply::{Stamp, apply};
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::effort;
-use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Instance;
 use wrkflw_store::StoreError;
 use wrkflw_store::past::PastEntry;
+use wrkflw_store::viewer::Viewer;
 
 /// Limits of the entries to fold: their number and their bytes.
 pub(super) const ENTRIES_MAX: usize = 20_000;
@@ -18,7 +19,7 @@ pub(super) const BYTES_MAX: usize = 64 << 20;
 
 /// An instance at a moment.
 pub(super) enum Past {
-    /// It had not begun, or does not exist.
+    /// It had not begun, does not exist, or the viewer does not see it.
     NotBegun,
     Instance(Box<Instance>),
     /// It has more entries than the limits allow.
@@ -29,14 +30,14 @@ impl Engine {
     /// The instance after its entries up to and including the moment.
     pub(super) async fn instance_at(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         id: InstanceId,
         at: Timestamp,
     ) -> Result<Past, Error> {
         let (mut instance, mut seq) = (None, 0);
         let (mut entries, mut bytes) = (0, 0);
         loop {
-            let mut page = self.0.store.past_entries(tenant, id, seq).await?;
+            let mut page = self.0.store.past_entries(viewer, id, seq).await?;
             seq = page.last().map_or(seq, |last| last.seq);
             let read = page.len();
             page.truncate(page.iter().take_while(|entry| entry.at <= at).count());
@@ -48,7 +49,11 @@ impl Engine {
             }
             let effort = effort::replaying(page.len(), size);
             let fold = move || folded(instance, id, &page);
-            instance = self.0.offload.in_place(tenant, effort, fold).await??;
+            instance = self
+                .0
+                .offload
+                .in_place(viewer.tenant, effort, fold)
+                .await??;
             if is_last {
                 let past = instance.map(|instance| Past::Instance(Box::new(instance)));
                 return Ok(past.unwrap_or(Past::NotBegun));

@@ -121,6 +121,8 @@ pub struct Done<'a> {
     pub instance: &'a Instance,
     pub events: &'a [Event],
     pub entries: &'a [Entry],
+    /// Whether the actor sees the instance. If not, it took a signal that found it by its correlation key.
+    pub is_seen: bool,
     pub dry_run: bool,
 }
 

@@ -32,6 +32,8 @@ impl Engine {
             }
         };
         let command = start_after(&instance, data);
+        self.check_seen(who.tenant, &loaded.actor, &instance)
+            .await?;
         // A caller without the permission learns nothing about the instance: the execution refuses the command and records that.
         if loaded.actor.may(command.permission()) {
             has_ended(&instance)?;

@@ -75,6 +75,8 @@ struct Sender {
 pub struct SentSignal {
     pub receipt: Receipt,
     pub status: SignalStatus,
+    /// Whether its sender may know how many states took it.
+    pub tells_numbers: bool,
 }
 
 /// The status of a signal.
@@ -118,7 +120,9 @@ impl Engine {
         self.check_trigger(who, &new).await?;
         if signal.dry_run && signal.to_all {
             let known = store.sent_signal(tenant, &new).await?;
-            known.map_or(Ok(()), |known| check_same(&known, &new))?;
+            if let Some(known) = &known {
+                self.check_same(who, known, &new).await?;
+            }
             return Ok(Reply::fresh((rendering.kept)(None)));
         }
         if signal.dry_run {
@@ -128,7 +132,7 @@ impl Engine {
             Keeping::Kept(kept) => *kept,
             full => return Err(is_full(&full, &new).into()),
         };
-        check_same(&kept, &new)?;
+        self.check_same(who, &kept, &new).await?;
         wrkflw_fault::point("signal.kept");
         let id = kept.signal;
         if kept.to_all.is_some() {
@@ -179,7 +183,7 @@ impl Engine {
     ) -> Result<Reply, Error> {
         let known = self.0.store.sent_signal(who.tenant, new).await?;
         if let Some(known) = &known {
-            check_same(known, new)?;
+            self.check_same(who, known, new).await?;
         }
         let taken = |done: &Done<'_>| (rendering.taken)(done, None);
         let sending = Sending {
@@ -192,6 +196,22 @@ impl Engine {
         let kept = known.unwrap_or_else(|| as_kept(new, self.0.clock.now()));
         let tried = self.try_over(who, kept, &sending).await?;
         Ok(tried.unwrap_or_else(|| Reply::fresh((rendering.kept)(None))))
+    }
+
+    /// Refuses another signal under an id that was used. Which instance took the first one is told to those who see it.
+    async fn check_same(&self, who: &Identity, kept: &Kept, new: &NewSignal) -> Result<(), Error> {
+        let Err(mut refusal) = check_same(kept, new) else {
+            return Ok(());
+        };
+        if let (Rejection::SignalIdReused { first, .. }, Some(instance)) =
+            (&mut refusal, kept.instance)
+        {
+            let viewer = self.viewer(who).await?;
+            if !self.0.store.sees(&viewer, instance).await? {
+                first.instance = None;
+            }
+        }
+        Err(refusal.into())
     }
 
     /// Refuses a trigger that neither an active version nor a version with running instances takes as a signal.
@@ -235,7 +255,19 @@ impl Engine {
             what: "signal of yours",
             id: signal.to_string(),
         })?;
-        self.sent(who, receipt).await
+        let mut sent = self.sent(who, receipt).await?;
+        let asks = sent.receipt.instance.is_some() || sent.receipt.to_all.is_some();
+        if !sees_all && asks {
+            let viewer = self.viewer(who).await?;
+            // They count states of all instances.
+            sent.tells_numbers = !viewer.is_restricted();
+            if let Some(instance) = sent.receipt.instance
+                && !self.0.store.sees(&viewer, instance).await?
+            {
+                sent.conceal();
+            }
+        }
+        Ok(sent)
     }
 
     async fn sent(&self, who: &Identity, receipt: Receipt) -> Result<SentSignal, Error> {
@@ -270,7 +302,21 @@ impl Engine {
                 }
             }
         };
-        Ok(SentSignal { receipt, status })
+        Ok(SentSignal {
+            receipt,
+            status,
+            tells_numbers: true,
+        })
+    }
+}
+
+impl SentSignal {
+    /// Leaves out which instance takes the signal, for a sender who does not see it.
+    fn conceal(&mut self) {
+        self.receipt.instance = None;
+        if let SignalStatus::Delivered(event) = &mut self.status {
+            *event = None;
+        }
     }
 }
 

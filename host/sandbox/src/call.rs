@@ -49,7 +49,7 @@ pub(super) struct Occurred {
 /// The answer, not checked yet.
 #[derive(serde::Serialize, PartialEq)]
 pub(super) enum RawAnswer {
-    Described(Result<types::Definition, Vec<types::Violation>>),
+    Described(Result<Box<types::Definition>, Vec<types::Violation>>),
     Guard(Result<(), types::Refusal>),
     Transition(Result<types::Plan, types::Refusal>),
     Enter(Result<Vec<types::Work>, types::Refusal>),
@@ -153,7 +153,7 @@ impl Call {
             Call::Describe(config) => {
                 let flow = logic.checked(store).await?;
                 let described = flow.wrkflw_flow_logic().call_describe(store, config);
-                RawAnswer::Described(described.await?)
+                RawAnswer::Described(described.await?.map(Box::new))
             }
             Call::Guard(occurred) => {
                 let question = (&occurred.facts, &occurred.event);

@@ -199,7 +199,7 @@ impl Sandbox {
             return Err(rejected("describe_unstable", "", message));
         }
         match first {
-            RawAnswer::Described(Ok(definition)) => graph::graph(definition)
+            RawAnswer::Described(Ok(definition)) => graph::graph(*definition)
                 .map_err(|detail| rejected("describe_malformed", "", &detail)),
             RawAnswer::Described(Err(violations)) => Err(AdmitError::Rejected(
                 violations.into_iter().map(config_problem).collect(),

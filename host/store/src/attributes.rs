@@ -8,6 +8,7 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::graph::AttributeType;
@@ -60,17 +61,17 @@ impl Reader {
     /// The attributes of these instances.
     pub async fn attributes(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         instances: &[Uuid],
     ) -> Result<BTreeMap<Uuid, BTreeMap<String, AttributeValue>>, StoreError> {
         let rows = sqlx::query!(
             r#"select instance_id, name, text_value, boolean_value, decimal_value::text as decimal_value, float_value,
                 timestamp_value as "timestamp_value: Time", bytes_value
             from attribute where tenant_id = $1 and instance_id = any($2)"#,
-            tenant.0,
+            viewer.tenant.0,
             instances
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for row in rows {

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId, hex};
 use wrkflw_core::json::Json;
@@ -103,7 +104,7 @@ impl Reader {
         filter: &AuditFilter,
         (seq, limit): (u64, u32),
     ) -> Result<AuditPage<AuditRow>, StoreError> {
-        let mut connection = self.reading(tenant).await?;
+        let mut connection = self.reading(Viewer::all(tenant)).await?;
         let rows = sqlx::query_as!(
             Row,
             r#"select seq, id, type as kind, revision, command_id, actor, task_id, payload, evidence, salt,
@@ -163,7 +164,7 @@ impl Reader {
         filter: &AuditFilter,
         (from_leaf, limit): (Option<u64>, u32),
     ) -> Result<AuditPage<PlacedRow>, StoreError> {
-        let mut connection = self.reading(tenant).await?;
+        let mut connection = self.reading(Viewer::all(tenant)).await?;
         let first = match (from_leaf, filter.from) {
             (Some(leaf), _) => leaf.cast_signed().saturating_add(1),
             (None, None) => 0,

@@ -11,6 +11,8 @@ use uuid::Uuid;
 use super::pool::{LimitLock, lock, transacted};
 use super::streams::{Note, append};
 use super::time::Time;
+use super::viewer::Viewer;
+use super::viewer::visible::{self, Order};
 use super::{Reader, Store, StoreError};
 use wrkflw_core::audit::{Stream, StreamKind, sha256};
 use wrkflw_core::ids::{TenantId, VersionRef, hex};
@@ -97,15 +99,30 @@ pub struct Item {
 }
 
 impl Reader {
-    /// The next instances of the version that have not ended, in the order of their ids.
+    /// The next instances of the version that have not ended, in the order of their ids: of those that the viewer sees, and the place
+    /// from which to go on if there may be more.
     pub async fn alive(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         version: &VersionRef,
         filter: &AliveFilter,
         after: Option<Uuid>,
         limit: usize,
-    ) -> Result<Vec<Uuid>, StoreError> {
+    ) -> Result<(Vec<Uuid>, Option<Uuid>), StoreError> {
+        let mut looking = self.looking(viewer).await?;
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let among = match viewer.restricted() {
+            Some(actor) => {
+                let (places, of) = (looking.places().await?, (viewer.tenant, actor));
+                let order = Order {
+                    oldest_first: true,
+                    after,
+                    most,
+                };
+                Some(visible::instances(places, of, Some(&version.key), order).await?)
+            }
+            None => None,
+        };
         let ids = sqlx::query_scalar!(
             "select i.id from instance i
             where i.tenant_id = $1 and i.definition_key = $2 and i.definition_version = $3
@@ -118,9 +135,9 @@ impl Reader {
               and ($6::text is null or i.entity_type = $6)
               and ($7::text is null or i.entity_id = $7)
               and ($8::text is null or i.initiator = $8)
-              and ($9::uuid is null or i.id > $9)
+              and ($9::uuid is null or i.id > $9) and ($11::uuid[] is null or i.id = any($11))
             order by i.id limit $10",
-            tenant.0,
+            viewer.tenant.0,
             version.key,
             version.version.cast_signed(),
             filter.status,
@@ -129,9 +146,14 @@ impl Reader {
             filter.entity_id,
             filter.initiator,
             after,
-            i64::try_from(limit).unwrap_or(i64::MAX)
+            most,
+            among.as_deref() as _
         );
-        Ok(ids.fetch_all(&mut *self.reading(tenant).await?).await?)
+        let found = ids.fetch_all(looking.seen().await?).await?;
+        let looked_at = among.as_ref().unwrap_or(&found);
+        let next = looked_at.last().copied();
+        let next = next.filter(|_| looked_at.len() >= limit);
+        Ok((found, next))
     }
 
     /// An operation and its progress.
@@ -140,30 +162,31 @@ impl Reader {
         tenant: TenantId,
         id: Uuid,
     ) -> Result<Option<Operation>, StoreError> {
-        let mut found = self.operations(tenant, Some(id), None, 1).await?;
+        let mut found = self.operations(tenant, Some(id), None, (None, 1)).await?;
         Ok(found.pop())
     }
 
-    /// The operations before a place, newest first, or the one with this id.
+    /// The operations before a place, newest first, or the one with this id. With `by`, only those that this person requested.
     pub async fn operations(
         &self,
         tenant: TenantId,
         id: Option<Uuid>,
         before: Option<(Timestamp, Uuid)>,
-        limit: i64,
+        (by, limit): (Option<&str>, i64),
     ) -> Result<Vec<Operation>, StoreError> {
         let (at, last) = before.unzip();
         let rows = sqlx::query!(
             r#"select id, action, settings, requested_by, created_at as "created_at: Time", ended_at as "ended_at: Time",
                 stopped_by, total, more, done, refused, failed
             from bulk_operation where tenant_id = $1 and ($2::uuid is null or id = $2)
-              and ($3::timestamptz is null or (created_at, id) < ($3, $4))
+              and ($3::timestamptz is null or (created_at, id) < ($3, $4)) and ($6::text is null or requested_by = $6)
             order by created_at desc, id desc limit $5"#,
             tenant.0,
             id,
             at.map(Time) as _,
             last,
-            limit
+            limit,
+            by
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
@@ -192,7 +215,7 @@ impl Reader {
     /// The items of an operation, by instance id. `result` selects the items with it; `waiting` selects those without one.
     pub async fn operation_items(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         id: Uuid,
         result: Option<&str>,
         after: Option<Uuid>,
@@ -204,13 +227,13 @@ impl Reader {
               and ($3::text is null or coalesce(result, 'waiting') = $3)
               and ($4::uuid is null or instance_id > $4)
             order by instance_id limit $5"#,
-            tenant.0,
+            viewer.tenant.0,
             id,
             result,
             after,
             limit
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let view = rows.into_iter().map(|row| Item {
             instance: row.instance_id,

@@ -19,6 +19,7 @@ use wrkflw_core::audit::{Entry, Head};
 use wrkflw_core::command::SignalKey;
 use wrkflw_core::ids::{CommandId, StateId, TenantId};
 use wrkflw_core::instance::Instance;
+use wrkflw_core::participant::Participant;
 
 pub use rows::jobs::{cancelling, reassessing, telling};
 pub(crate) use rows::partition;
@@ -53,6 +54,8 @@ pub struct Change {
     pub replies: Vec<KeyedReply>,
     /// The signals among the commands. Each counts once.
     pub signals: Vec<Signalled>,
+    /// Those who became participants by the commands.
+    pub participants: Vec<Participant>,
     /// To whom the commands gave tasks.
     pub allocations: Vec<Allocated>,
     /// The jobs that the commands complete.
@@ -100,6 +103,14 @@ impl Change {
         }
     }
 
+    /// Whether others see the instance by its definition than before: it was migrated.
+    pub(super) fn is_resighted(&self) -> bool {
+        let before = self.before.as_ref();
+        before.is_some_and(|before| {
+            before.instance.observers.is_some() != self.after.observers.is_some()
+        })
+    }
+
     /// Joins this change and the next one, which was computed from its result.
     pub fn join(&mut self, next: Change) {
         assert_eq!(
@@ -112,6 +123,7 @@ impl Change {
         self.delegation_seals.extend(next.delegation_seals);
         self.replies.extend(next.replies);
         self.signals.extend(next.signals);
+        self.participants.extend(next.participants);
         self.allocations.extend(next.allocations);
         self.done.extend(next.done);
     }

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Entity;
@@ -155,7 +156,7 @@ impl Reader {
             i64::from(question.limit) + 1,
             PAGE_BYTES_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         let (all, limit) = (
             rows.first().map_or(0, |row| row.all),

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::ids::{InstanceId, TenantId};
@@ -101,14 +102,24 @@ impl From<Row> for ParkedEvent {
     }
 }
 
+/// A page of the first parked events.
+#[derive(Debug)]
+pub struct DeadLetters {
+    /// At most `limit`: callers ask for one more than they return.
+    pub found: Vec<DeadLetter>,
+    /// The last instance that was read, if the viewer does not see all that were. More may follow.
+    pub reached: Option<Uuid>,
+}
+
 impl Reader {
-    /// The first parked event of each instance, in the order of the instances.
+    /// The first parked event of each instance that the viewer sees, in the order of the instances.
     pub async fn dead_letters(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         after: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<DeadLetter>, StoreError> {
+    ) -> Result<DeadLetters, StoreError> {
+        let mut looking = self.looking(viewer).await?;
         let rows = sqlx::query_as!(
             Row,
             r#"
@@ -132,32 +143,36 @@ impl Reader {
             left join audit_entry a on a.tenant_id = $1 and a.stream_kind = 'instance' and a.stream_id = d.instance_id and a.seq = d.seq
             order by d.instance_id
             "#,
-            tenant.0,
+            viewer.tenant.0,
             after,
             limit,
             FOLLOWERS_COUNTED_MAX,
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(looking.places().await?)
         .await?;
         let view = rows.into_iter().map(|row| DeadLetter {
             followers: u32::try_from(row.followers).unwrap_or(u32::MAX),
             event: row.into(),
         });
-        Ok(view.collect())
+        let mut found: Vec<_> = view.collect();
+        let instance = |letter: &DeadLetter| letter.event.instance;
+        let last = looking.keep_seen(&mut found, limit, instance).await?;
+        let reached = last.as_ref().map(instance);
+        Ok(DeadLetters { found, reached })
     }
 
     /// The parked events of one instance, in their order.
     pub async fn parked_events(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         instance: InstanceId,
         after: u64,
         limit: i64,
     ) -> Result<Vec<ParkedEvent>, StoreError> {
-        let mut connection = self.reading(tenant).await?;
+        let mut connection = self.reading(viewer).await?;
         let rows = parked(
             &mut connection,
-            tenant,
+            viewer.tenant,
             instance,
             after.cast_signed(),
             limit,

@@ -392,9 +392,10 @@ async fn insert_version(
     let graph = Json::of(new.graph);
     let version = sqlx::query_scalar!(
         r#"insert into definition_version (
-               tenant_id, key, version, digest, config, config_digest, graph, sdk, wit, published_at, published_by
+               tenant_id, key, version, digest, config, config_digest, graph, sdk, wit, published_at, published_by,
+               restricted
            )
-           select $1, $2, coalesce(max(version), 0) + 1, $3, $4, $5, $6, $7, $8, $9, $10
+           select $1, $2, coalesce(max(version), 0) + 1, $3, $4, $5, $6, $7, $8, $9, $10, $11
            from definition_version where tenant_id = $1 and key = $2
            returning version"#,
         tenant.0,
@@ -406,7 +407,8 @@ async fn insert_version(
         new.sdk,
         new.wit,
         Time(note.at) as _,
-        note.actor
+        note.actor,
+        new.graph.observers.is_some()
     )
     .fetch_one(&mut *connection)
     .await?;

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::pool::transacted;
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
 pub use claim::{Claimed, DeliveryQueue};
 pub use one::{Attempt, TESTS_MAX};
@@ -90,7 +91,7 @@ impl Reader {
             before,
             limit
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         let view = rows.into_iter().map(|row| KeptDelivery {
             id: row.message_id,

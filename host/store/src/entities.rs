@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Entity;
@@ -43,16 +44,46 @@ impl EntityInstance {
     }
 }
 
+/// A page of the instances about an entity.
+#[derive(Debug)]
+pub struct EntityHistory {
+    /// At most `limit`: callers ask for one more than they return.
+    pub found: Vec<EntityInstance>,
+    /// The last instance that was looked at, if more may follow.
+    pub reached: Option<Uuid>,
+}
+
+/// Instances about an entity at which one page looks, for a viewer who may not see all of them.
+const ABOUT_MAX: i64 = 1_000;
+
 impl Reader {
     /// Instances about the entity that were started after the instance `after`, oldest first.
     pub async fn entity_history(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         entity: &Entity,
         definition: Option<&str>,
         after: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<EntityInstance>, StoreError> {
+    ) -> Result<EntityHistory, StoreError> {
+        let mut looking = self.looking(viewer).await?;
+        let after = after.unwrap_or(Uuid::nil());
+        let (mut among, mut reached) = (None, None);
+        if viewer.is_restricted() {
+            let about = sqlx::query_scalar!(
+                "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 and id > $4
+                order by id limit $5",
+                viewer.tenant.0,
+                entity.kind,
+                entity.id,
+                after,
+                ABOUT_MAX
+            );
+            let about = about.fetch_all(looking.places().await?).await?;
+            let is_full = i64::try_from(about.len()).is_ok_and(|read| read >= ABOUT_MAX);
+            reached = about.last().copied().filter(|_| is_full);
+            among = Some(about);
+        }
         let rows = sqlx::query!(
             r#"select i.id, i.definition_key, i.definition_version, i.status, i.outcome, i.end_reason, i.revision, i.initiator,
                 i.requesters, i.started_at as "started_at: Time", i.ended_at as "ended_at: Time", i.ended_by, i.predecessor, i.parent,
@@ -62,40 +93,40 @@ impl Reader {
                 ) as "successors!"
             from instance i
             where i.tenant_id = $1 and i.entity_type = $2 and i.entity_id = $3 and i.id > $4
-              and ($5::text is null or i.definition_key = $5)
+              and ($5::text is null or i.definition_key = $5) and ($7::uuid[] is null or i.id = any($7))
             order by i.id
             limit $6"#,
-            tenant.0,
+            viewer.tenant.0,
             entity.kind,
             entity.id,
-            after.unwrap_or(Uuid::nil()),
+            after,
             definition,
-            limit
+            limit,
+            among as _
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(looking.seen().await?)
         .await?;
-        Ok(rows
-            .into_iter()
-            .map(|row| EntityInstance {
-                id: row.id,
-                definition_key: row.definition_key,
-                definition_version: row.definition_version.cast_unsigned(),
-                status: row.status,
-                outcome: row.outcome,
-                end_reason: row.end_reason,
-                revision: row.revision.cast_unsigned(),
-                initiator: row.initiator,
-                requesters: row.requesters,
-                started_at: row.started_at.0,
-                ended_at: row.ended_at.map(|time| time.0),
-                ended_by: row.ended_by,
-                predecessor: row.predecessor,
-                successors: row.successors,
-                parent: row.parent,
-                title: row.title,
-                summary: row.summary,
-            })
-            .collect())
+        let view = rows.into_iter().map(|row| EntityInstance {
+            id: row.id,
+            definition_key: row.definition_key,
+            definition_version: row.definition_version.cast_unsigned(),
+            status: row.status,
+            outcome: row.outcome,
+            end_reason: row.end_reason,
+            revision: row.revision.cast_unsigned(),
+            initiator: row.initiator,
+            requesters: row.requesters,
+            started_at: row.started_at.0,
+            ended_at: row.ended_at.map(|time| time.0),
+            ended_by: row.ended_by,
+            predecessor: row.predecessor,
+            successors: row.successors,
+            parent: row.parent,
+            title: row.title,
+            summary: row.summary,
+        });
+        let found = view.collect();
+        Ok(EntityHistory { found, reached })
     }
 
     /// The entity of an instance; none if there is no such instance.
@@ -109,7 +140,7 @@ impl Reader {
             tenant.0,
             instance.0
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         Ok(row.map(|row| Entity {
             kind: row.entity_type,

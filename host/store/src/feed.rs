@@ -6,20 +6,24 @@
 //! A history is what one server wrote on one timeline: see `begin_history` in the migrations. Transaction numbers may repeat
 //! in the next history, so a cursor has the number of its history. Earlier histories are complete and come first.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::described::Undescribed;
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::cloudevent::PublicEntry;
 use wrkflw_core::event::EventContext;
 use wrkflw_core::event_filter::{EventFacts, EventFilter};
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::Entity;
+use wrkflw_core::participant::{Circle, Kind};
 use wrkflw_core::template::Labels;
 
 /// The position of a reader: at an entry, or, if `pos` is 0, before the first entry of a transaction.
@@ -80,10 +84,21 @@ fn check(id: Uuid) -> i64 {
     i64::from(u32::from_be_bytes([a, b, c, d]))
 }
 
+/// An entry at its place.
+#[derive(Debug)]
+pub struct FeedEntry {
+    pub cursor: FeedCursor,
+    pub entry: PublicEntry,
+    /// Who sees its instance; none: everybody of the tenant.
+    pub circle: Option<Arc<Circle>>,
+    seq: i64,
+}
+
 /// A page of the feed.
 #[derive(Debug)]
 pub struct FeedPage {
-    pub entries: Vec<(FeedCursor, PublicEntry)>,
+    /// Whoever sees them.
+    pub entries: Vec<FeedEntry>,
     /// Whether the given cursor is not valid here: its entry does not exist, as after a restored backup, or its history is
     /// unknown.
     pub is_astray: bool,
@@ -120,6 +135,7 @@ pub(super) struct EntryRow {
     pub(super) requesters: Vec<String>,
     pub(super) title: Option<String>,
     pub(super) summary: Option<String>,
+    pub(super) observers: Option<Vec<String>>,
 }
 
 impl EntryRow {
@@ -192,7 +208,7 @@ impl Reader {
         limit: i64,
         filter: &EventFilter,
     ) -> Result<FeedPage, StoreError> {
-        let mut connection = self.reading(tenant).await?;
+        let mut connection = self.reading(Viewer::all(tenant)).await?;
         let now = sqlx::query!(
             r#"select max(epoch) as "epoch!", pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!",
                 (select access_mark from tenant where id = $1) as access_mark
@@ -229,17 +245,21 @@ impl Reader {
         let selected = Selected::of(rows, filter, limit, scanned);
         let Selected {
             mut entries,
-            seqs,
             end,
             more,
         } = selected;
-        let undescribed = entries.iter_mut().zip(seqs);
-        let mut undescribed: Vec<_> = undescribed
-            .map(|((_, entry), seq)| Undescribed { tenant, seq, entry })
+        let mut undescribed: Vec<_> = entries
+            .iter_mut()
+            .map(|FeedEntry { entry, seq, .. }| Undescribed {
+                tenant,
+                seq: *seq,
+                entry,
+            })
             .collect();
         self.texts
             .describe(&mut connection, &mut undescribed)
             .await?;
+        gather(&mut connection, tenant, &mut entries).await?;
         Ok(FeedPage {
             entries,
             is_astray,
@@ -257,7 +277,7 @@ impl Reader {
             tenant.0,
             id
         )
-        .fetch_one(&mut *self.reading(tenant).await?)
+        .fetch_one(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         Ok(found)
     }
@@ -279,8 +299,7 @@ pub(super) struct Asked<'a> {
 
 /// The entries that a filter lets pass.
 struct Selected {
-    entries: Vec<(FeedCursor, PublicEntry)>,
-    seqs: Vec<i64>,
+    entries: Vec<FeedEntry>,
     /// The position behind the last row that was looked at.
     end: Option<FeedCursor>,
     more: bool,
@@ -294,24 +313,83 @@ impl Selected {
             usize::try_from(scanned).is_ok_and(|scanned| all.len() >= scanned && scanned > 0);
         let mut selected = Selected {
             entries: Vec::new(),
-            seqs: Vec::new(),
             end: None,
             more,
         };
-        for row in all {
+        for mut row in all {
             if selected.entries.len() >= limit {
                 selected.more = true;
                 break;
             }
             selected.end = Some(row.cursor());
-            let (cursor, seq, entry) = (row.cursor(), row.seq, row.entry());
+            let (cursor, seq) = (row.cursor(), row.seq);
+            let circle = row.observers.take().map(|observers| {
+                Arc::new(Circle {
+                    observers: Some(observers),
+                    ..Circle::default()
+                })
+            });
+            let entry = row.entry();
             if filter.is_open() || filter.matches(&EventFacts::of(&entry)) {
-                selected.seqs.push(seq);
-                selected.entries.push((cursor, entry));
+                selected.entries.push(FeedEntry {
+                    cursor,
+                    entry,
+                    circle,
+                    seq,
+                });
             }
         }
         selected
     }
+}
+
+/// Adds the participants and their managers to the circles of the entries.
+async fn gather(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    entries: &mut [FeedEntry],
+) -> Result<(), StoreError> {
+    let mut circles: HashMap<Uuid, Circle> = HashMap::new();
+    for FeedEntry { entry, circle, .. } in &mut *entries {
+        if let Some(circle) = circle {
+            let known = circles.entry(entry.instance.0);
+            known.or_insert_with(|| Circle::clone(circle));
+        }
+    }
+    if circles.is_empty() {
+        return Ok(());
+    }
+    let instances: Vec<_> = circles.keys().copied().collect();
+    let rows = sqlx::query!(
+        r#"select p.instance_id, p.kind, p.principal, m.manager_id as "manager?"
+        from participant p
+        left join manager m on p.kind = 'user' and m.tenant_id = $1 and m.person_id = p.principal and m.valid_to is null
+        where p.tenant_id = $1 and p.instance_id = any($2) and p.kind <> 'observer'"#,
+        tenant.0,
+        &instances
+    );
+    for row in rows.fetch_all(connection).await? {
+        let Some(circle) = circles.get_mut(&row.instance_id) else {
+            continue;
+        };
+        circle.managers.extend(row.manager);
+        let those = if row.kind == Kind::Group.name() {
+            &mut circle.groups
+        } else {
+            &mut circle.users
+        };
+        those.push(row.principal);
+    }
+    let circles: HashMap<_, _> = circles
+        .into_iter()
+        .map(|(instance, circle)| (instance, Arc::new(circle)))
+        .collect();
+    for FeedEntry { entry, circle, .. } in entries {
+        if circle.is_some() {
+            *circle = circles.get(&entry.instance.0).cloned();
+        }
+    }
+    Ok(())
 }
 
 /// Public entries, in the order of the feed.
@@ -329,7 +407,8 @@ pub(super) async fn entries(
                     where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
                       and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
                     order by m.seq limit 1
-                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters, i.title, i.summary
+                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters, i.title, i.summary,
+            i.observers
         from (
             select f.epoch, f.began_after, lead(f.began_after) over (order by f.epoch) as ended_with,
                 case when f.epoch = $7 then $2::bigint else 0 end as xid,

@@ -12,13 +12,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::PgConnection;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::attributes::{Columns, Probe, common};
 use super::time::Time;
+use super::viewer::visible::{self, Order};
+use super::viewer::{Looking, Viewer};
 use super::{Reader, StoreError};
+use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::search::Condition;
@@ -138,13 +140,13 @@ impl Reader {
     /// A page of instances.
     pub async fn instances(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         filter: &InstanceFilter,
     ) -> Result<Listed, StoreError> {
-        let mut connection = self.reading(tenant).await?;
         let mut search = Search {
-            connection: &mut connection,
-            tenant,
+            connection: self.looking(viewer).await?,
+            tenant: viewer.tenant,
+            viewer,
             filter,
             probes: Probe::all(&filter.conditions),
             page: Page::new(filter.limit),
@@ -185,8 +187,9 @@ impl Reader {
 
 /// A search in progress.
 struct Search<'a> {
-    connection: &'a mut PgConnection,
+    connection: Looking<'a>,
     tenant: TenantId,
+    viewer: &'a Viewer,
     filter: &'a InstanceFilter,
     probes: Vec<Probe<'a>>,
     page: Page,
@@ -208,7 +211,8 @@ impl Search<'_> {
     /// The instances behind the cursor that indexes leave, in the order of the list. None if these are many.
     async fn narrowed(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let mut narrowed = None;
-        let (connection, tenant, filter) = (&mut *self.connection, self.tenant, self.filter);
+        let (tenant, filter) = (self.tenant, self.filter);
+        let connection = self.connection.places().await?;
         if let Some(owner) = &filter.owner {
             narrowed = both(narrowed, narrow::owned(connection, tenant, owner).await?);
         }
@@ -238,6 +242,10 @@ impl Search<'_> {
         {
             narrowed = both(narrowed, narrow::lasting(connection, tenant, before).await?);
         }
+        // For others, the walk reads these indexes in the order of the list.
+        if self.viewer.is_restricted() {
+            narrowed = both(narrowed, narrow::about(connection, tenant, filter).await?);
+        }
         for probe in &self.probes {
             if narrowed
                 .as_ref()
@@ -245,7 +253,7 @@ impl Search<'_> {
             {
                 break;
             }
-            narrowed = both(narrowed, probe.whole(self.connection, NARROW_MAX).await?);
+            narrowed = both(narrowed, probe.whole(connection, NARROW_MAX).await?);
         }
         Ok(narrowed.map(|mut ids| {
             if let Some(after) = self.after {
@@ -285,15 +293,44 @@ impl Search<'_> {
         };
         while self.goes_on() && self.examined < EXAMINED_MAX {
             let (before, most) = (self.after.unwrap_or(Uuid::max()), bounded(size));
-            let named = self.probes[probe]
-                .newest(self.connection, before, most)
-                .await?;
+            let connection = self.connection.places().await?;
+            let named = self.probes[probe].newest(connection, before, most).await?;
             if !self.among(&named).await? {
                 return Ok(true);
             }
             self.examined += named.len();
             match named.last() {
                 Some(last) if named.len() == size => self.after = Some(*last),
+                _ => return Ok(false),
+            }
+            size = grown(size);
+        }
+        Ok(true)
+    }
+
+    /// Examines the instances that the actor may see, in the order of the list. True if there may be more.
+    async fn seen(
+        &mut self,
+        actor: &Actor,
+        most: usize,
+        mut size: usize,
+    ) -> Result<bool, StoreError> {
+        let filter = self.filter;
+        while self.goes_on() && self.examined < most {
+            let order = Order {
+                oldest_first: filter.oldest_first,
+                after: self.after,
+                most: i64::from(bounded(size)),
+            };
+            let (connection, of) = (self.connection.places().await?, (self.tenant, actor));
+            let seen = visible::instances(connection, of, filter.definition.as_deref(), order);
+            let seen = seen.await?;
+            if !self.among(&seen).await? {
+                return Ok(true);
+            }
+            self.examined += seen.len();
+            match seen.last() {
+                Some(last) if seen.len() == size => self.after = Some(*last),
                 _ => return Ok(false),
             }
             size = grown(size);
@@ -312,6 +349,9 @@ impl Search<'_> {
                 .iter()
                 .any(Option::is_some);
         let mut size = if searches { first } else { self.page.wanted() };
+        if let Some(actor) = self.viewer.restricted() {
+            return self.seen(actor, most, size).await;
+        }
         while self.goes_on() && self.examined < most {
             let looked = self.look(None, size).await?;
             let last = looked.last().filter(|last| last.place == size);
@@ -364,7 +404,7 @@ impl Search<'_> {
             filter.words,
             filter.oldest_first
         )
-        .fetch_all(&mut *self.connection)
+        .fetch_all(self.connection.seen().await?)
         .await?;
         self.looked = true;
         let looked = rows.into_iter().map(|row| Looked {

@@ -25,7 +25,7 @@ use wrkflw_core::json::Json;
 pub use calls::{CallProgress, CallTurn};
 pub use claims::STOPPED_RETRY;
 pub use claims::TenantSlots;
-pub use failing::ListedJob;
+pub use failing::{Jobs, ListedJob};
 
 /// From this number of attempts on, a job counts as stuck. The index `job_stuck` has the same number.
 pub const STUCK_ATTEMPTS: u32 = 10;

@@ -40,6 +40,7 @@ pub mod notifications;
 pub mod notifier;
 pub mod open_work;
 pub mod outbox;
+pub mod participants;
 pub mod past;
 mod pool;
 pub mod pools;
@@ -59,6 +60,7 @@ pub mod tasks;
 mod tenants;
 pub mod time;
 pub mod verify;
+pub mod viewer;
 pub mod work;
 
 pub use error::StoreError;

@@ -316,7 +316,7 @@ impl Store {
 }
 
 /// The text form of an array. PostgreSQL has no arrays of arrays of different lengths.
-fn array(items: &[impl ToString]) -> String {
+pub(super) fn array(items: &[impl ToString]) -> String {
     let mut text = String::from("{");
     for (index, item) in items.iter().enumerate() {
         text.push_str(if index > 0 { ",\"" } else { "\"" });

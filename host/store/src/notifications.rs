@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::notification::{KINDS, Kind};
@@ -45,7 +46,7 @@ impl Reader {
     /// A page of notifications, newest first.
     pub async fn notifications(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         filter: &NotificationFilter<'_>,
     ) -> Result<Vec<Notification>, StoreError> {
         let kinds: Vec<_> = match filter.kind {
@@ -82,14 +83,14 @@ impl Reader {
             ) n
             left join instance i on i.tenant_id = $1 and i.id = n.instance_id
             order by n.id desc limit $5"#,
-            tenant.0,
+            viewer.tenant.0,
             filter.person,
             filter.unread,
             filter.before.unwrap_or(Uuid::max()),
             filter.limit,
             &kinds
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let view = rows.into_iter().map(|row| Notification {
             id: row.id,

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
-use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::Candidate;
 
 /// Open tasks that one question reads. The instances of those beyond it have fewer people than they should.
@@ -23,18 +23,18 @@ impl Reader {
     /// The open work of these instances. Those without any are missing.
     pub async fn open_work(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         instances: &[Uuid],
     ) -> Result<BTreeMap<Uuid, OpenWork>, StoreError> {
         let rows = sqlx::query!(
             "select t.instance_id, t.owner, t.candidates from unnest($2::uuid[]) as i (id)
             join task t on t.tenant_id = $1 and t.instance_id = i.id
             where t.status in ('PENDING', 'CLAIMED') limit $3",
-            tenant.0,
+            viewer.tenant.0,
             instances,
             TASKS_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let mut works: BTreeMap<Uuid, OpenWork> = BTreeMap::new();
         for row in rows {

@@ -3,8 +3,9 @@
 use jiff::Timestamp;
 
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
-use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::ids::InstanceId;
 
 /// The size of a page in entries, and approximately in bytes.
 const PAGE: i64 = 500;
@@ -45,7 +46,7 @@ impl Reader {
     /// The next entries of the instance after `seq`; none if there are no more.
     pub async fn past_entries(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         id: InstanceId,
         seq: u64,
     ) -> Result<Vec<PastEntry>, StoreError> {
@@ -63,13 +64,13 @@ impl Reader {
             ) e
             where before < $5
             order by seq"#,
-            tenant.0,
+            viewer.tenant.0,
             id.0,
             seq.cast_signed(),
             PAGE,
             PAGE_BYTES
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let entries = rows.into_iter().map(|row| PastEntry {
             seq: row.seq.cast_unsigned(),
@@ -84,7 +85,7 @@ impl Reader {
     /// The newest plans and escalations of an instance whose last entry is `last`. Reads a bounded number of its entries, from the newest back.
     pub async fn moves(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         id: InstanceId,
         last: u64,
     ) -> Result<Moves, StoreError> {
@@ -99,13 +100,13 @@ impl Reader {
                 ) e
             ) e
             order by seq"#,
-            tenant.0,
+            viewer.tenant.0,
             id.0,
             from.cast_signed(),
             MOVES_MAX,
             MOVES_BYTES_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let is_full = i64::try_from(rows.len()) == Ok(MOVES_MAX);
         let omitted = from > 0 || is_full || rows.iter().any(|row| row.payload.is_none());

@@ -11,9 +11,9 @@ use sqlx::{Connection, PgConnection};
 use super::StoreError;
 use super::described::KeptTexts;
 use super::outbox::Outbox;
-use super::pool::{Pool, within};
+use super::pool::Pool;
 use super::renewal::Renewal;
-use wrkflw_core::ids::TenantId;
+use super::viewer::Viewer;
 
 /// The migrations that this host was built with.
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
@@ -167,18 +167,21 @@ impl Reader {
         self.writer.renew();
     }
 
-    /// A connection that sees one tenant only.
+    /// A connection that sees only what the viewer sees. For a tenant alone, that is no restricted instance.
     pub(super) async fn reading(
         &self,
-        tenant: TenantId,
+        viewer: impl Into<Viewer>,
     ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
-        let mut connection = self.reader.acquire().await?;
-        let setting = sqlx::query_scalar!(
-            "select set_config('wrkflw.tenant', $1, false)",
-            tenant.to_string()
-        );
-        within(setting.fetch_one(&mut *connection)).await?;
+        let mut connection = self.reader_connection().await?;
+        viewer.into().settle(&mut connection).await?;
         Ok(connection)
+    }
+
+    /// A connection that has yet to be told who reads.
+    pub(super) async fn reader_connection(
+        &self,
+    ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
+        Ok(self.reader.acquire().await?)
     }
 
     /// Open connections, and the idle ones among them, for each role.
@@ -229,7 +232,7 @@ impl Store {
         let renewal = Renewal::default();
         Ok(Store(Reader {
             writer: Pool::open(writer, WRITER_FIRST, sizes.writer, &renewal),
-            reader: Pool::open(reader, &["set role wrkflw_reader"], sizes.reader, &renewal),
+            reader: Pool::open(reader, &["set role wrkflw_viewer"], sizes.reader, &renewal),
             relay: Pool::open(relay, &["set role wrkflw_relay"], sizes.relay, &renewal),
             texts: KeptTexts::default(),
         }))

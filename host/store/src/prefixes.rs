@@ -2,8 +2,8 @@
 
 use uuid::Uuid;
 
+use crate::viewer::Viewer;
 use crate::{Reader, StoreError};
-use wrkflw_core::ids::TenantId;
 
 /// An instance, or a task of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ impl Reader {
     /// The instances and tasks whose id is in this range, instances first, at most `limit` of each.
     pub async fn ids_between(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         (first, last): (Uuid, Uuid),
         limit: i64,
     ) -> Result<Vec<Candidate>, StoreError> {
@@ -27,12 +27,12 @@ impl Reader {
                 union all
                 (select instance_id, id from task where tenant_id = $1 and id between $2 and $3 order by id limit $4)
             ) as found order by task nulls first, instance"#,
-            tenant.0,
+            viewer.tenant.0,
             first,
             last,
             limit
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let candidate = |instance, task| Candidate { instance, task };
         Ok(rows

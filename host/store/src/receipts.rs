@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::load::StoredReply;
 use super::signals::SIGNALS_KEPT;
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::answer::Reason;
 use wrkflw_core::command::SignalKey;
@@ -70,7 +71,7 @@ impl Reader {
             signal,
             SIGNALS_KEPT.as_secs_f64()
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         Ok(row.map(Row::receipt))
     }
@@ -93,7 +94,7 @@ impl Reader {
             key.id,
             identity.as_slice()
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         Ok(found)
     }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 pub use self::filter::{Place, Status, TaskFilter, View};
 use super::instances::SEARCH_TIME_MAX;
 use super::time::Time;
+use super::viewer::{Looking, Viewer, visible};
 use super::{Reader, StoreError};
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
@@ -75,6 +76,10 @@ const STEP_MAX: i64 = 16_384;
 /// The number of a rare state's tasks to which the filters are applied first.
 const PART_MIN: usize = 128;
 
+/// With at most this number of restricted instances that the viewer sees, a list of all open tasks reads the tasks of these, and
+/// none of other restricted instances.
+const SEEN_MAX: i64 = 1_024;
+
 /// A page of an inbox.
 #[derive(Debug)]
 pub struct Inbox {
@@ -112,11 +117,11 @@ impl Absent {
 
 impl Reader {
     /// A page of tasks: open ones in the order of creation or of their deadlines, ended ones the last one first.
-    pub async fn tasks(&self, tenant: TenantId, filter: &TaskFilter) -> Result<Inbox, StoreError> {
-        let mut connection = self.reading(tenant).await?;
+    pub async fn tasks(&self, viewer: &Viewer, filter: &TaskFilter) -> Result<Inbox, StoreError> {
         let mut search = Search {
-            connection: &mut connection,
-            tenant,
+            connection: self.looking(viewer).await?,
+            viewer,
+            tenant: viewer.tenant,
             filter,
             absent: Absent::of(&filter.actor),
             found: Vec::new(),
@@ -134,7 +139,8 @@ impl Reader {
 
 /// A search in progress. Its steps return where it ended before the last task.
 struct Search<'a> {
-    connection: &'a mut PgConnection,
+    connection: Looking<'a>,
+    viewer: &'a Viewer,
     tenant: TenantId,
     filter: &'a TaskFilter,
     absent: Absent,
@@ -159,18 +165,31 @@ impl Search<'_> {
         let (tenant, filter) = (self.tenant, self.filter);
         let people = self.absent.with(&filter.actor);
         let mut after = filter.after.map(|place| place.id).unwrap_or_default();
-        if let Some(few) = sources::few(self.connection, tenant, filter, after).await? {
+        let places = self.connection.places().await?;
+        if let Some(few) = sources::few(places, tenant, filter, after).await? {
             self.take(&few, PART_MIN).await?;
             return Ok(None);
+        }
+        let mut seen = self
+            .viewer
+            .restricted()
+            .filter(|_| filter.view == View::All);
+        if let Some(actor) = seen
+            && !visible::sees_few(places, (tenant, actor), SEEN_MAX).await?
+        {
+            seen = None;
         }
         let mut step = STEP_MIN;
         let mut rare: Option<&str> = None;
         loop {
-            let open = if let Some(state) = rare {
-                sources::open_in(self.connection, tenant, state, after).await?
-            } else {
-                let view = filter.view;
-                sources::open(self.connection, tenant, view, &people, after, step).await?
+            let places = self.connection.places().await?;
+            let open = match (rare, seen) {
+                (Some(state), _) => sources::open_in(places, tenant, state, after).await?,
+                (None, Some(actor)) => visible::open(places, (tenant, actor), after, step).await?,
+                (None, None) => {
+                    let view = filter.view;
+                    sources::open(places, self.viewer, view, &people, after, step).await?
+                }
             };
             // All tasks of a rare state are read at once, but the first of them mostly fill the page.
             let part = if rare.is_some() { PART_MIN } else { open.len() };
@@ -185,18 +204,18 @@ impl Search<'_> {
             after = reached;
             let is_first = step == STEP_MIN;
             step = (step * 4).min(STEP_MAX);
+            let places = self.connection.places().await?;
             // The index of words is slow to find that nearly all have a word, but then the first step fills the page.
             if is_first
                 && let Some(words) = &filter.words
-                && let Some(few) =
-                    sources::worded_tasks(self.connection, tenant, words, after).await?
+                && let Some(few) = sources::worded_tasks(places, tenant, words, after).await?
             {
                 self.take(&few, PART_MIN).await?;
                 return Ok(None);
             }
             if is_first
                 && let Some(state) = &filter.state
-                && sources::is_rare(self.connection, tenant, state).await?
+                && sources::is_rare(self.connection.places().await?, tenant, state).await?
             {
                 rare = Some(state);
                 step = STEP_MAX;
@@ -226,13 +245,14 @@ impl Search<'_> {
         };
         let (mut after, mut step) = (filter.after, STEP_MIN);
         loop {
+            let places = self.connection.places().await?;
             let next = if filter.by_due {
                 let after = after.unwrap_or(Place::of(Uuid::nil()));
                 let between = (after, filter.due_before);
-                sources::due(self.connection, tenant, few.as_deref(), between, step).await?
+                sources::due(places, tenant, few.as_deref(), between, step).await?
             } else {
                 let owner = filter.owner.as_ref().unwrap_or(&filter.actor.id);
-                sources::ended(self.connection, tenant, filter, owner, after, step).await?
+                sources::ended(places, tenant, filter, owner, after, step).await?
             };
             let ids: Vec<_> = next.iter().map(|place| place.id).collect();
             let rows = self.rows(&ids, ids.len()).await?;
@@ -255,15 +275,17 @@ impl Search<'_> {
     /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.
     async fn few_of_view(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let (tenant, view, none) = (self.tenant, self.filter.view, Uuid::nil());
-        let mut few = sources::few(self.connection, tenant, self.filter, none).await?;
+        let places = self.connection.places().await?;
+        let mut few = sources::few(places, tenant, self.filter, none).await?;
         if let (None, Some(words)) = (&few, &self.filter.words) {
-            few = sources::worded_tasks(self.connection, tenant, words, none).await?;
+            few = sources::worded_tasks(places, tenant, words, none).await?;
         }
         if few.is_some() || view == View::All {
             return Ok(few);
         }
         let people = self.absent.with(&self.filter.actor);
-        let open = sources::open(self.connection, tenant, view, &people, none, STEP_MAX).await?;
+        let places = self.connection.places().await?;
+        let open = sources::open(places, self.viewer, view, &people, none, STEP_MAX).await?;
         Ok((!is_full(&open, STEP_MAX)).then_some(open))
     }
 
@@ -271,7 +293,8 @@ impl Search<'_> {
     async fn rows(&mut self, ids: &[Uuid], most: usize) -> Result<Vec<TaskSummary>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let absent = (&*self.absent.people, &*self.absent.definitions);
-        let rows = rows(self.connection, self.tenant, self.filter, ids, most, absent).await?;
+        let connection = self.connection.seen().await?;
+        let rows = rows(connection, self.tenant, self.filter, ids, most, absent).await?;
         rows.into_iter()
             .map(|row| row.into_summary(self.filter))
             .collect()

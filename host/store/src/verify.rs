@@ -68,7 +68,7 @@ impl Record for Reader {
             "begin isolation level repeatable read read only; set local statement_timeout = 0";
         let mut transaction = self.reader.begin_with(begin).await?;
         sqlx::query_scalar!(
-            "select set_config('wrkflw.tenant', $1, true) || set_config('timezone', 'UTC', true)",
+            "select set_config('wrkflw.tenant', $1, true) || set_config('role', 'wrkflw_reader', true) || set_config('timezone', 'UTC', true)",
             tenant.to_string()
         )
         .fetch_one(&mut *transaction)

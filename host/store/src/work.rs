@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use uuid::Uuid;
 
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::eligibility::{Owner, Work};
-use wrkflw_core::ids::{TenantId, VersionRef};
+use wrkflw_core::ids::VersionRef;
 use wrkflw_core::instance::{Candidate, Ownership};
 
 /// An open task with its instance and state.
@@ -25,7 +26,7 @@ impl Reader {
     /// Open tasks that are offered to these people or groups, or owned by these people, in the order of their ids.
     pub async fn work_of(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         people: &BTreeSet<String>,
         groups: &BTreeSet<String>,
         after: Option<Uuid>,
@@ -58,13 +59,13 @@ impl Reader {
               and ($4::uuid is null or t.id > $4)
             order by t.id
             limit $5"#,
-            tenant.0,
+            viewer.tenant.0,
             &list(people),
             &list(groups),
             after,
             limit
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         rows.into_iter()
             .map(|row| {

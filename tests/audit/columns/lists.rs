@@ -152,6 +152,7 @@ pub(super) const PROVEN: &[&str] = &[
     "instance.event_seq",
     "instance.id",
     "instance.initiator",
+    "instance.observers",
     "instance.outcome",
     "instance.parent",
     "instance.predecessor",
@@ -273,6 +274,7 @@ const CURSOR: &str = "the position of signing; skipped entries are found as entr
 const DELIVERED: &str = "deliveries to receivers; the events themselves are proven";
 const ENDURED: &str = "results of deliveries, which nobody decided";
 const HISTORY: &str = "on which server entries were written; used only in cursors";
+const PART: &str = "who has a part in an instance, so that it is listed for them; derived from events, which are proven";
 const PROGRESS: &str =
     "progress of an operation; what was done to each instance is an entry of that instance";
 const READ: &str = "how far the notifier has read";
@@ -325,6 +327,10 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("dead_letter.pos", SENT),
     ("dead_letter.seq", SENT),
     ("dead_letter.tenant_id", SENT),
+    (
+        "definition_version.restricted",
+        "whether its graph, which is proven, names observers; a copy for queries",
+    ),
     ("descendant_count.root_id", WORK),
     ("descendant_count.started", WORK),
     ("descendant_count.tenant_id", WORK),
@@ -389,6 +395,10 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("outbox_partition.partition", SENT),
     ("outbox_partition.polled_at", SENT),
     ("outbox_partition.retry_at", SENT),
+    ("participant.instance_id", PART),
+    ("participant.kind", PART),
+    ("participant.principal", PART),
+    ("participant.tenant_id", PART),
     ("reassessment.after", WORK),
     ("reassessment.attempts", WORK),
     ("reassessment.closing", WORK),
@@ -439,6 +449,10 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ),
     ("subscription.since_epoch", SINCE),
     ("subscription.since_snapshot", SINCE),
+    (
+        "task.restricted",
+        "whether its instance has observers, which is proven; a copy for an index",
+    ),
     (
         "tenant.access_mark",
         "marks changes for the caches of hosts; the changes are proven",

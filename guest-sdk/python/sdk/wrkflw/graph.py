@@ -116,6 +116,8 @@ class Graph:
     reads: Sequence[Reads] = ()
     #: While an instance runs, no other instance of any definition about the same entity does.
     sole_per_entity: bool = False
+    #: Only participants, their managers and the members of these groups see an instance; none: everybody of the tenant.
+    visible_to_participants: Sequence[str] | None = None
     #: What the config names of the tenant's directory; it is looked up when a version is published.
     uses_groups: Sequence[str] = ()
     uses_people: Sequence[str] = ()
@@ -139,6 +141,7 @@ class Graph:
         uses += [wit.NameUse_Person(name) for name in self.uses_people]
         uses += [wit.NameUse_Calendar(name) for name in self.uses_calendars]
         uses += [wit.NameUse_Service(name) for name in self.uses_services]
+        observers = self.visible_to_participants
         return wit.Definition(
             title=self.title,
             description=self.description,
@@ -154,6 +157,7 @@ class Graph:
             separate=[list(states) for states in self.separate],
             reads=_flags(wit.Reads, self.reads),
             sole_per_entity=self.sole_per_entity,
+            visibility=wit.Visibility_Tenant() if observers is None else wit.Visibility_Participants(list(observers)),
             uses=uses,
             requires=list(self.requires),
             extensions=extension_list(self.extensions),

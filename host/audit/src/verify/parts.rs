@@ -147,6 +147,7 @@ fn of_instance(instance: &Instance) -> Given {
         ("title", json!(instance.labels.title)),
         ("summary", json!(instance.labels.summary)),
         ("sole", json!(instance.sole)),
+        ("observers", json!(instance.observers)),
     ]
 }
 

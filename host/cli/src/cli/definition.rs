@@ -144,6 +144,7 @@ const VERSION: &[Column] = &[
     ("retired", "/retiredAt"),
     ("stopped", "/stoppedAt"),
     ("states", "/graph/states"),
+    ("observers", "/graph/observers"),
     ("config", "/config"),
 ];
 const COUNTED: &[Column] = &[

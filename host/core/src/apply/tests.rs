@@ -37,6 +37,7 @@ fn start() -> Event {
         title: None,
         summary: None,
         sole: false,
+        observers: None,
     }
 }
 

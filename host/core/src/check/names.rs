@@ -29,7 +29,12 @@ const SHOWN_CHARS_MAX: usize = 80;
 pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     states(graph, problems);
     transitions(graph, problems);
-    groups(graph, problems);
+    groups("/initiators", &graph.initiators, problems);
+    groups(
+        "/observers",
+        graph.observers.as_deref().unwrap_or_default(),
+        problems,
+    );
     uses(graph, problems);
     attributes(graph, problems);
 }
@@ -179,10 +184,10 @@ fn transitions(graph: &Graph, problems: &mut Vec<Problem>) {
     }
 }
 
-fn groups(graph: &Graph, problems: &mut Vec<Problem>) {
+fn groups(list: &str, groups: &[String], problems: &mut Vec<Problem>) {
     let mut seen = BTreeSet::new();
-    for (index, group) in graph.initiators.iter().enumerate() {
-        let at = format!("/initiators/{index}");
+    for (index, group) in groups.iter().enumerate() {
+        let at = format!("{list}/{index}");
         if !is_group_id(group) {
             problems.push(Problem::new(
                 "group_malformed",

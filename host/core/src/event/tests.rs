@@ -149,6 +149,7 @@ fn of_flows() -> Vec<Event> {
             title: Some("Errand 1".into()),
             summary: None,
             sole: true,
+            observers: Some(vec!["auditors".to_owned()]),
         },
         Event::FlowRetitled {
             title: None,

@@ -259,6 +259,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             definition: reference(3),
             states: [("Review".to_owned(), "Check".to_owned())].into(),
             sole: true,
+            observers: Some(vec!["auditors".to_owned()]),
         },
         Event::FlowMigrated { .. } => Event::FlowRetitled {
             title: Some("Invoice i-1".into()),
@@ -325,6 +326,7 @@ fn started() -> Event {
         title: Some("Invoice".into()),
         summary: Some("No sum yet".into()),
         sole: true,
+        observers: Some(vec!["auditors".to_owned()]),
     }
 }
 

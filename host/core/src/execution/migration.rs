@@ -44,6 +44,7 @@ impl Execution<'_> {
             definition: target.reference.clone(),
             states: renamed.collect(),
             sole: target.graph.sole_per_entity,
+            observers: target.graph.observers.clone(),
         });
         self.retitle();
         let state_instances = self.instance.active.iter();

@@ -47,6 +47,7 @@ impl<'a> Execution<'a> {
             title: labels.title,
             summary: labels.summary,
             sole: context.version.graph.sole_per_entity,
+            observers: context.version.graph.observers.clone(),
         };
         let chosen = lineage.and_then(|lineage| lineage.id);
         let stamp = Stamp {

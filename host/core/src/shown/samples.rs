@@ -238,6 +238,7 @@ pub(super) fn instance() -> Instance {
         data: Json::empty(),
         labels: Labels::default(),
         sole: false,
+        observers: None,
         attributes: BTreeMap::new(),
         active: vec![],
         waiting: vec![],

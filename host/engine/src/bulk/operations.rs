@@ -10,6 +10,7 @@ use crate::validation::{check_key, check_reason, check_states};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::bulk::{AliveFilter, Begun, NewOperation, Operation, RUNNING_MAX};
+use wrkflw_store::viewer::Viewer;
 
 impl Engine {
     /// Starts an operation on all instances that match the filter. A repeated request with the same idempotency key returns the
@@ -70,6 +71,21 @@ impl Engine {
             return Err(Error::missing("operation", id));
         }
         self.operation(who, id).await
+    }
+
+    /// The status of an operation, whose totals count instances. So where instances are restricted, others than its requester are
+    /// shown it only if they see all.
+    pub async fn operation_shown(
+        &self,
+        who: &Identity,
+        viewer: &Viewer,
+        id: Uuid,
+    ) -> Result<Operation, Error> {
+        let operation = self.operation(who, id).await?;
+        if operation.requested_by == who.subject || !viewer.is_restricted() {
+            return Ok(operation);
+        }
+        Err(Error::missing("operation", id))
     }
 
     /// The status of an operation. Checks no permission.

@@ -7,6 +7,7 @@ use crate::Engine;
 use crate::error::Error;
 use crate::request::Identity;
 use crate::validation::check_id;
+use wrkflw_core::participant::READ_ALL;
 use wrkflw_store::directory::roles::{ROLE_WRITE, Role};
 
 /// The permissions that the host knows. Flow logic may ask for others.
@@ -26,6 +27,7 @@ pub const PERMISSIONS: &[&str] = &[
     "instance:cancel",
     "instance:migrate",
     "instance:read",
+    READ_ALL,
     "instance:signal",
     "instance:start",
     "instance:suspend",

@@ -84,6 +84,7 @@ pub(super) fn render(
         instance,
         events,
         entries,
+        is_seen: loaded.is_seen,
         dry_run: request.dry_run,
     })
 }

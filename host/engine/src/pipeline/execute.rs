@@ -12,6 +12,7 @@ use crate::Engine;
 use crate::error::Error;
 use crate::observe::Observation;
 use crate::request::{Rendered, Request};
+use crate::visibility::check_seen;
 use wrkflw_audit::seal::Seal;
 use wrkflw_audit::seal::delegation::DelegationSeal;
 use wrkflw_core::audit::Entry;
@@ -19,6 +20,7 @@ use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Context, Outcome, check_dry_run, effort};
 use wrkflw_core::ids::CommandId;
 use wrkflw_core::instance::Instance;
+use wrkflw_core::participant;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
 use wrkflw_store::commit::{Allocated, Change, Signalled};
@@ -44,6 +46,7 @@ impl Engine {
         wrkflw_fault::point("command.loaded");
         let before = loaded.stored.as_ref().map(|stored| &stored.instance);
         observation.saw(&loaded.version.reference, before);
+        check_seen(request, &loaded)?;
         loaded.check(request)?;
         if let Some(rendered) = counted_before(request, &loaded)? {
             let change = None;
@@ -82,8 +85,7 @@ impl Engine {
         let recorded = self.0.offload.in_place(tenant, effort, record);
         let (entries, rendered, (seals, delegation_seals)) = recorded.await?;
         if request.dry_run {
-            self.check_start_conflict(request, &executed.outcome.instance)
-                .await?;
+            self.check_start_conflict(request, after).await?;
         }
         if request.dry_run || executed.outcome.events.is_empty() {
             let change = None;
@@ -95,6 +97,7 @@ impl Engine {
             tenant: request.who.tenant,
             command: command_id,
             access_mark: loaded.cached.map(|cached| cached.access_mark),
+            participants: participant::joining(before, after, &executed.outcome.events),
             before: loaded.stored,
             allocations: allocated(&executed.outcome, now),
             after: executed.outcome.instance,
@@ -160,8 +163,8 @@ fn counted_before(
             id: key.id,
             first: FirstSignal {
                 signal: None,
-                instance: Some(stored.instance.id),
-                event: counted.entry,
+                instance: loaded.is_seen.then_some(stored.instance.id),
+                event: counted.entry.filter(|_| loaded.is_seen),
                 at: counted.at,
             },
         });

@@ -12,6 +12,7 @@ use super::{CommitMode, Mode, Run};
 use crate::Engine;
 use crate::error::Error;
 use crate::request::{Reply, Request};
+use crate::visibility;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, VersionRef};
@@ -31,19 +32,21 @@ pub(super) enum LoadResult {
 }
 
 /// Everything a command needs before it runs.
-pub(super) struct LoadedCommand {
+pub(crate) struct LoadedCommand {
     pub(super) actor: Actor,
     pub(super) version: Arc<Version>,
     /// The version that a migration migrates from.
     pub(super) previous: Option<Arc<Version>>,
     /// None for a start.
-    pub(super) stored: Option<Arc<Stored>>,
+    pub(crate) stored: Option<Arc<Stored>>,
     /// As of [`Loaded::access_mark`].
     pub(super) access_mark: Uuid,
     /// The earlier receipt of the command's signal, if it was received before.
     pub(super) signalled: Option<Counted>,
     /// The version that the command would run, if an operator has stopped it.
     pub(super) stopped: Option<VersionRef>,
+    /// Whether the caller sees the instance.
+    pub(crate) is_seen: bool,
     /// For cached rows: what the commit must find in the database.
     pub(super) cached: Option<CachedMark>,
 }
@@ -117,10 +120,17 @@ impl Engine {
             }));
         };
         let (tenant, command) = (request.who.tenant, &request.command);
+        let is_seen = self
+            .is_seen(tenant, &loaded.actor, &stored.instance)
+            .await?;
         let content = loaded.content.as_deref();
         let versions = self.versions_for(tenant, command, &stored, content).await;
         let (version, previous) = match versions {
             Ok(versions) => versions,
+            // What is wrong with the version is not told of an instance that the caller does not see.
+            Err(_) if !is_seen => {
+                return Ok(LoadResult::Refused(visibility::missing(instance)));
+            }
             Err(error) => return Ok(LoadResult::Refused(error)),
         };
         let is_stopped = loaded.stopped.contains(&version.reference) && !command.passes_a_stop();
@@ -132,6 +142,7 @@ impl Engine {
             stored: Some(stored),
             access_mark: loaded.access_mark,
             signalled: loaded.signalled,
+            is_seen,
             cached,
         })))
     }
@@ -309,6 +320,7 @@ impl Engine {
             stored: None,
             access_mark: loaded.access_mark,
             signalled: None,
+            is_seen: true,
             cached: mark,
         })))
     }

@@ -54,7 +54,9 @@ impl Engine {
             Err(Error::Permission(_)) => None,
             Err(error) => return Err(error),
         };
-        let running = found.id;
+        let viewer = self.viewer(who).await?;
+        let is_seen = self.0.store.sees(&viewer, found.id).await?;
+        let (running, started) = (is_seen.then_some(found.id), started.filter(|_| is_seen));
         Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
@@ -75,7 +77,7 @@ impl Engine {
             if let Some(running) = chosen
                 && self.0.store.knows_instance(tenant, running.0).await?
             {
-                let started = None;
+                let (running, started) = (Some(running), None);
                 return Err(Rejection::AlreadyRunning { running, started }.into());
             }
             let key = request.idempotency.as_ref().map(|key| key.key.as_str());

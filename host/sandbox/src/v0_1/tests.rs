@@ -245,6 +245,7 @@ fn recorded() -> Instance {
             actor: Some("ann".into()),
         }],
         sole: false,
+        observers: None,
         buffered: vec![],
     }
 }

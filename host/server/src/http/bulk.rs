@@ -171,7 +171,7 @@ async fn chosen(
                 let detail = "a repeat would find other tasks: with an Idempotency-Key, name them by their ids";
                 return Err(wrong("/filter", "not_repeatable", detail));
             }
-            app.engine.permit(who, "task:read").await?;
+            let viewer = app.engine.viewing(who, "task:read").await?;
             let limit = i64::try_from(TASKS_MAX + 1).expect("a small number");
             let view = filter.view.map_or(View::Mine, View::from);
             let actor = app.engine.actor(who).await?;
@@ -181,7 +181,7 @@ async fn chosen(
                 label: filter.label.clone(),
                 ..TaskFilter::of(view, actor, limit)
             };
-            let Inbox { found, reached } = app.engine.reader().tasks(who.tenant, &filter).await?;
+            let Inbox { found, reached } = app.engine.reader().tasks(&viewer, &filter).await?;
             let more = found.len() > TASKS_MAX || reached.is_some();
             let ids = found.into_iter().take(TASKS_MAX).map(|task| task.id);
             Ok((ids.collect(), more))

@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Body, Caller, Path, Query};
-use super::page::{Page, decode, limit, page};
+use super::page::{Page, decode, limit, page, page_or_reached};
 use super::problem::Problem;
 use super::task_commands::ReasonBody;
 use super::view::{maybe, view};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::whole;
 use wrkflw_engine::{Error, Identity};
-use wrkflw_store::dead_letters::{Release, Released};
+use wrkflw_store::dead_letters::{self, DeadLetters, Release, Released};
 
 const READ: &str = "dead-letter:read";
 
@@ -96,16 +96,15 @@ pub(super) async fn list(
     Caller(who): Caller,
     Query(query): Query<PageQuery>,
 ) -> Result<axum::Json<Page<DeadLetter>>, Problem> {
-    app.engine.permit(&who, READ).await?;
+    let viewer = app.engine.viewing(&who, READ).await?;
     let limit = limit(query.limit)?;
     let after = decode(query.after.as_deref())?;
     let reader = app.engine.reader();
-    let found = reader
-        .dead_letters(who.tenant, after, i64::from(limit) + 1)
-        .await?;
-    Ok(axum::Json(page(found, limit, |last| {
-        last.event.instance.to_string()
-    })))
+    let letters = reader.dead_letters(&viewer, after, i64::from(limit) + 1);
+    let DeadLetters { found, reached } = letters.await?;
+    let reached = reached.map(|instance| instance.to_string());
+    let place = |last: &dead_letters::DeadLetter| last.event.instance.to_string();
+    Ok(axum::Json(page_or_reached(found, limit, reached, place)))
 }
 
 /// Lists the waiting events of an instance in their order, the refused one first.
@@ -117,14 +116,14 @@ pub(super) async fn show(
     Path(instance): Path<Uuid>,
     Query(query): Query<PageQuery>,
 ) -> Result<axum::Json<Page<ParkedEvent>>, Problem> {
-    app.engine.permit(&who, READ).await?;
+    let viewer = app.engine.viewing(&who, READ).await?;
     let limit = limit(query.limit)?;
     // No history has more entries. A larger cursor would not fit the database's signed numbers.
     let after: Option<u32> = decode(query.after.as_deref())?;
     let reader = app.engine.reader();
     let found = reader
         .parked_events(
-            who.tenant,
+            &viewer,
             InstanceId(instance),
             u64::from(after.unwrap_or(0)),
             i64::from(limit) + 1,

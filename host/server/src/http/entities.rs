@@ -10,13 +10,13 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
-use super::page::{Page, decode, limit, page};
+use super::page::{Page, decode, limit, page_or_reached};
 use super::problem::Problem;
 use super::shapes::InstanceStatus;
 use super::view::view;
 use wrkflw_core::instance::Entity;
 use wrkflw_engine::validation::check_id;
-use wrkflw_store::entities;
+use wrkflw_store::entities::{self, EntityHistory};
 
 view! {
     of wrkflw_store::entities::EntityInstance;
@@ -78,23 +78,26 @@ pub(super) async fn history(
     Path((kind, id)): Path<(String, String)>,
     Query(query): Query<HistoryQuery>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "instance:read").await?;
+    let viewer = app.engine.viewing(&who, "instance:read").await?;
     check_id("/type", &kind)?;
     check_id("/id", &id)?;
     let limit = limit(query.limit)?;
     let after = decode(query.after.as_deref())?;
-    let found = app
+    let history = app
         .engine
         .reader()
         .entity_history(
-            who.tenant,
+            &viewer,
             &Entity { kind, id },
             query.definition.as_deref(),
             after,
             i64::from(limit) + 1,
         )
         .await?;
+    let EntityHistory { found, reached } = history;
+    let reached = reached.map(|last| last.to_string());
     let bytes = found.iter().map(entities::EntityInstance::bytes).sum();
-    let page: Page<EntityInstance> = page(found, limit, |last| last.id.to_string());
+    let page: Page<EntityInstance> =
+        page_or_reached(found, limit, reached, |last| last.id.to_string());
     rendered(&app, who.tenant, bytes, || page).await
 }

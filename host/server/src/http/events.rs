@@ -113,7 +113,8 @@ fn position(after: Option<&str>) -> Result<Option<FeedCursor>, Problem> {
     }
 }
 
-/// A page of events. `next` is always present: later events follow it.
+/// A page of events. `next` is always present: later events follow it. Events of instances that the caller does not see are left
+/// out, so a page may be short or empty before the last one.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Events {
     /// `CloudEvents`, in structured form.
@@ -136,23 +137,25 @@ pub(super) struct StreamedEvent {
 /// Reads events in the order of their commits.
 ///
 /// With a filter, a page may have fewer events than `limit`, or none, although more follow: one request looks at no more than
-/// 1000 events, except of one instance. `next` is behind those, so go on until it stays the same.
+/// 1000 events, except of one instance. The same holds for events of instances that the caller does not see, which are left out.
+/// `next` is behind those, so go on until it stays the same.
 #[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "listEvents", params(EventQuery), responses((status = 200, body = Events)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
     Query(mut query): Query<EventQuery>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, PERMISSION).await?;
+    let viewer = app.engine.viewing(&who, PERMISSION).await?;
     let limit = limit(query.limit)?;
     let after = position(query.after.as_deref())?;
     let filter = query.filter(&app.naming)?;
-    let page = read(&app, who.tenant, after, limit.into(), &filter).await?;
-    let payloads = page.entries.iter().map(|(_, entry)| entry.payload.len());
+    let mut page = read(&app, who.tenant, after, limit.into(), &filter).await?;
+    page.entries.retain(|one| viewer.sees(one));
+    let payloads = page.entries.iter().map(|one| one.entry.payload.len());
     let (bytes, naming) = (payloads.sum(), app.naming.clone());
     let events = move || {
         let entries = page.entries.iter();
-        let events = entries.filter_map(|(_, entry)| CloudEvent::of(entry, &naming).ok());
+        let events = entries.filter_map(|one| CloudEvent::of(&one.entry, &naming).ok());
         let next = Some(encode(&page.end.to_string()));
         Events {
             data: events.map(|event| event.structured()).collect(),
@@ -185,6 +188,9 @@ async fn read(
 /// Streams events as they are committed (server-sent events), from now on. `after` begins earlier. `Last-Event-ID` resumes
 /// where a stream broke off. The first message has only an id, that of the position where the stream begins.
 ///
+/// It has the events of instances that the caller sees at that moment. Who sees an instance later gets its earlier events from an
+/// earlier cursor.
+///
 /// A stream ends when its token expires, or when its caller loses the permission.
 #[utoipa::path(get, path = "/v1/events/stream", tag = "events", operation_id = "streamEvents", params(StreamQuery),
     responses((status = 200, content_type = "text/event-stream", body = StreamedEvent)))]
@@ -195,7 +201,7 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let who = &caller.who;
-    app.engine.permit(who, PERMISSION).await?;
+    let viewer = app.engine.watching(who, PERMISSION).await?;
     let last = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok());
@@ -208,7 +214,7 @@ pub(super) async fn stream(
     let batch = after.map_or(0, |_| live::BATCH);
     let first = read(&app, who.tenant, after, batch, &filter).await?;
     let start = after.unwrap_or(first.horizon);
-    let reader = Reader::new(app, caller, place, filter, (start, &first));
+    let reader = Reader::new(app, (caller, viewer), place, filter, (start, &first));
     let events = futures_util::stream::unfold(reader, async |mut reader| {
         let event = reader.next().await?;
         Some((Ok::<_, Infallible>(event), reader))

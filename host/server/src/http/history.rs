@@ -26,6 +26,7 @@ use wrkflw_engine::Identity;
 use wrkflw_store::comments::Comment;
 use wrkflw_store::load::Stored;
 use wrkflw_store::past::{Moves, PastMove};
+use wrkflw_store::viewer::Viewer;
 
 /// The state instances of an instance with their tasks and decisions: the past ones, oldest first, then the active ones.
 #[derive(Debug, Serialize, ToSchema)]
@@ -108,7 +109,9 @@ pub(super) async fn history(
     let Stored { instance, head, .. } = read(&app, &who, id).await?;
     let version = app.engine.version(who.tenant, &instance.definition).await?;
     let reader = app.engine.reader();
-    let moves = reader.moves(who.tenant, InstanceId(id), head.seq).await?;
+    // The caller sees the instance, or it would not have been read.
+    let all = Viewer::all(who.tenant);
+    let moves = reader.moves(&all, InstanceId(id), head.seq).await?;
     let Moves { newest, omitted } = moves;
     let (mut comments, comments_omitted) = newest_comments(&app, &who, id).await?;
     comments.reverse();

@@ -21,6 +21,7 @@ use wrkflw_core::version::Version;
 use wrkflw_engine::{Identity, OpenTask};
 use wrkflw_store::names::DisplayNames;
 use wrkflw_store::tasks::{self, Inbox, TaskFilter};
+use wrkflw_store::viewer::Viewer;
 
 /// A task, with facts of its instance.
 #[derive(Debug, Serialize, ToSchema)]
@@ -157,7 +158,7 @@ pub(super) fn fields(asked: Vec<String>) -> Result<Fields, Problem> {
 /// Answers with a page of tasks.
 pub(super) async fn page(
     app: &App,
-    who: &Identity,
+    (who, viewer): (&Identity, &Viewer),
     asked: &Asked,
     filter: TaskFilter,
 ) -> Result<Response, Problem> {
@@ -168,7 +169,7 @@ pub(super) async fn page(
             after: None,
             ..filter.clone()
         };
-        let all = reader.tasks(who.tenant, &counted).await?;
+        let all = reader.tasks(viewer, &counted).await?;
         Some(Count::of(all.found.len(), all.reached.is_some()))
     } else {
         None
@@ -177,7 +178,7 @@ pub(super) async fn page(
         limit: i64::from(limit) + 1,
         ..filter
     };
-    let Inbox { found, reached } = reader.tasks(who.tenant, &filter).await?;
+    let Inbox { found, reached } = reader.tasks(viewer, &filter).await?;
     let lines = lines(app, who, asked, found).await?;
     let names = if asked.include.contains(&TaskPart::People) {
         Some(named(&lines).names(app, who.tenant).await?)

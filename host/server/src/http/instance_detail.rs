@@ -23,6 +23,7 @@ use wrkflw_engine::Identity;
 use wrkflw_store::instances::{self, InstanceFilter, Listed};
 use wrkflw_store::names::DisplayNames;
 use wrkflw_store::open_work::OpenWork;
+use wrkflw_store::viewer::Viewer;
 
 /// An instance as it is read: with names, and what is ahead of it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -229,26 +230,26 @@ pub(super) fn fields(asked: Vec<String>) -> Result<Fields, Problem> {
 /// Answers with a page of instances.
 pub(super) async fn page(
     app: &App,
-    who: &Identity,
+    (who, viewer): (&Identity, &Viewer),
     asked: Asked,
     filter: InstanceFilter,
 ) -> Result<Response, Problem> {
     let (reader, includes) = (app.engine.reader(), |part| asked.include.contains(&part));
-    let Listed { mut lines, next } = reader.instances(who.tenant, &filter).await?;
+    let Listed { mut lines, next } = reader.instances(viewer, &filter).await?;
     let count = if asked.count {
         let all = InstanceFilter {
             limit: COUNT_MAX,
             after: None,
             ..filter
         };
-        let all = reader.instances(who.tenant, &all).await?;
+        let all = reader.instances(viewer, &all).await?;
         Some(Count::of(all.lines.len(), all.next.is_some()))
     } else {
         None
     };
     let ids: Vec<_> = lines.iter().map(|line| line.id).collect();
     if includes(InstancePart::Attributes) {
-        let mut attributes = reader.attributes(who.tenant, &ids).await?;
+        let mut attributes = reader.attributes(viewer, &ids).await?;
         for line in &mut lines {
             line.attributes = Some(attributes.remove(&line.id).unwrap_or_default());
         }
@@ -266,7 +267,7 @@ pub(super) async fn page(
     }
     let mut names = None;
     if includes(InstancePart::People) {
-        let mut works = reader.open_work(who.tenant, &ids).await?;
+        let mut works = reader.open_work(viewer, &ids).await?;
         let mut everybody = Named::default();
         for line in &mut lines {
             let work = works.remove(&line.instance.id).unwrap_or_default();

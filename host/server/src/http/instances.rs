@@ -265,7 +265,7 @@ async fn found(
     untyped: Vec<UntypedCondition>,
     query: InstanceQuery,
 ) -> Result<Response, Problem> {
-    app.engine.permit(who, "instance:read").await?;
+    let viewer = app.engine.viewing(who, "instance:read").await?;
     let limit = limit(query.limit)?;
     let asked = instance_detail::Asked {
         include: query.include,
@@ -293,7 +293,7 @@ async fn found(
         after: decode(query.after.as_deref())?,
         limit,
     };
-    instance_detail::page(app, who, asked, filter).await
+    instance_detail::page(app, (who, &viewer), asked, filter).await
 }
 
 /// An instance with its active states and their tasks.

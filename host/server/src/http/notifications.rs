@@ -74,7 +74,7 @@ pub(super) async fn list(
     Caller(who): Caller,
     Query(query): Query<NotificationQuery>,
 ) -> Result<axum::Json<Page<NotificationView>>, Problem> {
-    app.engine.permit(&who, "notification:read").await?;
+    let viewer = app.engine.viewing(&who, "notification:read").await?;
     let limit = limit(query.limit)?;
     let filter = NotificationFilter {
         person: &who.subject,
@@ -83,11 +83,7 @@ pub(super) async fn list(
         before: decode(query.after.as_deref())?,
         limit: i64::from(limit) + 1,
     };
-    let found = app
-        .engine
-        .reader()
-        .notifications(who.tenant, &filter)
-        .await?;
+    let found = app.engine.reader().notifications(&viewer, &filter).await?;
     Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
 }
 

@@ -232,8 +232,9 @@ pub(super) async fn show(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<OperationView>, Problem> {
-    app.engine.permit(&who, "instance:read").await?;
-    Ok(axum::Json(app.engine.operation(&who, id).await?.into()))
+    let viewer = app.engine.viewing(&who, "instance:read").await?;
+    let operation = app.engine.operation_shown(&who, &viewer, id).await?;
+    Ok(axum::Json(operation.into()))
 }
 
 /// The result of each instance of an operation.
@@ -245,7 +246,7 @@ pub(super) async fn items(
     Path(id): Path<Uuid>,
     Query(query): Query<ItemQuery>,
 ) -> Result<axum::Json<Page<ItemView>>, Problem> {
-    app.engine.permit(&who, "instance:read").await?;
+    let viewer = app.engine.viewing(&who, "instance:read").await?;
     let limit = limit(query.limit)?;
     let result = query.result.map(|result| match result {
         WhichItems::Done => "done",
@@ -254,10 +255,10 @@ pub(super) async fn items(
         WhichItems::Waiting => "waiting",
     });
     let after = decode(query.after.as_deref())?;
-    app.engine.operation(&who, id).await?;
+    app.engine.operation_shown(&who, &viewer, id).await?;
     let reader = app.engine.reader();
     let found = reader
-        .operation_items(who.tenant, id, result, after, i64::from(limit) + 1)
+        .operation_items(&viewer, id, result, after, i64::from(limit) + 1)
         .await?;
     Ok(axum::Json(page(found, limit, |last| {
         last.instance.to_string()

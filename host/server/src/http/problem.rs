@@ -362,7 +362,8 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
             problem.conflict = serde_json::to_value(first).ok();
         }
         Rejection::AlreadyRunning { running, started } => {
-            let mut conflict = serde_json::json!({ "instanceId": running });
+            let named = |id| serde_json::json!({ "instanceId": id });
+            let mut conflict = running.map_or_else(|| serde_json::json!({}), named);
             if let Some(started) = started {
                 conflict["by"] = started.by.into();
                 conflict["at"] = started.at.to_string().into();

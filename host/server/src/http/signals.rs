@@ -173,6 +173,10 @@ pub(super) async fn correlate(
     };
     let prefer = options.prefer;
     let taken = |done: &Done<'_>, signal: Option<Uuid>| {
+        if !done.is_seen {
+            // Who takes it is nobody's business who does not see the instance, so it is answered as one that is kept.
+            return kept(signal);
+        }
         let mut rendered = render(&app, &who, prefer, done);
         rendered.headers = format!("{}\n{}", rendered.headers, location(signal));
         rendered
@@ -212,10 +216,10 @@ pub(super) struct SignalView {
     #[schema(value_type = SignalStatusName)]
     pub status: &'static str,
     pub deliver: Deliver,
-    /// Of a signal to all: how many states have taken it so far.
+    /// Of a signal to all: how many states have taken it so far. Left out for a sender who may not see every instance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<u32>,
-    /// Of a signal to all: how many states have refused it so far.
+    /// Of a signal to all: how many states have refused it so far. Left out like `taken`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<u32>,
     /// Until when it is buffered. None for a signal to all.
@@ -254,6 +258,7 @@ impl SignalView {
             SignalStatus::Refused(reason) => ("REFUSED", None, Some(reason)),
         };
         let receipt = sent.receipt;
+        let numbers = receipt.to_all.filter(|_| sent.tells_numbers);
         SignalView {
             signal: receipt.signal,
             trigger: receipt.trigger,
@@ -267,8 +272,8 @@ impl SignalView {
                 Some(_) => Deliver::All,
                 None => Deliver::One,
             },
-            taken: receipt.to_all.map(|tally| tally.taken),
-            refused: receipt.to_all.map(|tally| tally.refused),
+            taken: numbers.map(|tally| tally.taken),
+            refused: numbers.map(|tally| tally.refused),
             expires_at: receipt.to_all.is_none().then_some(receipt.expires_at),
             instance: receipt.instance.map(|instance| instance.0),
             event,

@@ -262,7 +262,7 @@ pub(super) async fn list(
     Caller(who): Caller,
     Query(query): Query<TaskQuery>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "task:read").await?;
+    let viewer = app.engine.viewing(&who, "task:read").await?;
     let asked = inbox::Asked {
         include: query.include.clone(),
         fields: inbox::fields(query.fields.clone())?,
@@ -270,7 +270,7 @@ pub(super) async fn list(
         limit: limit(query.limit)?,
     };
     let filter = query.filter(app.engine.actor(&who).await?)?;
-    inbox::page(&app, &who, &asked, filter).await
+    inbox::page(&app, (&who, &viewer), &asked, filter).await
 }
 
 impl TaskQuery {
@@ -355,7 +355,12 @@ pub(super) async fn show(
         .instance_of(who.tenant, TaskId(id))
         .await?
         .ok_or_else(missing)?;
-    let stored = app.engine.read(&who, instance).await?;
+    let stored = app.engine.read(&who, instance).await;
+    // An instance that the caller does not see has no tasks either.
+    let stored = stored.map_err(|error| match error {
+        Error::NotFound { .. } => missing(),
+        error => error,
+    })?;
     let version = app
         .engine
         .version(who.tenant, &stored.instance.definition)

@@ -55,7 +55,7 @@ updated as (
         ended_at = m.ended_at, data = m.data, updated_at = m.updated_at, audit_seq = m.audit_seq, audit_head = m.audit_head,
         event_seq = m.event_seq, state_instances = m.state_instances, suspended_at = m.suspended_at, suspended_by = m.suspended_by,
         suspend_reason = m.suspend_reason, buffered_signals = m.buffered_signals, definition_version = m.definition_version,
-        title = m.title, summary = m.summary, sole = m.sole
+        title = m.title, summary = m.summary, sole = m.sole, observers = m.observers
     from locked m
     where i.tenant_id = m.tenant_id and i.id = m.instance_id
       -- How many of its keys were taken: none, or all. A part cannot be undone in here, so the statement fails.
@@ -89,12 +89,13 @@ started as (
     insert into instance (
         tenant_id, id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, ended_at,
         entity_type, entity_id, initiator, requesters, predecessor, parent, data, started_at, updated_at,
-        audit_seq, audit_head, event_seq, state_instances, title, summary, sole
+        audit_seq, audit_head, event_seq, state_instances, title, summary, sole, observers
     )
     select
         m.tenant_id, m.instance_id, s.definition_key, s.definition_version, m.revision_to, m.status, m.outcome, m.end_reason,
         m.ended_by, m.ended_at, s.entity_type, s.entity_id, s.initiator, s.requesters, s.predecessor, s.parent, m.data,
-        s.started_at, m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.state_instances, m.title, m.summary, m.sole
+        s.started_at, m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.state_instances, m.title, m.summary, m.sole,
+        m.observers
     from member m
     join starting s on s.member = m.member
     join free f on f.member = m.member and f.is_free
@@ -179,11 +180,12 @@ changed_states as (
 created as (
     insert into task (
         tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at,
-        claimed_at, ended_at, due_at, deadlines, suspended, ownership, cancel_reason
+        claimed_at, ended_at, due_at, deadlines, suspended, ownership, cancel_reason, restricted
     )
     select
         r.tenant_id, r.id, r.instance_id, r.state_id, r.ordinal, r.label, r.status, r.owner, r.candidates, r.created_at,
-        r.claimed_at, r.ended_at, r.due_at, r.deadlines, r.suspended, r.ownership, r.cancel_reason
+        r.claimed_at, r.ended_at, r.due_at, r.deadlines, r.suspended, r.ownership, r.cancel_reason,
+        r.restricted
     from unnest($7::commit_task[]) as r
     where (select passed from gate)[r.member]
 ),
@@ -191,7 +193,7 @@ changed as (
     update task t
     set status = r.status, owner = r.owner, candidates = r.candidates, claimed_at = r.claimed_at, ended_at = r.ended_at,
         due_at = r.due_at, deadlines = r.deadlines, suspended = r.suspended, ownership = r.ownership,
-        cancel_reason = r.cancel_reason
+        cancel_reason = r.cancel_reason, restricted = r.restricted
     from unnest($8::commit_task[]) as r
     where (select passed from gate)[r.member]
       and t.tenant_id = r.tenant_id and t.instance_id = r.instance_id and t.id = r.id
@@ -317,6 +319,13 @@ signalled as (
     select r.tenant_id, r.instance_id, r.signal_id, r.identity, r.content, r.entry_id, now()
     from unnest($16::commit_signal[]) as r
     where (select passed from gate)[r.member]
+),
+joined as (
+    insert into participant (tenant_id, instance_id, kind, principal)
+    select r.tenant_id, r.instance_id, r.kind, r.principal
+    from unnest($22::commit_participant[]) as r
+    where (select passed from gate)[r.member]
+    on conflict do nothing
 ),
 -- To whom the host gave tasks. Every host locks these rows in this order.
 allocated as (

@@ -87,6 +87,7 @@ rows! {
         state_instances: i32, suspended_at: Option<Time>, suspended_by: Option<&'a str>, suspend_reason: Option<&'a str>,
         buffered_signals: Option<String>, definition_version: i32, access_mark: Option<Uuid>, head_from: Option<&'a [u8]>,
         vacates: bool, title: Option<&'a str>, summary: Option<&'a str>, sole: bool,
+        observers: Option<&'a [String]>,
     }
     Reply<'a> as "commit_reply" {
         member: i32, tenant_id: i32, command_id: Uuid, principal: &'a str, key: &'a str, fingerprint: &'a [u8], status: i16,
@@ -104,10 +105,13 @@ rows! {
         member: i32, tenant_id: i32, instance_id: Uuid, id: Uuid, left_at: Time, left_by: &'a str, left_actor: Option<&'a str>,
     }
     TaskRow<'a> as "commit_task" {
-        member: i32, tenant_id: i32, instance_id: Uuid, state_id: Uuid, ordinal: i32; Task, TaskStatus: Vec<Column<'a>>
+        member: i32, tenant_id: i32, instance_id: Uuid, state_id: Uuid, ordinal: i32, restricted: bool; Task, TaskStatus: Vec<Column<'a>>
     }
     CandidateRow<'a> as "commit_candidate" {
         member: i32, tenant_id: i32, task_id: Uuid, kind: Option<&'static str>, principal: Option<&'a str>,
+    }
+    ParticipantRow<'a> as "commit_participant" {
+        member: i32, tenant_id: i32, instance_id: Uuid, kind: &'static str, principal: &'a str,
     }
     AllocationRow<'a> as "commit_allocation" {
         member: i32, tenant_id: i32, definition_key: &'a str, state: &'a str, person_id: &'a str, given_at: Time,
@@ -184,6 +188,7 @@ pub(super) struct Rows<'a> {
     pub(super) allocations: Vec<AllocationRow<'a>>,
     pub(super) subscribed: Vec<SubscriptionRow<'a>>,
     pub(super) unsubscribed: Vec<SubscriptionRow<'a>>,
+    pub(super) participants: Vec<ParticipantRow<'a>>,
     /// Whether an instance is migrated to a version that is sole about its entity.
     pub(super) becomes_sole: bool,
 }
@@ -212,6 +217,7 @@ impl<'a> Rows<'a> {
             subscribed,
             unsubscribed,
             reoffered,
+            participants,
             becomes_sole,
             replies: _,
             entered: _,
@@ -233,7 +239,8 @@ impl<'a> Rows<'a> {
             && allocations.is_empty()
             && subscribed.is_empty()
             && unsubscribed.is_empty()
-            && reoffered.is_empty())
+            && reoffered.is_empty()
+            && participants.is_empty())
             || *becomes_sole
             || members.iter().any(|member| member.vacates)
     }
@@ -270,8 +277,12 @@ impl<'a> Rows<'a> {
                     ordinal += 1;
                     self.tasks(of, change, &[], state);
                 }
-                // It was left before this change, so its row stays as it is.
-                Some((_, state_instances::Phase::Left(_))) => {}
+                // It was left before this change, so its row stays as it is. Its tasks may be shown to others.
+                Some((known, state_instances::Phase::Left(_))) => {
+                    if change.is_resighted() {
+                        self.tasks(of, change, &known.tasks, state);
+                    }
+                }
                 Some(known) => {
                     self.follow(of, *known, (state, phase));
                     self.tasks(of, change, &known.0.tasks, state);
@@ -290,16 +301,7 @@ impl<'a> Rows<'a> {
                 content: &signal.content,
                 entry_id: signal.entry,
             }));
-        let allocations = change.allocations.iter();
-        self.allocations
-            .extend(allocations.map(|given| AllocationRow {
-                member: of.member,
-                tenant_id: of.tenant,
-                definition_key: &given.definition,
-                state: &given.state,
-                person_id: &given.person,
-                given_at: Time(given.at),
-            }));
+        self.people(of, change);
         self.delegations(of, change);
         self.attributes(of, before, &change.after);
         let entries = change.entries.iter();
@@ -326,6 +328,29 @@ impl<'a> Rows<'a> {
                 key_id: &seal.key_id,
                 mac_version: seal.version,
                 mac: &seal.mac,
+            }));
+    }
+
+    /// Who becomes a participant, and to whom tasks are given.
+    fn people(&mut self, of: Of, change: &'a Change) {
+        let participants = change.participants.iter();
+        self.participants
+            .extend(participants.map(|one| ParticipantRow {
+                member: of.member,
+                tenant_id: of.tenant,
+                instance_id: of.instance,
+                kind: one.kind.name(),
+                principal: &one.id,
+            }));
+        let allocations = change.allocations.iter();
+        self.allocations
+            .extend(allocations.map(|given| AllocationRow {
+                member: of.member,
+                tenant_id: of.tenant,
+                definition_key: &given.definition,
+                state: &given.state,
+                person_id: &given.person,
+                given_at: Time(given.at),
             }));
     }
 }
@@ -379,6 +404,7 @@ impl<'a> Member<'a> {
             title: after.labels.title.as_deref(),
             summary: after.labels.summary.as_deref(),
             sole: after.sole,
+            observers: after.observers.as_deref(),
         }
     }
 }

@@ -58,6 +58,7 @@ impl Store {
             &rows.unsubscribed as _,
             &rows.reoffered as _,
             &rows.delegation_seals as _,
+            &rows.participants as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -149,6 +150,7 @@ mod tests {
             "into allocation",
             "into delegation_seal",
             "reoffered",
+            "into participant",
             "entity_is_free",
         ] {
             assert!(!COMMON.contains(table), "{table}");

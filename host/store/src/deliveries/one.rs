@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::time::Time;
+use crate::viewer::Viewer;
 use crate::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
 
@@ -30,7 +31,7 @@ impl Reader {
         subscription: Uuid,
         delivery: Uuid,
     ) -> Result<Option<Vec<Attempt>>, StoreError> {
-        let mut connection = self.reading(tenant).await?;
+        let mut connection = self.reading(Viewer::all(tenant)).await?;
         let found = sqlx::query_scalar!(
             r#"select exists(
                 select from webhook_delivery where tenant_id = $1 and subscription_id = $2 and message_id = $3

@@ -128,8 +128,8 @@ impl Store {
         .await
     }
 
-    /// The current groups and permissions of the subject.
-    pub async fn actor(&self, who: &Principalship) -> Result<Actor, StoreError> {
+    /// The current groups and permissions of the subject, and whether the tenant may have restricted instances: some version of a definition says so.
+    pub async fn actor(&self, who: &Principalship) -> Result<(Actor, bool), StoreError> {
         let row = sqlx::query!(
             r#"select
                 array(
@@ -139,20 +139,22 @@ impl Store {
                 array(
                     select distinct permission from role_permission
                     where tenant_id = $1 and role = any($3) order by permission
-                ) as "permissions!""#,
+                ) as "permissions!",
+                exists(select from definition_version where tenant_id = $1 and restricted) as "restricts!""#,
             who.tenant.0,
             who.subject,
             &who.roles
         )
         .fetch_one(&self.writer)
         .await?;
-        Ok(Actor {
+        let actor = Actor {
             id: who.subject.clone(),
             groups: row.groups,
             permissions: row.permissions,
             on_behalf_of: None,
             stands_in_for: Vec::new(),
-        })
+        };
+        Ok((actor, row.restricts))
     }
 }
 

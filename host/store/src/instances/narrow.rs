@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{NARROW_MAX, bounded};
+use super::{InstanceFilter, NARROW_MAX, bounded};
 use crate::StoreError;
 use crate::time::Time;
 use wrkflw_core::ids::TenantId;
@@ -96,6 +96,36 @@ pub(super) async fn lasting(
         read_max()
     );
     Ok(sorted(ids.fetch_all(connection).await?))
+}
+
+/// The instances about the entity, or else by the initiator, that the filter names. None if it names neither.
+pub(super) async fn about(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    filter: &InstanceFilter,
+) -> Narrowed {
+    let entity = filter.entity_type.as_ref().zip(filter.entity_id.as_ref());
+    let ids = if let Some((kind, id)) = entity {
+        let ids = sqlx::query_scalar!(
+            "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 order by id limit $4",
+            tenant.0,
+            kind,
+            id,
+            read_max()
+        );
+        ids.fetch_all(connection).await?
+    } else if let Some(initiator) = &filter.initiator {
+        let ids = sqlx::query_scalar!(
+            "select id from instance where tenant_id = $1 and initiator = $2 order by id limit $3",
+            tenant.0,
+            initiator,
+            read_max()
+        );
+        ids.fetch_all(connection).await?
+    } else {
+        return Ok(None);
+    };
+    Ok(sorted(ids))
 }
 
 /// The instances with these words.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{Job, kept};
 use crate::time::Time;
+use crate::viewer::Viewer;
 use crate::{Reader, Store, StoreError};
 use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 use wrkflw_core::json::Json;
@@ -178,7 +179,7 @@ impl Store {
 }
 
 impl Reader {
-    /// How far the calls of an instance have come.
+    /// How far the calls of an instance have come, whoever sees it.
     pub async fn calls_of(
         &self,
         tenant: TenantId,
@@ -190,7 +191,7 @@ impl Reader {
             tenant.0,
             instance.0
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         let call = rows.into_iter().map(|row| CallProgress {
             state: StateId(row.id),

@@ -3,20 +3,21 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::failing::{ListedJob, Row};
+use super::failing::{Jobs, ListedJob, Row};
 use crate::time::Time;
+use crate::viewer::Viewer;
 use crate::{Reader, StoreError};
-use wrkflw_core::ids::TenantId;
 
 impl Reader {
-    /// All jobs of a tenant, by the moment at which they may be claimed, then by id.
+    /// All jobs of instances that the viewer sees, by the moment at which they may be claimed, then by id.
     pub async fn list_due_jobs(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         after: Option<(Timestamp, Uuid)>,
         limit: i64,
-    ) -> Result<Vec<ListedJob>, StoreError> {
+    ) -> Result<Jobs, StoreError> {
         let (at, id) = after.unwrap_or((Timestamp::UNIX_EPOCH, Uuid::nil()));
+        let mut looking = self.looking(viewer).await?;
         // The jobs of a tenant are indexed in two shares, so that each part is read in the order of the index.
         let rows = sqlx::query_as!(
             Row,
@@ -33,13 +34,16 @@ impl Reader {
                  order by greatest(due_at, lease_until), id limit $4)
             ) as j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
             order by greatest(j.due_at, j.lease_until), j.id limit $4"#,
-            tenant.0,
+            viewer.tenant.0,
             Time(at) as _,
             id,
             limit
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(looking.places().await?)
         .await?;
-        Ok(rows.into_iter().map(ListedJob::from).collect())
+        let mut found: Vec<_> = rows.into_iter().map(ListedJob::from).collect();
+        let reached = looking.keep_seen(&mut found, limit, |job| job.instance);
+        let reached = reached.await?;
+        Ok(Jobs { found, reached })
     }
 }

@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::time::Time;
+use crate::viewer::Viewer;
 use crate::{Reader, Store, StoreError};
-use wrkflw_core::ids::{TenantId, VersionRef};
+use wrkflw_core::ids::VersionRef;
 
 /// A job that could be claimed for this time and was not counts as stuck.
 const OVERDUE: Duration = Duration::from_mins(5);
@@ -26,6 +27,15 @@ pub struct ListedJob {
     /// Why it failed last.
     pub error: Option<String>,
     pub next_at: Option<Timestamp>,
+}
+
+/// A page of jobs.
+#[derive(Debug)]
+pub struct Jobs {
+    /// At most `limit` jobs: callers ask for one more than they return.
+    pub found: Vec<ListedJob>,
+    /// The last job that was read, if the viewer does not see all that were. More may follow.
+    pub reached: Option<ListedJob>,
 }
 
 /// A job as it is read.
@@ -60,13 +70,14 @@ impl From<Row> for ListedJob {
 }
 
 impl Reader {
-    /// The failing jobs of a tenant in the order of their ids.
+    /// The failing jobs of instances that the viewer sees, in the order of their ids.
     pub async fn list_failing_jobs(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         after: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<ListedJob>, StoreError> {
+    ) -> Result<Jobs, StoreError> {
+        let mut looking = self.looking(viewer).await?;
         let rows = sqlx::query_as!(
             Row,
             r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error,
@@ -74,13 +85,16 @@ impl Reader {
             from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
             where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
             order by j.id limit $3"#,
-            tenant.0,
+            viewer.tenant.0,
             after,
             limit
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(looking.places().await?)
         .await?;
-        Ok(rows.into_iter().map(ListedJob::from).collect())
+        let mut found: Vec<_> = rows.into_iter().map(ListedJob::from).collect();
+        let reached = looking.keep_seen(&mut found, limit, |job| job.instance);
+        let reached = reached.await?;
+        Ok(Jobs { found, reached })
     }
 }
 

@@ -3,6 +3,7 @@
 use sqlx::types::Uuid;
 
 use super::Written;
+use crate::viewer::Viewer;
 use crate::{Reader, StoreError};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::Instance;
@@ -26,7 +27,7 @@ impl WrittenParts {
 }
 
 impl Reader {
-    /// The parts of these instances with these state instances, and with those of the `separate` states.
+    /// The parts of these instances, whoever sees them, with these state instances, and with those of the `separate` states.
     pub async fn parts(
         &self,
         tenant: TenantId,
@@ -41,7 +42,7 @@ impl Reader {
             instances,
             separate
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         let written = rows.into_iter().map(|row| Written {
             instance: row.instance,

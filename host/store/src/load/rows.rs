@@ -52,6 +52,7 @@ pub(super) struct InstanceRow {
     title: Option<String>,
     summary: Option<String>,
     sole: bool,
+    observers: Option<Vec<String>>,
 }
 
 /// A row of `attribute`. Decimals are text, so that they lose no digit.
@@ -116,6 +117,7 @@ impl InstanceRow {
             updated_at: self.updated_at,
             predecessor: self.predecessor,
             sole: self.sole,
+            observers: self.observers,
             parent: self.parent,
             data: Json::from_canonical(self.data),
             labels: Labels {

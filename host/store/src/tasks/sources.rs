@@ -8,6 +8,7 @@ use super::{Place, RARE_MAX, STEP_MAX, TaskFilter, View};
 use crate::StoreError;
 use crate::instances::narrow::worded;
 use crate::time::Time;
+use crate::viewer::Viewer;
 use wrkflw_core::ids::TenantId;
 
 /// Instances about an entity whose tasks are looked at, the newest.
@@ -16,18 +17,29 @@ const ABOUT_MAX: i64 = 4_096;
 /// The ids of the next open tasks that may belong to the view, in the order of creation.
 pub(super) async fn open(
     connection: &mut PgConnection,
-    tenant: TenantId,
+    viewer: &Viewer,
     view: View,
     people: &[String],
     after: Uuid,
     most: i64,
 ) -> Result<Vec<Uuid>, StoreError> {
+    let tenant = viewer.tenant.0;
     let open = match view {
+        View::All if !viewer.may_read_restricted() => {
+            let all = sqlx::query_scalar!(
+                "select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and not restricted and id > $2
+                order by id limit $3",
+                tenant,
+                after,
+                most
+            );
+            all.fetch_all(connection).await?
+        }
         View::Mine => {
             let mine = sqlx::query_scalar!(
                 "select id from task where tenant_id = $1 and status = 'CLAIMED' and owner = any($2) and id > $3
                 order by id limit $4",
-                tenant.0,
+                tenant,
                 people,
                 after,
                 most
@@ -47,7 +59,7 @@ pub(super) async fn open(
                     where c.tenant_id = $1 and c.kind = place.kind and c.principal = place.principal and c.task_id > $3
                     order by c.task_id limit $4
                 ) next order by next.task_id limit $4"#,
-                tenant.0,
+                tenant,
                 people,
                 after,
                 most,
@@ -57,9 +69,14 @@ pub(super) async fn open(
         }
         View::All => {
             let all = sqlx::query_scalar!(
-                "select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and id > $2
-                order by id limit $3",
-                tenant.0,
+                r#"select id as "id!" from (
+                    (select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and not restricted and id > $2
+                     order by id limit $3)
+                    union all
+                    (select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and restricted and id > $2
+                     order by id limit $3)
+                ) t order by id limit $3"#,
+                tenant,
                 after,
                 most
             );

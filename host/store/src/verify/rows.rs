@@ -37,7 +37,7 @@ impl Tables for Snapshot {
         let tenant = self.tenant.0;
         let own = rows!(
             "select id as instance_id, id, ended_at, started_at, updated_at, suspended_at, state_instances, buffered_signals,
-                title, summary, sole
+                title, summary, sole, observers
             from instance where tenant_id = $1 and id = any($2) order by id",
             tenant,
             instances

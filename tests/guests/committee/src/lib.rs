@@ -11,7 +11,7 @@
 //!
 //! Its config makes different versions: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have", "instanceTitle": "a template", "instanceSummary": "another",
-//! "priorities": [{"name": "urgent", "atLeast": 100}]}`. An input may have `data`, a patch of the data.
+//! "priorities": [{"name": "urgent", "atLeast": 100}], "observers": ["a group that sees instances besides participants"]}`. An input may have `data`, a patch of the data.
 
 mod bindings;
 
@@ -20,7 +20,7 @@ use bindings::wrkflw::flow::types::{
     Allocation, Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event,
     EventSource, FiredBy, Fraction, Join, Needed, Next, Note, Offer, OverdueAction, Plan,
     Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target,
-    TaskStatus, Transition, Violation, Work, WorkingDays, WorkingTime,
+    TaskStatus, Transition, Violation, Visibility, Work, WorkingDays, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -100,6 +100,7 @@ impl Guest for Committee {
             extensions: vec![],
             reads: Reads::empty(),
             sole_per_entity: false,
+            visibility: visibility(&settings["observers"]),
             uses: vec![],
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
@@ -210,6 +211,13 @@ fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
         subscriptions: vec![],
         blind: assign["blind"] == true,
         extensions: vec![],
+    }
+}
+
+fn visibility(observers: &Value) -> Visibility {
+    match observers {
+        Value::Array(_) => Visibility::Participants(texts(observers)),
+        _ => Visibility::Tenant,
     }
 }
 

@@ -17,7 +17,7 @@ use bindings::wrkflw::flow::types::{
     Allocation, Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue,
     CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer,
     Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State,
-    StateKind, Target, Transition, Violation, Waiting, Work,
+    StateKind, Target, Transition, Violation, Visibility, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -462,6 +462,7 @@ fn definition() -> Definition {
         extensions: vec![],
         reads: Reads::all(),
         sole_per_entity: false,
+        visibility: Visibility::Tenant,
         uses: vec![],
         data_schema: Some(
             r#"{"type": "object", "properties": {"behaviour": {"type": "string"}, "function": {"type": "string"}}}"#

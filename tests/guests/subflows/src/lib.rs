@@ -9,6 +9,7 @@
 //! in the config replaces that of the data. `Ask` calls the service of `"ask": {"service": "machine", "timeout": 5, "retries": [1], "late": 60}`:
 //! a reply with a `score` leads to the end, a failure and LATE to `Work`; `"stays": true` keeps it after a reply. What it is told is in `asked`.
 //! The config may have `"services": ["machine"]`, names that the flow uses. With `{"sole": true}` in the config the flow is sole per entity.
+//! With `{"observers": ["a group"]}` only participants and these groups see its instances.
 
 mod bindings;
 
@@ -17,7 +18,7 @@ use bindings::wrkflw::flow::types::{
     Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event,
     EventSource, FiredBy, Join, NameUse, Needed, Next, Offer, OverdueAction, Plan, Principal,
     Reads, Reason, Refusal, ServiceCall, SignalSubscription, Since, Snapshot, State, StateKind,
-    Target, Transition, Violation, Waiting, Work,
+    Target, Transition, Violation, Visibility, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -96,6 +97,13 @@ impl Guest for Subflows {
             extensions: vec![],
             reads: Reads::GROUPS,
             sole_per_entity: parsed(&config)["sole"] == true,
+            visibility: match parsed(&config)["observers"].as_array() {
+                Some(groups) => {
+                    let groups = groups.iter().filter_map(Value::as_str);
+                    Visibility::Participants(groups.map(str::to_owned).collect())
+                }
+                None => Visibility::Tenant,
+            },
             uses: names(&parsed(&config)["services"])
                 .map(NameUse::Service)
                 .collect(),

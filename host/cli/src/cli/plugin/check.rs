@@ -28,6 +28,7 @@ const ADMITTED: &[Column] = &[
     ("own work", "/ownWork"),
     ("separate", "/separate"),
     ("reads", "/reads"),
+    ("seen by", "/seenBy"),
 ];
 
 pub(super) fn run(
@@ -59,6 +60,13 @@ pub(super) fn run(
             .map(|state| &state.name)
             .collect::<Vec<_>>()
     };
+    // Left out where everybody of the tenant sees the instances.
+    let seen_by = admission.graph.observers.as_ref().map(|groups| {
+        let groups = groups.iter().map(String::as_str);
+        std::iter::once("participants")
+            .chain(groups)
+            .collect::<Vec<_>>()
+    });
     let admitted = json!({
         "path": path,
         "digest": admission.digest.to_string(),
@@ -68,6 +76,7 @@ pub(super) fn run(
         "ownWork": names(true),
         "separate": admission.graph.separate,
         "reads": admission.graph.reads,
+        "seenBy": seen_by,
     });
     output.record(&admitted, ADMITTED)?;
     output.hint("next: wrkflw definition publish");

@@ -42,6 +42,7 @@ fn instance(number: u128) -> Stored {
         waiting: vec![],
         past: vec![],
         sole: false,
+        observers: None,
         buffered: vec![],
     };
     let head = Head {

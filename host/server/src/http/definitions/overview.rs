@@ -22,7 +22,7 @@ const VERSIONS_MAX: i64 = 25;
 pub(in crate::http) struct VersionCount {
     #[serde(flatten)]
     pub summary: VersionSummary,
-    /// Its running and suspended instances.
+    /// Its running and suspended instances that the caller sees.
     pub running: i64,
 }
 
@@ -35,9 +35,9 @@ pub(in crate::http) struct DefinitionDetail {
     pub active: Option<VersionDetail>,
     /// The newest 25 versions, newest first.
     pub versions: Vec<VersionCount>,
-    /// Running and suspended instances of all versions.
+    /// Running and suspended instances of all versions that the caller sees.
     pub running: i64,
-    /// More than 10000 instances run: the numbers are too low.
+    /// There are more than 10000 instances to count: the numbers may be too low.
     pub more: bool,
 }
 
@@ -49,7 +49,7 @@ pub(in crate::http) async fn overview(
     Caller(who): Caller,
     Path(key): Path<String>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "definition:read").await?;
+    let viewer = app.engine.viewing(&who, "definition:read").await?;
     let reader = app.engine.reader();
     let versions = reader.versions(who.tenant, Some(&key), None, VERSIONS_MAX);
     let versions = versions.await?;
@@ -57,7 +57,7 @@ pub(in crate::http) async fn overview(
         let what = "definition";
         return Err(Error::NotFound { what, id: key }.into());
     }
-    let running = reader.running(who.tenant, &key).await?;
+    let running = reader.running(&viewer, &key).await?;
     let (mut active, mut bytes) = (None, 0);
     if let Some(version) = reader.active_version(who.tenant, &key).await? {
         let key = key.clone();

@@ -18,7 +18,7 @@ use wrkflw_core::cloudevent::CloudEvent;
 use wrkflw_core::event_filter::{EventFacts, EventFilter};
 use wrkflw_core::ids::TenantId;
 use wrkflw_store::StoreError;
-use wrkflw_store::feed::FeedCursor;
+use wrkflw_store::feed::{FeedCursor, FeedEntry};
 
 /// How often it looks for commits of other hosts.
 const POLL: Duration = Duration::from_millis(500);
@@ -150,7 +150,12 @@ impl Channel {
 /// An event in the format of server-sent events. None if its entry is damaged.
 pub(super) fn told(
     app: &App,
-    (cursor, entry): &(FeedCursor, wrkflw_core::cloudevent::PublicEntry),
+    FeedEntry {
+        cursor,
+        entry,
+        circle,
+        ..
+    }: &FeedEntry,
 ) -> Option<Told> {
     let event = CloudEvent::of(entry, &app.naming).ok()?.structured();
     // Canonical JSON has no line breaks.
@@ -163,6 +168,7 @@ pub(super) fn told(
         cursor: *cursor,
         facts: EventFacts::of(entry),
         text: Bytes::from(text),
+        circle: circle.clone(),
     })
 }
 

@@ -16,19 +16,20 @@ use uuid::Uuid;
 
 use super::live::{Channel, told};
 use super::places::Place;
-use super::tail::Found;
+use super::tail::{Found, Told};
 use super::{PERMISSION, read};
 use crate::http::App;
 use crate::http::extract::Listener;
 use crate::http::page::encode;
 use wrkflw_core::event_filter::EventFilter;
 use wrkflw_store::feed::{FeedCursor, FeedPage};
+use wrkflw_store::viewer::Viewer;
 
 /// How often a silent stream sends a comment, so that proxies do not close it.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often a stream checks its token.
 const LOOK: Duration = Duration::from_secs(1);
-/// When the permission is checked again, even if the access mark has not changed.
+/// When the permission, and what the caller sees, is checked again, even if the access mark has not changed.
 const JUDGED_FOR: Duration = Duration::from_secs(30);
 /// Maximum number of bytes that a stream keeps of a page that it read itself.
 const TAKEN_BYTES_MAX: usize = 128 * 1024;
@@ -41,8 +42,12 @@ pub(super) struct Reader {
     moved: watch::Receiver<u64>,
     filter: EventFilter,
     position: FeedCursor,
+    /// The first message, until it is sent.
+    begins: Option<Bytes>,
     /// Events that were read and not sent yet.
-    next: VecDeque<Bytes>,
+    next: VecDeque<Told>,
+    /// The caller as of the last check.
+    viewer: Viewer,
     /// The access mark of this stream's own last read.
     access_mark: Option<Uuid>,
     judged: Option<Judged>,
@@ -62,7 +67,7 @@ impl Reader {
     /// Continues with a page that was read after `position`.
     pub(super) fn new(
         app: App,
-        caller: Listener,
+        (caller, viewer): (Listener, Viewer),
         place: Place,
         filter: EventFilter,
         (position, page): (FeedCursor, &FeedPage),
@@ -76,7 +81,9 @@ impl Reader {
             place,
             filter,
             position,
+            begins: None,
             next: VecDeque::new(),
+            viewer,
             access_mark: page.access_mark,
             judged: None,
             checked: Instant::now(),
@@ -84,7 +91,7 @@ impl Reader {
         };
         // A client that reconnects before the first event continues from here.
         let begins = format!("id: {}\n\n", encode(&position.to_string()));
-        reader.next.push_back(Bytes::from(begins));
+        reader.begins = Some(Bytes::from(begins));
         reader.take(page);
         reader
     }
@@ -95,9 +102,15 @@ impl Reader {
             if !self.goes_on().await {
                 return None;
             }
+            if let Some(begins) = self.begins.take() {
+                return Some(begins);
+            }
             if let Some(event) = self.next.pop_front() {
+                if !event.is_for(&self.viewer) {
+                    continue;
+                }
                 self.spoke = Instant::now();
-                return Some(event);
+                return Some(event.text);
             }
             self.moved.borrow_and_update();
             match self.channel.after(self.position, &self.filter) {
@@ -151,9 +164,11 @@ impl Reader {
         }
         let at = Instant::now();
         let _turn = self.channel.turn(&self.app.streams).await;
-        let permitted = self.app.engine.permit(&self.caller.who, PERMISSION).await;
-        self.judged = permitted.is_ok().then_some(Judged { access_mark, at });
-        permitted.is_ok()
+        let viewer = self.app.engine.watching(&self.caller.who, PERMISSION).await;
+        self.judged = viewer.is_ok().then_some(Judged { access_mark, at });
+        let permitted = viewer.is_ok();
+        self.viewer = viewer.unwrap_or(Viewer::from(self.caller.who.tenant));
+        permitted
     }
 
     /// Reads the next page. Returns whether it succeeded.
@@ -193,9 +208,9 @@ impl Reader {
             }
             if let Some(told) = told(&self.app, entry) {
                 bytes += told.text.len();
-                self.next.push_back(told.text);
+                self.next.push_back(told);
             }
-            self.position = entry.0;
+            self.position = entry.cursor;
         }
         self.position = if page.more { page.end } else { page.horizon };
     }

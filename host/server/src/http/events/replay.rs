@@ -46,6 +46,8 @@ pub(in crate::http) struct ReplayedView {
 
 /// Sends a range of published events to Kafka again, at most 1000 at once. Ids and content do not change, and each record has the
 /// header `wrkflw-replayed: true`. Consumers drop by id what they know.
+///
+/// Who does not see every instance may send the events of one that they see.
 #[utoipa::path(post, path = "/v1/events/replay", tag = "events", operation_id = "replayEvents", request_body = ReplayBody,
     responses((status = 200, body = ReplayedView)))]
 pub(in crate::http) async fn replay(
@@ -53,7 +55,7 @@ pub(in crate::http) async fn replay(
     Caller(who): Caller,
     Body { value, .. }: Body<ReplayBody>,
 ) -> Result<axum::Json<ReplayedView>, Problem> {
-    app.engine.permit(&who, "dead-letter:write").await?;
+    let viewer = app.engine.viewing(&who, "dead-letter:write").await?;
     let limit = value.limit.unwrap_or(REPLAYED_MAX);
     if !(1..=REPLAYED_MAX).contains(&limit) {
         let detail = format!("/limit: this is 1 to {REPLAYED_MAX}");
@@ -70,7 +72,10 @@ pub(in crate::http) async fn replay(
         instance: value.instance_id,
         limit,
     };
-    let replayed = app.engine.replay(&who, replay, &value.reason).await?;
+    let replayed = app
+        .engine
+        .replay(&who, &viewer, replay, &value.reason)
+        .await?;
     Ok(axum::Json(ReplayedView {
         replayed: replayed.replayed,
         next: encode(&replayed.end.to_string()),

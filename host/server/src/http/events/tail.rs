@@ -2,12 +2,15 @@
 //! until it reaches these events.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use uuid::Uuid;
 
 use wrkflw_core::event_filter::{EventFacts, EventFilter};
+use wrkflw_core::participant::Circle;
 use wrkflw_store::feed::FeedCursor;
+use wrkflw_store::viewer::Viewer;
 
 /// Maximum size of a tail, in bytes and in events.
 const BYTES_MAX: usize = 256 * 1024;
@@ -21,6 +24,15 @@ pub(super) struct Told {
     pub(super) cursor: FeedCursor,
     pub(super) facts: EventFacts,
     pub(super) text: Bytes,
+    /// Who sees its instance; none: everybody of the tenant.
+    pub(super) circle: Option<Arc<Circle>>,
+}
+
+impl Told {
+    /// Whether the viewer sees the instance of the event.
+    pub(super) fn is_for(&self, viewer: &Viewer) -> bool {
+        viewer.is_in(self.circle.as_deref(), self.facts.definition_key())
+    }
 }
 
 /// All events after `from`, up to `end`.
@@ -38,7 +50,7 @@ pub(super) struct Tail {
 #[derive(Debug)]
 pub(super) enum Found {
     /// The next events, and the position after them. Empty if there are none yet.
-    Next(VecDeque<Bytes>, FeedCursor),
+    Next(VecDeque<Told>, FeedCursor),
     /// The next events are not in the tail any more.
     Behind,
 }
@@ -100,7 +112,7 @@ impl Tail {
             // Entries that are not public may follow the last event.
             _ => self.end.max(position),
         };
-        Found::Next(next.iter().map(|one| one.text.clone()).collect(), reached)
+        Found::Next(next.into_iter().cloned().collect(), reached)
     }
 }
 
@@ -150,6 +162,7 @@ mod tests {
             cursor: at(pos),
             facts: EventFacts::of(&entry),
             text: vec![b'x'; length].into(),
+            circle: None,
         }
     }
 

@@ -133,7 +133,7 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "cancelInstances" => &[OF_MANY],
         "retryDeadLetter" | "discardDeadLetter" => &[&["not_first"]],
         "listEvents" => &[&["cursor_expired"]],
-        "replayEvents" => &[&["cursor_expired", "invalid_cursor"]],
+        "replayEvents" => &[&["cursor_expired", "invalid_cursor", "not_found"]],
         "streamEvents" => &[&["cursor_expired", "too_many_streams"]],
         "listInstances" | "listSelfApprovals" => &[&["invalid_request"]],
         "searchInstances" => &[&["invalid_cursor"]],

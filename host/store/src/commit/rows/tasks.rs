@@ -16,7 +16,8 @@ impl<'a> Rows<'a> {
             let old = known.iter().find(|old| old.id == task.id);
             match old {
                 None => {
-                    self.created.push(TaskRow::of(of, ordinal, state, task));
+                    self.created
+                        .push(TaskRow::of((of, ordinal), change, state, task));
                     if task.status.is_open() {
                         let offered = listed(&task.candidates, &[]);
                         self.offered.extend(
@@ -24,7 +25,9 @@ impl<'a> Rows<'a> {
                         );
                     }
                 }
-                Some(old) if old != task => self.alter(of, ordinal, state, old, task),
+                Some(old) if old != task || change.is_resighted() => {
+                    self.alter((of, ordinal), change, state, (old, task));
+                }
                 Some(_) => continue,
             }
             if task.decision().is_some() && old.is_none_or(|old| old.decision().is_none()) {
@@ -35,13 +38,13 @@ impl<'a> Rows<'a> {
 
     fn alter(
         &mut self,
-        of: Of,
-        ordinal: i32,
+        (of, ordinal): (Of, i32),
+        change: &Change,
         state: &'a StateInstance,
-        old: &'a Task,
-        task: &'a Task,
+        (old, task): (&'a Task, &'a Task),
     ) {
-        self.changed.push(TaskRow::of(of, ordinal, state, task));
+        self.changed
+            .push(TaskRow::of((of, ordinal), change, state, task));
         if task.status.is_open() {
             let new = listed(&task.candidates, &old.candidates);
             self.reoffered
@@ -89,7 +92,12 @@ impl<'a> Decided<'a> {
 }
 
 impl<'a> TaskRow<'a> {
-    fn of(of: Of, ordinal: i32, state: &StateInstance, task: &'a Task) -> TaskRow<'a> {
+    fn of(
+        (of, ordinal): (Of, i32),
+        change: &Change,
+        state: &StateInstance,
+        task: &'a Task,
+    ) -> TaskRow<'a> {
         let mut record = task.columns();
         record.extend(task.status.columns());
         TaskRow {
@@ -98,6 +106,7 @@ impl<'a> TaskRow<'a> {
             instance_id: of.instance,
             state_id: state.id.0,
             ordinal,
+            restricted: change.after.observers.is_some(),
             record,
         }
     }

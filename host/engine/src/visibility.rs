@@ -1,0 +1,123 @@
+//! Who reads, and whether they see an instance. Lists are filtered by the database; here one instance at a time is examined.
+
+use super::Engine;
+use super::error::Error;
+use super::pipeline::load::LoadedCommand;
+use super::request::{Identity, Request};
+use wrkflw_core::actor::Actor;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::instance::Instance;
+use wrkflw_core::participant::{Circle, READ_ALL};
+use wrkflw_store::viewer::Viewer;
+
+impl Engine {
+    /// The caller as a viewer. Refuses a caller without the permission.
+    pub async fn viewing(&self, who: &Identity, permission: &'static str) -> Result<Viewer, Error> {
+        let (actor, restricts) = self.0.store.actor(&who.principalship()).await?;
+        if !actor.may(permission) {
+            return Err(Error::Permission(permission));
+        }
+        self.as_viewer(who, actor, restricts).await
+    }
+
+    /// The caller as a viewer, whatever their permissions.
+    pub(super) async fn viewer(&self, who: &Identity) -> Result<Viewer, Error> {
+        if who.is_host() {
+            return Ok(Viewer::all(who.tenant));
+        }
+        let (actor, restricts) = self.0.store.actor(&who.principalship()).await?;
+        self.as_viewer(who, actor, restricts).await
+    }
+
+    /// The absences are read only if the caller may need them.
+    async fn as_viewer(
+        &self,
+        who: &Identity,
+        actor: Actor,
+        restricts: bool,
+    ) -> Result<Viewer, Error> {
+        let actor = if restricts && !actor.may(READ_ALL) {
+            self.actor(who).await?
+        } else {
+            actor
+        };
+        Ok(Viewer::of(who.tenant, actor, restricts))
+    }
+
+    /// The caller of a stream as a viewer, also of restricted instances that the tenant does not have yet.
+    pub async fn watching(
+        &self,
+        who: &Identity,
+        permission: &'static str,
+    ) -> Result<Viewer, Error> {
+        let actor = self.actor(who).await?;
+        if !actor.may(permission) {
+            return Err(Error::Permission(permission));
+        }
+        Ok(Viewer::of(who.tenant, actor, true))
+    }
+
+    /// Whether the actor sees the instance. The database is asked only if the instance itself does not say so: for managers, and
+    /// for people who gave a task back.
+    pub(super) async fn is_seen(
+        &self,
+        tenant: TenantId,
+        actor: &Actor,
+        instance: &Instance,
+    ) -> Result<bool, Error> {
+        if instance.observers.is_none() || actor.is_host() || actor.may(READ_ALL) {
+            return Ok(true);
+        }
+        if Circle::of(instance).includes(actor, &instance.definition.key) {
+            return Ok(true);
+        }
+        let viewer = Viewer::of(tenant, actor.clone(), true);
+        Ok(self.0.store.sees(&viewer, instance.id).await?)
+    }
+
+    /// Answers for an instance that the actor does not see as for one that does not exist.
+    pub(super) async fn check_seen(
+        &self,
+        tenant: TenantId,
+        actor: &Actor,
+        instance: &Instance,
+    ) -> Result<(), Error> {
+        if self.is_seen(tenant, actor, instance).await? {
+            Ok(())
+        } else {
+            Err(missing(instance.id))
+        }
+    }
+}
+
+pub(super) fn missing(id: InstanceId) -> Error {
+    Error::NotFound {
+        what: "instance",
+        id: id.to_string(),
+    }
+}
+
+/// Answers a command whose caller does not see its instance as if its task, or its instance, did not exist. Lets a signal pass that
+/// found the instance by its correlation key: whoever may send it need not see who takes it.
+pub(super) fn check_seen(request: &Request<'_>, loaded: &LoadedCommand) -> Result<(), Error> {
+    let Some(stored) = &loaded.stored else {
+        return Ok(());
+    };
+    if loaded.is_seen || finds_by_key(&request.command) {
+        return Ok(());
+    }
+    Err(match request.command.task() {
+        Some(task) => Error::NotFound {
+            what: "task",
+            id: task.to_string(),
+        },
+        None => missing(stored.instance.id),
+    })
+}
+
+fn finds_by_key(command: &Command) -> bool {
+    command
+        .signal()
+        .is_some_and(|key| key.correlation.is_some())
+}

@@ -1,0 +1,226 @@
+//! Who reads. The database leaves out what a viewer does not see, in every query of the reader (`migrations/0012_grant_roles.sql`).
+
+pub(super) mod visible;
+
+use std::collections::HashSet;
+
+use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres};
+use uuid::Uuid;
+
+use super::feed::FeedEntry;
+use super::load::array;
+use super::pool::within;
+use super::{Reader, StoreError};
+use wrkflw_core::actor::Actor;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::participant::{Circle, Kind, READ_ALL};
+
+/// The roles of the database that read: all of a tenant, or what the viewer sees, by the policies of the role.
+const READER: &str = "wrkflw_reader";
+pub(super) const VIEWER: &str = "wrkflw_viewer";
+
+/// Somebody who reads in a tenant. From a [`TenantId`] alone: nobody, who sees no restricted instance.
+#[derive(Debug, Clone)]
+pub struct Viewer {
+    pub tenant: TenantId,
+    sees: Sees,
+}
+
+#[derive(Debug, Clone)]
+enum Sees {
+    Unrestricted,
+    All,
+    /// What this person may see. The flag: whether the tenant has restricted instances.
+    Own(Box<Actor>, bool),
+}
+
+impl From<TenantId> for Viewer {
+    fn from(tenant: TenantId) -> Viewer {
+        let sees = Sees::Unrestricted;
+        Viewer { tenant, sees }
+    }
+}
+
+impl From<&Viewer> for Viewer {
+    fn from(viewer: &Viewer) -> Viewer {
+        viewer.clone()
+    }
+}
+
+impl Viewer {
+    /// The host itself, and callers whose permission covers every instance.
+    pub fn all(tenant: TenantId) -> Viewer {
+        let sees = Sees::All;
+        Viewer { tenant, sees }
+    }
+
+    /// A caller with their current groups, permissions and absences. `restricts` is whether the tenant has restricted instances.
+    pub fn of(tenant: TenantId, actor: Actor, restricts: bool) -> Viewer {
+        let sees = if restricts && (actor.is_host() || actor.may(READ_ALL)) {
+            Sees::All
+        } else {
+            Sees::Own(Box::new(actor), restricts)
+        };
+        Viewer { tenant, sees }
+    }
+
+    /// Whether the viewer sees what this circle sees of an instance of the definition. None: everybody of the tenant sees it.
+    pub fn is_in(&self, circle: Option<&Circle>, definition: &str) -> bool {
+        circle.is_none_or(|circle| match &self.sees {
+            Sees::All => true,
+            Sees::Unrestricted => circle.observers.is_none(),
+            Sees::Own(actor, _) => circle.includes(actor, definition),
+        })
+    }
+
+    /// Whether the viewer sees the instance of an event.
+    pub fn sees(&self, event: &FeedEntry) -> bool {
+        self.is_in(event.circle.as_deref(), &event.entry.definition.key)
+    }
+
+    /// Whether there may be instances that the viewer does not see.
+    pub fn is_restricted(&self) -> bool {
+        self.restricted().is_some()
+    }
+
+    /// Whether there may be restricted instances that the viewer sees.
+    pub(super) fn may_read_restricted(&self) -> bool {
+        !matches!(&self.sees, Sees::Own(_, false))
+    }
+
+    /// The caller, if there may be instances that they do not see.
+    pub(super) fn restricted(&self) -> Option<&Actor> {
+        match &self.sees {
+            Sees::Own(actor, true) => Some(actor),
+            _ => None,
+        }
+    }
+
+    /// Makes a connection of the reader see what the viewer sees.
+    pub(super) async fn settle(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
+        let none = || array(&[] as &[String]);
+        let (role, viewer, groups, principals) = match &self.sees {
+            Sees::Unrestricted => (VIEWER, "", none(), none()),
+            Sees::All | Sees::Own(_, false) => (READER, "", none(), none()),
+            Sees::Own(actor, true) => (
+                VIEWER,
+                actor.id.as_str(),
+                array(&actor.groups),
+                array(&principals(actor)),
+            ),
+        };
+        let setting = sqlx::query!(
+            r#"select set_config('wrkflw.tenant', $1, false) as tenant, set_config('role', $2, false) as role,
+                set_config('wrkflw.viewer', $3, false) as viewer, set_config('wrkflw.groups', $4, false) as groups,
+                set_config('wrkflw.principals', $5, false) as principals"#,
+            self.tenant.to_string(),
+            role,
+            viewer,
+            groups,
+            principals
+        );
+        within(setting.fetch_one(connection)).await?;
+        Ok(())
+    }
+}
+
+/// A connection of a viewer who may not see every instance. An index gives the order of a list; to read from it only what the
+/// viewer sees would read past a million others for a page. So a list takes places from an index whoever sees them, a bounded number
+/// at a time, and then reads as the viewer which of these it shows.
+pub(super) struct Looking<'v> {
+    viewer: &'v Viewer,
+    connection: PoolConnection<Postgres>,
+    /// Whether it sees what the viewer does not see. None before it was used.
+    past: Option<bool>,
+}
+
+impl Looking<'_> {
+    /// Reads as the viewer.
+    pub(super) async fn seen(&mut self) -> Result<&mut PgConnection, StoreError> {
+        if self.past != Some(false) {
+            self.viewer.settle(&mut self.connection).await?;
+            self.past = Some(false);
+        }
+        Ok(&mut self.connection)
+    }
+
+    /// Reads places, whoever sees them. No answer may have more of these than the cursor of its next page.
+    pub(super) async fn places(&mut self) -> Result<&mut PgConnection, StoreError> {
+        if !self.viewer.is_restricted() {
+            return self.seen().await;
+        }
+        if self.past != Some(true) {
+            let all = Viewer::all(self.viewer.tenant);
+            all.settle(&mut self.connection).await?;
+            self.past = Some(true);
+        }
+        Ok(&mut self.connection)
+    }
+
+    /// Keeps the rows about instances that the viewer sees. Returns the last row, if the page might have been full with the others.
+    pub(super) async fn keep_seen<T: Clone>(
+        &mut self,
+        rows: &mut Vec<T>,
+        limit: i64,
+        instance: impl Fn(&T) -> Uuid,
+    ) -> Result<Option<T>, StoreError> {
+        if !self.viewer.is_restricted() || rows.is_empty() {
+            return Ok(None);
+        }
+        let is_full = i64::try_from(rows.len()).is_ok_and(|read| read >= limit);
+        let last = rows.last().cloned().filter(|_| is_full);
+        let ids: Vec<_> = rows.iter().map(&instance).collect();
+        let tenant = self.viewer.tenant.0;
+        let seen = sqlx::query_scalar!(
+            "select id from instance where tenant_id = $1 and id = any($2)",
+            tenant,
+            &ids
+        );
+        let seen = seen.fetch_all(self.seen().await?).await?;
+        let seen: HashSet<_> = seen.into_iter().collect();
+        rows.retain(|row| seen.contains(&instance(row)));
+        Ok(last)
+    }
+}
+
+/// The principals as which the actor is a participant, in the form of the policy.
+fn principals(actor: &Actor) -> Vec<String> {
+    let (user, group) = (Kind::User.name(), Kind::Group.name());
+    let of = |person: &str, groups: &[String]| -> Vec<String> {
+        let groups = groups.iter().map(|id| format!("{group}\n{id}"));
+        std::iter::once(format!("{user}\n{person}"))
+            .chain(groups)
+            .collect()
+    };
+    let mut principals = of(&actor.id, &actor.groups);
+    for absent in &actor.stands_in_for {
+        let as_absent = of(&absent.person, &absent.groups);
+        principals.extend(as_absent.into_iter().map(|one| match &absent.definition {
+            Some(definition) => format!("{definition}\n{one}"),
+            None => one,
+        }));
+    }
+    principals
+}
+
+impl Reader {
+    /// A connection for a list of what the viewer sees.
+    pub(super) async fn looking<'v>(&self, viewer: &'v Viewer) -> Result<Looking<'v>, StoreError> {
+        Ok(Looking {
+            viewer,
+            connection: self.reader_connection().await?,
+            past: None,
+        })
+    }
+
+    /// Whether the viewer sees this instance.
+    pub async fn sees(&self, viewer: &Viewer, id: InstanceId) -> Result<bool, StoreError> {
+        let found = sqlx::query_scalar!(
+            r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#,
+            viewer.tenant.0,
+            id.0
+        );
+        Ok(found.fetch_one(&mut *self.reading(viewer).await?).await?)
+    }
+}

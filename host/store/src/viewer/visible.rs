@@ -1,0 +1,173 @@
+//! The restricted instances that somebody sees, read from an index of participants, and beside them the unrestricted ones. Lists
+//! examine these: to filter all instances would read past a million others for the few that a participant sees.
+//!
+//! The policies of the database still decide. What is found here may include instances that the caller does not see: a version
+//! may name an observer group no more, and a substitute may stand in for the work of one definition only.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::super::StoreError;
+use wrkflw_core::actor::Actor;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::participant::Kind;
+
+/// The kinds and ids of the principals as which the actor may be a participant or observer. Those of whom they are the manager
+/// are looked up by the queries.
+fn places(actor: &Actor) -> (Vec<String>, Vec<String>) {
+    let mut places = vec![(Kind::User, actor.id.clone())];
+    let own = actor.groups.iter();
+    places.extend(own.clone().map(|id| (Kind::Group, id.clone())));
+    places.extend(own.map(|id| (Kind::Observer, id.clone())));
+    for absent in &actor.stands_in_for {
+        places.push((Kind::User, absent.person.clone()));
+        places.extend(absent.groups.iter().map(|id| (Kind::Group, id.clone())));
+    }
+    places.sort();
+    places.dedup();
+    places
+        .into_iter()
+        .map(|(kind, id)| (kind.name().to_owned(), id))
+        .unzip()
+}
+
+/// Where a list goes on, and how far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Order {
+    /// From the oldest on, instead of from the newest.
+    pub(crate) oldest_first: bool,
+    pub(crate) after: Option<Uuid>,
+    pub(crate) most: i64,
+}
+
+/// The next instances in this order: those that the actor may see, and the unrestricted ones, of this definition if one is given.
+pub(crate) async fn instances(
+    connection: &mut PgConnection,
+    (tenant, actor): (TenantId, &Actor),
+    definition: Option<&str>,
+    order: Order,
+) -> Result<Vec<Uuid>, StoreError> {
+    let (kinds, ids) = places(actor);
+    let first = if order.oldest_first {
+        Uuid::nil()
+    } else {
+        Uuid::max()
+    };
+    // The planner knows the value of $8, and takes the other order for the constant that it is.
+    let found = sqlx::query_scalar!(
+        r#"with place (kind, principal) as (
+            select * from unnest($2::text[], $3::text[])
+            union
+            select 'user', person_id from manager where tenant_id = $1 and manager_id = $4 and valid_to is null
+        )
+        select next.id as "id!" from (
+            select p.instance_id as id from place cross join lateral (
+                select p.instance_id from participant p
+                where p.tenant_id = $1 and p.kind = place.kind and p.principal = place.principal
+                  and case when $8::boolean then p.instance_id > $6 else p.instance_id < $6 end
+                -- In the order of the index of principals. The planner would take the primary key for the order of instances alone.
+                order by case when $8 then p.kind end, case when $8 then p.principal end, case when $8 then p.instance_id end,
+                    case when not $8 then p.kind end desc, case when not $8 then p.principal end desc,
+                    case when not $8 then p.instance_id end desc
+                limit $7
+            ) p
+            union
+            select i.id from definition d cross join lateral (
+                select i.id from instance i
+                where i.tenant_id = $1 and i.definition_key = d.key and i.observers is null
+                  and case when $8 then i.id > $6 else i.id < $6 end
+                order by case when $8 then i.id end, case when not $8 then i.id end desc limit $7
+            ) i
+            where d.tenant_id = $1 and ($5::text is null or d.key = $5) and exists (
+                select from definition_version v where v.tenant_id = $1 and v.key = d.key and not v.restricted
+            )
+        ) next
+        order by case when $8 then next.id end, case when not $8 then next.id end desc limit $7"#,
+        tenant.0,
+        &kinds,
+        &ids,
+        actor.id,
+        definition,
+        order.after.unwrap_or(first),
+        order.most,
+        order.oldest_first
+    );
+    Ok(found.fetch_all(connection).await?)
+}
+
+/// Whether the actor is a participant or observer of at most this number of instances, or their people are.
+pub(crate) async fn sees_few(
+    connection: &mut PgConnection,
+    (tenant, actor): (TenantId, &Actor),
+    most: i64,
+) -> Result<bool, StoreError> {
+    let (kinds, ids) = places(actor);
+    let found = sqlx::query_scalar!(
+        r#"with place (kind, principal) as (
+            select * from unnest($2::text[], $3::text[])
+            union
+            select 'user', person_id from manager where tenant_id = $1 and manager_id = $4 and valid_to is null
+        )
+        select count(*) as "count!" from (
+            select from place cross join lateral (
+                select from participant p
+                where p.tenant_id = $1 and p.kind = place.kind and p.principal = place.principal
+                limit $5
+            ) next
+            limit $5
+        ) found"#,
+        tenant.0,
+        &kinds,
+        &ids,
+        actor.id,
+        most + 1
+    );
+    Ok(found.fetch_one(connection).await? <= most)
+}
+
+/// The ids of the next open tasks of instances that the actor may see, in the order of lists. It reads the tasks of all restricted
+/// ones: see [`sees_few`].
+pub(crate) async fn open(
+    connection: &mut PgConnection,
+    (tenant, actor): (TenantId, &Actor),
+    after: Uuid,
+    most: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let (kinds, ids) = places(actor);
+    let open = sqlx::query_scalar!(
+        r#"with place (kind, principal) as (
+            select * from unnest($2::text[], $3::text[])
+            union
+            select 'user', person_id from manager where tenant_id = $1 and manager_id = $4 and valid_to is null
+        )
+        select next.id as "id!" from (
+            (
+                select t.id from task t
+                where t.tenant_id = $1 and t.status in ('PENDING', 'CLAIMED') and not t.restricted and t.id > $5
+                order by t.id limit $6
+            )
+            union
+            (
+                select t.id from place cross join lateral (
+                    select p.instance_id from participant p
+                    where p.tenant_id = $1 and p.kind = place.kind and p.principal = place.principal
+                    offset 0
+                ) seen cross join lateral (
+                    select t.id from task t
+                    where t.tenant_id = $1 and t.instance_id = seen.instance_id and t.status in ('PENDING', 'CLAIMED')
+                      and t.id > $5
+                    offset 0
+                ) t
+                order by t.id limit $6
+            )
+        ) next
+        order by next.id limit $6"#,
+        tenant.0,
+        &kinds,
+        &ids,
+        actor.id,
+        after,
+        most
+    );
+    Ok(open.fetch_all(connection).await?)
+}

@@ -1,0 +1,140 @@
+//! Pages for somebody who sees few of very many instances.
+
+use super::*;
+
+/// Other restricted instances with an open task each, older and newer than the first one, seen by nobody.
+const CROWD: &str = "insert into instance select (jsonb_populate_record(i, jsonb_build_object(
+        'id', case when n % 2 = 0 then '00000000-0000-7000-8000-' else 'ffffffff-0000-7000-8000-' end || lpad(n::text, 12, '0'),
+        'entity_id', 'crowd ' || n))).*
+    from instance i, generate_series(1, 30000) n;
+    insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('id', c.id, 'instance_id', c.id))).*
+    from state_instance s, instance c where c.entity_id like 'crowd %';
+    insert into task select (jsonb_populate_record(t, jsonb_build_object('id', c.id, 'instance_id', c.id, 'state_id', c.id))).*
+    from task t, instance c where t.ordinal = 0 and c.entity_id like 'crowd %';
+    analyze";
+
+/// All ids of a list, and how many pages it took.
+async fn all(app: &TestApp, person: &str, list: &str) -> (Vec<Value>, usize) {
+    let (mut ids, mut pages, mut path) = (Vec::new(), 0, list.to_owned());
+    loop {
+        let page = app.get(person, &path).await.expect(200);
+        ids.extend(
+            page["data"]
+                .as_array()
+                .expect("data")
+                .iter()
+                .map(|one| one["id"].clone()),
+        );
+        pages += 1;
+        match page["page"]["next"].as_str() {
+            Some(next) => path = format!("{list}&after={next}"),
+            None => return (ids, pages),
+        }
+    }
+}
+
+/// Numbers are those of what somebody sees.
+async fn counted(app: &TestApp) {
+    for (person, instances, tasks) in [("olaf", 2, 4), ("stranger", 0, 0)] {
+        let get = async |path: &str| app.get(person, path).await.expect(200);
+        let page = get("/v1/instances?count=true&limit=1").await;
+        assert_eq!(page["page"]["count"], instances, "{page}");
+        assert_eq!(page["page"]["capped"], false, "{page}");
+        let page = get("/v1/tasks?view=all&count=true&limit=1").await;
+        assert_eq!(page["page"]["count"], tasks, "{page}");
+        let definition = get("/v1/definitions/committee").await;
+        assert_eq!(definition["running"], instances, "{definition}");
+        assert_eq!(definition["more"], false, "{definition}");
+    }
+    let all = app.get("admin", "/v1/definitions/committee").await;
+    let all = all.expect(200);
+    assert!(
+        all["more"] == true && all["running"].as_u64() > Some(10_000),
+        "{all}"
+    );
+}
+
+/// An operator who does not see every instance reads past the jobs of others page by page.
+#[tokio::test]
+async fn jobs_of_others_are_read_past_a_page_at_a_time() {
+    let app = chambers().await;
+    let seen = vote(&app, "m-1").await;
+    for statement in CROWD.split(';') {
+        sql(&app, Box::leak(statement.to_owned().into_boxed_str())).await;
+    }
+    let jobs = "insert into job (tenant_id, id, kind, instance_id, due_at, payload, last_error)
+        select tenant_id, id, 'deadline', id, now() + interval '1 day', '{}', 'no' from instance
+        where entity_id in ('m-1', 'crowd 1', 'crowd 2', 'crowd 3', 'crowd 4')";
+    sql(&app, jobs).await;
+    super::grant(&app, "operator", &["dead-letter:read"]).await;
+    join(&app, "office", "sue").await;
+    let (_, token) = super::bearer(&app.host(), "sue", "default", &["operator"]);
+    for state in ["failing", "due"] {
+        let (mut found, mut path) = (Vec::new(), format!("/v1/jobs?state={state}&limit=1"));
+        for _ in 0..10 {
+            let headers = [("authorization", token.as_str())];
+            let page = app.host().send("", "GET", &path, &headers, None).await;
+            let page = page.expect(200);
+            found.extend(page["data"].as_array().expect("data").clone());
+            let Some(next) = page["page"]["next"].as_str() else {
+                break;
+            };
+            path = format!("/v1/jobs?state={state}&limit=1&after={next}");
+        }
+        let found: Vec<_> = found.iter().map(|job| &job["instanceId"]).collect();
+        assert_eq!(found, [&seen["id"]], "{state}");
+    }
+}
+
+/// Thirty thousand instances between theirs are read past: each list ends with its first page, or the second if that was full.
+#[tokio::test]
+async fn a_participant_of_few_instances_gets_them_in_one_page() {
+    let app = chambers().await;
+    let first = vote(&app, "m-1").await;
+    for statement in CROWD.split(';') {
+        sql(&app, Box::leak(statement.to_owned().into_boxed_str())).await;
+    }
+    let second = vote(&app, "m-2").await;
+    let newest = [second["id"].clone(), first["id"].clone()];
+    for list in [
+        "/v1/instances?limit=100",
+        "/v1/instances?limit=100&definitionKey=committee",
+        "/v1/instances?limit=100&status=RUNNING",
+        "/v1/instances?limit=100&initiator=author",
+        "/v1/instances?limit=100&state=Vote",
+    ] {
+        assert_eq!(
+            all(&app, "olaf", list).await,
+            (newest.to_vec(), 1),
+            "{list}"
+        );
+        assert_eq!(all(&app, "stranger", list).await, (Vec::new(), 1), "{list}");
+    }
+    assert_eq!(all(&app, "olaf", "/v1/instances?limit=1").await.0, newest);
+    let mut oldest = newest.to_vec();
+    oldest.reverse();
+    let list = "/v1/instances?limit=100&sort=startedAt";
+    assert_eq!(all(&app, "olaf", list).await, (oldest.clone(), 1));
+    let list = "/v1/instances?limit=1&sort=startedAt";
+    assert_eq!(all(&app, "olaf", list).await.0, oldest);
+    counted(&app).await;
+    let tasks = [
+        task(&first, 0),
+        task(&first, 1),
+        task(&second, 0),
+        task(&second, 1),
+    ];
+    let tasks = tasks.map(Value::String).to_vec();
+    for list in [
+        "/v1/tasks?view=all&limit=100",
+        "/v1/tasks?view=all&limit=100&state=Vote",
+    ] {
+        assert_eq!(all(&app, "mara", list).await, (tasks.clone(), 1), "{list}");
+        assert_eq!(all(&app, "stranger", list).await, (Vec::new(), 1), "{list}");
+    }
+    // Beside them are those that everybody sees.
+    app.with_approval().await;
+    let open = app.started("doc-1").await;
+    let seen = all(&app, "olaf", "/v1/instances?limit=100").await;
+    assert_eq!(seen, ([&[open["id"].clone()], &newest[..]].concat(), 1));
+}
