@@ -52,6 +52,7 @@ pub mod problem;
 mod schemas;
 mod search;
 pub mod server;
+mod sessions;
 mod shapes;
 mod signals;
 mod started;
@@ -191,8 +192,8 @@ impl App {
         self.with(|app| app.draining = draining)
     }
 
-    /// The caller that a bearer token names, and the moment at which the token expires.
-    async fn identify(
+    /// The caller that the value of an `Authorization` header names, and the moment at which its token expires.
+    pub async fn identify(
         &self,
         authorization: Option<&str>,
     ) -> Result<(Identity, Timestamp), Problem> {
@@ -345,6 +346,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(dead_letters::retry))
         .routes(routes!(dead_letters::discard))
         .routes(routes!(notifications::read))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::end))
         .routes(routes!(calendars::list))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
