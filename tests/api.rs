@@ -44,6 +44,7 @@ mod retention;
 mod search_bodies;
 mod searches;
 mod self_approval;
+mod sessions;
 mod spelling;
 mod streams;
 mod subscriptions;

@@ -21,10 +21,11 @@ test("filters, order and search are in the address, and a page has a next one", 
   const name = entity("many");
   for (let i = 0; i < 26; i += 1) await started(`${name}-${i}`, `Budget ${name} ${i}`);
   const page = await signedIn(browser, "reviewer");
-  await page.getByLabel("Search").fill(name);
+  await page.goto(`${url}/console?view=available`);
+  await page.getByLabel("Words").fill(name);
   await page.getByRole("button", { name: "Apply" }).click();
   assert.match(page.url(), new RegExp(`q=${name}`));
-  await page.getByText("26 tasks").waitFor();
+  await page.getByText("More than 25 tasks").waitFor();
   assert.equal(await page.locator(".row").count(), 25);
   await sound(page, "inbox");
   await page.getByRole("link", { name: "Next page" }).click();
@@ -61,6 +62,7 @@ test("a reviewer claims, sees what a decision will do, and decides", async () =>
   const preview = page.locator("#preview");
   await preview.getByText("Final review").waitFor();
   await preview.getByText("Approvers").waitFor();
+  assert.match(await preview.textContent(), /Approvers/, "by its name, not by its id");
   await sound(page, "decide");
   await page.getByLabel("Comment").fill("Well done");
   await page.getByRole("button", { name: "Confirm: APPROVE" }).click();
@@ -197,6 +199,19 @@ test("each tab is a link, and the diagram is drawn", async () => {
   await page.getByRole("link", { name: "Data" }).click();
   await page.locator("pre", { hasText: "Plan" }).waitFor();
   await sound(page, "data");
+  await page.getByRole("link", { name: "Events" }).click();
+  await page.getByText("dev.wrkflw.flow.started").click();
+  await page.locator("pre", { hasText: '"initiator": "author"' }).waitFor();
+  await sound(page, "events");
+  await page.getByRole("link", { name: "Related" }).click();
+  await page.getByText("It restarts no instance").waitFor();
+  await page.getByRole("link", { name: "Audit" }).click();
+  await page.getByText("this needs the permission audit:read").waitFor();
+  const admin = await signedIn(browser, "admin");
+  await admin.goto(`${url}/console/instances/${id}?tab=audit`);
+  await admin.getByText("FLOW_STARTED", { exact: true }).waitFor();
+  await sound(admin, "audit");
+  await admin.context().close();
   await page.context().close();
 });
 

@@ -18,7 +18,7 @@ sign-in-no-token = Fügen Sie einen Zugriffstoken ein.
 sign-in-refused = Der Token wurde nicht angenommen: { $detail }
 
 # Zeitpunkte.
-moment-now = jetzt
+moment-now = gerade eben
 moment-in-minutes = { $count ->
     [one] in { $count } Minute
    *[other] in { $count } Minuten
@@ -69,13 +69,14 @@ inbox-count = { $count ->
 }
 inbox-count-more = Mehr als { $count } Aufgaben
 inbox-filter = Filter
-inbox-words = Suche
+inbox-words = Wörter
 inbox-definition = Ablauf
 inbox-priority = Priorität ab
 inbox-due-before = Fällig vor
 inbox-sort = Reihenfolge
 inbox-sort-created = Älteste zuerst
 inbox-sort-due = Fälligste zuerst
+inbox-more = Weitere Filter und Reihenfolge
 inbox-apply = Anwenden
 inbox-clear = Alle dieser Ansicht zeigen
 inbox-see-available = Zeigen, was Sie übernehmen dürfen
@@ -103,6 +104,13 @@ tabs = Teile der Seite
 tab-timeline = Verlauf
 tab-diagram = Diagramm
 tab-data = Daten
+tab-events = Ereignisse
+tab-audit = Prüfprotokoll
+tab-related = Verwandte
+related-before = Beginnt neu
+related-parent = Kind von
+related-child = Eltern von
+related-none = Sie beginnt keine Instanz neu und hat weder Eltern noch Kinder.
 diagram-alt = Die Zustände und Übergänge des Ablaufs mit dem gegangenen Weg. Der Verlauf sagt dasselbe in Worten.
 data-now = Die Daten des Ablaufs jetzt
 completed = Abgeschlossen
@@ -174,3 +182,62 @@ done-instance-suspend = Die Instanz ist angehalten.
 done-instance-resume = Die Instanz geht weiter.
 done-instance-restart = Eine neue Instanz hat begonnen.
 done-instance-signal = Das Signal ist gesendet.
+
+# Die weiteren Seiten.
+start = Beginnen
+start-choose = Wählen Sie, was Sie beginnen.
+start-none = Es gibt keinen Ablauf, der beginnen könnte.
+start-entity-type = Art des Gegenstands
+start-entity-id = Id des Gegenstands
+done-instance-start = Die Instanz hat begonnen.
+notifications = Mitteilungen
+notifications-none = Es gibt keine Mitteilungen für Sie oder Ihre Gruppen.
+notification-assigned = Angeboten oder zugewiesen
+notification-reminder = Erinnerung
+notification-escalated = Eskaliert
+notification-decided = Entschieden
+unread = ungelesen
+mark-read = Als gelesen markieren
+mark-read-of = Als gelesen markieren: { $title }
+search = Suche
+search-hint = Suche (Strg K)
+search-help = Suchen Sie nach Wörtern aus Titeln und Zusammenfassungen, nach Ids von Gegenständen und nach Personen.
+search-none = Nichts entspricht „{ $words }“.
+search-instances = Instanzen
+search-people = Personen
+status-running = Läuft
+status-suspended = Angehalten
+status-completed = Abgeschlossen
+status-cancelled = Abgebrochen
+inbox-news = { $count ->
+    [one] { $count } neue Aufgabe – zeigen
+   *[other] { $count } neue Aufgaben – zeigen
+}
+none = keine
+me = Ich
+me-id = Id
+me-tenant = Mandant
+me-groups = Gruppen
+me-manager = Vorgesetzte Person
+me-roles = Rollen
+me-permissions = Was die Rollen erlauben
+me-absences = Abwesenheiten
+me-absences-none = Sie sind nicht abwesend und vertreten niemanden.
+me-absent = Sie sind abwesend; { $substitute } vertritt Sie.
+me-stands-in = Sie vertreten { $person }.
+me-sessions = Wo Sie angemeldet sind
+session-begun = angemeldet
+session-used = zuletzt benutzt
+session-ends = endet
+session-this = Dieser Browser
+session-end = Dort abmelden
+
+# Tasten.
+keys = Tasten
+keys-move = nächste und vorige Aufgabe einer Liste
+keys-open = die Aufgabe öffnen
+keys-decide = das erste und das zweite Ergebnis
+keys-comment = den Kommentar schreiben
+keys-search = suchen
+keys-help = diese Hilfe
+close = Schließen

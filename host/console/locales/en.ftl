@@ -18,7 +18,7 @@ sign-in-no-token = Paste an access token.
 sign-in-refused = The token was not accepted: { $detail }
 
 # Moments.
-moment-now = now
+moment-now = just now
 moment-in-minutes = { $count ->
     [one] in { $count } minute
    *[other] in { $count } minutes
@@ -69,13 +69,14 @@ inbox-count = { $count ->
 }
 inbox-count-more = More than { $count } tasks
 inbox-filter = Filter
-inbox-words = Search
+inbox-words = Words
 inbox-definition = Flow
 inbox-priority = Priority from
 inbox-due-before = Due before
 inbox-sort = Order
 inbox-sort-created = Oldest first
 inbox-sort-due = Due first
+inbox-more = More filters and order
 inbox-apply = Apply
 inbox-clear = Show all of this view
 inbox-see-available = See what you may claim
@@ -103,6 +104,13 @@ tabs = Parts of the page
 tab-timeline = Timeline
 tab-diagram = Diagram
 tab-data = Data
+tab-events = Events
+tab-audit = Audit
+tab-related = Related
+related-before = Restarts
+related-parent = Child of
+related-child = Parent of
+related-none = It restarts no instance, and has no parent and no children.
 diagram-alt = The states and transitions of the flow, with the way taken. The timeline says the same in words.
 data-now = Data of the flow now
 completed = Completed
@@ -174,3 +182,62 @@ done-instance-suspend = The instance is suspended.
 done-instance-resume = The instance goes on.
 done-instance-restart = A new instance has begun.
 done-instance-signal = The signal was sent.
+
+# The main pages besides the inbox.
+start = Start
+start-choose = Choose what to start.
+start-none = There is no flow that could be started.
+start-entity-type = Type of the entity
+start-entity-id = Id of the entity
+done-instance-start = The instance has begun.
+notifications = Notifications
+notifications-none = There are no notifications for you or your groups.
+notification-assigned = Offered or assigned
+notification-reminder = Reminder
+notification-escalated = Escalated
+notification-decided = Decided
+unread = unread
+mark-read = Mark as read
+mark-read-of = Mark as read: { $title }
+search = Search
+search-hint = Search (Ctrl K)
+search-help = Search for words of titles and summaries, ids of entities, and people.
+search-none = Nothing matches “{ $words }”.
+search-instances = Instances
+search-people = People
+status-running = Running
+status-suspended = Suspended
+status-completed = Completed
+status-cancelled = Cancelled
+inbox-news = { $count ->
+    [one] { $count } new task – show
+   *[other] { $count } new tasks – show
+}
+none = none
+me = Me
+me-id = Id
+me-tenant = Tenant
+me-groups = Groups
+me-manager = Manager
+me-roles = Roles
+me-permissions = What the roles permit
+me-absences = Absences
+me-absences-none = You are not absent, and stand in for nobody.
+me-absent = You are absent; { $substitute } stands in.
+me-stands-in = You stand in for { $person }.
+me-sessions = Where you are signed in
+session-begun = signed in
+session-used = last used
+session-ends = ends
+session-this = This browser
+session-end = Sign out there
+
+# Keys.
+keys = Keys
+keys-move = next and previous task of a list
+keys-open = open the task
+keys-decide = the first and the second outcome
+keys-comment = write the comment
+keys-search = search
+keys-help = this help
+close = Close

@@ -17,7 +17,6 @@ pub(crate) struct Instance {
     pub(crate) definition_version: u32,
     pub(crate) status: String,
     pub(crate) outcome: Option<String>,
-    pub(crate) revision: u32,
     pub(crate) entity_type: String,
     pub(crate) entity_id: String,
     pub(crate) initiator: String,
@@ -33,6 +32,8 @@ pub(crate) struct Instance {
     pub(crate) priority: i16,
     pub(crate) priority_name: Option<String>,
     pub(crate) next_due_at: Option<Timestamp>,
+    pub(crate) predecessor_id: Option<Uuid>,
+    pub(crate) parent_id: Option<Uuid>,
     #[serde(default)]
     pub(crate) ahead: Vec<Ahead>,
     #[serde(default)]

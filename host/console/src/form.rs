@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock;
 
-use crate::api::Trouble;
+use crate::api::{Trouble, segment};
 use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::moment::Moment;
@@ -19,6 +19,9 @@ use crate::session::Visitor;
 
 /// People that a form proposes.
 const PEOPLE: &str = "/v1/people?limit=100";
+
+/// Names that one preview looks up. Of others, it shows the ids.
+const LOOKED_UP_MAX: usize = 8;
 
 /// The form of one action.
 pub(crate) struct Form {
@@ -111,12 +114,13 @@ impl Form {
             self.comment_error.clone_from(&comment.detail);
             said = true;
         }
-        let detail = if said {
-            visitor.w.t("form-mend").into_owned()
+        let refusal = Refusal::of(trouble, names, visitor);
+        self.refusal = Some(if said {
+            let detail = visitor.w.t("form-mend").into_owned();
+            Refusal { detail, ..refusal }
         } else {
-            trouble.detail.clone()
-        };
-        self.refusal = Some(Refusal::of(trouble, detail, names, visitor));
+            refusal
+        });
     }
 
     /// Shows what will happen with this body.
@@ -130,12 +134,7 @@ impl Form {
 }
 
 impl Refusal {
-    pub(crate) fn of(
-        trouble: &Trouble,
-        detail: String,
-        names: &Names,
-        visitor: &Visitor,
-    ) -> Refusal {
+    pub(crate) fn of(trouble: &Trouble, names: &Names, visitor: &Visitor) -> Refusal {
         let conflict = trouble.conflict.as_ref();
         let text = |member: &str| conflict.and_then(|one| one[member].as_str());
         let w = visitor.w;
@@ -151,16 +150,28 @@ impl Refusal {
         let when = text("at").and_then(|at| at.parse::<Timestamp>().ok());
         Refusal {
             when: when.filter(|_| first.is_some()).map(|at| Moment::of(at, w)),
-            detail,
+            // Names say it better than the ids of the API's sentence.
+            detail: if first.is_some() {
+                String::new()
+            } else {
+                trouble.detail.clone()
+            },
             first,
         }
     }
 }
 
 impl Preview {
-    /// `known` are the states that are active now.
-    pub(crate) fn of(done: &Done, known: &[Uuid], names: &Names, visitor: &Visitor) -> Preview {
+    /// `known` are the states that are active now. Looks up the names that `names` lacks.
+    pub(crate) async fn of(
+        done: &Done,
+        known: &[Uuid],
+        mut names: Names,
+        visitor: &Visitor,
+    ) -> Preview {
         let w = visitor.w;
+        complete(&mut names, done, visitor).await;
+        let names = &names;
         let states = done.instance.states.iter().map(|state| {
             let people = state.waits_for(names).join(", ");
             (state.title.clone(), people, !known.contains(&state.id))
@@ -177,6 +188,32 @@ impl Preview {
             end,
             states: states.collect(),
             is_unchanged: false,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// Adds the names of groups and people that will get work, as far as the visitor may read them.
+async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
+    let tasks = done.instance.states.iter().flat_map(|state| &state.tasks);
+    let candidates: Vec<_> = tasks.flat_map(|task| &task.candidates).collect();
+    let mut looked_up = 0;
+    for candidate in candidates {
+        let (path, known) = match candidate.kind.as_str() {
+            "group" => ("groups", &mut names.groups),
+            _ => ("people", &mut names.people),
+        };
+        if known.contains_key(&candidate.id) || looked_up == LOOKED_UP_MAX {
+            continue;
+        }
+        looked_up += 1;
+        let path = format!("/v1/{path}/{}", segment(&candidate.id));
+        if let Ok(Named { name }) = visitor.api.get(&path).await {
+            known.insert(candidate.id.clone(), name);
         }
     }
 }

@@ -68,8 +68,8 @@ mod tests {
         let w = Words::named("en").expect("English");
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a moment");
         let cases = [
-            (0, "now"),
-            (-59, "now"),
+            (0, "just now"),
+            (-59, "just now"),
             (60, "in 1 minute"),
             (-7_200, "2 hours ago"),
             (90_000, "in 1 day"),

@@ -2,7 +2,12 @@
 
 pub(crate) mod inbox;
 pub(crate) mod instance;
+pub(crate) mod live;
+pub(crate) mod me;
+pub(crate) mod notifications;
+pub(crate) mod search;
 pub(crate) mod sign_in;
+pub(crate) mod start;
 pub(crate) mod trouble;
 
 use axum::Router;
@@ -15,5 +20,10 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(sign_in::routes())
         .merge(inbox::routes())
         .merge(instance::routes())
+        .merge(live::routes())
+        .merge(me::routes())
+        .merge(notifications::routes())
+        .merge(search::routes())
+        .merge(start::routes())
         .route("/console/{*rest}", any(trouble::missing))
 }

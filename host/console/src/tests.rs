@@ -103,10 +103,16 @@ fn every_text_that_a_page_names_exists() {
 /// What templates may say in every language.
 const SAME_EVERYWHERE: [&str; 2] = ["wrkflw", "·"];
 
-/// The texts of a template outside of tags and expressions.
+/// The texts of a template outside of tags and expressions. Keys have the same names everywhere.
 fn bare(template: &str) -> Vec<String> {
     let mut rest = template.to_owned();
-    for (open, close) in [("{#", "#}"), ("{%", "%}"), ("{{", "}}"), ("<", ">")] {
+    for (open, close) in [
+        ("{#", "#}"),
+        ("{%", "%}"),
+        ("{{", "}}"),
+        ("<kbd>", "</kbd>"),
+        ("<", ">"),
+    ] {
         let mut kept = String::new();
         let mut left = rest.as_str();
         while let Some((before, inside)) = left.split_once(open) {

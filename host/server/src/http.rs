@@ -1,4 +1,4 @@
-//! The HTTP API: the only folder that uses `axum`. Handlers read the request, call the engine or the store, and
+//! The HTTP API: the only folder of this crate that uses `axum`. Handlers read the request, call the engine or the store, and
 //! render the result.
 //!
 //! All routes are in [`routes()`]. [`problem`] turns errors into responses. [`commands`] executes changes of

@@ -28,6 +28,7 @@ const PAGE_ROWS: &str = "25";
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console", get(show))
+        .route("/console/news", get(news))
         .route("/console/tasks/{id}/claim", post(claim))
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// The parameters but the view and the page.
-    fn filter(&self) -> [(&str, &str); 6] {
+    fn filter(&self) -> [(&'static str, &str); 6] {
         [
             ("q", &self.q),
             ("definitionKey", &self.definition_key),
@@ -58,17 +59,35 @@ impl Asked {
         ]
     }
 
+    /// Whether it has more than words.
+    fn has_more(&self) -> bool {
+        let mut filter = self.filter().into_iter();
+        filter.any(|(name, value)| name != "q" && !value.is_empty())
+    }
+
     fn is_filtered(&self) -> bool {
         self.filter()
             .iter()
             .any(|(name, value)| *name != "sort" && !value.is_empty())
     }
 
+    /// The parameters of a page of this inbox.
+    fn parameters(&self, view: &str, after: &str) -> Vec<(&'static str, String)> {
+        let filter = self.filter().into_iter();
+        let parameters = [("view", view)].into_iter().chain(filter);
+        let parameters = parameters.chain([("after", after)]);
+        parameters
+            .map(|(name, value)| (name, value.to_owned()))
+            .collect()
+    }
+
     /// The address of a page of this inbox.
     fn address(&self, view: &str, after: &str) -> String {
-        let filter = self.filter();
-        let parameters = [("view", view)].into_iter().chain(filter);
-        let parameters: Vec<_> = parameters.chain([("after", after)]).collect();
+        let parameters = self.parameters(view, after);
+        let parameters: Vec<_> = parameters
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         with_query(ROOT, &parameters)
     }
 
@@ -86,7 +105,6 @@ impl Asked {
         let fixed = [
             ("view", view),
             ("include", "actions,people"),
-            ("count", "true"),
             ("limit", PAGE_ROWS),
             ("after", &self.after),
         ];
@@ -108,10 +126,6 @@ struct TaskPage {
 #[derive(Deserialize)]
 struct Next {
     next: Option<String>,
-    #[serde(default)]
-    count: i64,
-    #[serde(default)]
-    capped: bool,
 }
 
 #[derive(Deserialize)]
@@ -220,6 +234,16 @@ struct Inbox {
     next: Option<String>,
     /// Why there is no row.
     why_empty: String,
+    /// Where a script asks how many tasks have come since.
+    news: String,
+}
+
+/// How many tasks have come since a page was shown, with the way to them.
+#[derive(Template)]
+#[template(path = "news.html")]
+struct NewsPart {
+    text: String,
+    address: String,
 }
 
 async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
@@ -238,10 +262,11 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     };
     let rows = found.data.into_iter();
     let rows: Vec<_> = rows.map(|task| Row::of(task, &names, &visitor)).collect();
-    let count = if found.page.capped {
-        w.n("inbox-count-more", found.page.count)
-    } else {
-        w.n("inbox-count", found.page.count)
+    // The page itself tells how many there are; counting beyond it would cost more than the page.
+    let count = match (asked.after.is_empty(), found.page.next.is_some()) {
+        (true, false) => w.n("inbox-count", rows.len()),
+        (true, true) => w.n("inbox-count-more", rows.len()),
+        (false, _) => String::new(),
     };
     let tab = |one: &'static str| Tab {
         address: asked.address(one, ""),
@@ -253,7 +278,16 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     } else {
         w.t(&format!("inbox-empty-{view}"))
     };
+    let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
+    let news = asked.parameters(view, &asked.after);
+    let news = news.into_iter().chain([("known", known.join(","))]);
+    let news: Vec<_> = news.collect();
+    let news: Vec<_> = news
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     let template = Inbox {
+        news: with_query("/console/news", &news),
         shell: Shell::of(&visitor, "inbox", w.t("inbox").into_owned()).await,
         tabs: VIEWS.into_iter().map(tab).collect(),
         first: (!asked.after.is_empty()).then(|| asked.address(view, "")),
@@ -267,6 +301,36 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         view,
         rows,
         count,
+    };
+    Ok(page(StatusCode::OK, &template))
+}
+
+/// What a page of the inbox shows already.
+#[derive(Deserialize)]
+struct Known {
+    #[serde(default)]
+    known: String,
+}
+
+/// The number of tasks that the same page would show now and did not show before.
+async fn news(
+    Query(asked): Query<Asked>,
+    Query(Known { known }): Query<Known>,
+    visitor: Visitor,
+) -> Answer {
+    let view = VIEWS.into_iter().find(|view| *view == asked.view);
+    let view = view.unwrap_or(VIEWS[0]);
+    let found: TaskPage = visitor.get(&asked.list(view)).await?;
+    let is_known = |task: &&Task| known.split(',').any(|id| id == task.id.to_string());
+    let new = found.data.iter().filter(|task| !is_known(task)).count();
+    if new == 0 {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let template = NewsPart {
+        text: visitor
+            .w
+            .n("inbox-news", i64::try_from(new).unwrap_or(i64::MAX)),
+        address: asked.address(view, &asked.after),
     };
     Ok(page(StatusCode::OK, &template))
 }

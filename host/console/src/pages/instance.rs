@@ -1,9 +1,11 @@
 //! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
 //!
-//! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps.
+//! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `record` what was
+//! recorded.
 
 mod act;
 mod banner;
+mod record;
 mod timeline;
 
 use askama::Template;
@@ -16,6 +18,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use banner::Banner;
+use record::{Record, Relative};
 use timeline::Timeline;
 
 use crate::Console;
@@ -26,7 +29,7 @@ use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
 /// The tabs, by their names in the address.
-const TABS: [&str; 3] = ["timeline", "diagram", "data"];
+const TABS: [&str; 6] = ["timeline", "diagram", "data", "events", "audit", "related"];
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
@@ -47,6 +50,8 @@ struct Asked {
     trigger: String,
     /// What was just done.
     done: String,
+    /// The position after which a list goes on.
+    after: String,
 }
 
 struct Tab {
@@ -66,7 +71,8 @@ struct Page {
     tab: &'static str,
     timeline: Option<Timeline>,
     data: String,
-    diagram: String,
+    record: Option<Record>,
+    relatives: Vec<Relative>,
 }
 
 /// An instance as it is now, with what the visitor may do.
@@ -118,6 +124,15 @@ async fn render(
     } else {
         String::new()
     };
+    let record = match tab {
+        "events" => Some(Record::events(visitor, &read.instance, &asked.after).await),
+        "audit" => Some(Record::audit(visitor, &read.instance, &asked.after).await),
+        _ => None,
+    };
+    let relatives = match tab {
+        "related" => record::relatives(visitor, &read.instance).await,
+        _ => Vec::new(),
+    };
     let tabs = TABS.into_iter().map(|one| Tab {
         address: format!("/console/instances/{id}?tab={one}"),
         name: w.t(&format!("tab-{one}")).into_owned(),
@@ -136,11 +151,8 @@ async fn render(
         tab,
         timeline,
         data,
-        // Another revision has another address, so that a browser draws it anew.
-        diagram: format!(
-            "/console/instances/{id}/diagram.svg?revision={}",
-            read.instance.revision
-        ),
+        record,
+        relatives,
         banner,
     };
     Ok(page(status, &template))

@@ -197,7 +197,7 @@ async fn preview(
     let path = format!("{}?dryRun=true", shape.path(read.instance.id));
     let done: Done = visitor.api.post(&path, body, None).await?;
     let known: Vec<_> = read.instance.states.iter().map(|state| state.id).collect();
-    let preview = Preview::of(&done, &known, &read.instance.names(), visitor);
+    let preview = Preview::of(&done, &known, read.instance.names(), visitor).await;
     form.foresee(&done, preview, body);
     Ok(())
 }
@@ -295,12 +295,7 @@ async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> 
     let trouble = answer.err().unwrap_or_default();
     let names = read.instance.names();
     let form = Form {
-        refusal: Some(Refusal::of(
-            &trouble,
-            trouble.detail.clone(),
-            &names,
-            visitor,
-        )),
+        refusal: Some(Refusal::of(&trouble, &names, visitor)),
         is_over: true,
         ..empty(visitor.w.t("form-gone").into_owned(), id)
     };

@@ -28,7 +28,6 @@ pub(super) struct Banner {
     pub(super) whole: Vec<Button>,
     /// What is refused, with the reason.
     pub(super) refused: Vec<(String, String)>,
-    pub(super) revision: u32,
 }
 
 /// An open task with its buttons.
@@ -202,7 +201,6 @@ impl Banner {
                 .map(|one| Button::of(one, instance.id, visitor))
                 .collect(),
             refused: refused(read, visitor),
-            revision: instance.revision,
         }
     }
 }
