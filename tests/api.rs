@@ -44,7 +44,7 @@ mod retention;
 mod search_bodies;
 mod searches;
 mod self_approval;
-mod sessions;
+pub(crate) mod sessions;
 mod spelling;
 mod streams;
 mod subscriptions;

@@ -50,7 +50,7 @@ impl World {
         let path = &operation.path;
         let id = match path.split('/').nth(2) {
             // No operation has this id: what is not there is not told apart from what is not theirs.
-            Some("instances" | "operations" | "dead-letters") => &self.instance,
+            Some("instances" | "operations" | "dead-letters" | "me") => &self.instance,
             Some("tasks") => &self.task,
             Some("subscriptions") => &self.subscription,
             Some("notifications") => &self.notification,

@@ -8,6 +8,8 @@ function localise() {
 
 // At least so long between two updates of a page, in milliseconds. Changes in between are shown together.
 const PAUSE = 100;
+// After so long a page that got no stream asks for one again.
+const AGAIN = 30_000;
 
 // Calls `update` at once, and again if it was asked for meanwhile.
 function gathered(update) {
@@ -64,6 +66,8 @@ function follow(place) {
     // What has happened before the stream was open is asked for once.
     source.onopen = changed;
     source.onmessage = changed;
+    // A browser tries again by itself unless it got an answer that is no stream, such as that of a full host.
+    source.onerror = () => source.readyState === EventSource.CLOSED && setTimeout(look, AGAIN);
   }
   document.addEventListener("visibilitychange", look);
   look();

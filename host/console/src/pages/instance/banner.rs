@@ -58,6 +58,8 @@ pub(super) struct Button {
     pub(super) address: String,
     /// Empty if it is allowed.
     pub(super) refusal: String,
+    /// Whether the next button of the row says the same.
+    pub(super) is_said_after: bool,
 }
 
 impl Button {
@@ -66,6 +68,7 @@ impl Button {
         Button {
             name: name(action, visitor),
             address: address(action, id),
+            is_said_after: false,
             refusal: match (action.allowed, refusal) {
                 (true, _) => String::new(),
                 (false, Some(refusal)) => refusal.message.clone(),
@@ -73,6 +76,14 @@ impl Button {
             },
         }
     }
+}
+
+/// The buttons of a row. What several next to each other say, the last one says.
+fn row(mut buttons: Vec<Button>) -> Vec<Button> {
+    for at in 1..buttons.len() {
+        buttons[at - 1].is_said_after = buttons[at - 1].refusal == buttons[at].refusal;
+    }
+    buttons
 }
 
 /// The address of the page with the form of an action.
@@ -124,7 +135,7 @@ fn line(state: &State, task: &Task, read: &Read, names: &Names, visitor: &Visito
         is_mine: task.owner.as_deref() == Some(visitor.id()),
         is_suspended: task.suspended.is_some(),
         due: task.due_at.map(|at| Moment::of(at, visitor.w)),
-        outcomes: outcomes.iter().map(button).collect(),
+        outcomes: row(outcomes.iter().map(button).collect()),
         others: others
             .iter()
             .filter(|one| one.allowed)
@@ -136,7 +147,7 @@ fn line(state: &State, task: &Task, read: &Read, names: &Names, visitor: &Visito
 /// The badges of an instance: its active states, or how it ended.
 fn badges(instance: &Instance, visitor: &Visitor) -> Vec<(String, &'static str)> {
     let w = visitor.w;
-    let status = |id: &str, class| (w.t(id).into_owned(), class);
+    let badge = |id: &str, class| (w.t(id).into_owned(), class);
     match instance.status.as_str() {
         "COMPLETED" => {
             let outcome = instance.outcome.clone();
@@ -145,14 +156,14 @@ fn badges(instance: &Instance, visitor: &Visitor) -> Vec<(String, &'static str)>
                 "good",
             )]
         }
-        "CANCELLED" => vec![status("cancelled", "bad")],
+        "CANCELLED" => vec![badge("cancelled", "bad")],
         running => {
             let states = instance.states.iter();
             let states = states.map(|state| (state.title.clone(), "state"));
             let mut all: Vec<_> = states.collect();
             all.dedup();
             if running == "SUSPENDED" {
-                all.push(status("suspended", "waiting"));
+                all.push(badge("suspended", "waiting"));
             }
             all
         }
