@@ -91,12 +91,12 @@ impl State {
     /// Who has its open tasks, or may take them; each once.
     pub(crate) fn waits_for(&self, names: &Names) -> Vec<String> {
         let open = self.tasks.iter().filter(|task| task.is_open());
-        let people = open.flat_map(|task| match &task.owner {
-            Some(owner) => vec![names.person(owner)],
-            None => {
-                let candidates = task.candidates.iter();
-                candidates.map(|one| names.candidate(one)).collect()
+        let people = open.flat_map(|task| {
+            if let Some(owner) = &task.owner {
+                return vec![names.person(owner)];
             }
+            let candidates = task.candidates.iter();
+            candidates.map(|one| names.candidate(one)).collect()
         });
         let mut people: Vec<_> = people.collect();
         people.sort();

@@ -1,6 +1,7 @@
 //! A form that shows what will happen before it is confirmed, and what to mend if it is refused. Its template is
 //! `templates/form.html`.
 
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -108,8 +109,8 @@ impl Form {
     /// Shows why it was refused, at the fields that are to be mended.
     pub(crate) fn refuse(&mut self, trouble: &Trouble, names: &Names, visitor: &Visitor) {
         let mut said = fields::blame(&mut self.fields, trouble);
-        let comment = trouble.errors.iter();
-        let comment = comment.filter(|error| error.pointer == "/comment").last();
+        let mut errors = trouble.errors.iter();
+        let comment = errors.find(|error| error.pointer == "/comment");
         if let Some(comment) = comment {
             self.comment_error.clone_from(&comment.detail);
             said = true;
@@ -235,8 +236,5 @@ fn digest(body: &Value) -> String {
         members.remove("comment");
     }
     let digest = Sha256::digest(body.to_string());
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    BASE64_URL_SAFE_NO_PAD.encode(&digest[..8])
 }

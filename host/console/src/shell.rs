@@ -95,10 +95,12 @@ impl Shell {
         }
     }
 
+    #[expect(clippy::unused_self, reason = "templates reach it through the frame")]
     pub(crate) fn assets(&self) -> &'static Paths {
         &PATHS
     }
 
+    #[expect(clippy::unused_self, reason = "templates reach it through the frame")]
     pub(crate) fn languages(&self) -> &'static [Language] {
         language::all()
     }

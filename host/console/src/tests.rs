@@ -7,6 +7,7 @@ use std::path::Path;
 
 use fluent_bundle::FluentResource;
 use sha2::{Digest as _, Sha256};
+use wrkflw_core::ids::Digest;
 
 use crate::language::SOURCES;
 
@@ -173,8 +174,7 @@ fn pages_have_nothing_that_the_policy_forbids() {
 #[test]
 fn htmx_is_what_its_page_says() {
     let content = include_bytes!("../assets/htmx/htmx.min.js");
-    let digest = Sha256::digest(content);
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = Digest(Sha256::digest(content).into()).to_string();
     assert!(
         include_str!("../assets/htmx/README.md").contains(&digest),
         "{digest}"

@@ -275,6 +275,14 @@ fn of_signals() -> OpenApiRouter<App> {
         .routes(routes!(signals::correlate))
 }
 
+/// The caller's own sessions and notifications.
+fn of_oneself() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(notifications::read))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::end))
+}
+
 /// Lists of people and groups, and what concerns several of them.
 fn of_directory() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -345,9 +353,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(subscriptions::delivery::discard))
         .routes(routes!(dead_letters::retry))
         .routes(routes!(dead_letters::discard))
-        .routes(routes!(notifications::read))
-        .routes(routes!(sessions::list))
-        .routes(routes!(sessions::end))
+        .merge(of_oneself())
         .routes(routes!(calendars::list))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
