@@ -1,7 +1,7 @@
 # The commands of everyday work. Each installs what it lacks; scripts/ has the how.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build dist test soak bench check fuzz contract clients fmt lint deny doc sqlx kafka setup
+.PHONY: help dev build dist test soak bench check fuzz contract clients browser fmt lint deny doc sqlx kafka setup
 
 # Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
 export SQLX_OFFLINE = true
@@ -48,6 +48,10 @@ contract: ## Hold a running host against /openapi.json for SECONDS (120), with s
 clients: ## Generate the clients in TypeScript and Python, and run them against a host
 	@scripts/setup.sh test
 	@scripts/clients.sh
+
+browser: ## Try the console in a real browser; screenshots go to target/browser
+	@scripts/setup.sh test
+	@scripts/browser.sh
 
 fmt: ## Format the code
 	@cargo fmt --all

@@ -903,6 +903,18 @@ CREATE TABLE public.role_permission (
     permission text NOT NULL
 );
 
+CREATE TABLE public.session (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    secret_digest bytea NOT NULL,
+    person text NOT NULL,
+    roles text[] NOT NULL,
+    client text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    used_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.signal (
     tenant_id integer NOT NULL,
     instance_id uuid NOT NULL,
@@ -1147,6 +1159,10 @@ ALTER TABLE ONLY public.refused_attempt
     ADD CONSTRAINT refused_attempt_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.role_permission
     ADD CONSTRAINT role_permission_pkey PRIMARY KEY (tenant_id, role, permission);
+ALTER TABLE ONLY public.session
+    ADD CONSTRAINT session_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.session
+    ADD CONSTRAINT session_secret_digest_key UNIQUE (tenant_id, secret_digest);
 ALTER TABLE ONLY public.signal_inbox
     ADD CONSTRAINT signal_inbox_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.signal
@@ -1234,6 +1250,8 @@ CREATE INDEX reassessment_share ON public.reassessment USING btree (tenant_id, G
 CREATE INDEX refused_attempt_by_time ON public.refused_attempt USING btree (tenant_id, occurred_at, id);
 CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX refused_attempt_pos ON public.refused_attempt USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX session_by_expiry ON public.session USING btree (expires_at);
+CREATE INDEX session_by_person ON public.session USING btree (tenant_id, person, id);
 CREATE INDEX signal_by_age ON public.signal USING brin (received_at);
 CREATE INDEX signal_inbox_by_age ON public.signal_inbox USING btree (received_at);
 CREATE INDEX signal_inbox_by_sender ON public.signal_inbox USING btree (tenant_id, sender_id, correlation) INCLUDE (received_at, to_all) WHERE (delivered_at IS NULL);
@@ -1344,6 +1362,7 @@ CREATE POLICY reader ON public.person FOR SELECT TO wrkflw_reader USING ((tenant
 CREATE POLICY reader ON public.reassessment FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.refused_attempt FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.role_permission FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.session FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal_inbox FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal_subscription FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1364,6 +1383,7 @@ CREATE POLICY relay ON public.outbox_event TO wrkflw_relay USING (true) WITH CHE
 CREATE POLICY relay ON public.state_instance TO wrkflw_relay USING (true) WITH CHECK (true);
 CREATE POLICY relay ON public.task TO wrkflw_relay USING (true) WITH CHECK (true);
 ALTER TABLE public.role_permission ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.session ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal_inbox ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal_subscription ENABLE ROW LEVEL SECURITY;
@@ -1475,6 +1495,7 @@ CREATE POLICY writer ON public.person TO wrkflw_writer USING (true) WITH CHECK (
 CREATE POLICY writer ON public.reassessment TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.refused_attempt TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.role_permission TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.session TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal_inbox TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal_subscription TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1595,6 +1616,8 @@ GRANT SELECT,INSERT ON TABLE public.refused_attempt TO wrkflw_writer;
 GRANT SELECT ON TABLE public.refused_attempt TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.role_permission TO wrkflw_writer;
 GRANT SELECT ON TABLE public.role_permission TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.session TO wrkflw_writer;
+GRANT SELECT ON TABLE public.session TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.signal TO wrkflw_writer;
 GRANT SELECT ON TABLE public.signal TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.signal_inbox TO wrkflw_writer;

@@ -104,6 +104,25 @@ create table calendar (
     primary key (tenant_id, name)
 );
 
+-- Sign-ins of browsers. A session is found by the digest of the secret in its cookie; the secret itself is not stored.
+create table session (
+    tenant_id int not null,
+    id uuid not null,
+    secret_digest bytea not null,
+    person text not null,
+    -- Those that the identity provider named at the sign-in.
+    roles text[] not null,
+    -- What the browser calls itself.
+    client text not null,
+    created_at timestamptz not null,
+    used_at timestamptz not null,
+    expires_at timestamptz not null,
+    primary key (tenant_id, id),
+    constraint session_secret_digest_key unique (tenant_id, secret_digest)
+);
+create index session_by_person on session (tenant_id, person, id);
+create index session_by_expiry on session (expires_at);
+
 do $$
 declare
     name text;

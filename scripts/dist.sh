@@ -51,6 +51,7 @@ pack() {
   local shell
   for shell in bash zsh fish; do "$root/bin/wrkflw" completions "$shell" >"$root/share/completions/wrkflw.$shell"; done
   cp LICENSE CHANGELOG.md README.md "$root/"
+  cp host/console/assets/htmx/LICENSE "$root/LICENSE.htmx"
   describe "$root"
   # Names, order, owners and times do not depend on when and where the archive is made.
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$(git log -1 --format=%ct)" -C "$dist" -cf - "$name" |

@@ -4,8 +4,8 @@
 #   setup.sh [dev]   to build and to run `wrkflw dev`: a C and C++ compiler, make,
 #                    PostgreSQL, the pinned Rust toolchain, the plugins' target
 #   setup.sh test    that, and what the tests use: Java and Maven, Kafka's jars, Python,
-#                    Node.js and clang for flows in other languages, clippy and rustfmt,
-#                    cargo-deny (in .tools/)
+#                    Node.js and clang for flows in other languages, Chromium for the console,
+#                    clippy and rustfmt, cargo-deny (in .tools/)
 #
 # System packages come from the distribution (apt), as root or through sudo. On
 # other systems it names what to install, all at once, and stops.
@@ -34,6 +34,7 @@ missing_packages() {
   has npm || echo npm
   has clang || echo clang
   has wasm-ld || echo lld
+  has chromium || has chromium-browser || echo chromium fonts-noto-core
 }
 
 install_packages() {

@@ -2,7 +2,7 @@
 # Everything that must hold before a change is merged.
 #
 #   test.sh             all steps
-#   test.sh STEP...     some of: setup fmt lint deny doc test contract clients fuzz
+#   test.sh STEP...     some of: setup fmt lint deny doc test contract clients browser fuzz
 #
 # Every step runs even if an earlier one failed; the summary names each with its
 # time, and one failure fails the whole. For the tests, it starts a private
@@ -94,6 +94,9 @@ step_contract() { scripts/schemathesis.sh "$contract_seconds"; }
 # Generates the clients, and runs them against a new host.
 step_clients() { scripts/clients.sh; }
 
+# Tries the console in a browser, against a new host.
+step_browser() { scripts/browser.sh; }
+
 # The tests run the stored inputs. This step makes new ones.
 step_fuzz() { FUZZ_SEED=$fuzz_seed fuzz/run.sh "$fuzz_seconds"; }
 
@@ -136,7 +139,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(setup fmt lint deny doc test contract clients fuzz)
+[ $# -gt 0 ] || steps=(setup fmt lint deny doc test contract clients browser fuzz)
 for step in "${steps[@]}"; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 done

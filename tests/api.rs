@@ -46,6 +46,7 @@ mod retention;
 mod search_bodies;
 mod searches;
 mod self_approval;
+pub(crate) mod sessions;
 mod spelling;
 mod streams;
 mod subscriptions;

@@ -68,6 +68,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "notification",
             "reassessment",
             "role_permission",
+            "session",
             "signal",
             "signal_inbox",
             "signal_subscription",
@@ -130,6 +131,8 @@ async fn used() -> TestApp {
         insert into checkpoint select tenant_id, 1, 1, audit_head, audit_head, started_at, 'k', '', '' from instance;
         insert into webhook_attempt select tenant_id, id, id, started_at, 200, 1, null from instance;
         insert into signal select tenant_id, id, 's-1', started_at from instance;
+        insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at)
+        select tenant_id, id, '', 'author', '{user}', '', started_at, started_at, started_at from instance;
         insert into signal_subscription select tenant_id, 'c-1', 'GO', started_at, id, id from instance;
         insert into signal_inbox (tenant_id, correlation, signal_id, trigger, input, sender, received_at)
         select tenant_id, 'c-1', 's-1', 'GO', '{}', '{}', started_at from instance";

@@ -72,6 +72,10 @@ const ACROSS: &[(&str, &str)] = &[
         "the sweep forgets what is old",
     ),
     (
+        "delete from session where ctid",
+        "the sweep forgets what is old",
+    ),
+    (
         "delete from signal_inbox where ctid",
         "the sweep forgets what is old",
     ),

@@ -20,6 +20,7 @@ use super::statements;
 use crate::api::access::World;
 use crate::api::blurred;
 use crate::api::openapi::operations;
+use crate::api::sessions;
 use crate::support::app::{ADMIN, Host, TestApp, task_of};
 
 /// What finds nothing here: whether there is more behind the twenty thousand entries that one question looks at, attempts of
@@ -215,6 +216,7 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     let claim = format!("/v1/tasks/{}/claim", task_of(&held));
     app.post("reviewer", &claim, json!({})).await.expect(200);
     furnish(&world).await;
+    sessions::begun_and_found(app, &engine).await;
     read_all(&world, &host).await;
     let decided = instance["id"].as_str().expect("an id");
     let history = format!("/v1/instances/{decided}/history");

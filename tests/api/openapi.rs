@@ -70,6 +70,8 @@ const ROUTES: &[&str] = &[
     "get /v1/me",
     "get /v1/me/preferences",
     "put /v1/me/preferences",
+    "get /v1/me/sessions",
+    "delete /v1/me/sessions/{id}",
     "get /v1/ids/{prefix}",
     "get /v1/roles",
     "get /v1/roles/{id}",

@@ -20,7 +20,8 @@
 //! | [`wrkflw_store`] | PostgreSQL; only it uses `sqlx` | core, audit (its rows), fault |
 //! | [`wrkflw_relay`] | the relay to Kafka; the notifier: notifications and webhooks; only it uses `rdkafka` | core, store, runtime, fault |
 //! | [`wrkflw_engine`] | use cases: the one write path | core, store, sandbox, audit, runtime, fault |
-//! | [`wrkflw_server`] | the API; diagrams and documents; only it uses `axum` | core, engine, store (reads), runtime, fault |
+//! | [`wrkflw_server`] | the API; diagrams and documents | core, engine, store (reads), runtime, fault |
+//! | [`wrkflw_console`] | the pages in which people see and decide; it calls the API in this process | core (ids), engine (sessions), runtime, server |
 //! | `wrkflw` | the program: [`cli`], settings ([`config`]), the default [`roles`], the [`sample`] flow | all |
 //!
 //! # The path of a command

@@ -6,7 +6,7 @@
 //! connections.
 //!
 //! Start reading at [`Engine::execute`]. `actions` lists the possible actions, `definitions` publishes versions and changes
-//! their status, and [`jobs`] runs due jobs. `directory`, `calendars`, `subscriptions`, `notifications`, `dead_letters` and
+//! their status, and [`jobs`] runs due jobs. `directory`, `calendars`, `subscriptions`, `notifications`, `sessions`, `dead_letters` and
 //! [`bulk`] write everything but instances: each checks the permission, validates the request with [`validation`], and writes.
 //! The verification of the audit is in `wrkflw-audit`.
 
@@ -37,6 +37,7 @@ pub mod replay;
 mod request;
 mod restart;
 pub mod services;
+mod sessions;
 mod signals;
 mod subscriptions;
 pub mod validation;
@@ -78,8 +79,10 @@ pub use eligibility::{
 pub use error::Error;
 pub use inbox::OpenTask;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
+pub use sessions::{SESSION_IDLE_MAX, SESSION_MAX, Session};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};
+pub use wrkflw_store::sessions::SessionRow;
 
 /// Limit of the cached definition versions.
 const VERSIONS_MAX: u64 = 10_000;
@@ -264,7 +267,7 @@ impl Engine {
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
     /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
-    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`]. The clock of the database counts, not this host's.
+    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire. The clock of the database counts, not this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
         while store.purge_replies(REPLIES_KEPT).await? {}
@@ -272,6 +275,7 @@ impl Engine {
         while store.purge_notifications(NEWS_KEPT).await? {}
         while store.purge_items(ITEMS_KEPT).await? {}
         while store.purge_deliveries(DEAD_KEPT).await? {}
+        while store.purge_sessions().await? {}
         Ok(())
     }
 

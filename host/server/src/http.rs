@@ -1,4 +1,4 @@
-//! The HTTP API: the only folder that uses `axum`. Handlers read the request, call the engine or the store, and
+//! The HTTP API: the only folder of this crate that uses `axum`. Handlers read the request, call the engine or the store, and
 //! render the result.
 //!
 //! All routes are in [`routes()`]. [`problem`] turns errors into responses. [`commands`] executes changes of
@@ -55,6 +55,7 @@ pub mod problem;
 mod schemas;
 mod search;
 pub mod server;
+mod sessions;
 mod shapes;
 mod signals;
 mod started;
@@ -194,8 +195,8 @@ impl App {
         self.with(|app| app.draining = draining)
     }
 
-    /// The caller that a bearer token names, and the moment at which the token expires.
-    async fn identify(
+    /// The caller that the value of an `Authorization` header names, and the moment at which its token expires.
+    pub async fn identify(
         &self,
         authorization: Option<&str>,
     ) -> Result<(Identity, Timestamp), Problem> {
@@ -281,6 +282,14 @@ fn of_messages() -> OpenApiRouter<App> {
         .routes(routes!(notifications::list))
 }
 
+/// The caller's own sessions and notifications.
+fn of_oneself() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(notifications::read))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::end))
+}
+
 /// Lists of people and groups, and what concerns several of them.
 fn of_directory() -> OpenApiRouter<App> {
     OpenApiRouter::new()
@@ -352,7 +361,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(subscriptions::delivery::discard))
         .routes(routes!(dead_letters::retry))
         .routes(routes!(dead_letters::discard))
-        .routes(routes!(notifications::read))
+        .merge(of_oneself())
         .routes(routes!(calendars::list))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()

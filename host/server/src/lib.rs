@@ -1,7 +1,7 @@
 //! The HTTP API, diagrams of flows, and the documents that describe the API and the events.
 //!
-//! It uses `wrkflw-engine` for changes, `wrkflw-store` for reads, and `wrkflw-core` and `wrkflw-runtime`. It is the only
-//! crate that uses `axum`. Only the command line uses it.
+//! It uses `wrkflw-engine` for changes, `wrkflw-store` for reads, and `wrkflw-core` and `wrkflw-runtime`. The
+//! console calls the API in its own process; the command line serves both.
 //!
 //! [`http`] is the API: requests become commands, and errors become responses. [`diagram`] draws a flow as SVG.
 //! [`asyncapi`] describes the events. The last two do not use [`http`].

@@ -51,6 +51,7 @@ pub mod receipts;
 mod renewal;
 pub mod replay;
 pub mod server;
+pub mod sessions;
 pub mod signals;
 pub mod snapshot;
 pub mod starts;

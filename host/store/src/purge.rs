@@ -31,6 +31,18 @@ impl Store {
         self.sweep(forgotten).await
     }
 
+    /// Deletes sessions that have expired. True if there may be more.
+    pub async fn purge_sessions(&self) -> Result<bool, StoreError> {
+        let expired = sqlx::query!(
+            "delete from session where ctid = any(array(
+                 select ctid from session where expires_at < now() limit $1
+                 for update skip locked
+             ))",
+            SWEEP_MAX
+        );
+        self.sweep(expired).await
+    }
+
     /// Deletes signals after [`SIGNALS_TOLD`], delivered or not, and the records by which instances counted them. True if
     /// there may be more.
     pub async fn purge_signals(&self) -> Result<bool, StoreError> {

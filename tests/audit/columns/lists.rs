@@ -285,6 +285,7 @@ const SIGNALS: &str = "signals that wait for an instance, or were taken by one; 
 const SINCE: &str =
     "the commit after which a subscription begins; its creation and time are proven";
 const MUTED: &str = "what a person wants to be notified of, which concerns nobody else";
+const SIGNED_IN: &str = "sessions of browsers are not part of what happened";
 const TOLD: &str = "who was notified of what; derived from events, which are proven";
 const WORK: &str = "pending work; the entries that it leads to are proven";
 
@@ -410,6 +411,15 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("reassessment.principal", WORK),
     ("reassessment.stage", WORK),
     ("reassessment.tenant_id", WORK),
+    ("session.client", SIGNED_IN),
+    ("session.created_at", SIGNED_IN),
+    ("session.expires_at", SIGNED_IN),
+    ("session.id", SIGNED_IN),
+    ("session.person", SIGNED_IN),
+    ("session.roles", SIGNED_IN),
+    ("session.secret_digest", SIGNED_IN),
+    ("session.tenant_id", SIGNED_IN),
+    ("session.used_at", SIGNED_IN),
     ("signal.content", SIGNALS),
     ("signal.entry_id", SIGNALS),
     ("signal.identity", SIGNALS),

@@ -5,6 +5,7 @@ use anyhow::{Context as _, Result};
 use super::connection::DEV_TENANT;
 use crate::roles;
 use crate::sample::DOCUMENT_APPROVAL;
+use wrkflw_console::DemoPerson;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Engine, Identity};
@@ -27,6 +28,26 @@ pub(super) const PEOPLE: [(&str, &str, Option<&str>); 6] = [
     ("outsider", "Otto Outsider", None),
     ("admin", "Alex Admin", None),
 ];
+
+/// The people as whom anybody may sign in to the console of `wrkflw dev`.
+pub(super) fn signing_in() -> Vec<DemoPerson> {
+    let person = |(id, name, group): (&str, &str, Option<&str>)| {
+        let role = if id == "admin" {
+            roles::ADMIN
+        } else {
+            roles::USER
+        };
+        let named = |group| GROUPS.iter().find(|(id, _)| Some(*id) == group);
+        DemoPerson {
+            id: id.to_owned(),
+            name: name.to_owned(),
+            group: named(group).map(|(_, name)| (*name).to_owned()),
+            tenant: DEV_TENANT.to_owned(),
+            roles: vec![role.to_owned()],
+        }
+    };
+    PEOPLE.map(person).into()
+}
 
 /// Adds missing groups, people and the flow. Does not overwrite changes.
 pub(super) async fn prepare(engine: &Engine) -> Result<()> {

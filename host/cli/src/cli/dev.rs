@@ -105,7 +105,15 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             Ok(())
         };
         let program = environment.program.clone();
-        let host = Host::start(&settings, listener, program, telemetry, prepare).await?;
+        let host = Host::start(
+            &settings,
+            listener,
+            program,
+            telemetry,
+            demo::signing_in(),
+            prepare,
+        )
+        .await?;
         show(output, &note, &args, home.folder())?;
         if !environment.in_path {
             output.hint(&format!(
@@ -187,11 +195,12 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
         .iter()
         .map(|(id, _, group)| json!({ "id": id, "group": group }))
         .collect();
-    let facts = json!({ "name": note.name, "url": note.url, "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
+    let facts = json!({ "name": note.name, "url": note.url, "console": format!("{}/console", note.url), "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
     output.record(
         &facts,
         &[
             ("name", "/name"),
+            ("console", "/console"),
             ("api", "/url"),
             ("docs", "/docs"),
             ("data kept", "/dataKept"),

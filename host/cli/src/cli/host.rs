@@ -19,6 +19,7 @@ use super::serve::not_migrated;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
+use wrkflw_console::DemoPerson;
 use wrkflw_engine::Engine;
 use wrkflw_engine::checkpoint::Checkpointer;
 use wrkflw_engine::jobs::Jobs;
@@ -117,13 +118,14 @@ async fn prepare_with(
 }
 
 impl Host {
-    /// Starts the roles in the settings. A host without the API also listens, for probes and metrics. It serves once `prepare` is
+    /// Starts the roles in the settings. Anybody may sign in to the console as one of the people of `demo`. A host without the API also listens, for probes and metrics. It serves once `prepare` is
     /// done; until then, connections wait.
     pub(super) async fn start(
         settings: &Settings,
         listener: TcpListener,
         program: PathBuf,
         telemetry: Telemetry,
+        demo: Vec<DemoPerson>,
         prepare: impl AsyncFnOnce(&Engine) -> Result<()>,
     ) -> Result<Host> {
         // Missing settings are reported before any connection is made.
@@ -163,7 +165,7 @@ impl Host {
             (Some(engine), Some(auth)) => {
                 let app = app(settings, engine, auth, operation, &stages);
                 streams = app.tracker.clone();
-                http::router(app)
+                wrkflw_console::router(app, demo)
             }
             _ => operational(operation),
         };

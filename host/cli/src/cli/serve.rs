@@ -37,7 +37,14 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
         let address = listener.local_addr().context("no address")?;
         let starting = {
             let program = environment.program.clone();
-            Host::start(&settings, listener, program, telemetry, async |_| Ok(()))
+            Host::start(
+                &settings,
+                listener,
+                program,
+                telemetry,
+                Vec::new(),
+                async |_| Ok(()),
+            )
         };
         let host = tokio::select! {
             started = starting => started?,

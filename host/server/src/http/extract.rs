@@ -27,6 +27,40 @@ const KEY_CHARS_MAX: usize = 255;
 /// Digits of a revision in `If-Match`.
 const REVISION_DIGITS_MAX: usize = 10;
 
+/// The caller of a request that this process makes itself, such as the console for somebody who signed in. No request from
+/// a network has this extension.
+#[derive(Debug, Clone)]
+pub struct Vouched {
+    pub who: Identity,
+    /// From when on it does not count any more.
+    pub until: Timestamp,
+}
+
+/// What says who the caller is.
+enum Credential {
+    Header(Option<String>),
+    Vouched(Vouched),
+}
+
+impl Credential {
+    fn of(parts: &Parts) -> Credential {
+        match parts.extensions.get::<Vouched>() {
+            Some(vouched) => Credential::Vouched(vouched.clone()),
+            None => Credential::Header(authorization(&parts.headers).map(str::to_owned)),
+        }
+    }
+
+    async fn identify(&self, app: &App) -> Result<(Identity, Timestamp), Problem> {
+        match self {
+            Credential::Header(header) => app.identify(header.as_deref()).await,
+            Credential::Vouched(vouched) if app.auth.is_over(vouched.until) => {
+                Err(Problem::new("token_expired", "the session has ended"))
+            }
+            Credential::Vouched(vouched) => Ok((vouched.who.clone(), vouched.until)),
+        }
+    }
+}
+
 /// The caller, from the bearer token.
 pub struct Caller(pub Identity);
 
@@ -34,7 +68,7 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
-        let (who, _) = app.identify(authorization(&parts.headers)).await?;
+        let (who, _) = Credential::of(parts).identify(app).await?;
         parts.extensions.insert(who.tenant);
         Ok(Caller(who))
     }
@@ -48,7 +82,7 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
 /// The caller of a long response, their token, and the moment at which it expires.
 pub struct Listener {
     pub who: Identity,
-    pub authorization: String,
+    credential: Credential,
     pub until: Timestamp,
 }
 
@@ -61,7 +95,7 @@ impl Listener {
 
     /// Fails if the token is not valid any more: it has expired, or its key was withdrawn.
     pub async fn is_still_known(&mut self, app: &App) -> Result<(), Problem> {
-        (_, self.until) = app.identify(Some(&self.authorization)).await?;
+        (_, self.until) = self.credential.identify(app).await?;
         Ok(())
     }
 }
@@ -70,11 +104,11 @@ impl FromRequestParts<App> for Listener {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Listener, Problem> {
-        let authorization = authorization(&parts.headers);
-        let (who, until) = app.identify(authorization).await?;
+        let credential = Credential::of(parts);
+        let (who, until) = credential.identify(app).await?;
         Ok(Listener {
             who,
-            authorization: authorization.unwrap_or_default().to_owned(),
+            credential,
             until,
         })
     }

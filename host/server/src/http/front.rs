@@ -1,4 +1,5 @@
-//! The root of the API: a browser is led to the page at `/docs`, a program gets the paths of what describes the API.
+//! The root of the API: a program gets the paths of what describes the API, and a browser is led to the page at `/docs`, unless the
+//! console in front of the API leads it elsewhere.
 
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse as _, Redirect, Response};

@@ -1,0 +1,110 @@
+// What pages gain with scripts: moments in one's own zone, live updates, keys. Everything else works without.
+
+// Moments on hover, in the zone and the language of the browser.
+function localise() {
+  const format = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  for (const time of document.querySelectorAll("time[datetime]")) time.title = format.format(new Date(time.dateTime));
+}
+
+// At least so long between two updates of a page, in milliseconds. Changes in between are shown together.
+const PAUSE = 100;
+// After so long a page that got no stream asks for one again.
+const AGAIN = 30_000;
+
+// Calls `update` at once, and again if it was asked for meanwhile.
+function gathered(update) {
+  let [running, again] = [false, false];
+  return async function ask() {
+    if (running) {
+      again = true;
+      return;
+    }
+    running = true;
+    try {
+      await update();
+    } finally {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE));
+      running = false;
+      if (again) {
+        again = false;
+        ask();
+      }
+    }
+  };
+}
+
+// Reads a part of the page again. Who is not signed in any more is led to the sign-in; on any other failure the page stays.
+async function read(address) {
+  const answer = await fetch(address, { headers: { "hx-request": "true" } });
+  if (answer.status === 401) location.reload();
+  return answer.status === 200 ? answer.text() : "";
+}
+
+// What is done when something has changed. Only what differs is replaced, so the focus stays where it is.
+const updates = {
+  async instance(place) {
+    const text = await read(place.dataset.address);
+    const timeline = document.querySelector("#timeline") ? "#timeline:outerMorph" : undefined;
+    if (text) await htmx.swap({ sourceElement: place, target: place, text, select: "#instance", swap: "outerMorph", selectOOB: timeline });
+  },
+  async tasks(place) {
+    const text = await read(place.dataset.news);
+    if (text) await htmx.swap({ sourceElement: place, target: place, text, swap: "innerHTML" });
+  },
+};
+
+// Follows what happens while the page is seen. A hidden page has no stream: a browser allows only a few to one host.
+function follow(place) {
+  const [kind] = place.dataset.live.split("=");
+  const changed = gathered(() => updates[kind](place));
+  const query = kind === "instance" ? `?${place.dataset.live}` : "";
+  let source;
+  function look() {
+    source?.close();
+    if (document.hidden) return;
+    source = new EventSource(`/console/live${query}`);
+    // What has happened before the stream was open is asked for once.
+    source.onopen = changed;
+    source.onmessage = changed;
+    // A browser tries again by itself unless it got an answer that is no stream, such as that of a full host.
+    source.onerror = () => source.readyState === EventSource.CLOSED && setTimeout(look, AGAIN);
+  }
+  document.addEventListener("visibilitychange", look);
+  look();
+}
+
+// Moves the focus among the titles of the list.
+function move(step) {
+  const titles = [...document.querySelectorAll(".row-title")];
+  const at = titles.indexOf(document.activeElement);
+  titles[Math.min(Math.max(at + step, 0), titles.length - 1)]?.focus();
+}
+
+const keys = {
+  j: () => move(1),
+  k: () => move(-1),
+  o: () => document.activeElement?.closest(".row")?.querySelector(".row-title")?.click(),
+  a: () => document.querySelectorAll("[data-outcome]")[0]?.click(),
+  r: () => document.querySelectorAll("[data-outcome]")[1]?.click(),
+  c: () => document.querySelector("#comment")?.focus(),
+  "/": () => document.querySelector("#find")?.focus(),
+  "?": () => document.querySelector("#keys")?.showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  const find = document.querySelector("#find");
+  if (event.key === "k" && (event.ctrlKey || event.metaKey) && find) {
+    event.preventDefault();
+    find.focus();
+    return;
+  }
+  const typing = event.target.closest("input, textarea, select, dialog");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+  event.preventDefault();
+  keys[event.key]();
+});
+
+localise();
+document.addEventListener("htmx:after:swap", localise);
+const live = document.querySelector("[data-live]");
+if (live) follow(live);

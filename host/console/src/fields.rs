@@ -1,0 +1,250 @@
+//! The fields of a form by a JSON Schema, and the JSON that a filled form stands for. What a field cannot express is a field for
+//! JSON. The API checks every value: a text that is no number goes there as it is, and the refusal names it.
+
+use serde_json::{Map, Value};
+
+use crate::api::Trouble;
+use crate::posted::Fields;
+
+/// The prefix of the names of fields.
+const PREFIX: &str = "input.";
+/// The name of the one field if the schema does not list members.
+const WHOLE: &str = "input";
+/// Texts that may be longer get a field of several lines.
+const LINE_CHARS_MAX: u64 = 200;
+
+/// One field of a form.
+pub(crate) struct Field {
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) help: String,
+    pub(crate) required: bool,
+    pub(crate) value: String,
+    pub(crate) error: String,
+    /// `text`, `long`, `number`, `choice`, `flag`, `json`, or a type of HTML's inputs.
+    pub(crate) kind: &'static str,
+    pub(crate) choices: Vec<String>,
+    /// The pointer of the member in the body.
+    pub(crate) pointer: String,
+}
+
+/// The fields for the input of a schema, with what was filled in before.
+pub(crate) fn of(schema: &Value, filled: &Fields, pointer: &str) -> Vec<Field> {
+    let required = schema["required"].as_array().into_iter().flatten();
+    let required: Vec<_> = required.filter_map(Value::as_str).collect();
+    let Some(members) = schema["properties"]
+        .as_object()
+        .filter(|members| !members.is_empty())
+    else {
+        return vec![whole(schema, filled, pointer)];
+    };
+    let field = |(name, member): (&String, &Value)| {
+        let field = format!("{PREFIX}{name}");
+        let text = |key: &str| member[key].as_str().unwrap_or_default().to_owned();
+        Field {
+            label: Some(text("title"))
+                .filter(|title| !title.is_empty())
+                .unwrap_or_else(|| name.clone()),
+            help: text("description"),
+            required: required.contains(&name.as_str()),
+            value: filled.get(&field).to_owned(),
+            error: String::new(),
+            kind: kind(member),
+            choices: choices(member),
+            pointer: format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
+            name: field,
+        }
+    };
+    members.iter().map(field).collect()
+}
+
+fn whole(schema: &Value, filled: &Fields, pointer: &str) -> Field {
+    Field {
+        name: WHOLE.to_owned(),
+        label: "JSON".to_owned(),
+        help: schema["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        required: false,
+        value: filled.get(WHOLE).to_owned(),
+        error: String::new(),
+        kind: "json",
+        choices: Vec::new(),
+        pointer: pointer.to_owned(),
+    }
+}
+
+fn choices(member: &Value) -> Vec<String> {
+    let values = member["enum"].as_array().into_iter().flatten();
+    values
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The first type that is not null.
+fn type_of(member: &Value) -> &str {
+    match &member["type"] {
+        Value::String(one) => one,
+        Value::Array(several) => {
+            let mut names = several.iter().filter_map(Value::as_str);
+            names.find(|name| *name != "null").unwrap_or_default()
+        }
+        _ => "",
+    }
+}
+
+fn kind(member: &Value) -> &'static str {
+    if !choices(member).is_empty() {
+        return "choice";
+    }
+    match (
+        type_of(member),
+        member["format"].as_str().unwrap_or_default(),
+    ) {
+        ("string", "date") => "date",
+        ("string", "person") => "person",
+        ("string", "email") => "email",
+        ("string", "uri") => "url",
+        ("string", _)
+            if member["maxLength"]
+                .as_u64()
+                .is_some_and(|most| most > LINE_CHARS_MAX) =>
+        {
+            "long"
+        }
+        ("string", _) => "text",
+        ("number" | "integer", _) => "number",
+        ("boolean", _) => "flag",
+        _ => "json",
+    }
+}
+
+/// The JSON that a filled form stands for. Empty fields are left out; a flag that is not set is false.
+pub(crate) fn input(schema: &Value, filled: &Fields) -> Value {
+    let mut members = Map::new();
+    for field in of(schema, filled, "") {
+        let text = field.value.as_str();
+        if field.name == WHOLE {
+            return parsed(text).unwrap_or_else(|| Value::Object(Map::new()));
+        }
+        let value = match field.kind {
+            "flag" => Some(Value::Bool(!text.is_empty())),
+            _ if text.is_empty() => None,
+            "number" | "json" => parsed(text).or_else(|| Some(Value::String(text.to_owned()))),
+            _ => Some(Value::String(text.to_owned())),
+        };
+        let name = field.name.trim_start_matches(PREFIX).to_owned();
+        members.extend(value.map(|value| (name, value)));
+    }
+    Value::Object(members)
+}
+
+fn parsed(text: &str) -> Option<Value> {
+    serde_json::from_str(text).ok()
+}
+
+/// Puts what the API said of single members to their fields. Returns whether it said anything of one.
+pub(crate) fn blame(fields: &mut [Field], trouble: &Trouble) -> bool {
+    let mut said = false;
+    for error in &trouble.errors {
+        let concerns = |field: &&mut Field| {
+            let rest = error.pointer.strip_prefix(&field.pointer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if let Some(field) = fields.iter_mut().find(concerns) {
+            field.error.clone_from(&error.detail);
+            said = true;
+        }
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn filled(pairs: &[(&str, &str)]) -> Fields {
+        let pairs = pairs.iter();
+        Fields(
+            pairs
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn each_type_has_its_field_and_its_json() {
+        let schema = json!({
+            "required": ["amount"],
+            "properties": {
+                "amount": { "type": "integer", "title": "Amount" },
+                "urgent": { "type": "boolean" },
+                "kind": { "enum": ["A", "B"] },
+                "due": { "type": ["string", "null"], "format": "date" },
+                "why": { "type": "string", "maxLength": 4000 },
+                "lines": { "type": "array" },
+            },
+        });
+        let form = filled(&[
+            ("input.amount", "12"),
+            ("input.kind", "B"),
+            ("input.due", ""),
+            ("input.why", "So\nit is"),
+            ("input.lines", "[1]"),
+        ]);
+        let fields = of(&schema, &form, "/input");
+        let kinds: Vec<_> = fields
+            .iter()
+            .map(|field| (field.label.as_str(), field.kind, field.required))
+            .collect();
+        let expected = [
+            ("Amount", "number", true),
+            ("due", "date", false),
+            ("kind", "choice", false),
+            ("lines", "json", false),
+            ("urgent", "flag", false),
+            ("why", "long", false),
+        ];
+        let mut sorted = kinds.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, expected);
+        let expected =
+            json!({ "amount": 12, "urgent": false, "kind": "B", "why": "So\nit is", "lines": [1] });
+        assert_eq!(input(&schema, &form), expected);
+    }
+
+    #[test]
+    fn what_is_no_number_goes_to_the_api_as_it_is() {
+        let schema = json!({ "properties": { "amount": { "type": "number" } } });
+        let form = filled(&[("input.amount", "a lot")]);
+        assert_eq!(input(&schema, &form), json!({ "amount": "a lot" }));
+    }
+
+    #[test]
+    fn a_schema_without_members_is_one_field_for_json() {
+        let schema = json!({ "type": "object" });
+        let form = filled(&[("input", "{\"a\": 1}")]);
+        assert_eq!(of(&schema, &form, "/input").len(), 1);
+        assert_eq!(input(&schema, &form), json!({ "a": 1 }));
+    }
+
+    #[test]
+    fn a_refusal_is_shown_at_its_field() {
+        let schema = json!({ "properties": { "a/b": {}, "c": {} } });
+        let mut fields = of(&schema, &filled(&[]), "/input");
+        let trouble = Trouble {
+            errors: vec![crate::api::FieldTrouble {
+                pointer: "/input/a~1b/0".to_owned(),
+                detail: "too small".to_owned(),
+            }],
+            ..Trouble::default()
+        };
+        assert!(blame(&mut fields, &trouble));
+        let errors: Vec<_> = fields.iter().map(|field| field.error.as_str()).collect();
+        assert_eq!(errors, ["too small", ""]);
+    }
+}

@@ -1,0 +1,240 @@
+//! A form that shows what will happen before it is confirmed, and what to mend if it is refused. Its template is
+//! `templates/form.html`.
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use wrkflw_runtime::clock;
+
+use crate::api::{Trouble, segment};
+use crate::data::Done;
+use crate::fields::{self, Field};
+use crate::moment::Moment;
+use crate::names::Names;
+use crate::posted::Fields;
+use crate::session::Visitor;
+
+/// People that a form proposes.
+const PEOPLE: &str = "/v1/people?limit=100";
+
+/// Names that one preview looks up. Of others, it shows the ids.
+const LOOKED_UP_MAX: usize = 8;
+
+/// The form of one action.
+pub(crate) struct Form {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    /// Where it is sent to, and the page that one is back on without sending it.
+    pub(crate) address: String,
+    pub(crate) back: String,
+    /// What it carries unseen.
+    pub(crate) hidden: Vec<(&'static str, String)>,
+    /// `required`, `optional` or `none`.
+    pub(crate) comment: &'static str,
+    pub(crate) comment_value: String,
+    pub(crate) comment_error: String,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) people: Vec<Person>,
+    /// Makes a repetition of the confirmed form harmless.
+    pub(crate) key: String,
+    /// What was previewed, to see whether it was changed since.
+    pub(crate) seen: String,
+    pub(crate) preview: Option<Preview>,
+    pub(crate) refusal: Option<Refusal>,
+    /// Whether there is nothing to send any more.
+    pub(crate) is_over: bool,
+}
+
+/// A person whom a form proposes.
+#[derive(Deserialize)]
+pub(crate) struct Person {
+    pub(crate) id: String,
+    pub(crate) name: String,
+}
+
+#[derive(Deserialize)]
+struct People {
+    data: Vec<Person>,
+}
+
+/// What will happen.
+pub(crate) struct Preview {
+    /// How the instance ends, if it does.
+    pub(crate) end: Option<String>,
+    /// The states afterwards: the title, whom it waits for, and whether it begins then.
+    pub(crate) states: Vec<(String, String, bool)>,
+    pub(crate) is_unchanged: bool,
+}
+
+/// Why an action was refused.
+pub(crate) struct Refusal {
+    pub(crate) detail: String,
+    /// Who was first, if somebody was, and when.
+    pub(crate) first: Option<String>,
+    pub(crate) when: Option<Moment>,
+}
+
+/// The people to choose from, at most a hundred; the API refuses an id that nobody has.
+pub(crate) async fn people(visitor: &Visitor) -> Vec<Person> {
+    let people = visitor.api.get::<People>(PEOPLE).await;
+    people.map_or_else(|_| Vec::new(), |people| people.data)
+}
+
+impl Form {
+    /// A form without fields.
+    pub(crate) fn new(name: String, address: String, back: String) -> Form {
+        Form {
+            name,
+            description: String::new(),
+            address,
+            back,
+            hidden: Vec::new(),
+            comment: "none",
+            comment_value: String::new(),
+            comment_error: String::new(),
+            fields: Vec::new(),
+            people: Vec::new(),
+            key: clock::new_id().to_string(),
+            seen: String::new(),
+            preview: None,
+            refusal: None,
+            is_over: false,
+        }
+    }
+
+    /// Shows why it was refused, at the fields that are to be mended.
+    pub(crate) fn refuse(&mut self, trouble: &Trouble, names: &Names, visitor: &Visitor) {
+        let mut said = fields::blame(&mut self.fields, trouble);
+        let mut errors = trouble.errors.iter();
+        let comment = errors.find(|error| error.pointer == "/comment");
+        if let Some(comment) = comment {
+            self.comment_error.clone_from(&comment.detail);
+            said = true;
+        }
+        let refusal = Refusal::of(trouble, names, visitor);
+        self.refusal = Some(if said {
+            let detail = visitor.w.t("form-mend").into_owned();
+            Refusal { detail, ..refusal }
+        } else {
+            refusal
+        });
+    }
+
+    /// Shows what will happen with this body.
+    pub(crate) fn foresee(&mut self, done: &Done, preview: Preview, body: &Value) {
+        self.preview = Some(Preview {
+            is_unchanged: done.result == "unchanged",
+            ..preview
+        });
+        self.seen = digest(body);
+    }
+}
+
+impl Refusal {
+    pub(crate) fn of(trouble: &Trouble, names: &Names, visitor: &Visitor) -> Refusal {
+        let conflict = trouble.conflict.as_ref();
+        let text = |member: &str| conflict.and_then(|one| one[member].as_str());
+        let w = visitor.w;
+        let who = text("by").or_else(|| text("owner"));
+        let first = who.map(|id| {
+            let who = names.person(id);
+            match text("outcome") {
+                Some(outcome) if id == visitor.id() => w.with("first-you", "outcome", outcome),
+                Some(outcome) => w.say("first-decided", &[("who", &who), ("outcome", outcome)]),
+                None => w.with("first-acted", "who", &who),
+            }
+        });
+        let when = text("at").and_then(|at| at.parse::<Timestamp>().ok());
+        Refusal {
+            when: when.filter(|_| first.is_some()).map(|at| Moment::of(at, w)),
+            // Names say it better than the ids of the API's sentence.
+            detail: if first.is_some() {
+                String::new()
+            } else {
+                trouble.detail.clone()
+            },
+            first,
+        }
+    }
+}
+
+impl Preview {
+    /// `known` are the states that are active now. Looks up the names that `names` lacks.
+    pub(crate) async fn of(
+        done: &Done,
+        known: &[Uuid],
+        mut names: Names,
+        visitor: &Visitor,
+    ) -> Preview {
+        let w = visitor.w;
+        complete(&mut names, done, visitor).await;
+        let names = &names;
+        let states = done.instance.states.iter().map(|state| {
+            let people = state.waits_for(names).join(", ");
+            (state.title.clone(), people, !known.contains(&state.id))
+        });
+        let end = match done.instance.status.as_str() {
+            "COMPLETED" => {
+                let outcome = done.instance.outcome.as_deref().unwrap_or_default();
+                Some(w.with("ends-with", "outcome", outcome))
+            }
+            "CANCELLED" => Some(w.t("ends-cancelled").into_owned()),
+            _ => None,
+        };
+        Preview {
+            end,
+            states: states.collect(),
+            is_unchanged: false,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// Adds the names of groups and people that will get work, as far as the visitor may read them.
+async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
+    let tasks = done.instance.states.iter().flat_map(|state| &state.tasks);
+    let candidates: Vec<_> = tasks.flat_map(|task| &task.candidates).collect();
+    let mut looked_up = 0;
+    for candidate in candidates {
+        let (path, known) = match candidate.kind.as_str() {
+            "group" => ("groups", &mut names.groups),
+            _ => ("people", &mut names.people),
+        };
+        if known.contains_key(&candidate.id) || looked_up == LOOKED_UP_MAX {
+            continue;
+        }
+        looked_up += 1;
+        let path = format!("/v1/{path}/{}", segment(&candidate.id));
+        if let Ok(Named { name }) = visitor.api.get(&path).await {
+            known.insert(candidate.id.clone(), name);
+        }
+    }
+}
+
+/// Whether the form was confirmed as it was previewed.
+pub(crate) fn is_confirmed(fields: &Fields, body: &Value) -> bool {
+    fields.get("step") == "confirm" && fields.get("seen") == digest(body)
+}
+
+/// The key of a form that was sent.
+pub(crate) fn key(fields: &Fields) -> Option<&str> {
+    Some(fields.get("key")).filter(|key| Uuid::parse_str(key).is_ok())
+}
+
+/// The digest of what a preview is about. A comment may still be changed after it.
+fn digest(body: &Value) -> String {
+    let mut body = body.clone();
+    if let Some(members) = body.as_object_mut() {
+        members.remove("comment");
+    }
+    let digest = Sha256::digest(body.to_string());
+    BASE64_URL_SAFE_NO_PAD.encode(&digest[..8])
+}

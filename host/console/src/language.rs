@@ -1,0 +1,132 @@
+//! The texts of the console, in each language by a catalogue of `locales/`. English is complete, and the others have the same
+//! texts: a test compares them.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use axum::http::{HeaderMap, header};
+use fluent_bundle::concurrent::FluentBundle;
+use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
+use unic_langid::LanguageIdentifier;
+
+use crate::session::cookie;
+
+/// The cookie with the chosen language.
+pub(crate) const COOKIE: &str = "__Host-wrkflw-language";
+
+/// A language with its texts.
+pub(crate) struct Language {
+    pub(crate) code: &'static str,
+    /// Its name in itself.
+    pub(crate) name: &'static str,
+    bundle: FluentBundle<FluentResource>,
+}
+
+/// Sources by code and name. The first is the default.
+pub(crate) const SOURCES: [(&str, &str, &str); 3] = [
+    ("en", "English", include_str!("../locales/en.ftl")),
+    ("th", "ไทย", include_str!("../locales/th.ftl")),
+    ("de", "Deutsch", include_str!("../locales/de.ftl")),
+];
+
+static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
+    let languages = SOURCES.iter();
+    languages
+        .map(|(code, name, source)| {
+            let id: LanguageIdentifier = code.parse().expect("a code of a language");
+            let resource = FluentResource::try_new((*source).to_owned());
+            let resource = resource.unwrap_or_else(|(resource, errors)| {
+                // The tests fail for a catalogue with errors.
+                tracing::error!(code, ?errors, "a catalogue has errors");
+                resource
+            });
+            let mut bundle = FluentBundle::new_concurrent(vec![id]);
+            // Templates isolate the directions of texts of others themselves.
+            bundle.set_use_isolating(false);
+            bundle.add_resource_overriding(resource);
+            Language { code, name, bundle }
+        })
+        .collect()
+});
+
+pub(crate) fn all() -> &'static [Language] {
+    &LANGUAGES
+}
+
+/// The texts in one language.
+#[derive(Clone, Copy)]
+pub(crate) struct Words(&'static Language);
+
+impl Words {
+    /// The language that was chosen, or else the first that the browser accepts and the console has.
+    pub(crate) fn of(headers: &HeaderMap) -> Words {
+        let chosen = cookie(headers, COOKIE).and_then(|code| Words::named(&code));
+        let accepted = headers.get(header::ACCEPT_LANGUAGE);
+        let accepted = accepted.and_then(|value| value.to_str().ok());
+        let accepted = || accepted.and_then(preferred);
+        chosen.or_else(accepted).unwrap_or(Words(&LANGUAGES[0]))
+    }
+
+    pub(crate) fn named(code: &str) -> Option<Words> {
+        LANGUAGES.iter().find(|one| one.code == code).map(Words)
+    }
+
+    pub(crate) fn code(self) -> &'static str {
+        self.0.code
+    }
+
+    /// A text without variables.
+    pub(crate) fn t(self, id: &str) -> Cow<'static, str> {
+        self.format(id, None)
+    }
+
+    /// A text with the variable `$count`, by which its plural is chosen.
+    pub(crate) fn n(self, id: &str, count: impl TryInto<i64>) -> String {
+        let mut arguments = FluentArgs::new();
+        arguments.set("count", count.try_into().unwrap_or(i64::MAX));
+        self.format(id, Some(&arguments)).into_owned()
+    }
+
+    /// A text with one variable.
+    pub(crate) fn with(self, id: &str, name: &'static str, value: &str) -> String {
+        self.say(id, &[(name, value)])
+    }
+
+    /// A text with variables.
+    pub(crate) fn say(self, id: &str, variables: &[(&'static str, &str)]) -> String {
+        let mut arguments = FluentArgs::new();
+        for (name, value) in variables {
+            arguments.set(*name, FluentValue::from((*value).to_owned()));
+        }
+        self.format(id, Some(&arguments)).into_owned()
+    }
+
+    /// A text that may be missing, such as the name of a value that the API may gain.
+    pub(crate) fn known(self, id: &str) -> Option<Cow<'static, str>> {
+        let has = self.0.bundle.has_message(id);
+        has.then(|| self.t(id))
+    }
+
+    fn format(self, id: &str, arguments: Option<&FluentArgs<'_>>) -> Cow<'static, str> {
+        let languages = [self.0, &LANGUAGES[0]];
+        for language in languages {
+            let pattern = language.bundle.get_message(id).and_then(|one| one.value());
+            if let Some(pattern) = pattern {
+                let mut errors = Vec::new();
+                let text = language
+                    .bundle
+                    .format_pattern(pattern, arguments, &mut errors);
+                return Cow::Owned(text.into_owned());
+            }
+        }
+        Cow::Owned(id.to_owned())
+    }
+}
+
+/// The first language of an `Accept-Language` that the console has. Browsers send them in the order of preference.
+fn preferred(accepted: &str) -> Option<Words> {
+    accepted.split(',').find_map(|one| {
+        let tag = one.split(';').next().unwrap_or_default().trim();
+        Words::named(tag.split('-').next()?)
+    })
+}

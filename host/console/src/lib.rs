@@ -1,0 +1,116 @@
+//! The console: pages in which people see their work, decide, and look things up. Everything comes from this binary, and the
+//! pages load nothing from elsewhere.
+//!
+//! It uses `wrkflw-server`, whose API it calls in this process as any other client would, so each of its actions is a public
+//! operation, with the same checks and the same refusals. It uses `wrkflw-engine` for sessions alone, and `wrkflw-runtime` for
+//! ids and random bytes. Only the command line uses it.
+//!
+//! - [`router()`] serves the pages in front of the API.
+//! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics.
+//! - `api` calls the API, and `data` is what it says of instances; `language` has the texts; `shell` is the frame of a page;
+//!   `assets` serves styles and scripts.
+//! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
+//! - `pages` has a module for each page, with its template in `templates/`. Texts are in `locales/`.
+
+mod api;
+mod assets;
+mod data;
+mod fields;
+mod form;
+mod guard;
+mod language;
+mod moment;
+mod names;
+mod pages;
+mod posted;
+mod session;
+mod shell;
+#[cfg(test)]
+mod tests;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use tower::ServiceExt as _;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
+
+use wrkflw_server::http::{self, App};
+
+/// The path below which all pages are.
+const ROOT: &str = "/console";
+/// Shorter answers are not compressed: most fit into one packet.
+const COMPRESSED_BYTES_MIN: u64 = 1024;
+
+/// A person as whom anybody may sign in by one click. Only a host for development has any.
+#[derive(Debug, Clone)]
+pub struct DemoPerson {
+    pub id: String,
+    pub name: String,
+    /// What they do, for people.
+    pub group: Option<String>,
+    pub tenant: String,
+    pub roles: Vec<String>,
+}
+
+/// The state that pages share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Console(Arc<Shared>);
+
+pub(crate) struct Shared {
+    app: App,
+    api: Router,
+    demo: Vec<DemoPerson>,
+}
+
+impl Deref for Console {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+/// The console in front of the API. A browser that asks for `/` is led to the console.
+pub fn router(app: App, demo: Vec<DemoPerson>) -> Router {
+    let api = http::router(app.clone());
+    let console = Console(Arc::new(Shared {
+        app,
+        api: api.clone(),
+        demo,
+    }));
+    let worth =
+        SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));
+    let pages = pages::routes()
+        .merge(assets::routes())
+        .layer(middleware::from_fn(guard::surround))
+        .layer(CompressionLayer::new().compress_when(worth));
+    Router::new()
+        .route("/", get(front))
+        .merge(pages)
+        .with_state(console)
+        .fallback_service(api)
+}
+
+/// Leads browsers to the console; programs get what the API has at its root.
+async fn front(
+    State(console): State<Console>,
+    headers: HeaderMap,
+    request: axum::extract::Request,
+) -> Response {
+    let accepts = headers.get_all(header::ACCEPT).iter();
+    let mut accepts = accepts.filter_map(|value| value.to_str().ok());
+    if accepts.any(|value| value.contains("text/html")) {
+        return Redirect::to(ROOT).into_response();
+    }
+    match console.api.clone().oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}

@@ -1,0 +1,29 @@
+//! The pages, a module each. Every module has `routes()`, and its template is in `templates/`.
+
+pub(crate) mod inbox;
+pub(crate) mod instance;
+pub(crate) mod live;
+pub(crate) mod me;
+pub(crate) mod notifications;
+pub(crate) mod search;
+pub(crate) mod sign_in;
+pub(crate) mod start;
+pub(crate) mod trouble;
+
+use axum::Router;
+use axum::routing::any;
+
+use crate::Console;
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new()
+        .merge(sign_in::routes())
+        .merge(inbox::routes())
+        .merge(instance::routes())
+        .merge(live::routes())
+        .merge(me::routes())
+        .merge(notifications::routes())
+        .merge(search::routes())
+        .merge(start::routes())
+        .route("/console/{*rest}", any(trouble::missing))
+}

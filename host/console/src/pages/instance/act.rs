@@ -1,0 +1,303 @@
+//! The forms of actions and their effects.
+
+use axum::extract::Path;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{Asked, Read, banner};
+use crate::api::{Trouble, segment};
+use crate::data::{Action, Done, Outcome, TaskDetail};
+use crate::fields;
+use crate::form::{self, Form, Preview, Refusal};
+use crate::language::Words;
+use crate::posted::{Fields, Posted};
+use crate::session::{Answer, Halt, Visitor};
+
+/// What an action takes.
+struct Shape {
+    action: Action,
+    name: String,
+    comment: &'static str,
+    /// The member of the body that the input is in; empty if its members are those of the body.
+    member: &'static str,
+    schema: Option<Value>,
+    description: String,
+}
+
+impl Shape {
+    /// The path of the command in the API.
+    fn path(&self, instance: Uuid) -> String {
+        let action = self.action.action.as_str();
+        match (self.action.task_id, &self.action.trigger) {
+            (Some(task), _) => format!("/v1/tasks/{task}/{action}"),
+            (None, Some(trigger)) => {
+                format!("/v1/instances/{instance}/signals/{}", segment(trigger))
+            }
+            (None, None) => format!("/v1/instances/{instance}/{action}"),
+        }
+    }
+
+    fn pointer(&self) -> String {
+        match self.member {
+            "" => String::new(),
+            member => format!("/{member}"),
+        }
+    }
+
+    fn body(&self, filled: &Fields) -> Value {
+        let input = self.schema.as_ref();
+        let input = input.map(|schema| fields::input(schema, filled));
+        let mut body = match (self.member, input) {
+            ("", Some(Value::Object(members))) => members,
+            ("", _) => Map::new(),
+            (member, input) => {
+                let mut body = Map::new();
+                body.extend(input.map(|input| (member.to_owned(), input)));
+                body
+            }
+        };
+        if let Some(outcome) = &self.action.outcome {
+            body.insert("outcome".to_owned(), json!(outcome));
+        }
+        let comment = filled.get("comment").trim();
+        if self.comment != "none" && !comment.is_empty() {
+            body.insert("comment".to_owned(), json!(comment));
+        }
+        Value::Object(body)
+    }
+
+    /// Whether nothing has to be filled in.
+    fn is_ready(&self) -> bool {
+        let required = |schema: &Value| {
+            let names = schema["required"].as_array();
+            names.is_some_and(|names| !names.is_empty())
+        };
+        self.comment != "required" && !self.schema.as_ref().is_some_and(required)
+    }
+}
+
+/// The input of commands whose bodies are not a flow's.
+fn own_schema(action: &str, is_of_task: bool, w: Words) -> Option<Value> {
+    let reason = json!({ "type": "string", "maxLength": 4096, "title": w.t("field-reason") });
+    match (action, is_of_task) {
+        ("delegate" | "reassign", true) => {
+            let to = json!({ "type": "string", "title": w.t("field-person"), "format": "person" });
+            Some(
+                json!({ "required": ["to", "reason"], "properties": { "to": to, "reason": reason } }),
+            )
+        }
+        ("reset", true) | ("cancel" | "suspend", false) => {
+            Some(json!({ "required": ["reason"], "properties": { "reason": reason } }))
+        }
+        ("suspend", true) => Some(json!({ "properties": { "reason": reason } })),
+        _ => None,
+    }
+}
+
+/// The chosen action and what it takes. None if the instance does not have it any more.
+async fn shape(visitor: &Visitor, read: &Read, asked: &Asked) -> Result<Option<Shape>, Halt> {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let mut actions = read.actions.actions.iter();
+    let found = actions.find(|one| {
+        let task = one.task_id.map(|task| task.to_string());
+        one.action == asked.action
+            && text(&task) == asked.task
+            && text(&one.outcome) == asked.outcome
+            && text(&one.trigger) == asked.trigger
+    });
+    let Some(action) = found.cloned() else {
+        return Ok(None);
+    };
+    let name = banner::name(&action, visitor);
+    if action.action == "decide"
+        && let Some(task) = action.task_id
+    {
+        let detail: TaskDetail = visitor.get(&format!("/v1/tasks/{task}")).await?;
+        let mut outcomes = detail.outcomes.into_iter();
+        let outcome = outcomes.find(|one| Some(&one.outcome) == action.outcome.as_ref());
+        return Ok(outcome.map(|outcome| decision(action, name, outcome)));
+    }
+    let is_signal = action.trigger.is_some();
+    Ok(Some(Shape {
+        schema: if is_signal {
+            Some(json!({ "type": "object" }))
+        } else {
+            own_schema(&action.action, action.task_id.is_some(), visitor.w)
+        },
+        member: if is_signal { "input" } else { "" },
+        comment: "none",
+        description: String::new(),
+        name,
+        action,
+    }))
+}
+
+fn decision(action: Action, name: String, outcome: Outcome) -> Shape {
+    let texts = [outcome.description, outcome.condition];
+    let texts = texts.into_iter().flatten();
+    Shape {
+        action,
+        name: if outcome.title.is_empty() {
+            name
+        } else {
+            outcome.title
+        },
+        comment: match outcome.comment.as_str() {
+            "required" => "required",
+            "none" => "none",
+            _ => "optional",
+        },
+        member: "input",
+        schema: outcome.input,
+        description: texts.collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// The form of an action with what was filled in.
+async fn form(visitor: &Visitor, shape: &Shape, id: Uuid, asked: &Asked, filled: &Fields) -> Form {
+    let schema = shape.schema.as_ref();
+    let names_people = schema.is_some_and(|schema| schema["properties"]["to"].is_object());
+    Form {
+        description: shape.description.clone(),
+        hidden: vec![
+            ("action", asked.action.clone()),
+            ("task", asked.task.clone()),
+            ("outcome", asked.outcome.clone()),
+            ("trigger", asked.trigger.clone()),
+        ],
+        comment: shape.comment,
+        comment_value: filled.get("comment").to_owned(),
+        fields: schema.map_or_else(Vec::new, |schema| {
+            fields::of(schema, filled, &shape.pointer())
+        }),
+        people: if names_people {
+            form::people(visitor).await
+        } else {
+            Vec::new()
+        },
+        ..empty(shape.name.clone(), id)
+    }
+}
+
+fn empty(name: String, id: Uuid) -> Form {
+    let page = format!("/console/instances/{id}");
+    Form::new(name, format!("{page}/act#act"), page)
+}
+
+/// Shows in the form what will happen.
+async fn preview(
+    visitor: &Visitor,
+    shape: &Shape,
+    read: &Read,
+    body: &Value,
+    form: &mut Form,
+) -> Result<(), Trouble> {
+    let path = format!("{}?dryRun=true", shape.path(read.instance.id));
+    let done: Done = visitor.api.post(&path, body, None).await?;
+    let known: Vec<_> = read.instance.states.iter().map(|state| state.id).collect();
+    let preview = Preview::of(&done, &known, read.instance.names(), visitor).await;
+    form.foresee(&done, preview, body);
+    Ok(())
+}
+
+/// The form of the action that the address names. If nothing has to be filled in, it shows what will happen at once.
+pub(super) async fn asked(
+    visitor: &Visitor,
+    read: &Read,
+    asked: &Asked,
+) -> Result<Option<Form>, Halt> {
+    if asked.action.is_empty() {
+        return Ok(None);
+    }
+    let Some(shape) = shape(visitor, read, asked).await? else {
+        return Ok(None);
+    };
+    let filled = Fields::default();
+    let mut form = form(visitor, &shape, read.instance.id, asked, &filled).await;
+    let body = shape.body(&filled);
+    if shape.is_ready()
+        && let Err(trouble) = preview(visitor, &shape, read, &body, &mut form).await
+    {
+        form.refuse(&trouble, &read.instance.names(), visitor);
+    }
+    Ok(Some(form))
+}
+
+/// A form that was sent: shows what will happen, or does it if that was shown.
+pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
+    let text = |name: &str| fields.get(name).to_owned();
+    let asked = Asked {
+        action: text("action"),
+        task: text("task"),
+        outcome: text("outcome"),
+        trigger: text("trigger"),
+        ..Asked::default()
+    };
+    let read = super::read(&visitor, id).await?;
+    let Some(shape) = shape(&visitor, &read, &asked).await? else {
+        return gone(&visitor, read, &asked, &fields).await;
+    };
+    let body = shape.body(&fields);
+    let is_confirmed = form::is_confirmed(&fields, &body);
+    let mut form = form(&visitor, &shape, id, &asked, &fields).await;
+    let answer = if is_confirmed {
+        let (path, key) = (shape.path(id), form::key(&fields));
+        let answer = visitor.api.post::<Value>(&path, &body, key).await;
+        answer.map(drop)
+    } else {
+        preview(&visitor, &shape, &read, &body, &mut form).await
+    };
+    match answer {
+        Ok(()) if is_confirmed => Ok(Redirect::to(&done(&shape.action, id)).into_response()),
+        Ok(()) => super::render(&visitor, read, &asked, Some(form), StatusCode::OK).await,
+        Err(trouble) => {
+            // What is open now, and who was first.
+            let read = super::read(&visitor, id).await?;
+            form.refuse(&trouble, &read.instance.names(), &visitor);
+            super::render(&visitor, read, &asked, Some(form), trouble.status()).await
+        }
+    }
+}
+
+/// The page after an action.
+fn done(action: &Action, id: Uuid) -> String {
+    let kind = if action.task_id.is_some() {
+        "task"
+    } else {
+        "instance"
+    };
+    format!("/console/instances/{id}?done={kind}-{}", action.action)
+}
+
+/// The task has ended since the page was shown: asks the API what became of it. The same form sent again gets the answer that it
+/// got before.
+async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> Answer {
+    let id = read.instance.id;
+    let body = match asked.outcome.as_str() {
+        "" => json!({}),
+        outcome => {
+            let comment = Some(fields.get("comment").trim()).filter(|text| !text.is_empty());
+            let mut body = json!({ "outcome": outcome });
+            if let Some(comment) = comment {
+                body["comment"] = json!(comment);
+            }
+            body
+        }
+    };
+    let command = match Uuid::parse_str(&asked.task) {
+        Ok(task) => format!("/v1/tasks/{task}/{}", segment(&asked.action)),
+        Err(_) => format!("/v1/instances/{id}/{}", segment(&asked.action)),
+    };
+    let path = format!("{command}?dryRun=true");
+    let answer = visitor.api.post::<Value>(&path, &body, None).await;
+    let trouble = answer.err().unwrap_or_default();
+    let names = read.instance.names();
+    let form = Form {
+        refusal: Some(Refusal::of(&trouble, &names, visitor)),
+        is_over: true,
+        ..empty(visitor.w.t("form-gone").into_owned(), id)
+    };
+    super::render(visitor, read, asked, Some(form), StatusCode::CONFLICT).await
+}

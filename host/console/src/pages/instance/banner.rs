@@ -1,0 +1,232 @@
+//! The head of an instance: what it is, where it stands, and what the visitor may do, with the reason where they may not.
+
+use uuid::Uuid;
+
+use super::Read;
+use crate::api::with_query;
+use crate::data::{Action, Instance, State, Task};
+use crate::moment::Moment;
+use crate::names::{Badge, Names};
+use crate::session::Visitor;
+
+pub(super) struct Banner {
+    pub(super) id: Uuid,
+    pub(super) title: String,
+    pub(super) summary: String,
+    pub(super) entity: String,
+    /// Badges: the text and the class.
+    pub(super) states: Vec<(String, &'static str)>,
+    pub(super) badge: Option<Badge>,
+    pub(super) due: Option<Moment>,
+    /// Who started it, when, and by which flow.
+    pub(super) about: String,
+    /// Why it stands still or was ended.
+    pub(super) reason: Option<String>,
+    /// Open tasks; those that the visitor may act on come first.
+    pub(super) tasks: Vec<TaskLine>,
+    /// What may be done with the instance as a whole.
+    pub(super) whole: Vec<Button>,
+    /// What is refused, with the reason.
+    pub(super) refused: Vec<(String, String)>,
+}
+
+/// An open task with its buttons.
+pub(super) struct TaskLine {
+    pub(super) state: String,
+    pub(super) label: String,
+    pub(super) holder: String,
+    pub(super) has_owner: bool,
+    pub(super) is_mine: bool,
+    pub(super) is_suspended: bool,
+    pub(super) due: Option<Moment>,
+    /// The outcomes, allowed or refused.
+    pub(super) outcomes: Vec<Button>,
+    /// What else is allowed.
+    pub(super) others: Vec<Button>,
+}
+
+impl TaskLine {
+    fn is_for_the_visitor(&self) -> bool {
+        let mut buttons = self.outcomes.iter().chain(&self.others);
+        buttons.any(|button| button.refusal.is_empty())
+    }
+}
+
+/// A way to one action: a link to its form.
+pub(super) struct Button {
+    pub(super) name: String,
+    pub(super) address: String,
+    /// Empty if it is allowed.
+    pub(super) refusal: String,
+    /// Whether the next button of the row says the same.
+    pub(super) is_said_after: bool,
+}
+
+impl Button {
+    fn of(action: &Action, id: Uuid, visitor: &Visitor) -> Button {
+        let refusal = action.refusal.as_ref();
+        Button {
+            name: name(action, visitor),
+            address: address(action, id),
+            is_said_after: false,
+            refusal: match (action.allowed, refusal) {
+                (true, _) => String::new(),
+                (false, Some(refusal)) => refusal.message.clone(),
+                (false, None) => visitor.w.t("refused-without-reason").into_owned(),
+            },
+        }
+    }
+}
+
+/// The buttons of a row. What several next to each other say, the last one says.
+fn row(mut buttons: Vec<Button>) -> Vec<Button> {
+    for at in 1..buttons.len() {
+        buttons[at - 1].is_said_after = buttons[at - 1].refusal == buttons[at].refusal;
+    }
+    buttons
+}
+
+/// The address of the page with the form of an action.
+fn address(action: &Action, id: Uuid) -> String {
+    let task = action.task_id.map(|task| task.to_string());
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let parameters = [
+        ("action", action.action.as_str()),
+        ("task", &task.unwrap_or_default()),
+        ("outcome", &text(&action.outcome)),
+        ("trigger", &text(&action.trigger)),
+    ];
+    let page = with_query(&format!("/console/instances/{id}"), &parameters);
+    format!("{page}#act")
+}
+
+/// The name of an action for people.
+pub(super) fn name(action: &Action, visitor: &Visitor) -> String {
+    let declared = action.title.clone().filter(|title| !title.is_empty());
+    if let Some(title) = declared {
+        return title;
+    }
+    let own = action.outcome.as_ref().or(action.trigger.as_ref());
+    if let Some(own) = own {
+        return own.clone();
+    }
+    let kind = if action.task_id.is_some() {
+        "task"
+    } else {
+        "instance"
+    };
+    let known = visitor.w.known(&format!("act-{kind}-{}", action.action));
+    known.map_or_else(|| action.action.clone(), std::borrow::Cow::into_owned)
+}
+
+fn line(state: &State, task: &Task, read: &Read, names: &Names, visitor: &Visitor) -> TaskLine {
+    let id = read.instance.id;
+    let own = read.actions.actions.iter();
+    let own = own.filter(|action| action.task_id == Some(task.id));
+    let (outcomes, others): (Vec<_>, Vec<_>) = own.partition(|one| one.action == "decide");
+    let other = task.ownership.as_ref();
+    let other = other.and_then(|ownership| ownership.on_behalf_of.as_deref());
+    let button = |action: &&Action| Button::of(action, id, visitor);
+    TaskLine {
+        state: state.title.clone(),
+        label: task.label.clone(),
+        holder: names.holder(task.owner.as_deref(), other, &task.candidates, visitor.w),
+        has_owner: task.owner.is_some(),
+        is_mine: task.owner.as_deref() == Some(visitor.id()),
+        is_suspended: task.suspended.is_some(),
+        due: task.due_at.map(|at| Moment::of(at, visitor.w)),
+        outcomes: row(outcomes.iter().map(button).collect()),
+        others: others
+            .iter()
+            .filter(|one| one.allowed)
+            .map(button)
+            .collect(),
+    }
+}
+
+/// The badges of an instance: its active states, or how it ended.
+fn badges(instance: &Instance, visitor: &Visitor) -> Vec<(String, &'static str)> {
+    let w = visitor.w;
+    let badge = |id: &str, class| (w.t(id).into_owned(), class);
+    match instance.status.as_str() {
+        "COMPLETED" => {
+            let outcome = instance.outcome.clone();
+            vec![(
+                outcome.unwrap_or_else(|| w.t("completed").into_owned()),
+                "good",
+            )]
+        }
+        "CANCELLED" => vec![badge("cancelled", "bad")],
+        running => {
+            let states = instance.states.iter();
+            let states = states.map(|state| (state.title.clone(), "state"));
+            let mut all: Vec<_> = states.collect();
+            all.dedup();
+            if running == "SUSPENDED" {
+                all.push(badge("suspended", "waiting"));
+            }
+            all
+        }
+    }
+}
+
+impl Banner {
+    pub(super) fn of(read: &Read, visitor: &Visitor) -> Banner {
+        let (instance, w) = (&read.instance, visitor.w);
+        let names = instance.names();
+        let entity = format!("{} {}", instance.entity_type, instance.entity_id);
+        let open = instance.states.iter().flat_map(|state| {
+            let tasks = state.tasks.iter().filter(|task| task.is_open());
+            tasks.map(move |task| (state, task))
+        });
+        let mut tasks: Vec<_> = open
+            .map(|(state, task)| line(state, task, read, &names, visitor))
+            .collect();
+        tasks.sort_by_key(|task| !task.is_for_the_visitor());
+        let whole = read.actions.actions.iter();
+        let whole = whole.filter(|one| one.task_id.is_none() && one.allowed);
+        let reason = instance.suspended.as_ref().or(instance.cancelled.as_ref());
+        Banner {
+            id: instance.id,
+            title: instance.title.clone().unwrap_or_else(|| entity.clone()),
+            summary: instance.summary.clone().unwrap_or_default(),
+            entity,
+            states: badges(instance, visitor),
+            badge: Badge::of(instance.priority, instance.priority_name.as_deref(), w),
+            due: instance.next_due_at.map(|at| Moment::of(at, w)),
+            about: w.say(
+                "about-instance",
+                &[
+                    ("who", names.person(&instance.initiator).as_str()),
+                    ("when", &Moment::of(instance.started_at, w).relative),
+                    ("flow", &instance.flow()),
+                ],
+            ),
+            reason: reason.and_then(|reason| {
+                let by = names.person(reason.by.as_deref()?);
+                let why = reason.reason.as_deref().unwrap_or_default();
+                Some(w.say("stopped-by", &[("who", &by), ("reason", why)]))
+            }),
+            tasks,
+            whole: whole
+                .map(|one| Button::of(one, instance.id, visitor))
+                .collect(),
+            refused: refused(read, visitor),
+        }
+    }
+}
+
+/// What is refused but decisions, which the tasks show: the name and the reason, each pair once.
+fn refused(read: &Read, visitor: &Visitor) -> Vec<(String, String)> {
+    let actions = read.actions.actions.iter();
+    let refused = actions.filter(|one| !one.allowed && one.action != "decide");
+    let mut all: Vec<(String, String)> = Vec::new();
+    for action in refused {
+        let button = Button::of(action, read.instance.id, visitor);
+        let pair = (button.name, button.refusal);
+        if !all.contains(&pair) {
+            all.push(pair);
+        }
+    }
+    all
+}

@@ -1,0 +1,190 @@
+//! What was recorded of an instance: its events, its audit entries, and the instances that it is related to.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::api::{Trouble, with_query};
+use crate::data::Instance;
+use crate::language::Words;
+use crate::moment::Moment;
+use crate::names::Names;
+use crate::session::Visitor;
+
+/// Entries of one page.
+const LINES: usize = 50;
+/// Children that are listed.
+const CHILDREN: &str = "100";
+
+/// A list of what was recorded, oldest first.
+#[derive(Default)]
+pub(super) struct Record {
+    pub(super) lines: Vec<Line>,
+    pub(super) next: Option<String>,
+    /// Why it cannot be shown, if it cannot.
+    pub(super) refusal: String,
+}
+
+/// One entry.
+pub(super) struct Line {
+    pub(super) at: Moment,
+    pub(super) what: String,
+    pub(super) who: String,
+    /// All that it says, as JSON.
+    pub(super) content: String,
+}
+
+/// Another instance, and how it is related.
+pub(super) struct Relative {
+    pub(super) how: String,
+    pub(super) id: Uuid,
+    pub(super) title: String,
+}
+
+#[derive(Deserialize)]
+struct List<T> {
+    data: Vec<T>,
+    page: Next,
+}
+
+#[derive(Deserialize)]
+struct Next {
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(rename = "type")]
+    kind: String,
+    time: Timestamp,
+    #[serde(default)]
+    authid: String,
+    data: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    #[serde(rename = "type")]
+    kind: String,
+    actor: String,
+    occurred_at: Timestamp,
+    payload: Value,
+}
+
+fn line(kind: String, at: Timestamp, who: &str, content: &Value, names: &Names, w: Words) -> Line {
+    Line {
+        at: Moment::of(at, w),
+        what: kind,
+        who: names.person(who),
+        content: serde_json::to_string_pretty(content).unwrap_or_default(),
+    }
+}
+
+/// A page of a list, and the position of the next one. A refusal is part of the answer.
+async fn list<T: DeserializeOwned>(
+    visitor: &Visitor,
+    path: &str,
+    fixed: &[(&str, &str)],
+    after: &str,
+) -> Result<(Vec<T>, Option<String>), Trouble> {
+    let limit = LINES.to_string();
+    let page = [("limit", limit.as_str()), ("after", after)];
+    let parameters: Vec<_> = fixed.iter().copied().chain(page).collect();
+    let list: List<T> = visitor.api.get(&with_query(path, &parameters)).await?;
+    // The feed of events names a next position also at its end.
+    let next = list.page.next.filter(|_| list.data.len() == LINES);
+    Ok((list.data, next))
+}
+
+impl Record {
+    fn of(
+        found: Result<(Vec<Line>, Option<String>), Trouble>,
+        instance: &Instance,
+        tab: &str,
+    ) -> Record {
+        match found {
+            Ok((lines, next)) => Record {
+                lines,
+                next: next.map(|next| {
+                    let page = format!("/console/instances/{}", instance.id);
+                    with_query(&page, &[("tab", tab), ("after", &next)])
+                }),
+                refusal: String::new(),
+            },
+            Err(trouble) => Record {
+                refusal: trouble.detail,
+                ..Record::default()
+            },
+        }
+    }
+
+    /// The events that were published.
+    pub(super) async fn events(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
+        let (names, w, id) = (instance.names(), visitor.w, instance.id.to_string());
+        let found = list::<Event>(visitor, "/v1/events", &[("instanceId", &id)], after).await;
+        let found = found.map(|(events, next)| {
+            let events = events.into_iter();
+            let line = |one: Event| line(one.kind, one.time, &one.authid, &one.data, &names, w);
+            (events.map(line).collect(), next)
+        });
+        Record::of(found, instance, "events")
+    }
+
+    /// The entries of the audit.
+    pub(super) async fn audit(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
+        let (names, w) = (instance.names(), visitor.w);
+        let path = format!("/v1/instances/{}/audit", instance.id);
+        let found = list::<Entry>(visitor, &path, &[], after).await;
+        let found = found.map(|(entries, next)| {
+            let entries = entries.into_iter();
+            let line = |one: Entry| {
+                line(
+                    one.kind,
+                    one.occurred_at,
+                    &one.actor,
+                    &one.payload,
+                    &names,
+                    w,
+                )
+            };
+            (entries.map(line).collect(), next)
+        });
+        Record::of(found, instance, "audit")
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Child {
+    id: Uuid,
+    title: Option<String>,
+    entity_type: String,
+    entity_id: String,
+}
+
+/// The instance that it restarts, its parent, and its children.
+pub(super) async fn relatives(visitor: &Visitor, instance: &Instance) -> Vec<Relative> {
+    let w = visitor.w;
+    let one = |how: &str, id: Uuid| Relative {
+        how: w.t(how).into_owned(),
+        id,
+        title: id.to_string(),
+    };
+    let before = instance.predecessor_id.map(|id| one("related-before", id));
+    let parent = instance.parent_id.map(|id| one("related-parent", id));
+    let id = instance.id.to_string();
+    let path = with_query("/v1/instances", &[("parentId", &id), ("limit", CHILDREN)]);
+    let children = visitor.api.get::<List<Child>>(&path).await;
+    let children = children.map_or_else(|_| Vec::new(), |children| children.data);
+    let children = children.into_iter().map(|child| Relative {
+        how: w.t("related-child").into_owned(),
+        id: child.id,
+        title: child
+            .title
+            .unwrap_or_else(|| format!("{} {}", child.entity_type, child.entity_id)),
+    });
+    before.into_iter().chain(parent).chain(children).collect()
+}

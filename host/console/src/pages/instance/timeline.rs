@@ -1,0 +1,130 @@
+//! The steps of an instance: those that are done, the active ones, and those that may come.
+
+use crate::data::{History, Instance, State};
+use crate::language::Words;
+use crate::moment::Moment;
+use crate::names::Names;
+
+pub(super) struct Timeline {
+    pub(super) steps: Vec<Step>,
+    pub(super) ended: Option<(String, Moment)>,
+    pub(super) ahead: Vec<Later>,
+}
+
+pub(super) struct Step {
+    pub(super) is_active: bool,
+    pub(super) title: String,
+    pub(super) key: String,
+    pub(super) description: String,
+    pub(super) entered: Moment,
+    pub(super) due: Option<Moment>,
+    /// Who has to act; of an active step.
+    pub(super) waits_for: String,
+    pub(super) nobody: bool,
+    /// How it was left: the sentence and the moment.
+    pub(super) left: Option<(String, Moment)>,
+    pub(super) decisions: Vec<Made>,
+    /// How many equal decisions it needs, if more than one.
+    pub(super) needed: String,
+    pub(super) notes: Vec<String>,
+}
+
+/// A decision as the timeline shows it.
+pub(super) struct Made {
+    pub(super) sentence: String,
+    pub(super) at: Moment,
+    pub(super) comment: String,
+}
+
+/// A step that may come.
+pub(super) struct Later {
+    pub(super) title: String,
+    pub(super) is_certain: bool,
+}
+
+impl Timeline {
+    pub(super) fn of(history: History, instance: &Instance, w: Words) -> Timeline {
+        let names = instance.names();
+        let steps = history.data.into_iter();
+        let ended = instance.ended_at.map(|at| {
+            let outcome = instance.outcome.as_deref();
+            let sentence = match outcome {
+                Some(outcome) => w.with("ended-with", "outcome", outcome),
+                None => w.t("cancelled").into_owned(),
+            };
+            (sentence, Moment::of(at, w))
+        });
+        let ahead = instance.ahead.iter().map(|step| Later {
+            title: step.title.clone(),
+            is_certain: step.certain,
+        });
+        Timeline {
+            steps: steps.map(|state| Step::of(state, &names, w)).collect(),
+            ended,
+            ahead: ahead.collect(),
+        }
+    }
+}
+
+impl Step {
+    fn of(state: State, names: &Names, w: Words) -> Step {
+        let decisions = state.tasks.iter().filter_map(|task| {
+            let decision = task.decision.as_ref()?;
+            let actor = names.person(&decision.actor);
+            let outcome = decision.outcome.as_str();
+            let sentence = match &decision.on_behalf_of {
+                Some(other) => {
+                    let other = names.person(other);
+                    let variables = [
+                        ("who", actor.as_str()),
+                        ("other", &other),
+                        ("outcome", outcome),
+                    ];
+                    w.say("decided-for", &variables)
+                }
+                None => w.say("decided", &[("who", &actor), ("outcome", outcome)]),
+            };
+            Some(Made {
+                sentence,
+                at: Moment::of(decision.decided_at, w),
+                comment: decision.comment.clone().unwrap_or_default(),
+            })
+        });
+        let decisions: Vec<_> = decisions.collect();
+        let waits_for = state.waits_for(names).join(", ");
+        let is_active = state.left.is_none();
+        // A decision says already how the step was left.
+        let left = state.left.filter(|_| decisions.is_empty()).map(|left| {
+            let sentence = match left.actor {
+                Some(actor) => {
+                    let actor = names.person(&actor);
+                    w.say("left-by", &[("who", &actor), ("trigger", &left.by)])
+                }
+                None => w.with("left", "trigger", &left.by),
+            };
+            (sentence, Moment::of(left.at, w))
+        });
+        let notes = state.plans.into_iter().flat_map(|plan| plan.notes);
+        Step {
+            is_active,
+            title: state.title,
+            key: state.key.unwrap_or_default(),
+            description: state.description,
+            entered: Moment::of(state.entered_at, w),
+            due: state
+                .due_at
+                .filter(|_| is_active)
+                .map(|at| Moment::of(at, w)),
+            waits_for,
+            nobody: is_active && state.unassignable_since.is_some(),
+            left,
+            decisions,
+            needed: if is_active && state.needed > 1 {
+                w.n("needs-decisions", state.needed)
+            } else {
+                String::new()
+            },
+            notes: notes.map(|note| note.message).collect(),
+        }
+    }
+}

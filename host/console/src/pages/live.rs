@@ -1,0 +1,82 @@
+//! Tells an open page that something changed, by server-sent events. The page then reads what is new, so a stream carries no
+//! content, and what a person may see is judged where it is read.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use futures_util::StreamExt as _;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::Console;
+use crate::session::Visitor;
+
+/// How often it looks whether the session goes on.
+const LOOK: Duration = Duration::from_secs(30);
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new().route("/console/live", get(live))
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    /// Only of this instance. Without it, of all tasks.
+    instance: Option<Uuid>,
+}
+
+async fn live(
+    State(console): State<Console>,
+    Query(asked): Query<Asked>,
+    visitor: Visitor,
+) -> Response {
+    let path = match asked.instance {
+        Some(id) => format!("/v1/events/stream?instanceId={id}"),
+        None => "/v1/events/stream?type=task.*".to_owned(),
+    };
+    let response = visitor.api.raw(&path).await;
+    if !response.status().is_success() {
+        // Without a body: nobody reads it. The script tries again later.
+        return response.status().into_response();
+    }
+    let events = response.into_body().into_data_stream();
+    let told = events
+        .map(|chunk| Ok::<_, Infallible>(chunk.map_or_else(|_| comment(), |chunk| told(&chunk))));
+    let told = told.take_until(Box::pin(session_end(console, visitor)));
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        // Proxies that know it send each part at once.
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(told)).into_response()
+}
+
+/// What the page is told of a part of the API's stream: that something changed, or just that the stream lives.
+fn told(chunk: &[u8]) -> Bytes {
+    if chunk.windows(5).any(|part| part == b"data:") {
+        Bytes::from_static(b"data: changed\n\n")
+    } else {
+        comment()
+    }
+}
+
+fn comment() -> Bytes {
+    Bytes::from_static(b":\n\n")
+}
+
+/// Waits until the session has ended. An open page is no use of it.
+async fn session_end(console: Console, visitor: Visitor) {
+    let session = &visitor.session;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        let known = console.app.engine.sessions(&session.who).await;
+        if !known.is_ok_and(|all| all.iter().any(|one| one.id == session.id)) {
+            return;
+        }
+    }
+}

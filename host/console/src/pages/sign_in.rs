@@ -1,0 +1,131 @@
+//! Signing in and out, and the choice of the language.
+//!
+//! A host for development has people as whom anybody may sign in by one click. Everywhere, a bearer token of the API begins a
+//! session that lasts no longer than the token.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::{get, post};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use wrkflw_engine::Identity;
+
+use crate::language::{self, Words};
+use crate::posted::{Anonymous, Posted};
+use crate::session::{self, next_page, set_cookie};
+use crate::shell::{Shell, page};
+use crate::{Console, DemoPerson, ROOT};
+
+/// The longest token that a form may carry; the API takes no longer ones.
+const TOKEN_BYTES_MAX: usize = 8 * 1024;
+/// How long a browser remembers the language.
+const LANGUAGE_SECONDS: u32 = 366 * 24 * 60 * 60;
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new()
+        .route("/console/sign-in", get(show).post(with_token))
+        .route("/console/sign-in/demo", post(as_demo))
+        .route("/console/sign-out", post(sign_out))
+        .route("/console/language", post(choose))
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    next: String,
+}
+
+#[derive(Template)]
+#[template(path = "sign_in.html")]
+struct SignIn<'a> {
+    shell: Shell,
+    next: &'a str,
+    demo: &'a [DemoPerson],
+    /// Why the last attempt failed.
+    refusal: Option<String>,
+}
+
+fn form(console: &Console, w: Words, next: &str, refusal: Option<String>) -> Response {
+    let status = if refusal.is_some() {
+        StatusCode::UNAUTHORIZED
+    } else {
+        StatusCode::OK
+    };
+    let template = SignIn {
+        shell: Shell::plain(w, w.t("sign-in").into_owned()),
+        next,
+        demo: &console.demo,
+        refusal,
+    };
+    page(status, &template)
+}
+
+async fn show(
+    State(console): State<Console>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Response {
+    form(&console, Words::of(&headers), next_page(&asked.next), None)
+}
+
+/// Signs in with a bearer token.
+async fn with_token(
+    State(console): State<Console>,
+    Anonymous { fields, headers }: Anonymous,
+) -> Response {
+    let (w, next) = (Words::of(&headers), next_page(fields.get("next")));
+    let token = fields.get("bearer").trim();
+    if token.is_empty() || token.len() > TOKEN_BYTES_MAX {
+        let refusal = w.t("sign-in-no-token").into_owned();
+        return form(&console, w, next, Some(refusal));
+    }
+    match console.app.identify(Some(&format!("Bearer {token}"))).await {
+        Ok((who, until)) => session::begin(&console, &who, until, &headers, next).await,
+        Err(problem) => {
+            let refusal = w.with("sign-in-refused", "detail", &problem.detail);
+            form(&console, w, next, Some(refusal))
+        }
+    }
+}
+
+/// Signs in as one of the people of a host for development.
+async fn as_demo(
+    State(console): State<Console>,
+    Anonymous { fields, headers }: Anonymous,
+) -> Response {
+    let next = next_page(fields.get("next"));
+    let person = fields.get("person");
+    let Some(person) = console.demo.iter().find(|one| one.id == person) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let Ok(Some(tenant)) = console.app.engine.reader().tenant(&person.tenant).await else {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    };
+    let who = Identity {
+        tenant,
+        tenant_name: person.tenant.clone(),
+        subject: person.id.clone(),
+        roles: person.roles.clone(),
+    };
+    session::begin(&console, &who, Timestamp::MAX, &headers, next).await
+}
+
+async fn sign_out(State(console): State<Console>, headers: HeaderMap, _: Posted) -> Response {
+    session::end(&console, &headers).await;
+    let forgotten = [(header::SET_COOKIE, session::forgotten())];
+    (forgotten, Redirect::to(&format!("{ROOT}/sign-in"))).into_response()
+}
+
+/// Remembers the language in a cookie.
+async fn choose(Anonymous { fields, .. }: Anonymous) -> Response {
+    let next = next_page(fields.get("next"));
+    let Some(w) = Words::named(fields.get("to")) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let cookie = set_cookie(language::COOKIE, w.code(), Some(LANGUAGE_SECONDS));
+    ([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response()
+}

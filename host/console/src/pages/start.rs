@@ -1,0 +1,211 @@
+//! Starting an instance: the flows, and the form of one by the schema of its data. Who will get the work is shown before.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::Query;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect};
+use axum::routing::get;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Console;
+use crate::api::segment;
+use crate::data::Done;
+use crate::fields::{self, Field};
+use crate::form::{self, Form, Preview};
+use crate::names::Names;
+use crate::posted::{Fields, Posted};
+use crate::session::{Answer, Halt, Visitor};
+use crate::shell::{Shell, page};
+
+/// Flows that are listed.
+const FLOWS: &str = "/v1/definitions?limit=100";
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new().route("/console/start", get(show).post(start))
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    definition: String,
+}
+
+#[derive(Deserialize)]
+struct Flows {
+    data: Vec<Flow>,
+}
+
+#[derive(Deserialize)]
+struct Flow {
+    key: String,
+    #[serde(default)]
+    title: String,
+    #[serde(default)]
+    active: bool,
+}
+
+#[derive(Deserialize)]
+struct Definition {
+    active: Option<Version>,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    graph: Graph,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Graph {
+    title: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    data_schema: Option<Value>,
+}
+
+#[derive(Template)]
+#[template(path = "start.html")]
+struct Start {
+    shell: Shell,
+    flows: Vec<Flow>,
+    form: Option<Form>,
+}
+
+async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+    let form = if asked.definition.is_empty() {
+        None
+    } else {
+        let graph = graph(&visitor, &asked.definition).await?;
+        Some(form_of(
+            &visitor,
+            &asked.definition,
+            &graph,
+            &Fields::default(),
+        ))
+    };
+    render(&visitor, form, StatusCode::OK).await
+}
+
+async fn render(visitor: &Visitor, form: Option<Form>, status: StatusCode) -> Answer {
+    let mut flows = if form.is_some() {
+        Vec::new()
+    } else {
+        visitor.get::<Flows>(FLOWS).await?.data
+    };
+    flows.retain(|flow| flow.active);
+    let title = visitor.w.t("start").into_owned();
+    let template = Start {
+        shell: Shell::of(visitor, "start", title).await,
+        flows,
+        form,
+    };
+    Ok(page(status, &template))
+}
+
+async fn graph(visitor: &Visitor, key: &str) -> Result<Graph, Halt> {
+    let path = format!("/v1/definitions/{}", segment(key));
+    let definition: Definition = visitor.get(&path).await?;
+    match definition.active {
+        Some(version) => Ok(version.graph),
+        None => Err(Redirect::to("/console/start").into_response().into()),
+    }
+}
+
+/// What the flow is about comes first, then its data.
+fn form_of(visitor: &Visitor, key: &str, graph: &Graph, filled: &Fields) -> Form {
+    let about = |name: &str, id: &str| Field {
+        name: name.to_owned(),
+        label: visitor.w.t(id).into_owned(),
+        help: String::new(),
+        required: true,
+        value: filled.get(name).to_owned(),
+        error: String::new(),
+        kind: "text",
+        choices: Vec::new(),
+        pointer: format!("/{name}"),
+    };
+    let mut fields = vec![
+        about("entityType", "start-entity-type"),
+        about("entityId", "start-entity-id"),
+    ];
+    if let Some(schema) = &graph.data_schema {
+        fields.extend(fields::of(schema, filled, "/data"));
+    }
+    Form {
+        description: graph.description.clone(),
+        hidden: vec![("definition", key.to_owned())],
+        fields,
+        ..Form::new(
+            graph.title.clone(),
+            "/console/start#act".to_owned(),
+            "/console/start".to_owned(),
+        )
+    }
+}
+
+fn body(key: &str, graph: &Graph, filled: &Fields) -> Value {
+    let mut body = json!({
+        "definitionKey": key,
+        "entityType": filled.get("entityType").trim(),
+        "entityId": filled.get("entityId").trim(),
+    });
+    if let Some(schema) = &graph.data_schema {
+        body["data"] = fields::input(schema, filled);
+    }
+    body
+}
+
+#[derive(Deserialize)]
+struct Started {
+    instance: StartedInstance,
+}
+
+#[derive(Deserialize)]
+struct StartedInstance {
+    id: uuid::Uuid,
+}
+
+async fn start(Posted { visitor, fields }: Posted) -> Answer {
+    let key = fields.get("definition");
+    let graph = graph(&visitor, key).await?;
+    let body = body(key, &graph, &fields);
+    let mut form = form_of(&visitor, key, &graph, &fields);
+    let names = Names::default();
+    if form::is_confirmed(&fields, &body) {
+        let started = visitor
+            .api
+            .post::<Started>("/v1/instances", &body, form::key(&fields))
+            .await;
+        match started {
+            Ok(started) => {
+                let to = format!(
+                    "/console/instances/{}?done=instance-start",
+                    started.instance.id
+                );
+                return Ok(Redirect::to(&to).into_response());
+            }
+            Err(trouble) => {
+                form.refuse(&trouble, &names, &visitor);
+                return render(&visitor, Some(form), trouble.status()).await;
+            }
+        }
+    }
+    let done = visitor
+        .api
+        .post::<Done>("/v1/instances?dryRun=true", &body, None)
+        .await;
+    match done {
+        Ok(done) => {
+            let preview = Preview::of(&done, &[], names, &visitor).await;
+            form.foresee(&done, preview, &body);
+            render(&visitor, Some(form), StatusCode::OK).await
+        }
+        Err(trouble) => {
+            form.refuse(&trouble, &names, &visitor);
+            render(&visitor, Some(form), trouble.status()).await
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Forms that browsers send. A form counts only if this host's own page sent it: the browser names the origin, and the form
+//! carries the token of the session.
+
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use axum::extract::{FromRequest, FromRequestParts as _, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse as _;
+
+use crate::Console;
+use crate::language::Words;
+use crate::pages;
+use crate::session::{Halt, Visitor};
+
+/// The largest form: a comment and an input, encoded.
+const FORM_BYTES_MAX: usize = 256 * 1024;
+/// How long a form may take to arrive.
+const FORM_TIME_MAX: Duration = Duration::from_secs(10);
+/// The field with the token of the session.
+pub(crate) const TOKEN: &str = "token";
+
+/// The fields of a form, in their order.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Fields(pub(crate) Vec<(String, String)>);
+
+impl Fields {
+    /// The first value of a field; empty if the form has none.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        let mut pairs = self.0.iter();
+        let found = pairs.find(|(field, _)| field == name);
+        found.map_or("", |(_, value)| value)
+    }
+}
+
+/// A form of somebody who is signed in.
+pub(crate) struct Posted {
+    pub(crate) visitor: Visitor,
+    pub(crate) fields: Fields,
+}
+
+/// A form of somebody who may not be signed in.
+pub(crate) struct Anonymous {
+    pub(crate) fields: Fields,
+    pub(crate) headers: HeaderMap,
+}
+
+impl FromRequest<Console> for Posted {
+    type Rejection = Halt;
+
+    async fn from_request(request: Request, console: &Console) -> Result<Posted, Halt> {
+        let (mut parts, body) = request.into_parts();
+        let visitor = Visitor::from_request_parts(&mut parts, console).await?;
+        let Anonymous { fields, headers } = read(Request::from_parts(parts, body)).await?;
+        if !same(fields.get(TOKEN), &visitor.token) {
+            return Err(refused(&headers));
+        }
+        Ok(Posted { visitor, fields })
+    }
+}
+
+impl FromRequest<Console> for Anonymous {
+    type Rejection = Halt;
+
+    async fn from_request(request: Request, _: &Console) -> Result<Anonymous, Halt> {
+        read(request).await
+    }
+}
+
+async fn read(request: Request) -> Result<Anonymous, Halt> {
+    let (parts, body) = request.into_parts();
+    if !is_own(&parts.headers) {
+        return Err(refused(&parts.headers));
+    }
+    let body = tokio::time::timeout(FORM_TIME_MAX, to_bytes(body, FORM_BYTES_MAX)).await;
+    let bytes = match body {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => return Err(StatusCode::PAYLOAD_TOO_LARGE.into_response().into()),
+        Err(_) => return Err(StatusCode::REQUEST_TIMEOUT.into_response().into()),
+    };
+    let fields = url::form_urlencoded::parse(&bytes).into_owned();
+    Ok(Anonymous {
+        // Browsers end lines of texts with both characters.
+        fields: Fields(
+            fields
+                .map(|(name, value)| (name, value.replace("\r\n", "\n")))
+                .collect(),
+        ),
+        headers: parts.headers,
+    })
+}
+
+fn refused(headers: &HeaderMap) -> Halt {
+    pages::trouble::foreign(Words::of(headers)).into()
+}
+
+/// Whether a page of this host sent the request. Browsers send both headers with every form; a request without an origin does
+/// not come from a form.
+fn is_own(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let site = text("sec-fetch-site");
+    let site = site.is_none_or(|site| site == "same-origin");
+    let host = text(header::HOST.as_str());
+    let origin = text(header::ORIGIN.as_str());
+    let origin = origin.and_then(|origin| origin.split_once("://"));
+    site && host.is_some() && origin.map(|(_, origin)| origin) == host
+}
+
+/// Compares without telling by its time how much is equal.
+fn same(given: &str, wanted: &str) -> bool {
+    let pairs = given.bytes().zip(wanted.bytes());
+    let differences = pairs.fold(0, |all, (one, other)| all | (one ^ other));
+    given.len() == wanted.len() && differences == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn own(pairs: &[(&'static str, &'static str)]) -> bool {
+        let pairs = pairs.iter();
+        let headers = pairs.map(|(name, value)| {
+            let name = name.parse().expect("a name");
+            (name, HeaderValue::from_static(value))
+        });
+        is_own(&headers.collect())
+    }
+
+    #[test]
+    fn a_form_comes_from_this_host() {
+        let host = ("host", "flows.example:8443");
+        let origin = ("origin", "https://flows.example:8443");
+        assert!(own(&[host, origin, ("sec-fetch-site", "same-origin")]));
+        assert!(own(&[host, origin]));
+        for foreign in [
+            &[host][..],
+            &[origin],
+            &[host, ("origin", "null")],
+            &[host, ("origin", "https://evil.example")],
+            &[host, ("origin", "https://flows.example")],
+            &[host, ("origin", "https://evil.flows.example:8443")],
+            &[host, origin, ("sec-fetch-site", "cross-site")],
+            &[host, origin, ("sec-fetch-site", "same-site")],
+        ] {
+            assert!(!own(foreign), "{foreign:?}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_compared_whole() {
+        assert!(same("abc", "abc"));
+        for other in ["", "ab", "abd", "abcd"] {
+            assert!(!same(other, "abc"), "{other}");
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Who is signed in: the cookie of a session, and the visitor that a page is for.
+//!
+//! The cookie has the number of the tenant and a secret. `__Host-` binds it to this host and to a secure origin; browsers take
+//! a page on this machine for one. Scripts cannot read it, and requests from other sites do not carry it.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use wrkflw_core::ids::TenantId;
+use wrkflw_engine::{Identity, Session};
+use wrkflw_server::http::extract::Vouched;
+
+use crate::api::{Api, Trouble, with_query};
+use crate::language::Words;
+use crate::pages;
+use crate::{Console, ROOT};
+
+const COOKIE: &str = "__Host-wrkflw-session";
+/// Secrets have this many bytes.
+const SECRET_BYTES: usize = 32;
+
+/// An answer that ends a handler early, such as a redirection or a page about a refusal.
+pub(crate) struct Halt(Box<Response>);
+
+impl From<Response> for Halt {
+    fn from(response: Response) -> Halt {
+        Halt(Box::new(response))
+    }
+}
+
+impl axum::response::IntoResponse for Halt {
+    fn into_response(self) -> Response {
+        *self.0
+    }
+}
+
+/// What a handler returns.
+pub(crate) type Answer = Result<Response, Halt>;
+
+/// Somebody who is signed in, with the texts of their language and the API as they may use it.
+#[derive(Clone)]
+pub(crate) struct Visitor {
+    pub(crate) session: Session,
+    /// What a form of this session carries.
+    pub(crate) token: String,
+    pub(crate) w: Words,
+    pub(crate) api: Api,
+    /// Path and query of this request, to come back to.
+    pub(crate) here: String,
+}
+
+impl Visitor {
+    pub(crate) fn id(&self) -> &str {
+        &self.session.who.subject
+    }
+
+    /// Reads from the API. If that fails, the answer is a page that says why.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Halt> {
+        self.api
+            .get(path)
+            .await
+            .map_err(|trouble| self.halt(&trouble))
+    }
+
+    /// Sends a change to the API. If that fails, the answer is a page that says why.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+        key: Option<&str>,
+    ) -> Result<T, Halt> {
+        let answer = self.api.post(path, body, key).await;
+        answer.map_err(|trouble| self.halt(&trouble))
+    }
+
+    pub(crate) fn halt(&self, trouble: &Trouble) -> Halt {
+        pages::trouble::page(self, trouble).into()
+    }
+}
+
+/// The value of a cookie.
+pub(crate) fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let cookies = headers.get_all(header::COOKIE).iter();
+    let mut pairs = cookies
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split("; "));
+    pairs.find_map(|pair| {
+        let value = pair.strip_prefix(name)?.strip_prefix('=')?;
+        Some(value.to_owned())
+    })
+}
+
+/// Sets a cookie that lasts until the browser ends, or for `seconds`.
+pub(crate) fn set_cookie(name: &str, value: &str, seconds: Option<u32>) -> HeaderValue {
+    let age = seconds.map_or_else(String::new, |seconds| format!("; Max-Age={seconds}"));
+    let text = format!("{name}={value}; Path=/; Secure; HttpOnly; SameSite=Lax{age}");
+    HeaderValue::try_from(text).expect("names and values of cookies are plain")
+}
+
+/// What a form of the session with this secret carries. It cannot be guessed without the cookie, and does not tell the secret.
+fn form_token(secret: &[u8]) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(b"wrkflw form\n");
+    hasher.update(secret);
+    BASE64.encode(hasher.finalize())
+}
+
+fn parse(value: &str) -> Option<(i32, Vec<u8>)> {
+    let (tenant, secret) = value.split_once('.')?;
+    let secret = BASE64.decode(secret).ok()?;
+    let fits = secret.len() == SECRET_BYTES;
+    Some((tenant.parse().ok()?, secret)).filter(|_| fits)
+}
+
+/// The session of a request and its secret.
+async fn find(console: &Console, headers: &HeaderMap) -> Result<Option<(Session, Vec<u8>)>, Halt> {
+    let Some((tenant, secret)) = cookie(headers, COOKIE).as_deref().and_then(parse) else {
+        return Ok(None);
+    };
+    let found = console.app.engine.session(TenantId(tenant), &secret).await;
+    let found = found.map_err(|error| {
+        tracing::error!(%error, "a session could not be read");
+        Halt::from(StatusCode::SERVICE_UNAVAILABLE.into_response())
+    })?;
+    Ok(found.map(|session| (session, secret)))
+}
+
+impl FromRequestParts<Console> for Visitor {
+    type Rejection = Halt;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Visitor, Halt> {
+        let here = parts.uri.path_and_query();
+        let here = here.map_or(ROOT, |here| here.as_str()).to_owned();
+        let partial = parts.headers.contains_key("hx-request");
+        let Some((session, secret)) = find(console, &parts.headers).await? else {
+            return Err(sign_in(parts, &here, partial).into());
+        };
+        Ok(Visitor {
+            token: form_token(&secret),
+            w: Words::of(&parts.headers),
+            api: Api {
+                router: console.api.clone(),
+                caller: Vouched {
+                    who: session.who.clone(),
+                    until: session.until,
+                },
+            },
+            session,
+            here,
+        })
+    }
+}
+
+/// Leads to the page for signing in, and from there back. A script leads the whole page there.
+fn sign_in(parts: &Parts, here: &str, partial: bool) -> Response {
+    let back = if parts.method == axum::http::Method::GET && !partial {
+        here
+    } else {
+        ""
+    };
+    let to = with_query(&format!("{ROOT}/sign-in"), &[("next", back)]);
+    if partial {
+        let to = HeaderValue::try_from(to).expect("paths are plain");
+        return (StatusCode::UNAUTHORIZED, [("hx-redirect", to)]).into_response();
+    }
+    Redirect::to(&to).into_response()
+}
+
+/// Begins a session and leads to `next`.
+pub(crate) async fn begin(
+    console: &Console,
+    who: &Identity,
+    until: jiff::Timestamp,
+    headers: &HeaderMap,
+    next: &str,
+) -> Response {
+    let client = headers.get(header::USER_AGENT);
+    let client = client
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    // A session that the browser had before ends: nobody can have planted it.
+    end(console, headers).await;
+    match console.app.engine.begin_session(who, client, until).await {
+        Ok((_, secret)) => {
+            let value = format!("{}.{}", who.tenant.0, BASE64.encode(secret));
+            let cookie = set_cookie(COOKIE, &value, None);
+            ([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response()
+        }
+        Err(error) => {
+            tracing::error!(%error, "a session could not begin");
+            StatusCode::SERVICE_UNAVAILABLE.into_response()
+        }
+    }
+}
+
+/// Ends the session of a request, if it has one.
+pub(crate) async fn end(console: &Console, headers: &HeaderMap) {
+    if let Ok(Some((session, _))) = find(console, headers).await
+        && let Err(error) = console
+            .app
+            .engine
+            .end_session(&session.who, session.id)
+            .await
+    {
+        tracing::warn!(%error, "a session could not be ended");
+    }
+}
+
+/// Removes the cookie.
+pub(crate) fn forgotten() -> HeaderValue {
+    set_cookie(COOKIE, "", Some(0))
+}
+
+/// A path of the console that a query or form names; the first page if it names anything else.
+pub(crate) fn next_page(next: &str) -> &str {
+    let inside = next
+        .strip_prefix(ROOT)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
+    let plain = next
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if inside && plain { next } else { ROOT }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_leads_nowhere_but_into_the_console() {
+        for inside in ["/console", "/console?view=all", "/console/me"] {
+            assert_eq!(next_page(inside), inside);
+        }
+        for outside in [
+            "",
+            "//example.org",
+            "https://example.org/console",
+            "/consolex",
+            "/console/\\example.org",
+            "/console/\r\nset-cookie: a=b",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(next_page(outside), ROOT, "{outside}");
+        }
+    }
+
+    #[test]
+    fn a_cookie_has_a_tenant_and_a_whole_secret() {
+        let secret = BASE64.encode([7; SECRET_BYTES]);
+        assert_eq!(
+            parse(&format!("3.{secret}")),
+            Some((3, vec![7; SECRET_BYTES]))
+        );
+        for bad in [
+            String::new(),
+            secret.clone(),
+            format!("x.{secret}"),
+            format!("3.{}", BASE64.encode([7; 31])),
+            "3.?".to_owned(),
+        ] {
+            assert_eq!(parse(&bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_token_of_forms_is_not_the_secret() {
+        let secret = [7; SECRET_BYTES];
+        assert_ne!(form_token(&secret), BASE64.encode(secret));
+        assert_ne!(form_token(&secret), form_token(&[8; SECRET_BYTES]));
+    }
+
+    #[test]
+    fn cookies_are_for_this_host_alone_and_not_for_scripts() {
+        let set = set_cookie(COOKIE, "1.x", None);
+        let set = set.to_str().expect("plain");
+        for part in [
+            "__Host-",
+            "; Path=/",
+            "; Secure",
+            "; HttpOnly",
+            "; SameSite=Lax",
+        ] {
+            assert!(set.contains(part), "{set} lacks {part}");
+        }
+        assert!(!set.contains("Domain"), "{set}");
+    }
+}

@@ -1,0 +1,183 @@
+//! Rules for all pages: catalogues have the same texts, templates have no text of their own, and what comes from elsewhere is
+//! what the list says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use fluent_bundle::FluentResource;
+use sha2::{Digest as _, Sha256};
+use wrkflw_core::ids::Digest;
+
+use crate::language::SOURCES;
+
+fn folder(name: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let mut files = Vec::new();
+    let mut folders = vec![root];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(&path).expect("a text");
+                files.push((path.display().to_string(), text));
+            }
+        }
+    }
+    assert!(!files.is_empty(), "{name} is empty");
+    files
+}
+
+/// The texts of a catalogue: each id with its variables.
+fn texts(source: &str) -> BTreeSet<(String, BTreeSet<String>)> {
+    let mut all = BTreeSet::new();
+    let mut current: Option<(String, BTreeSet<String>)> = None;
+    for line in source.lines() {
+        let begins = line.starts_with(|first: char| first.is_ascii_lowercase());
+        if let Some((id, _)) = line.split_once(" =").filter(|_| begins) {
+            all.extend(current.take());
+            current = Some((id.to_owned(), BTreeSet::new()));
+        }
+        if let Some((_, variables)) = &mut current {
+            let named = line.split('$').skip(1);
+            let name = |rest: &str| {
+                let letters = rest.chars().take_while(char::is_ascii_alphanumeric);
+                letters.collect::<String>()
+            };
+            variables.extend(named.map(name));
+        }
+    }
+    all.extend(current);
+    all
+}
+
+#[test]
+fn catalogues_have_no_errors() {
+    for (code, _, source) in SOURCES {
+        let parsed = FluentResource::try_new(source.to_owned());
+        let errors = parsed.err().map(|(_, errors)| errors);
+        assert!(errors.is_none(), "{code}: {errors:?}");
+    }
+}
+
+#[test]
+fn every_language_has_every_text_with_the_same_variables() {
+    let english = texts(SOURCES[0].2);
+    assert!(english.len() > 50, "{}", english.len());
+    for (code, _, source) in &SOURCES[1..] {
+        let own = texts(source);
+        let missing: Vec<_> = english.difference(&own).collect();
+        let more: Vec<_> = own.difference(&english).collect();
+        assert!(
+            missing.is_empty() && more.is_empty(),
+            "{code} lacks {missing:?} and has {more:?} more"
+        );
+    }
+}
+
+/// The ids that templates and code name literally.
+fn named() -> BTreeSet<String> {
+    let mut named = BTreeSet::new();
+    let files = folder("templates").into_iter().chain(folder("src"));
+    for (path, text) in files.filter(|(path, _)| !path.ends_with("tests.rs")) {
+        for call in ["w.t(\"", "w.n(\"", "w.with(\"", "w.say(\"", "w.known(\""] {
+            let calls = text.split(call).skip(1);
+            let ids = calls.filter_map(|rest| rest.split('"').next());
+            named.extend(ids.map(str::to_owned));
+        }
+        assert!(!path.is_empty());
+    }
+    named
+}
+
+#[test]
+fn every_text_that_a_page_names_exists() {
+    let english: BTreeSet<_> = texts(SOURCES[0].2).into_iter().map(|(id, _)| id).collect();
+    let named = named();
+    assert!(named.contains("inbox") && named.contains("sign-in-refused"));
+    let missing: Vec<_> = named.difference(&english).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// What templates may say in every language.
+const SAME_EVERYWHERE: [&str; 2] = ["wrkflw", "·"];
+
+/// The texts of a template outside of tags and expressions. Keys have the same names everywhere.
+fn bare(template: &str) -> Vec<String> {
+    let mut rest = template.to_owned();
+    for (open, close) in [
+        ("{#", "#}"),
+        ("{%", "%}"),
+        ("{{", "}}"),
+        ("<kbd>", "</kbd>"),
+        ("<", ">"),
+    ] {
+        let mut kept = String::new();
+        let mut left = rest.as_str();
+        while let Some((before, inside)) = left.split_once(open) {
+            kept.push_str(before);
+            kept.push('\n');
+            left = inside.split_once(close).map_or("", |(_, after)| after);
+        }
+        kept.push_str(left);
+        rest = kept;
+    }
+    let lines = rest.lines().map(str::trim);
+    let lines = lines.map(|line| {
+        let same = SAME_EVERYWHERE.iter();
+        same.fold(line.to_owned(), |line, same| line.replace(same, ""))
+    });
+    lines
+        .filter(|line| line.chars().any(char::is_alphabetic))
+        .collect()
+}
+
+#[test]
+fn templates_have_no_text_of_their_own() {
+    assert_eq!(bare("<p>{{ w.t(\"a\") }} Save</p>"), ["Save"]);
+    for (path, text) in folder("templates") {
+        assert_eq!(bare(&text), Vec::<String>::new(), "{path}");
+        for attribute in ["aria-label=\"", "title=\"", "placeholder=\"", "alt=\""] {
+            for value in text.split(attribute).skip(1) {
+                let said = value.starts_with("{{") || value.starts_with('"');
+                assert!(said, "{path}: {attribute}{}", &value[..value.len().min(30)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn pages_have_nothing_that_the_policy_forbids() {
+    for (path, text) in folder("templates") {
+        for forbidden in [
+            "style=",
+            " onclick",
+            " onload",
+            "javascript:",
+            "|safe",
+            "<style",
+        ] {
+            assert!(!text.contains(forbidden), "{path}: {forbidden}");
+        }
+        let scripts = text.split("<script").skip(1);
+        for script in scripts {
+            assert!(
+                script.trim_start().starts_with("src="),
+                "{path}: a script of its own"
+            );
+        }
+    }
+}
+
+#[test]
+fn htmx_is_what_its_page_says() {
+    let content = include_bytes!("../assets/htmx/htmx.min.js");
+    let digest = Digest(Sha256::digest(content).into()).to_string();
+    assert!(
+        include_str!("../assets/htmx/README.md").contains(&digest),
+        "{digest}"
+    );
+    assert!(include_str!("../assets/htmx/LICENSE").contains("Zero-Clause BSD"));
+}

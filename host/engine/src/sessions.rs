@@ -1,0 +1,119 @@
+//! Sign-ins of browsers: begun with an identity that was proven, found by the secret of a cookie, ended by the person.
+//!
+//! The database has only the digest of the secret. A session ends [`SESSION_MAX`] after its beginning, or after it was not used
+//! for [`SESSION_IDLE_MAX`].
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use wrkflw_core::ids::TenantId;
+use wrkflw_runtime::clock;
+use wrkflw_store::StoreError;
+use wrkflw_store::sessions::{NewSession, SessionRow};
+
+/// How long a session lasts at most. Its roles are those of the sign-in, so this bounds how old they are.
+pub const SESSION_MAX: Duration = Duration::from_hours(24);
+/// How long a session lasts without use.
+pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(4);
+/// The use of a session is recorded once in this time.
+const USE_RECORDED: Duration = Duration::from_mins(1);
+/// The longest name of a browser that is kept, in characters.
+const CLIENT_CHARS_MAX: usize = 200;
+/// Sessions of one person. A further one ends the oldest.
+const SESSIONS_MAX: i64 = 100;
+
+/// A session with whom it is for.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub id: Uuid,
+    pub who: Identity,
+    /// When it ends at the latest.
+    pub until: Timestamp,
+}
+
+fn digest(secret: &[u8]) -> [u8; 32] {
+    Sha256::digest(secret).into()
+}
+
+impl Engine {
+    /// Begins a session of somebody who has proven who they are, at most until `until`. Returns the secret that finds it.
+    pub async fn begin_session(
+        &self,
+        who: &Identity,
+        client: &str,
+        until: Timestamp,
+    ) -> Result<(Session, [u8; 32]), StoreError> {
+        let (now, secret) = (self.0.clock.now(), clock::random());
+        let session = Session {
+            id: clock::new_id(),
+            who: who.clone(),
+            until: until.min(clock::later(now, SESSION_MAX)),
+        };
+        let client = client.chars().filter(|char| !char.is_control());
+        let client: String = client.take(CLIENT_CHARS_MAX).collect();
+        let new = NewSession {
+            id: session.id,
+            secret_digest: &digest(&secret),
+            person: &who.subject,
+            roles: &who.roles,
+            client: &client,
+            created_at: now,
+            expires_at: session.until,
+        };
+        let store = &self.0.store;
+        store.add_session(who.tenant, &new, SESSIONS_MAX).await?;
+        Ok((session, secret))
+    }
+
+    /// The session with this secret, if it has not ended. Records its use.
+    pub async fn session(&self, tenant: TenantId, secret: &[u8]) -> Result<Option<Session>, Error> {
+        let (store, now) = (&self.0.store, self.0.clock.now());
+        let found = store.session(tenant, &digest(secret)).await?;
+        let idle = |row: &SessionRow| clock::later(row.used_at, SESSION_IDLE_MAX) <= now;
+        let Some((person, row)) = found.filter(|(_, row)| row.expires_at > now && !idle(row))
+        else {
+            return Ok(None);
+        };
+        let tenant_name = self.tenant_name(tenant).await?;
+        if clock::later(row.used_at, USE_RECORDED) <= now {
+            store.use_session(tenant, row.id, now).await?;
+        }
+        Ok(Some(Session {
+            id: row.id,
+            who: Identity {
+                tenant,
+                tenant_name: tenant_name.to_string(),
+                subject: person,
+                roles: row.roles,
+            },
+            until: row.expires_at,
+        }))
+    }
+
+    /// The sessions of the caller that have not ended, the newest first.
+    pub async fn sessions(&self, who: &Identity) -> Result<Vec<SessionRow>, Error> {
+        let now = self.0.clock.now();
+        let reader = self.reader();
+        let mut rows = reader.sessions(who.tenant, &who.subject).await?;
+        rows.retain(|row| {
+            row.expires_at > now && clock::later(row.used_at, SESSION_IDLE_MAX) > now
+        });
+        Ok(rows)
+    }
+
+    /// Ends a session of the caller.
+    pub async fn end_session(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
+        let store = &self.0.store;
+        if store.delete_session(who.tenant, &who.subject, id).await? {
+            Ok(())
+        } else {
+            Err(Error::missing("session of yours", id))
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Sessions of browsers: found by their secret alone, seen and ended by their person, over after a day or without use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use wrkflw_engine::{Engine, Identity, SESSION_IDLE_MAX, SESSION_MAX, Session};
+use wrkflw_runtime::clock::Clock;
+
+use super::*;
+
+async fn identity(app: &TestApp, person: &str) -> Identity {
+    let tenant = app.engine.reader().tenant("default").await;
+    Identity {
+        tenant: tenant.expect("the database").expect("the tenant"),
+        tenant_name: "default".to_owned(),
+        subject: person.to_owned(),
+        roles: vec!["user".to_owned()],
+    }
+}
+
+async fn begin(engine: &Engine, who: &Identity, until: Timestamp) -> (Session, [u8; 32]) {
+    let begun = engine.begin_session(who, "A browser\u{7}", until).await;
+    begun.expect("a session")
+}
+
+async fn end(app: &TestApp, person: &str, id: uuid::Uuid) -> Answer {
+    let path = format!("/v1/me/sessions/{id}");
+    app.host().send(person, "DELETE", &path, &[], None).await
+}
+
+async fn is_open(engine: &Engine, who: &Identity, secret: &[u8]) -> bool {
+    let found = engine.session(who.tenant, secret).await;
+    found.expect("the database").is_some()
+}
+
+/// Begins a session of the administrator, and has this host find it.
+pub(crate) async fn begun_and_found(app: &TestApp, engine: &Engine) {
+    let who = identity(app, "admin").await;
+    let (_, secret) = begin(&app.engine, &who, Timestamp::MAX).await;
+    assert!(is_open(engine, &who, &secret).await);
+}
+
+#[tokio::test]
+async fn a_session_is_found_by_its_secret_with_its_person_and_roles() {
+    let app = TestApp::start().await;
+    let author = identity(&app, "author").await;
+    let (session, secret) = begin(&app.engine, &author, Timestamp::MAX).await;
+    let found = app.engine.session(author.tenant, &secret).await;
+    let found = found.expect("the database").expect("the session");
+    assert_eq!(found.id, session.id);
+    assert_eq!(found.who.subject, "author");
+    assert_eq!(found.who.roles, ["user"]);
+    assert_eq!(found.who.tenant_name, "default");
+    let mut other = secret;
+    other[31] ^= 1;
+    assert!(!is_open(&app.engine, &author, &other).await);
+    let stored: Vec<u8> = sqlx::query_scalar("select secret_digest from session")
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a row");
+    assert_ne!(stored, secret, "the secret is not stored");
+}
+
+#[tokio::test]
+async fn people_see_and_end_their_own_sessions() {
+    let app = TestApp::start().await;
+    let (author, reviewer) = (
+        identity(&app, "author").await,
+        identity(&app, "reviewer").await,
+    );
+    let (first, secret) = begin(&app.engine, &author, Timestamp::MAX).await;
+    let (second, _) = begin(&app.engine, &author, Timestamp::MAX).await;
+    let (foreign, kept) = begin(&app.engine, &reviewer, Timestamp::MAX).await;
+    let listed = app.get("author", "/v1/me/sessions").await.expect(200);
+    let ids = listed["data"].as_array().expect("a list").iter();
+    let ids: Vec<_> = ids.map(|one| one["id"].as_str().expect("an id")).collect();
+    assert_eq!(ids, [second.id.to_string(), first.id.to_string()]);
+    assert_eq!(listed["data"][0]["client"], "A browser");
+
+    let refused = end(&app, "author", foreign.id).await;
+    refused.problem(404, "not_found");
+    assert!(is_open(&app.engine, &reviewer, &kept).await);
+    end(&app, "author", first.id).await.expect(204);
+    assert!(!is_open(&app.engine, &author, &secret).await);
+    let again = end(&app, "author", first.id).await;
+    again.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_session_ends_after_a_day_and_without_use() {
+    let app = TestApp::start().await;
+    let now = Arc::new(AtomicI64::new(Clock::System.now().as_millisecond()));
+    let engine = &app.engine_with_clock(Clock::Manual(now.clone())).await;
+    let author = identity(&app, "author").await;
+    let milliseconds = |time: std::time::Duration| i64::try_from(time.as_millis()).expect("short");
+    let (idle, day) = (milliseconds(SESSION_IDLE_MAX), milliseconds(SESSION_MAX));
+
+    let (_, unused) = begin(engine, &author, Timestamp::MAX).await;
+    now.fetch_add(idle - 1, Ordering::SeqCst);
+    let (_, used) = begin(engine, &author, Timestamp::MAX).await;
+    now.fetch_add(1, Ordering::SeqCst);
+    assert!(!is_open(engine, &author, &unused).await);
+
+    // However often it is used, it ends after a day. Its use is recorded once in a minute.
+    let (step, mut passed) = (idle - 60_001, 1);
+    while passed + step < day {
+        now.fetch_add(step, Ordering::SeqCst);
+        passed += step;
+        assert!(is_open(engine, &author, &used).await, "{passed}");
+    }
+    now.fetch_add(day - passed, Ordering::SeqCst);
+    assert!(!is_open(engine, &author, &used).await);
+
+    // A token that ends earlier ends the session.
+    let until = Timestamp::from_millisecond(now.load(Ordering::SeqCst) + 1).expect("a moment");
+    let (_, short) = begin(engine, &author, until).await;
+    assert!(is_open(engine, &author, &short).await);
+    now.fetch_add(1, Ordering::SeqCst);
+    assert!(!is_open(engine, &author, &short).await);
+}
+
+#[tokio::test]
+async fn a_further_session_than_a_hundred_ends_the_oldest() {
+    let app = TestApp::start().await;
+    let author = identity(&app, "author").await;
+    let (_, oldest) = begin(&app.engine, &author, Timestamp::MAX).await;
+    for _ in 0..99 {
+        begin(&app.engine, &author, Timestamp::MAX).await;
+    }
+    assert!(is_open(&app.engine, &author, &oldest).await);
+    begin(&app.engine, &author, Timestamp::MAX).await;
+    assert!(!is_open(&app.engine, &author, &oldest).await);
+}

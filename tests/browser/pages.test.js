@@ -1,0 +1,95 @@
+// Starting, searching, notifications, and every page in every language.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { api, entity, launch, pictures, signedIn, sound, started, tokenOf, url } from "./support.js";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+test("an author starts a flow, and sees before who will get it", async () => {
+  const name = entity("start");
+  const page = await signedIn(browser, "author");
+  await page.getByRole("link", { name: "Start", exact: true }).click();
+  await sound(page, "start");
+  await page.getByRole("link", { name: /Document approval/ }).click();
+  await page.getByLabel(/Type of the entity/).fill("document");
+  await page.getByLabel(/Id of the entity/).fill(name);
+  await page.getByLabel(/title/).fill(`Plan ${name}`);
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator("#preview").getByText("First review").waitFor();
+  assert.match(await page.locator("#preview").textContent(), /waits for\s+Reviewers/, "a group by its name");
+  await sound(page, "start-form");
+  await page.getByRole("button", { name: /^Confirm/ }).click();
+  await page.getByText("The instance has begun.").waitFor();
+  await page.getByRole("heading", { name: `Plan ${name}` }).waitFor();
+  await page.context().close();
+});
+
+test("who may not start a flow reads why", async () => {
+  const page = await signedIn(browser, "outsider");
+  await page.goto(`${url}/console/start?definition=document-approval`);
+  await page.getByLabel(/Type of the entity/).fill("document");
+  await page.getByLabel(/Id of the entity/).fill(entity("refused"));
+  await page.getByLabel(/title/).fill("Plan");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.getByRole("alert").waitFor();
+  assert.equal(await page.getByLabel(/title/).inputValue(), "Plan");
+  await page.context().close();
+});
+
+test("search finds instances and people", async () => {
+  const name = entity("find");
+  await started(name, `Plan ${name}`);
+  const page = await signedIn(browser, "author");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(name);
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: `Plan ${name}` }).waitFor();
+  await sound(page, "search");
+  await page.goto(`${url}/console/search?q=Rita`);
+  await page.getByText("Rita Reviewer").waitFor();
+  await page.goto(`${url}/console/search?q=${name}-nothing`);
+  await page.getByText("Nothing matches").waitFor();
+  await page.context().close();
+});
+
+test("notifications are listed, counted, and marked as read", async () => {
+  const name = entity("note");
+  const { task } = await started(name, `Plan ${name}`);
+  await api("POST", `/tasks/${task}/decide`, { outcome: "REJECT", comment: "no" }, tokenOf("reviewer"));
+  const page = await signedIn(browser, "author");
+  const link = page.getByRole("link", { name: `Plan ${name}` });
+  // The notifier writes them a moment after the decision.
+  const deadline = Date.now() + 10_000;
+  do {
+    await page.goto(`${url}/console/notifications`);
+  } while ((await link.count()) === 0 && Date.now() < deadline);
+  await link.first().waitFor();
+  await page.getByRole("link", { name: /Notifications .*unread/ }).waitFor();
+  await sound(page, "notifications");
+  const button = page.getByRole("button", { name: `Mark as read: Plan ${name}` });
+  const before = await button.count();
+  await button.first().click();
+  assert.equal(await button.count(), before - 1);
+  await page.context().close();
+});
+
+test("every page is accessible and fits in every language", async () => {
+  const name = entity("languages");
+  const { id, task } = await started(name, `Plan ${name}`);
+  const decide = `/console/instances/${id}?action=decide&task=${task}&outcome=REJECT`;
+  const pages = { inbox: "/console?view=all", instance: `/console/instances/${id}`, decide, start: "/console/start", search: "/console/search?q=plan", notifications: "/console/notifications", me: "/console/me", missing: "/console/nowhere" };
+  for (const locale of ["de", "th"]) {
+    const page = await signedIn(browser, "reviewer", { locale });
+    for (const [what, address] of Object.entries(pages)) {
+      await page.goto(url + address);
+      assert.equal(await page.locator("html").getAttribute("lang"), locale);
+      await pictures(page, `${what}-${locale}`);
+      const width = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      assert.ok(width <= 0, `${what} in ${locale} is ${width} px too wide`);
+    }
+    assert.deepEqual(page.context().complaints, []);
+    await page.context().close();
+  }
+});

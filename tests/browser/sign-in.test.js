@@ -1,0 +1,106 @@
+// Getting in and out: one click in development, cookies, forms of other sites, frames.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { after, before, test } from "node:test";
+import { launch, profile, signedIn, sound, url } from "./support.js";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+test("the first page leads to the sign-in, and from there to where one wanted to go", async () => {
+  const context = await profile(browser);
+  const page = await context.newPage();
+  await page.goto(url);
+  assert.equal(new URL(page.url()).pathname, "/console/sign-in");
+  await sound(page, "sign-in");
+  await page.goto(`${url}/console?view=all`);
+  await page.getByRole("button", { name: /Rob Reviewer/ }).click();
+  assert.equal(page.url(), `${url}/console?view=all`);
+  await page.getByText("Rob Reviewer").waitFor();
+  assert.deepEqual(context.complaints, []);
+  await context.close();
+});
+
+test("the cookie is for this host alone, and no script sees it", async () => {
+  const page = await signedIn(browser, "reviewer");
+  const cookies = await page.context().cookies();
+  const session = cookies.find((one) => one.name === "__Host-wrkflw-session");
+  assert.deepEqual(
+    { httpOnly: session.httpOnly, secure: session.secure, sameSite: session.sameSite, path: session.path, expires: session.expires },
+    { httpOnly: true, secure: true, sameSite: "Lax", path: "/", expires: -1 },
+  );
+  assert.equal(await page.evaluate(() => document.cookie), "");
+  await page.context().close();
+});
+
+test("who signs out is out, also with the old cookie", async () => {
+  const page = await signedIn(browser, "reviewer");
+  const cookies = await page.context().cookies();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.goto(`${url}/console`);
+  assert.equal(new URL(page.url()).pathname, "/console/sign-in");
+  await page.context().addCookies(cookies);
+  await page.goto(`${url}/console`);
+  assert.equal(new URL(page.url()).pathname, "/console/sign-in");
+  await page.context().close();
+});
+
+test("a token that is not valid is refused with the reason", async () => {
+  const context = await profile(browser);
+  const page = await context.newPage();
+  await page.goto(`${url}/console/sign-in`);
+  await page.getByText("Sign in with an access token").click();
+  await page.getByLabel("Access token").fill("nonsense");
+  await page.getByRole("button", { name: "Sign in", exact: true }).click();
+  await page.getByRole("alert").getByText("The token was not accepted").waitFor();
+  await context.close();
+});
+
+test("forms of other sites, and forms without the token of the session, change nothing", async () => {
+  const page = await signedIn(browser, "reviewer");
+  const cookies = (await page.context().cookies()).map((one) => `${one.name}=${one.value}`).join("; ");
+  const post = (headers, body) =>
+    fetch(`${url}/console/sign-out`, { method: "POST", redirect: "manual", body: new URLSearchParams(body), headers: { cookie: cookies, ...headers } });
+  assert.equal((await post({ origin: "http://evil.example" }, {})).status, 403);
+  assert.equal((await post({ origin: url, "sec-fetch-site": "cross-site" }, {})).status, 403);
+  assert.equal((await post({}, {})).status, 403);
+  assert.equal((await post({ origin: url }, { token: "guessed" })).status, 403);
+  await page.reload();
+  assert.equal(new URL(page.url()).pathname, "/console", "still signed in");
+
+  // A page of another site sends the form with the browser itself.
+  const evil = createServer((_, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(`<form method=post action="${url}/console/sign-out"><button>go</button></form>`);
+  });
+  await new Promise((resolve) => evil.listen(0, "127.0.0.1", resolve));
+  const other = await page.context().newPage();
+  await other.goto(`http://localhost:${evil.address().port}/`);
+  await other.getByRole("button").click();
+  await other.waitForURL(`${url}/console/**`);
+  await page.reload();
+  assert.equal(new URL(page.url()).pathname, "/console", "still signed in");
+  evil.close();
+  await page.context().close();
+});
+
+test("no other site can frame a page, and every answer says so", async () => {
+  for (const path of ["/console/sign-in", "/console/nowhere"]) {
+    const answer = await fetch(url + path);
+    assert.match(answer.headers.get("content-security-policy"), /default-src 'none'.*frame-ancestors 'none'/);
+    assert.equal(answer.headers.get("x-frame-options"), "DENY");
+    assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
+    assert.equal(answer.headers.get("cache-control"), "no-store");
+  }
+});
+
+test("the language is that of the browser until one chooses another", async () => {
+  const context = await profile(browser, { locale: "de-DE" });
+  const page = await context.newPage();
+  await page.goto(`${url}/console/sign-in`);
+  await page.getByRole("heading", { name: "Anmelden" }).waitFor();
+  await page.getByRole("button", { name: "ไทย" }).click();
+  assert.equal(await page.locator("html").getAttribute("lang"), "th");
+  await context.close();
+});
