@@ -26,7 +26,6 @@ pub(crate) struct Api {
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Trouble {
     pub(crate) status: u16,
-    pub(crate) code: String,
     pub(crate) detail: String,
     #[serde(default)]
     pub(crate) errors: Vec<FieldTrouble>,
@@ -51,7 +50,6 @@ impl Trouble {
     fn internal(detail: impl ToString) -> Trouble {
         Trouble {
             status: 500,
-            code: "internal".to_owned(),
             detail: detail.to_string(),
             ..Trouble::default()
         }

@@ -1,9 +1,13 @@
 //! The pages, a module each. Every module has `routes()`, and its template is in `templates/`.
 
+pub(crate) mod audit;
+pub(crate) mod definitions;
 pub(crate) mod inbox;
 pub(crate) mod instance;
+pub(crate) mod operations;
 pub(crate) mod sign_in;
 pub(crate) mod trouble;
+pub(crate) mod who;
 
 use axum::Router;
 use axum::routing::any;
@@ -15,5 +19,9 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(sign_in::routes())
         .merge(inbox::routes())
         .merge(instance::routes())
+        .merge(audit::routes())
+        .merge(definitions::routes())
+        .merge(operations::routes())
+        .merge(who::routes())
         .route("/console/{*rest}", any(trouble::missing))
 }
