@@ -32,6 +32,9 @@ tokens=()
 for person in admin author reviewer reviewer2 approver; do
   tokens+=("WRKFLW_TEST_${person^^}=$(token "$person")")
 done
+# The sample flow, to be published again, and the database, for what no caller can bring about.
+component=$(ls -t "$(dirname "$program")"/build/wrkflw-*/out/document-approval.wasm | head -1)
+tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")")
 export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
 mkdir -p "$WRKFLW_TEST_SCREENSHOTS"
 files=("$@")

@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 /** A setting that `scripts/browser.sh` makes. */
-function setting(name) {
+export function setting(name) {
   const value = process.env[name];
   assert.ok(value, `${name} is not set: run scripts/browser.sh`);
   return value;

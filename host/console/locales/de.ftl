@@ -192,10 +192,11 @@ start-entity-id = Id des Gegenstands
 done-instance-start = Die Instanz hat begonnen.
 notifications = Mitteilungen
 notifications-none = Es gibt keine Mitteilungen für Sie oder Ihre Gruppen.
-notification-assigned = Angeboten oder zugewiesen
-notification-reminder = Erinnerung
-notification-escalated = Eskaliert
-notification-decided = Entschieden
+notification-ASSIGNMENT_CREATED = Angeboten oder zugewiesen
+notification-STATUS_CHANGED = Status geändert
+notification-MENTION = Sie wurden erwähnt
+notification-TIMEOUT_WARNING = Bald fällig
+notification-ESCALATION = Eskaliert
 unread = ungelesen
 mark-read = Als gelesen markieren
 mark-read-of = Als gelesen markieren: { $title }
@@ -241,3 +242,243 @@ keys-comment = den Kommentar schreiben
 keys-search = suchen
 keys-help = diese Hilfe
 close = Schließen
+
+# Definitionen.
+trail = Wo das ist
+definitions = Definitionen
+definitions-about = Jeder Ablauf mit seinen Versionen. Neue Instanzen nehmen die aktive Version, laufende behalten ihre.
+definitions-empty = Es wurde noch nichts veröffentlicht.
+column-definition = Definition
+column-active = Aktiv
+column-newest = Neueste
+column-published = Veröffentlicht von
+column-version = Version
+column-standing = Stand
+column-component = Komponente
+column-running = Laufende
+version-number = Version { $number }
+version-none = keine aktiv
+version-active = Aktiv
+version-idle = Nicht aktiv
+version-retired = Zurückgezogen
+version-stopped = Angehalten
+version-published = Veröffentlicht von { $who }, { $when }
+version-config = Einstellungen dieser Version
+version-diagram-alt = Die Zustände und Übergänge dieser Version. Unten steht in Worten, was sich von einer anderen unterscheidet.
+running-all = { $count ->
+    [one] { $count } Instanz läuft
+   *[other] { $count } Instanzen laufen
+}
+running-more = Mehr als { $count } Instanzen laufen
+fact-running = Laufende Instanzen
+fact-digest = Komponente (SHA-256)
+fact-wit = Schnittstelle
+fact-sdk = SDK
+needs-permission = dafür braucht es die Berechtigung { $permission }
+difference = Unterschiede
+difference-against = Vergleichen mit
+difference-show = Vergleichen
+difference-from = Von Version { $old } zu Version { $new }
+difference-component = Die Komponente ist eine andere: Ihre Logik kann anders entscheiden, auch wenn sich unten nichts unterscheidet.
+difference-none = Zustände, Übergänge und Einstellungen sind gleich.
+difference-states = Zustände
+difference-transitions = Übergänge
+difference-flow = Der Ablauf als Ganzes
+difference-config = Einstellungen
+difference-added = neu
+difference-removed = entfernt
+difference-changed = geändert
+difference-more = { $count ->
+    [one] { $count } weitere Änderung ist nicht aufgeführt.
+   *[other] { $count } weitere Änderungen sind nicht aufgeführt.
+}
+deed-activate = Aktivieren
+deed-retire = Zurückziehen
+deed-reinstate = Wieder zulassen
+deed-stop = Anhalten
+deed-resume = Fortsetzen
+deed-force = Trotzdem tun, obwohl es diese Namen nicht gibt. Das Audit hält es fest.
+deed-effect-activate = Neue Instanzen nehmen von jetzt an Version { $number }.
+deed-effect-activate-stay = Version { $number } behält ihre laufenden Instanzen: { $running }.
+deed-effect-activate-undo = Rückgängig machen: Version { $number } wieder aktivieren.
+deed-effect-activate-first = Keine Version ist jetzt aktiv: Bis es diese ist, kann keine Instanz beginnen.
+deed-effect-retire = Unter Version { $number } beginnt keine Instanz mehr, und keine wird auf sie umgestellt.
+deed-effect-retire-running = { $count ->
+    [one] { $count } laufende Instanz geht weiter.
+   *[other] { $count } laufende Instanzen gehen weiter.
+}
+deed-effect-retire-active = Dies ist die aktive Version: Bis eine andere aktiviert ist, kann keine Instanz beginnen.
+deed-effect-reinstate = Version { $number } darf wieder aktiviert werden. Bis dahin nehmen neue Instanzen sie nicht.
+deed-effect-stop = Nichts von Version { $number } läuft mehr: keine Frist wirkt, kein Kind beginnt, niemand entscheidet.
+deed-effect-stop-running = { $count ->
+    [one] { $count } laufende Instanz steht still, bis die Version fortgesetzt wird.
+   *[other] { $count } laufende Instanzen stehen still, bis die Version fortgesetzt wird.
+}
+deed-effect-resume = Version { $number } läuft wieder. Fristen und andere Arbeit, die inzwischen fällig wurden, werden sofort erledigt.
+deed-effect-resume-running = { $count ->
+    [one] { $count } Instanz geht weiter.
+   *[other] { $count } Instanzen gehen weiter.
+}
+deed-done-activate = Die Version ist aktiv.
+deed-done-retire = Die Version ist zurückgezogen.
+deed-done-reinstate = Die Version ist wieder zugelassen.
+deed-done-stop = Die Version ist angehalten.
+deed-done-resume = Die Version läuft wieder.
+undo-activate = Rückgängig: Version { $number } wieder aktivieren
+
+# Betrieb.
+operations = Betrieb
+operations-about = Worum sich jemand kümmern muss. Jedes Feld führt zu seiner Liste.
+operations-nothing = Hier ist nichts. Alles in Ordnung.
+panel-unassignable = Niemand kann es tun
+panel-unassignable-about = Instanzen mit einem Zustand, für den zu wenige Personen infrage kommen.
+panel-overdue = Überfällig
+panel-overdue-about = Laufende Instanzen mit einem Zustand oder einer Aufgabe, deren Frist vorbei ist.
+panel-stale = Liegen geblieben
+panel-stale-about = Laufende Instanzen, in denen sich seit 14 Tagen nichts geändert hat.
+panel-dead-letters = Abgelehnte Ereignisse
+panel-dead-letters-about = Ereignisse, die Kafka endgültig abgelehnt hat. Spätere Ereignisse derselben Instanz warten dahinter.
+panel-webhooks = Webhooks
+panel-webhooks-about = Empfänger, die Zustellungen nicht angenommen haben oder abgeschaltet sind.
+panel-jobs = Fehlschlagende Jobs
+panel-jobs-about = Aufgeschobene Arbeit, die fehlgeschlagen ist. Sie wird mit wachsenden Pausen wiederholt.
+column-instance = Instanz
+column-state = Zustand
+column-due = Fällig
+column-changed = Letzte Änderung
+column-people = Personen
+column-job = Job
+column-error = Fehler
+column-attempts = Versuche
+column-next = Nächster Versuch
+column-receiver = Empfänger
+column-events = Ereignisse
+column-failures = Aufgegeben
+column-event = Ereignis
+column-sequence = Nummer
+column-since = Seit
+column-delivery = Zustellung
+column-when = Wann
+column-answer = Antwort
+column-duration = Dauer
+job-deadline = Frist
+job-start_child = Beginn eines Kindes
+job-cancel_child = Abbruch eines Kindes
+job-child_ended = Ende eines Kindes
+job-match_signals = Suche nach Signalen
+job-deliver_signal = Zustellung eines Signals
+job-reassess_instance = Neue Bewertung
+job-call_service = Aufruf eines Dienstes
+fact-event = Id des Ereignisses
+content = Inhalt
+content-missing = Der Inhalt kann nicht gezeigt werden: Er ist nicht unter den jüngsten Ereignissen der Instanz, oder Sie dürfen Ereignisse nicht lesen.
+look-again = Noch einmal nachsehen
+dead-letter = Abgelehntes Ereignis
+dead-letter-waiting = Wartende Ereignisse
+dead-letter-followers = { $count ->
+    [0] nichts wartet dahinter
+    [one] { $count } Ereignis wartet dahinter
+   *[other] { $count } Ereignisse warten dahinter
+}
+dead-letter-instances = { $count ->
+    [one] { $count } Instanz
+   *[other] { $count } Instanzen
+}
+dead-letter-retry = Erneut senden
+dead-letter-discard = Verwerfen
+dead-letter-retry-chosen = Die gewählten erneut senden
+dead-letter-choose = Wählen Sie mindestens eine Instanz, und schreiben Sie einen Grund.
+dead-letter-sent = { $count ->
+    [one] { $count } Ereignis wird erneut gesendet. Lehnt Kafka es wieder ab, erscheint es wieder hier.
+   *[other] { $count } Ereignisse werden erneut gesendet. Lehnt Kafka sie wieder ab, erscheinen sie wieder hier.
+}
+dead-letter-retry-effect = { $count ->
+    [one] { $count } Ereignis wird erneut gesendet.
+   *[other] { $count } Ereignisse werden erneut gesendet, in ihrer Reihenfolge.
+}
+dead-letter-discard-effect = { $kind } wird nie gesendet. Empfängern fehlt die Nummer; die Geschichte der Instanz behält es.
+dead-letter-discard-rest = { $count ->
+    [0] Kein Ereignis wartet dahinter.
+    [one] { $count } Ereignis dahinter wird gesendet.
+   *[other] { $count } Ereignisse dahinter werden gesendet.
+}
+dead-letter-done-retry = Die Ereignisse werden erneut gesendet. Lehnt Kafka eines wieder ab, erscheint es wieder hier.
+dead-letter-done-discard = Das Ereignis ist verworfen, und die dahinter werden gesendet.
+dead-letter-gone = Kein Ereignis dieser Instanz wartet.
+webhooks-about = Die Empfänger von Ereignissen. Schlägt einer fehl, wird mit wachsenden Pausen wiederholt, und am Ende wird er abgeschaltet.
+webhooks-empty = Es gibt keinen Empfänger.
+webhook-active = Aktiv
+webhook-disabled = Abgeschaltet
+webhook-failures = { $count ->
+    [one] { $count } Zustellung aufgegeben
+   *[other] { $count } Zustellungen aufgegeben
+}
+deliveries = Zustellungen
+deliveries-empty = In den letzten 30 Tagen gibt es keine solche Zustellung.
+deliveries-retry = Alle aufgegebenen erneut senden
+deliveries-retried = { $count ->
+    [one] { $count } Zustellung wird erneut gesendet.
+   *[other] { $count } Zustellungen werden erneut gesendet.
+}
+delivery = Zustellung
+delivery-all = Alle
+delivery-dead = Aufgegeben
+delivery-pending = Wartet
+delivery-delivered = Angenommen
+delivery-discarded = Verworfen
+delivery-next = Nächster Versuch
+delivery-instance = Zur Instanz
+delivery-retry = Erneut senden
+delivery-discard = Verwerfen
+delivery-retry-effect = Sie wird sofort gesendet, und der Empfänger wird eingeschaltet, falls er abgeschaltet ist. Der Versuch erscheint unten mit seinem Ergebnis.
+delivery-discard-effect = Sie wird nicht mehr gesendet. Von Hand kann sie noch gesendet werden.
+delivery-done-retry = Sie wird erneut gesendet. Der Versuch erscheint unten.
+delivery-done-discard = Sie ist verworfen.
+attempts = Versuche
+attempt-no-answer = keine Antwort
+attempt-duration = { $count } ms
+
+# Wer handeln konnte.
+who-could-act = Wer handeln konnte
+who-instance = Die Instanz
+who-revision = Revision { $revision }
+who-at = Zeitpunkt (UTC)
+who-show = Zeigen
+who-now = Jetzt
+who-nothing = Damals war keine Aufgabe offen.
+who-able = Darf handeln
+who-nobody = Niemand darf hier handeln.
+who-excluded = Darf nicht handeln, obwohl es angeboten ist
+who-holds = { $who } hat sie.
+who-more = Es gibt mehr Personen, als gezeigt werden.
+who-more-tasks = Es gibt mehr offene Aufgaben, als gezeigt werden.
+way-candidate = ihnen ist es angeboten
+way-group = Mitglied von { $who }
+way-owner = hat die Aufgabe
+way-substitute = vertritt { $who }
+exclusion-requester = es ist der eigene Antrag
+exclusion-excluded = der Ablauf schließt sie aus
+exclusion-already-decided = hat schon entschieden
+exclusion-not-initiator = es ist nur für die beginnende Person
+exclusion-for-requester = vertritt { $who }, deren Antrag es ist
+exclusion-for-excluded = vertritt { $who }, die der Ablauf ausschließt
+exclusion-for-decided = vertritt { $who }, die schon entschieden hat
+exclusion-owned = { $who } hat die Aufgabe
+exclusion-lost-eligibility = kommt nicht mehr infrage
+
+# Das Audit.
+audit = Audit
+audit-about = Was geschah, das Älteste zuerst: in Instanzen, Definitionen, im Verzeichnis und im Betrieb.
+audit-actor = Getan von
+audit-type = Art des Eintrags
+audit-from = Ab
+audit-until = Vor
+audit-empty = Kein Eintrag passt. Ein Eintrag erscheint, sobald ein Prüfpunkt ihn abdeckt, wenige Sekunden später.
+audit-host = der Host
+column-actor = Getan von
+column-entry = Eintrag
+column-about = Worüber
+stream-instance = Instanz
+stream-definition = Definition
+stream-directory = Verzeichnis
+stream-operation = Betrieb

@@ -192,10 +192,11 @@ start-entity-id = Id of the entity
 done-instance-start = The instance has begun.
 notifications = Notifications
 notifications-none = There are no notifications for you or your groups.
-notification-assigned = Offered or assigned
-notification-reminder = Reminder
-notification-escalated = Escalated
-notification-decided = Decided
+notification-ASSIGNMENT_CREATED = Offered or assigned
+notification-STATUS_CHANGED = Status changed
+notification-MENTION = You were mentioned
+notification-TIMEOUT_WARNING = Due soon
+notification-ESCALATION = Escalated
 unread = unread
 mark-read = Mark as read
 mark-read-of = Mark as read: { $title }
@@ -241,3 +242,243 @@ keys-comment = write the comment
 keys-search = search
 keys-help = this help
 close = Close
+
+# Definitions.
+trail = Where this is
+definitions = Definitions
+definitions-about = Every flow with its versions. New instances take the active version; running ones keep theirs.
+definitions-empty = Nothing has been published yet.
+column-definition = Definition
+column-active = Active
+column-newest = Newest
+column-published = Published by
+column-version = Version
+column-standing = Standing
+column-component = Component
+column-running = Running
+version-number = Version { $number }
+version-none = none active
+version-active = Active
+version-idle = Not active
+version-retired = Retired
+version-stopped = Stopped
+version-published = Published by { $who }, { $when }
+version-config = Settings of this version
+version-diagram-alt = The states and transitions of this version. What differs from another version is listed below in words.
+running-all = { $count ->
+    [one] { $count } instance runs
+   *[other] { $count } instances run
+}
+running-more = More than { $count } instances run
+fact-running = Running instances
+fact-digest = Component (SHA-256)
+fact-wit = Interface
+fact-sdk = SDK
+needs-permission = this needs the permission { $permission }
+difference = What differs
+difference-against = Compare with
+difference-show = Compare
+difference-from = From version { $old } to version { $new }
+difference-component = The component is another one: its logic may decide otherwise although nothing below differs.
+difference-none = States, transitions and settings are the same.
+difference-states = States
+difference-transitions = Transitions
+difference-flow = The flow as a whole
+difference-config = Settings
+difference-added = added
+difference-removed = removed
+difference-changed = changed
+difference-more = { $count ->
+    [one] { $count } more change is not listed.
+   *[other] { $count } more changes are not listed.
+}
+deed-activate = Activate
+deed-retire = Retire
+deed-reinstate = Reinstate
+deed-stop = Stop
+deed-resume = Resume
+deed-force = Do it although these names do not exist. The audit records it.
+deed-effect-activate = New instances take version { $number } from now on.
+deed-effect-activate-stay = Version { $number } keeps its running instances: { $running }.
+deed-effect-activate-undo = To undo it, activate version { $number } again.
+deed-effect-activate-first = No version is active now: until this one is, no instance can start.
+deed-effect-retire = No instance starts under version { $number } any more, and none is migrated to it.
+deed-effect-retire-running = { $count ->
+    [one] { $count } running instance continues.
+   *[other] { $count } running instances continue.
+}
+deed-effect-retire-active = This is the active version: until another one is activated, no instance can start.
+deed-effect-reinstate = Version { $number } may be activated again. New instances do not take it until then.
+deed-effect-stop = Nothing of version { $number } runs any more: no deadline acts, no child starts, nobody decides.
+deed-effect-stop-running = { $count ->
+    [one] { $count } running instance stands still until the version is resumed.
+   *[other] { $count } running instances stand still until the version is resumed.
+}
+deed-effect-resume = Version { $number } runs again. Deadlines and other work that became due meanwhile are done at once.
+deed-effect-resume-running = { $count ->
+    [one] { $count } instance goes on.
+   *[other] { $count } instances go on.
+}
+deed-done-activate = The version is active.
+deed-done-retire = The version is retired.
+deed-done-reinstate = The version is reinstated.
+deed-done-stop = The version is stopped.
+deed-done-resume = The version runs again.
+undo-activate = Undo: activate version { $number } again
+
+# Operation.
+operations = Operation
+operations-about = What needs somebody to look after it. Each panel leads to its list.
+operations-nothing = There is none. All is well here.
+panel-unassignable = Nobody can do it
+panel-unassignable-about = Instances with a state that too few people are eligible for.
+panel-overdue = Overdue
+panel-overdue-about = Running instances with a state or task whose deadline has passed.
+panel-stale = Stale
+panel-stale-about = Running instances in which nothing has changed for 14 days.
+panel-dead-letters = Refused events
+panel-dead-letters-about = Events that Kafka refused for good. Later events of the same instance wait behind them.
+panel-webhooks = Webhooks
+panel-webhooks-about = Receivers that have not accepted deliveries, or that are disabled.
+panel-jobs = Failing jobs
+panel-jobs-about = Deferred work that has failed. Hosts try it again with increasing pauses.
+column-instance = Instance
+column-state = State
+column-due = Due
+column-changed = Last change
+column-people = People
+column-job = Job
+column-error = Error
+column-attempts = Attempts
+column-next = Next attempt
+column-receiver = Receiver
+column-events = Events
+column-failures = Given up
+column-event = Event
+column-sequence = Sequence
+column-since = Since
+column-delivery = Delivery
+column-when = When
+column-answer = Answer
+column-duration = Duration
+job-deadline = Deadline
+job-start_child = Start of a child
+job-cancel_child = Cancellation of a child
+job-child_ended = End of a child
+job-match_signals = Search for signals
+job-deliver_signal = Delivery of a signal
+job-reassess_instance = New assessment
+job-call_service = Call of a service
+fact-event = Id of the event
+content = Content
+content-missing = The content cannot be shown: it is not among the recent events of the instance, or you may not read events.
+look-again = Look again
+dead-letter = Refused event
+dead-letter-waiting = Events that wait
+dead-letter-followers = { $count ->
+    [0] nothing waits behind it
+    [one] { $count } event waits behind it
+   *[other] { $count } events wait behind it
+}
+dead-letter-instances = { $count ->
+    [one] { $count } instance
+   *[other] { $count } instances
+}
+dead-letter-retry = Send again
+dead-letter-discard = Discard
+dead-letter-retry-chosen = Send the chosen ones again
+dead-letter-choose = Choose at least one instance, and write a reason.
+dead-letter-sent = { $count ->
+    [one] { $count } event is sent again. It comes back here if Kafka refuses it again.
+   *[other] { $count } events are sent again. They come back here if Kafka refuses them again.
+}
+dead-letter-retry-effect = { $count ->
+    [one] { $count } event is sent again.
+   *[other] { $count } events are sent again, in their order.
+}
+dead-letter-discard-effect = { $kind } is never sent. Consumers miss its number; the history of the instance keeps it.
+dead-letter-discard-rest = { $count ->
+    [0] No event waits behind it.
+    [one] { $count } event behind it is sent.
+   *[other] { $count } events behind it are sent.
+}
+dead-letter-done-retry = The events are sent again. If Kafka refuses one again, it comes back here.
+dead-letter-done-discard = The event is discarded, and those behind it are sent.
+dead-letter-gone = No event of this instance waits.
+webhooks-about = The receivers of events. A failing one is tried again with increasing pauses, and disabled in the end.
+webhooks-empty = There is no receiver.
+webhook-active = Active
+webhook-disabled = Disabled
+webhook-failures = { $count ->
+    [one] { $count } delivery given up
+   *[other] { $count } deliveries given up
+}
+deliveries = Deliveries
+deliveries-empty = There is no such delivery in the last 30 days.
+deliveries-retry = Send all given-up deliveries again
+deliveries-retried = { $count ->
+    [one] { $count } delivery is sent again.
+   *[other] { $count } deliveries are sent again.
+}
+delivery = Delivery
+delivery-all = All
+delivery-dead = Given up
+delivery-pending = Waiting
+delivery-delivered = Accepted
+delivery-discarded = Discarded
+delivery-next = Next attempt
+delivery-instance = To the instance
+delivery-retry = Send again
+delivery-discard = Discard
+delivery-retry-effect = It is sent at once, and the receiver is enabled if it is disabled. The attempt appears below with its outcome.
+delivery-discard-effect = It is not sent any more. It may still be sent again by hand.
+delivery-done-retry = It is sent again. The attempt appears below.
+delivery-done-discard = It is discarded.
+attempts = Attempts
+attempt-no-answer = no answer
+attempt-duration = { $count } ms
+
+# Who could act.
+who-could-act = Who could act
+who-instance = The instance
+who-revision = revision { $revision }
+who-at = At (UTC)
+who-show = Show
+who-now = Now
+who-nothing = No task was open then.
+who-able = May act
+who-nobody = Nobody may act on it.
+who-excluded = May not act, although it is offered to them
+who-holds = { $who } holds it.
+who-more = There are more people than are shown.
+who-more-tasks = There are more open tasks than are shown.
+way-candidate = it is offered to them
+way-group = member of { $who }
+way-owner = holds it
+way-substitute = stands in for { $who }
+exclusion-requester = it is their own request
+exclusion-excluded = the flow excludes them
+exclusion-already-decided = they have decided already
+exclusion-not-initiator = it is for the initiator alone
+exclusion-for-requester = stands in for { $who }, whose request it is
+exclusion-for-excluded = stands in for { $who }, whom the flow excludes
+exclusion-for-decided = stands in for { $who }, who has decided already
+exclusion-owned = { $who } holds it
+exclusion-lost-eligibility = they are no longer eligible
+
+# The audit.
+audit = Audit
+audit-about = What happened, oldest first: in instances, definitions, the directory and operation.
+audit-actor = Done by
+audit-type = Type of entry
+audit-from = From
+audit-until = Before
+audit-empty = No entry matches. An entry appears once a checkpoint covers it, a few seconds later.
+audit-host = the host
+column-actor = Done by
+column-entry = Entry
+column-about = About
+stream-instance = Instance
+stream-definition = Definition
+stream-directory = Directory
+stream-operation = Operation

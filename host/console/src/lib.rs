@@ -10,15 +10,18 @@
 //! - `api` calls the API, and `data` is what it says of instances; `language` has the texts; `shell` is the frame of a page;
 //!   `assets` serves styles and scripts.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
+//! - `confirm` is a form for definers and operators, `list` a list of the API as a table.
 //! - `pages` has a module for each page, with its template in `templates/`. Texts are in `locales/`.
 
 mod api;
 mod assets;
+mod confirm;
 mod data;
 mod fields;
 mod form;
 mod guard;
 mod language;
+mod list;
 mod moment;
 mod names;
 mod pages;

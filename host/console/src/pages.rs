@@ -1,14 +1,18 @@
 //! The pages, a module each. Every module has `routes()`, and its template is in `templates/`.
 
+pub(crate) mod audit;
+pub(crate) mod definitions;
 pub(crate) mod inbox;
 pub(crate) mod instance;
 pub(crate) mod live;
 pub(crate) mod me;
 pub(crate) mod notifications;
 pub(crate) mod search;
+pub(crate) mod operations;
 pub(crate) mod sign_in;
 pub(crate) mod start;
 pub(crate) mod trouble;
+pub(crate) mod who;
 
 use axum::Router;
 use axum::routing::any;
@@ -25,5 +29,9 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(notifications::routes())
         .merge(search::routes())
         .merge(start::routes())
+        .merge(audit::routes())
+        .merge(definitions::routes())
+        .merge(operations::routes())
+        .merge(who::routes())
         .route("/console/{*rest}", any(trouble::missing))
 }

@@ -30,11 +30,20 @@ pub(crate) struct Reader {
     pub(crate) token: String,
     /// The number of unread notifications; empty for none.
     pub(crate) unread: String,
+    /// What their roles permit.
+    pub(crate) permissions: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct Me {
     name: Option<String>,
+    permissions: Vec<String>,
+}
+
+impl Reader {
+    pub(crate) fn may(&self, permission: &str) -> bool {
+        self.permissions.iter().any(|one| one == permission)
+    }
 }
 
 #[derive(Deserialize)]
@@ -61,12 +70,14 @@ impl Shell {
             visitor.api.get::<Me>("/v1/me"),
             visitor.api.get::<Notifications>(&unread)
         );
-        let name = me.ok().and_then(|me| me.name);
+        let (name, permissions) =
+            me.map_or_else(|_| (None, Vec::new()), |me| (me.name, me.permissions));
         let unread = unread.map_or(0, |unread| unread.data.len());
         Shell {
             reader: Some(Reader {
                 name: name.unwrap_or_else(|| visitor.id().to_owned()),
                 token: visitor.token.clone(),
+                permissions,
                 unread: match unread {
                     0 => String::new(),
                     1..=UNREAD_MAX => unread.to_string(),
@@ -87,6 +98,7 @@ impl Shell {
                 name: visitor.id().to_owned(),
                 token: visitor.token.clone(),
                 unread: String::new(),
+                permissions: Vec::new(),
             }),
             w: visitor.w,
             title,

@@ -1,0 +1,189 @@
+//! Lists of the API as tables. The template of a page with one table is `templates/listing.html`, that of a table
+//! `templates/table.html`.
+
+use askama::Template;
+use serde::Deserialize;
+
+use crate::api::with_query;
+use crate::language::Words;
+use crate::moment::Moment;
+use crate::session::Visitor;
+use crate::shell::Shell;
+
+/// A page of a list of the API.
+#[derive(Deserialize)]
+pub(crate) struct Paged<T> {
+    pub(crate) data: Vec<T>,
+    pub(crate) page: Next,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Next {
+    pub(crate) next: Option<String>,
+    #[serde(default)]
+    pub(crate) count: Option<i64>,
+    #[serde(default)]
+    pub(crate) capped: Option<bool>,
+}
+
+/// What the address of a page with a list says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Asked {
+    pub(crate) after: String,
+}
+
+/// A table. On a narrow screen each row is a block, and each cell says its column.
+#[derive(Default)]
+pub(crate) struct Table {
+    /// What it is, for people who do not see it.
+    pub(crate) name: String,
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+/// A cell: a text, a link or a badge, with something small below.
+#[derive(Default)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    /// Empty if it is no link.
+    pub(crate) address: String,
+    /// The class of a badge; empty if it is none.
+    pub(crate) badge: &'static str,
+    pub(crate) below: String,
+    pub(crate) when: Option<Moment>,
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Cell {
+        Cell {
+            text: text.into(),
+            ..Cell::default()
+        }
+    }
+
+    pub(crate) fn link(text: impl Into<String>, address: impl Into<String>) -> Cell {
+        Cell {
+            address: address.into(),
+            ..Cell::text(text)
+        }
+    }
+
+    pub(crate) fn badge(text: impl Into<String>, badge: &'static str) -> Cell {
+        Cell {
+            badge,
+            ..Cell::text(text)
+        }
+    }
+
+    pub(crate) fn when(at: jiff::Timestamp, w: Words) -> Cell {
+        Cell {
+            when: Some(Moment::of(at, w)),
+            ..Cell::default()
+        }
+    }
+
+    pub(crate) fn below(self, below: impl Into<String>) -> Cell {
+        Cell {
+            below: below.into(),
+            ..self
+        }
+    }
+}
+
+impl Table {
+    /// A table whose columns have these texts.
+    pub(crate) fn new(w: Words, name: &str, columns: &[&str], rows: Vec<Vec<Cell>>) -> Table {
+        let columns = columns.iter();
+        Table {
+            name: name.to_owned(),
+            columns: columns.map(|id| w.t(id).into_owned()).collect(),
+            rows,
+        }
+    }
+
+    /// Each cell of a row with its column.
+    pub(crate) fn cells<'a>(
+        &'a self,
+        row: &'a [Cell],
+    ) -> impl Iterator<Item = (&'a String, &'a Cell)> {
+        self.columns.iter().zip(row)
+    }
+}
+
+/// A link of a trail or of tabs.
+pub(crate) struct Link {
+    pub(crate) address: String,
+    pub(crate) name: String,
+    pub(crate) is_current: bool,
+}
+
+impl Link {
+    pub(crate) fn to(address: impl Into<String>, name: impl Into<String>) -> Link {
+        Link {
+            address: address.into(),
+            name: name.into(),
+            is_current: false,
+        }
+    }
+}
+
+/// A page with one table.
+#[derive(Template)]
+#[template(path = "listing.html")]
+pub(crate) struct Listing {
+    pub(crate) shell: Shell,
+    /// The pages above this one.
+    pub(crate) trail: Vec<Link>,
+    pub(crate) heading: String,
+    pub(crate) about: String,
+    pub(crate) done: Option<String>,
+    pub(crate) tabs: Vec<Link>,
+    pub(crate) table: Table,
+    /// What to say if there is no row.
+    pub(crate) empty: String,
+    pub(crate) first: Option<String>,
+    pub(crate) next: Option<String>,
+}
+
+impl Listing {
+    /// A page in this section without tabs.
+    pub(crate) async fn new(
+        visitor: &Visitor,
+        section: &'static str,
+        heading: String,
+        table: Table,
+    ) -> Listing {
+        Listing {
+            shell: Shell::of(visitor, section, heading.clone()).await,
+            trail: Vec::new(),
+            heading,
+            about: String::new(),
+            done: None,
+            tabs: Vec::new(),
+            table,
+            empty: String::new(),
+            first: None,
+            next: None,
+        }
+    }
+
+    /// Adds the links to the first page and to the next one. `parameters` are what else the address says.
+    pub(crate) fn paged(
+        self,
+        path: &str,
+        parameters: &[(&str, &str)],
+        asked: &Asked,
+        next: Option<&String>,
+    ) -> Listing {
+        let address = |after: &str| {
+            let parameters = parameters.iter().copied().chain([("after", after)]);
+            with_query(path, &parameters.collect::<Vec<_>>())
+        };
+        Listing {
+            first: (!asked.after.is_empty()).then(|| address("")),
+            next: next.map(|next| address(next)),
+            ..self
+        }
+    }
+}

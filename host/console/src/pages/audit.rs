@@ -1,0 +1,152 @@
+//! The audit of the tenant: what happened, by actor, type and time.
+
+use askama::Template;
+use axum::Router;
+use axum::extract::Query;
+use axum::http::StatusCode;
+use axum::routing::get;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::Console;
+use crate::api::{Trouble, with_query};
+use crate::list::{Cell, Paged, Table};
+use crate::session::{Answer, Visitor};
+use crate::shell::{Shell, page};
+
+const PAGE_ROWS: &str = "50";
+/// Characters of an entry's content that a row shows; the page of the instance has the rest.
+const CONTENT_CHARS_MAX: usize = 200;
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new().route("/console/audit", get(show))
+}
+
+/// What the address says. Empty values count as missing: forms send them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    actor: String,
+    #[serde(rename = "type")]
+    kind: String,
+    /// Days, in UTC.
+    from: String,
+    until: String,
+    after: String,
+}
+
+impl Asked {
+    fn address(&self, after: &str) -> String {
+        let parameters = [
+            ("actor", self.actor.as_str()),
+            ("type", &self.kind),
+            ("from", &self.from),
+            ("until", &self.until),
+            ("after", after),
+        ];
+        with_query("/console/audit", &parameters)
+    }
+
+    /// The path of the list in the API.
+    fn path(&self) -> String {
+        let moment = |day: &str| match day {
+            "" => String::new(),
+            day => format!("{day}T00:00:00Z"),
+        };
+        let (from, until) = (moment(&self.from), moment(&self.until));
+        let parameters = [
+            ("actor", self.actor.as_str()),
+            ("type", &self.kind),
+            ("from", &from),
+            ("until", &until),
+            ("limit", PAGE_ROWS),
+            ("after", &self.after),
+        ];
+        with_query("/v1/audit", &parameters)
+    }
+}
+
+/// An entry with the stream that it is in.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entry {
+    #[serde(rename = "type")]
+    kind: String,
+    actor: Option<String>,
+    occurred_at: Timestamp,
+    payload: Value,
+    stream: String,
+    stream_id: Uuid,
+    leaf: u64,
+}
+
+#[derive(Template)]
+#[template(path = "audit.html")]
+struct Page {
+    shell: Shell,
+    asked: Asked,
+    refusal: Option<Trouble>,
+    table: Table,
+    first: Option<String>,
+    next: Option<String>,
+}
+
+async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+    let w = visitor.w;
+    let (found, refusal, status) = match visitor.api.get::<Paged<Entry>>(&asked.path()).await {
+        Ok(found) => (Some(found), None, StatusCode::OK),
+        // A filter that cannot be is mended in place.
+        Err(trouble) if matches!(trouble.status, 400 | 422) => {
+            let status = trouble.status();
+            (None, Some(trouble), status)
+        }
+        Err(trouble) => return Err(visitor.halt(&trouble)),
+    };
+    let next = found.as_ref().and_then(|found| found.page.next.clone());
+    let entries = found.map_or_else(Vec::new, |found| found.data);
+    let row = |entry: &Entry| {
+        let stream = w.known(&format!("stream-{}", entry.stream));
+        let stream = stream.map_or_else(|| entry.stream.clone(), std::borrow::Cow::into_owned);
+        let about = match entry.stream.as_str() {
+            "instance" => {
+                let address = format!("/console/instances/{}", entry.stream_id);
+                Cell::link(stream, address).below(entry.stream_id.to_string())
+            }
+            _ => Cell::text(stream),
+        };
+        let actor = entry.actor.clone();
+        vec![
+            Cell::when(entry.occurred_at, w).below(entry.leaf.to_string()),
+            Cell::text(actor.unwrap_or_else(|| w.t("audit-host").into_owned())),
+            Cell::text(entry.kind.as_str()).below(content(&entry.payload)),
+            about,
+        ]
+    };
+    let heading = w.t("audit").into_owned();
+    let columns = [
+        "column-when",
+        "column-actor",
+        "column-entry",
+        "column-about",
+    ];
+    let template = Page {
+        shell: Shell::of(&visitor, "audit", heading.clone()).await,
+        table: Table::new(w, &heading, &columns, entries.iter().map(row).collect()),
+        refusal,
+        first: (!asked.after.is_empty()).then(|| asked.address("")),
+        next: next.map(|next| asked.address(&next)),
+        asked,
+    };
+    Ok(page(status, &template))
+}
+
+/// The beginning of an entry's content.
+fn content(payload: &Value) -> String {
+    let text = payload.to_string();
+    match text.char_indices().nth(CONTENT_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

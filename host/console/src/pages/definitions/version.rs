@@ -1,0 +1,261 @@
+//! The page of a version: how it stands, what may be done with it, its diagram, and what differs from another version.
+
+use askama::Template;
+use axum::extract::{Path, Query};
+use axum::http::{StatusCode, header};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::difference::{self, Difference};
+use super::{Overview, Version, address, authors, deeds, overview};
+use crate::api::segment;
+use crate::confirm::Confirm;
+use crate::list::Link;
+use crate::moment::Moment;
+use crate::session::{Answer, Halt, Visitor};
+use crate::shell::{Shell, page};
+
+/// What the address of a version says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    /// The version to compare with. Default: the active one, or else the one before.
+    pub(super) against: String,
+    /// The chosen deed.
+    #[serde(rename = "do")]
+    pub(super) deed: String,
+    /// What was just done, and which version was active before.
+    pub(super) done: String,
+    pub(super) before: String,
+}
+
+/// A version with its graph, and the definition that it belongs to.
+pub(super) struct Read {
+    pub(super) version: Version,
+    pub(super) overview: Overview,
+    graph: Value,
+    config: Value,
+    /// What the visitor's roles permit.
+    pub(super) permissions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Detail {
+    #[serde(flatten)]
+    version: Version,
+    graph: Value,
+    config: Value,
+}
+
+#[derive(Deserialize)]
+struct Me {
+    permissions: Vec<String>,
+}
+
+#[derive(Template)]
+#[template(path = "version.html")]
+struct Page {
+    shell: Shell,
+    trail: Vec<Link>,
+    title: String,
+    standing: (String, &'static str),
+    about: String,
+    description: String,
+    /// Names and values.
+    facts: Vec<(String, String)>,
+    deeds: Vec<deeds::Button>,
+    done: Option<String>,
+    undo: Option<Link>,
+    confirm: Option<Confirm>,
+    diagram: String,
+    here: String,
+    others: Vec<Other>,
+    against: Option<Compared>,
+    config: String,
+}
+
+/// A version to compare with.
+struct Other {
+    number: u32,
+    name: String,
+    is_chosen: bool,
+}
+
+/// What differs from another version.
+struct Compared {
+    heading: String,
+    /// Whether the components differ.
+    is_rebuilt: bool,
+    difference: Difference,
+    /// How many changes are not listed; empty if all are.
+    more: String,
+}
+
+fn path(key: &str, version: u32) -> String {
+    format!("/v1/definitions/{}/versions/{version}", segment(key))
+}
+
+pub(super) async fn read(visitor: &Visitor, key: &str, version: u32) -> Result<Read, Halt> {
+    let path = path(key, version);
+    let (detail, overview, me) = tokio::join!(
+        visitor.get::<Detail>(&path),
+        overview(visitor, key),
+        visitor.get::<Me>("/v1/me")
+    );
+    let (detail, overview) = (detail?, overview?);
+    let mut versions = overview.versions.iter();
+    let counted = versions.find(|one| one.version == version);
+    let running = counted.and_then(|one| one.running);
+    Ok(Read {
+        version: Version {
+            running,
+            ..detail.version
+        },
+        overview,
+        graph: detail.graph,
+        config: detail.config,
+        permissions: me?.permissions,
+    })
+}
+
+pub(super) async fn show(
+    Path((key, version)): Path<(String, u32)>,
+    Query(asked): Query<Asked>,
+    visitor: Visitor,
+) -> Answer {
+    let read = read(&visitor, &key, version).await?;
+    let confirm = deeds::asked(&visitor, &read, &asked.deed);
+    render(&visitor, read, &asked, confirm, StatusCode::OK).await
+}
+
+/// The page, with a form if a deed is chosen.
+pub(super) async fn render(
+    visitor: &Visitor,
+    read: Read,
+    asked: &Asked,
+    confirm: Option<Confirm>,
+    status: StatusCode,
+) -> Answer {
+    let w = visitor.w;
+    let version = &read.version;
+    let number = |number: u32| w.with("version-number", "number", &number.to_string());
+    let names = authors(visitor, std::slice::from_ref(version)).await;
+    let title = format!("{} · {}", version.title(), number(version.version));
+    let chosen = chosen(&read, asked);
+    let others = read.overview.versions.iter();
+    let others = others.filter(|one| one.version != version.version);
+    let text = |id: &str, value: &str| (w.t(id).into_owned(), value.to_owned());
+    let running = version.running.map(|count| count.to_string());
+    let facts = [
+        running.map(|count| text("fact-running", &count)),
+        Some(text("fact-digest", &version.digest)),
+        Some(text("fact-wit", &version.wit)),
+        version.sdk.as_ref().map(|sdk| text("fact-sdk", sdk)),
+    ];
+    let facts = facts.into_iter().flatten().collect();
+    let published = [
+        ("who", names.person(&version.published_by)),
+        ("when", Moment::of(version.published_at, w).relative),
+    ];
+    let published = published
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let template = Page {
+        shell: Shell::of(visitor, "definitions", title.clone()).await,
+        trail: vec![
+            Link::to("/console/definitions", w.t("definitions")),
+            Link::to(
+                format!("/console/definitions/{}", segment(&version.key)),
+                version.key.as_str(),
+            ),
+        ],
+        standing: version.standing(w),
+        about: w.say("version-published", &published),
+        description: read.graph["description"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
+        facts,
+        deeds: deeds::buttons(visitor, &read),
+        done: match asked.done.as_str() {
+            "" => None,
+            done => w
+                .known(&format!("deed-done-{done}"))
+                .map(std::borrow::Cow::into_owned),
+        },
+        undo: deeds::undo(visitor, &read, &asked.done, asked.before.parse().ok()),
+        confirm,
+        diagram: format!("{}/diagram.svg", version.address()),
+        here: version.address(),
+        others: others
+            .map(|one| Other {
+                number: one.version,
+                name: format!("{} · {}", number(one.version), one.standing(w).0),
+                is_chosen: Some(one.version) == chosen,
+            })
+            .collect(),
+        against: match chosen {
+            Some(other) => Some(compared(visitor, &read, other).await?),
+            None => None,
+        },
+        config: serde_json::to_string_pretty(&read.config).unwrap_or_default(),
+        title,
+    };
+    Ok(page(status, &template))
+}
+
+/// The version to compare with. None if there is no other.
+fn chosen(read: &Read, asked: &Asked) -> Option<u32> {
+    let own = read.version.version;
+    let versions = || {
+        read.overview
+            .versions
+            .iter()
+            .filter(|one| one.version != own)
+    };
+    let wanted: Option<u32> = asked.against.parse().ok();
+    let wanted = wanted.filter(|number| *number != own);
+    let active = read.overview.active.as_ref();
+    let active = active.filter(|one| one.version != own);
+    let before = || versions().find(|one| one.version < own);
+    wanted.or_else(|| active.or_else(before).map(|one| one.version))
+}
+
+async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared, Halt> {
+    let old: Detail = visitor.get(&path(&read.version.key, other)).await?;
+    let difference = difference::of((&old.graph, &old.config), (&read.graph, &read.config));
+    Ok(Compared {
+        more: match difference.more {
+            0 => String::new(),
+            more => visitor.w.n("difference-more", more),
+        },
+        heading: visitor.w.say(
+            "difference-from",
+            &[
+                ("old", &other.to_string()),
+                ("new", &read.version.version.to_string()),
+            ],
+        ),
+        is_rebuilt: old.version.digest != read.version.digest,
+        difference,
+    })
+}
+
+/// The drawing of the API, as an image of the page.
+pub(super) async fn diagram(
+    Path((key, version)): Path<(String, u32)>,
+    visitor: Visitor,
+) -> Response {
+    let path = format!("{}/diagram.svg", path(&key, version));
+    let mut response = visitor.api.raw(&path).await;
+    response.headers_mut().remove(header::CONTENT_ENCODING);
+    response
+}
+
+/// The address of the page of a version after a deed.
+pub(super) fn after(read: &Read, done: &str, before: Option<u32>) -> String {
+    let page = address(&read.version.key, read.version.version);
+    let before = before.map(|number| number.to_string()).unwrap_or_default();
+    crate::api::with_query(&page, &[("done", done), ("before", &before)])
+}

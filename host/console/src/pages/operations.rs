@@ -1,0 +1,210 @@
+//! What an operator looks after: a panel for each kind of trouble, and the list behind it. `lists` has the lists of jobs,
+//! instances and webhooks, `dead_letters` the events that Kafka refused, `deliveries` those of webhooks.
+
+mod dead_letters;
+mod deliveries;
+mod lists;
+
+use askama::Template;
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use serde::de::DeserializeOwned;
+
+use crate::Console;
+use crate::api::Trouble;
+use crate::list::{Link, Paged};
+use crate::session::{Answer, Visitor};
+use crate::shell::{Shell, page};
+
+/// The page of all panels.
+const ROOT: &str = "/console/operations";
+/// Items that a panel counts; more are shown as `100+`.
+const COUNTED_MAX: usize = 100;
+/// Items that a panel names.
+const NAMED_MAX: usize = 3;
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new()
+        .route(ROOT, get(show))
+        .route("/console/operations/jobs", get(lists::jobs))
+        .route(
+            "/console/operations/instances/{which}",
+            get(lists::instances),
+        )
+        .route("/console/operations/webhooks", get(lists::webhooks))
+        .route(
+            "/console/operations/dead-letters",
+            get(dead_letters::all).post(dead_letters::retry_some),
+        )
+        .route(
+            "/console/operations/dead-letters/{id}",
+            get(dead_letters::one).post(dead_letters::act),
+        )
+        .route("/console/operations/webhooks/{id}", get(deliveries::all))
+        .route(
+            "/console/operations/webhooks/{id}/retry",
+            post(deliveries::retry_all),
+        )
+        .route(
+            "/console/operations/webhooks/{id}/{delivery}",
+            get(deliveries::one).post(deliveries::act),
+        )
+}
+
+/// One kind of trouble.
+struct Panel {
+    name: String,
+    about: String,
+    address: String,
+    /// Empty if it could not be read.
+    count: String,
+    is_bad: bool,
+    /// The first ones.
+    named: Vec<Line>,
+    /// Why it could not be read.
+    refusal: String,
+}
+
+/// One item of a panel.
+struct Line {
+    address: String,
+    name: String,
+    detail: String,
+}
+
+#[derive(Template)]
+#[template(path = "operations.html")]
+struct Page {
+    shell: Shell,
+    panels: Vec<Panel>,
+}
+
+impl Panel {
+    /// The panel of a list. Its texts are `panel-NAME` and `panel-NAME-about`.
+    fn of<T>(
+        visitor: &Visitor,
+        name: &str,
+        address: String,
+        found: Result<Paged<T>, Trouble>,
+        line: impl Fn(T) -> Line,
+    ) -> Panel {
+        let w = visitor.w;
+        let mut panel = Panel {
+            name: w.t(&format!("panel-{name}")).into_owned(),
+            about: w.t(&format!("panel-{name}-about")).into_owned(),
+            address,
+            count: String::new(),
+            is_bad: false,
+            named: Vec::new(),
+            refusal: String::new(),
+        };
+        match found {
+            Ok(found) => {
+                let known = found.page.count.unwrap_or_default();
+                let is_more = found.page.next.is_some() && found.page.count.is_none();
+                let is_more = is_more || found.page.capped == Some(true);
+                let count = usize::try_from(known)
+                    .unwrap_or_default()
+                    .max(found.data.len());
+                panel.count = if is_more {
+                    format!("{count}+")
+                } else {
+                    count.to_string()
+                };
+                panel.is_bad = count > 0;
+                panel.named = found.data.into_iter().take(NAMED_MAX).map(line).collect();
+            }
+            Err(trouble) => panel.refusal = trouble.detail,
+        }
+        panel
+    }
+}
+
+async fn list<T: DeserializeOwned>(visitor: &Visitor, path: &str) -> Result<Paged<T>, Trouble> {
+    visitor.api.get(path).await
+}
+
+async fn show(visitor: Visitor) -> Answer {
+    let w = visitor.w;
+    let counted = COUNTED_MAX.to_string();
+    let (letters, jobs) = (
+        format!("/v1/dead-letters?limit={counted}"),
+        format!("/v1/jobs?limit={counted}"),
+    );
+    let paths = lists::WHICH.map(|which| lists::path(which, "", "3"));
+    let (letters, hooks, jobs, lost, overdue, stale) = tokio::join!(
+        list::<dead_letters::DeadLetter>(&visitor, &letters),
+        list::<lists::Subscription>(&visitor, "/v1/subscriptions"),
+        list::<lists::Job>(&visitor, &jobs),
+        list::<lists::Instance>(&visitor, &paths[0]),
+        list::<lists::Instance>(&visitor, &paths[1]),
+        list::<lists::Instance>(&visitor, &paths[2]),
+    );
+    // Only receivers that do not get what they are meant to get are trouble.
+    let hooks = hooks.map(|mut hooks| {
+        hooks.data.retain(|hook| hook.failures > 0 || !hook.active);
+        hooks
+    });
+    let work = |which: &str, found| {
+        let address = format!("{ROOT}/instances/{which}");
+        Panel::of(&visitor, which, address, found, |one: lists::Instance| {
+            Line {
+                address: one.address(),
+                detail: one.states.join(", "),
+                name: one.title(),
+            }
+        })
+    };
+    let panels = vec![
+        work("unassignable", lost),
+        work("overdue", overdue),
+        work("stale", stale),
+        Panel::of(
+            &visitor,
+            "dead-letters",
+            format!("{ROOT}/dead-letters"),
+            letters,
+            |one| Line {
+                address: format!("{ROOT}/dead-letters/{}", one.event.instance_id),
+                name: one.event.kind(),
+                detail: one.event.error,
+            },
+        ),
+        Panel::of(
+            &visitor,
+            "webhooks",
+            format!("{ROOT}/webhooks"),
+            hooks,
+            |one| Line {
+                address: format!("{ROOT}/webhooks/{}?state=dead", one.id),
+                detail: one
+                    .disabled_reason
+                    .clone()
+                    .unwrap_or_else(|| w.n("webhook-failures", one.failures)),
+                name: one.url,
+            },
+        ),
+        Panel::of(
+            &visitor,
+            "jobs",
+            format!("{ROOT}/jobs"),
+            jobs,
+            |one: lists::Job| Line {
+                address: format!("/console/instances/{}", one.instance_id),
+                name: one.name(w),
+                detail: one.error.unwrap_or_default(),
+            },
+        ),
+    ];
+    let template = Page {
+        shell: Shell::of(&visitor, "operations", w.t("operations").into_owned()).await,
+        panels,
+    };
+    Ok(page(StatusCode::OK, &template))
+}
+
+/// The trail of a page below the panels.
+fn trail(visitor: &Visitor) -> Vec<Link> {
+    vec![Link::to(ROOT, visitor.w.t("operations"))]
+}

@@ -1,0 +1,394 @@
+//! Events that Kafka refused: by their errors, and those of one instance with the first one's content.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{ROOT, trail};
+use crate::api::{Trouble, with_query};
+use crate::confirm::Confirm;
+use crate::list::{Asked, Cell, Link, Paged, Table};
+use crate::moment::Moment;
+use crate::posted::{Fields, Posted};
+use crate::session::{Answer, Halt, Visitor};
+use crate::shell::{Shell, page};
+
+const PAGE_ROWS: &str = "100";
+/// Instances whose events one form sends again: as many as a page shows.
+const CHOSEN_MAX: usize = 100;
+/// Pages of an instance's events that are searched for the content of one.
+const EVENT_PAGES_MAX: usize = 5;
+/// The deeds of one instance's events.
+const DEEDS: [&str; 2] = ["retry", "discard"];
+
+/// An event that waits.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ParkedEvent {
+    pub(super) instance_id: Uuid,
+    entry: u64,
+    event_id: Option<Uuid>,
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    sequence: Option<u64>,
+    pub(super) error: String,
+    attempts: u32,
+    parked_at: Timestamp,
+}
+
+impl ParkedEvent {
+    pub(super) fn kind(&self) -> String {
+        self.kind.clone().unwrap_or_else(|| self.entry.to_string())
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct DeadLetter {
+    #[serde(flatten)]
+    pub(super) event: ParkedEvent,
+    followers: u32,
+}
+
+/// The instances whose events were refused for one reason.
+struct Group {
+    error: String,
+    count: String,
+    rows: Vec<Row>,
+}
+
+struct Row {
+    instance: Uuid,
+    kind: String,
+    about: String,
+    parked: Moment,
+    is_chosen: bool,
+}
+
+/// What became of one instance's events.
+struct Outcome {
+    instance: Uuid,
+    text: String,
+    is_refused: bool,
+}
+
+#[derive(Template)]
+#[template(path = "dead_letters.html")]
+struct All {
+    shell: Shell,
+    trail: Vec<Link>,
+    groups: Vec<Group>,
+    outcomes: Vec<Outcome>,
+    reason: String,
+    refusal: Option<String>,
+    first: Option<String>,
+    next: Option<String>,
+}
+
+pub(super) async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+    list(&visitor, &asked, &Fields::default(), Vec::new(), None).await
+}
+
+async fn list(
+    visitor: &Visitor,
+    asked: &Asked,
+    filled: &Fields,
+    outcomes: Vec<Outcome>,
+    refusal: Option<String>,
+) -> Answer {
+    let w = visitor.w;
+    let path = with_query(
+        "/v1/dead-letters",
+        &[("limit", PAGE_ROWS), ("after", &asked.after)],
+    );
+    let found: Paged<DeadLetter> = visitor.get(&path).await?;
+    let mut by_error: BTreeMap<String, Vec<Row>> = BTreeMap::new();
+    for letter in found.data {
+        let event = letter.event;
+        let row = Row {
+            instance: event.instance_id,
+            kind: event.kind(),
+            about: w.n("dead-letter-followers", letter.followers),
+            parked: Moment::of(event.parked_at, w),
+            is_chosen: chosen(filled).any(|one| one == event.instance_id),
+        };
+        by_error.entry(event.error).or_default().push(row);
+    }
+    let groups = by_error.into_iter().map(|(error, rows)| Group {
+        count: w.n("dead-letter-instances", rows.len()),
+        error,
+        rows,
+    });
+    let address = |after: &str| with_query(&format!("{ROOT}/dead-letters"), &[("after", after)]);
+    let status = if refusal.is_some() {
+        StatusCode::UNPROCESSABLE_ENTITY
+    } else {
+        StatusCode::OK
+    };
+    let template = All {
+        shell: Shell::of(
+            visitor,
+            "operations",
+            w.t("panel-dead-letters").into_owned(),
+        )
+        .await,
+        trail: trail(visitor),
+        groups: groups.collect(),
+        outcomes,
+        reason: filled.get("reason").to_owned(),
+        refusal,
+        first: (!asked.after.is_empty()).then(|| address("")),
+        next: found.page.next.map(|next| address(&next)),
+    };
+    Ok(page(status, &template))
+}
+
+/// The instances that were chosen in a form.
+fn chosen(fields: &Fields) -> impl Iterator<Item = Uuid> {
+    let chosen = fields.0.iter().filter(|(name, _)| name == "instance");
+    chosen.filter_map(|(_, id)| Uuid::parse_str(id).ok())
+}
+
+/// Sends the events of the chosen instances again, one instance after the other.
+pub(super) async fn retry_some(Posted { visitor, fields }: Posted) -> Answer {
+    let w = visitor.w;
+    let chosen: Vec<_> = chosen(&fields).take(CHOSEN_MAX).collect();
+    let reason = fields.get("reason").trim();
+    let asked = Asked::default();
+    if chosen.is_empty() || reason.is_empty() {
+        let refusal = w.t("dead-letter-choose").into_owned();
+        return list(&visitor, &asked, &fields, Vec::new(), Some(refusal)).await;
+    }
+    let mut outcomes = Vec::with_capacity(chosen.len());
+    for instance in chosen {
+        let path = format!("/v1/dead-letters/{instance}/retry");
+        let answer = visitor
+            .api
+            .post::<Moved>(&path, &json!({ "reason": reason }), None)
+            .await;
+        let (text, is_refused) = match answer {
+            Ok(moved) => (w.n("dead-letter-sent", moved.released), false),
+            Err(trouble) => (trouble.detail, true),
+        };
+        outcomes.push(Outcome {
+            instance,
+            text,
+            is_refused,
+        });
+    }
+    list(&visitor, &asked, &Fields::default(), outcomes, None).await
+}
+
+#[derive(Deserialize)]
+struct Moved {
+    released: u32,
+}
+
+/// What the address of an instance's events says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AskedOne {
+    #[serde(rename = "do")]
+    deed: String,
+    done: String,
+}
+
+#[derive(Template)]
+#[template(path = "dead_letter.html")]
+struct One {
+    shell: Shell,
+    trail: Vec<Link>,
+    instance: Uuid,
+    here: String,
+    done: Option<String>,
+    confirm: Option<Confirm>,
+    /// The refused event; none if none waits any more.
+    first: Option<First>,
+    table: Table,
+}
+
+/// The refused event, behind which the others wait.
+struct First {
+    kind: String,
+    error: String,
+    facts: Vec<(String, String)>,
+    content: Option<String>,
+}
+
+pub(super) async fn one(
+    Path(id): Path<Uuid>,
+    Query(asked): Query<AskedOne>,
+    visitor: Visitor,
+) -> Answer {
+    let events = events(&visitor, id).await?;
+    let confirm = form(&visitor, id, &events, &asked.deed);
+    render(&visitor, id, &events, &asked.done, confirm, StatusCode::OK).await
+}
+
+/// The waiting events of an instance, the refused one first. None if no event waits.
+async fn events(visitor: &Visitor, id: Uuid) -> Result<Vec<ParkedEvent>, Halt> {
+    let path = format!("/v1/dead-letters/{id}?limit={PAGE_ROWS}");
+    let found = visitor.api.get::<Paged<ParkedEvent>>(&path).await;
+    match found {
+        Ok(found) => Ok(found.data),
+        Err(trouble) if trouble.status == 404 => Ok(Vec::new()),
+        Err(trouble) => Err(visitor.halt(&trouble)),
+    }
+}
+
+fn form(visitor: &Visitor, id: Uuid, events: &[ParkedEvent], deed: &str) -> Option<Confirm> {
+    let w = visitor.w;
+    let deed = DEEDS.into_iter().find(|one| *one == deed)?;
+    let first = events.first()?;
+    let page = format!("{ROOT}/dead-letters/{id}");
+    let effects = match deed {
+        "retry" => vec![w.n("dead-letter-retry-effect", events.len())],
+        _ => vec![
+            w.with("dead-letter-discard-effect", "kind", &first.kind()),
+            w.n("dead-letter-discard-rest", events.len() - 1),
+        ],
+    };
+    Some(Confirm {
+        hidden: vec![("do", deed.to_owned()), ("entry", first.entry.to_string())],
+        effects,
+        reason: Some(String::new()),
+        is_final: deed == "discard",
+        ..Confirm::new(
+            w.t(&format!("dead-letter-{deed}")).into_owned(),
+            format!("{page}#act"),
+            page,
+        )
+    })
+}
+
+async fn render(
+    visitor: &Visitor,
+    id: Uuid,
+    events: &[ParkedEvent],
+    done: &str,
+    confirm: Option<Confirm>,
+    status: StatusCode,
+) -> Answer {
+    let w = visitor.w;
+    let row = |event: &ParkedEvent| {
+        vec![
+            Cell::text(event.kind()),
+            Cell::text(
+                event
+                    .sequence
+                    .map(|number| number.to_string())
+                    .unwrap_or_default(),
+            ),
+            Cell::text(event.attempts.to_string()),
+            Cell::when(event.parked_at, w),
+        ]
+    };
+    let columns = [
+        "column-event",
+        "column-sequence",
+        "column-attempts",
+        "column-since",
+    ];
+    let rows = events.iter().map(row).collect();
+    let first = match events.first() {
+        Some(event) => {
+            let fact = |id: &str, value: String| (w.t(id).into_owned(), value);
+            let content = match event.event_id {
+                Some(event) => content(visitor, id, event).await,
+                None => None,
+            };
+            Some(First {
+                kind: event.kind(),
+                error: event.error.clone(),
+                facts: vec![
+                    fact("column-attempts", event.attempts.to_string()),
+                    fact("column-since", Moment::of(event.parked_at, w).relative),
+                    fact(
+                        "fact-event",
+                        event.event_id.map(|id| id.to_string()).unwrap_or_default(),
+                    ),
+                ],
+                content,
+            })
+        }
+        None => None,
+    };
+    let mut trail = trail(visitor);
+    trail.push(Link::to(
+        format!("{ROOT}/dead-letters"),
+        w.t("panel-dead-letters"),
+    ));
+    let template = One {
+        shell: Shell::of(visitor, "operations", w.t("dead-letter").into_owned()).await,
+        trail,
+        instance: id,
+        here: format!("{ROOT}/dead-letters/{id}"),
+        done: match done {
+            "" => None,
+            done => w
+                .known(&format!("dead-letter-done-{done}"))
+                .map(std::borrow::Cow::into_owned),
+        },
+        confirm,
+        first,
+        table: Table::new(w, &w.t("dead-letter-waiting"), &columns, rows),
+    };
+    Ok(page(status, &template))
+}
+
+/// The content of an event, as consumers would see it. None if it is not among the first events of the instance, or the visitor
+/// may not read events.
+pub(super) async fn content(visitor: &Visitor, instance: Uuid, event: Uuid) -> Option<String> {
+    let (instance, event) = (instance.to_string(), event.to_string());
+    let mut after = String::new();
+    for _ in 0..EVENT_PAGES_MAX {
+        let parameters = [
+            ("instanceId", instance.as_str()),
+            ("limit", "100"),
+            ("after", &after),
+        ];
+        let path = with_query("/v1/events", &parameters);
+        let found: Paged<Value> = visitor.api.get(&path).await.ok()?;
+        let mut events = found.data.iter();
+        if let Some(found) = events.find(|one| one["id"] == event.as_str()) {
+            return serde_json::to_string_pretty(found).ok();
+        }
+        after = found.page.next.filter(|_| !found.data.is_empty())?;
+    }
+    None
+}
+
+/// A form that was sent: sends the events of an instance again, or discards the first.
+pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
+    let deed = fields.get("do");
+    let reason = fields.get("reason").trim();
+    let body = match deed {
+        "discard" => {
+            let entry: Option<u64> = fields.get("entry").parse().ok();
+            json!({ "entry": entry, "reason": reason })
+        }
+        _ => json!({ "reason": reason }),
+    };
+    let events = events(&visitor, id).await?;
+    let Some(confirm) = form(&visitor, id, &events, deed) else {
+        return render(&visitor, id, &events, "", None, StatusCode::CONFLICT).await;
+    };
+    let path = format!("/v1/dead-letters/{id}/{deed}");
+    let answer: Result<Moved, Trouble> = visitor.api.post(&path, &body, None).await;
+    match answer {
+        Ok(_) => {
+            let to = format!("{ROOT}/dead-letters/{id}?done={deed}");
+            Ok(Redirect::to(&to).into_response())
+        }
+        Err(trouble) => {
+            let confirm = confirm.refuse(&trouble, &fields);
+            render(&visitor, id, &events, "", Some(confirm), trouble.status()).await
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! The deliveries to one receiver of webhooks, and one of them with its attempts.
+
+use askama::Template;
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use wrkflw_runtime::clock::Clock;
+
+use super::lists::Subscription;
+use super::{ROOT, dead_letters, trail};
+use crate::api::with_query;
+use crate::confirm::Confirm;
+use crate::language::Words;
+use crate::list::{Cell, Link, Paged, Table};
+use crate::posted::Posted;
+use crate::session::{Answer, Halt, Visitor};
+use crate::shell::{Shell, page};
+
+const PAGE_ROWS: &str = "50";
+/// Pages of deliveries that are searched for one.
+const PAGES_MAX: usize = 20;
+/// The states of deliveries, by their names in the API; the first shows all.
+const STATES: [&str; 5] = ["", "dead", "pending", "delivered", "discarded"];
+/// A page waits for an attempt that is due within so many seconds.
+const SOON_SECONDS: i64 = 60;
+
+/// What the address of the deliveries says.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Asked {
+    state: String,
+    after: String,
+    done: String,
+    #[serde(rename = "do")]
+    deed: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Delivery {
+    id: Uuid,
+    instance_id: Option<Uuid>,
+    state: String,
+    attempts: i32,
+    last_status: Option<i16>,
+    last_error: Option<String>,
+    created_at: Timestamp,
+    due_at: Timestamp,
+}
+
+impl Delivery {
+    fn badge(&self, w: Words) -> Cell {
+        let class = match self.state.as_str() {
+            "delivered" => "good",
+            "dead" => "bad",
+            "pending" => "waiting",
+            _ => "",
+        };
+        let text = name(&self.state, w);
+        if class.is_empty() {
+            Cell::text(text)
+        } else {
+            Cell::badge(text, class)
+        }
+    }
+
+    /// Why it failed last; empty if it has not failed.
+    fn error(&self) -> String {
+        let status = self.last_status.map(|status| status.to_string());
+        let parts = [status, self.last_error.clone()];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+}
+
+fn name(state: &str, w: Words) -> String {
+    let id = if state.is_empty() { "all" } else { state };
+    let known = w.known(&format!("delivery-{id}"));
+    known.map_or_else(|| state.to_owned(), std::borrow::Cow::into_owned)
+}
+
+fn list_path(id: Uuid, state: &str, after: &str) -> String {
+    let path = format!("/v1/subscriptions/{id}/deliveries");
+    with_query(
+        &path,
+        &[("state", state), ("limit", PAGE_ROWS), ("after", after)],
+    )
+}
+
+#[derive(Template)]
+#[template(path = "deliveries.html")]
+struct All {
+    shell: Shell,
+    trail: Vec<Link>,
+    receiver: Subscription,
+    done: Option<String>,
+    here: String,
+    tabs: Vec<Link>,
+    table: Table,
+    first: Option<String>,
+    next: Option<String>,
+}
+
+pub(super) async fn all(
+    Path(id): Path<Uuid>,
+    Query(asked): Query<Asked>,
+    visitor: Visitor,
+) -> Answer {
+    let w = visitor.w;
+    let state = STATES
+        .into_iter()
+        .find(|one| *one == asked.state)
+        .unwrap_or_default();
+    let receiver: Subscription = visitor.get(&format!("/v1/subscriptions/{id}")).await?;
+    let found: Paged<Delivery> = visitor.get(&list_path(id, state, &asked.after)).await?;
+    let here = format!("{ROOT}/webhooks/{id}");
+    let row = |one: &Delivery| {
+        vec![
+            Cell::link(one.id.to_string(), format!("{here}/{}", one.id)),
+            one.badge(w),
+            Cell::text(one.error()),
+            Cell::text(one.attempts.to_string()),
+            Cell::when(one.created_at, w),
+        ]
+    };
+    let columns = [
+        "column-delivery",
+        "column-standing",
+        "column-error",
+        "column-attempts",
+        "column-since",
+    ];
+    let rows = found.data.iter().map(row).collect();
+    let address =
+        |state: &str, after: &str| with_query(&here, &[("state", state), ("after", after)]);
+    let tab = |one: &str| Link {
+        is_current: one == state,
+        ..Link::to(address(one, ""), name(one, w))
+    };
+    let mut trail = trail(&visitor);
+    trail.push(Link::to(format!("{ROOT}/webhooks"), w.t("panel-webhooks")));
+    let template = All {
+        shell: Shell::of(&visitor, "operations", receiver.url.clone()).await,
+        trail,
+        table: Table::new(w, &w.t("deliveries"), &columns, rows),
+        done: asked
+            .done
+            .parse::<i64>()
+            .ok()
+            .map(|count| w.n("deliveries-retried", count)),
+        tabs: STATES.into_iter().map(tab).collect(),
+        first: (!asked.after.is_empty()).then(|| address(state, "")),
+        next: found.page.next.map(|next| address(state, &next)),
+        here,
+        receiver,
+    };
+    Ok(page(StatusCode::OK, &template))
+}
+
+#[derive(Deserialize)]
+struct Retried {
+    retried: i64,
+}
+
+/// Sends the dead deliveries of a receiver again.
+pub(super) async fn retry_all(Path(id): Path<Uuid>, Posted { visitor, .. }: Posted) -> Answer {
+    let path = format!("/v1/subscriptions/{id}/deliveries/retry");
+    let done: Retried = visitor.post(&path, &json!({}), None).await?;
+    let to = format!("{ROOT}/webhooks/{id}?done={}", done.retried);
+    Ok(Redirect::to(&to).into_response())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Attempt {
+    at: Timestamp,
+    status: Option<i16>,
+    duration_ms: i32,
+    error: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "delivery.html")]
+struct One {
+    shell: Shell,
+    trail: Vec<Link>,
+    here: String,
+    id: Uuid,
+    standing: Cell,
+    error: String,
+    instance: Option<Uuid>,
+    /// When it is tried again; empty if it is not.
+    next: Option<crate::moment::Moment>,
+    /// Whether the page asks again by itself.
+    waits: bool,
+    may_discard: bool,
+    done: Option<String>,
+    confirm: Option<Confirm>,
+    table: Table,
+    content: Option<String>,
+}
+
+/// One delivery, which is searched among those of its receiver: the newest come first.
+async fn find(visitor: &Visitor, id: Uuid, delivery: Uuid) -> Result<Option<Delivery>, Halt> {
+    let mut after = String::new();
+    for _ in 0..PAGES_MAX {
+        let found: Paged<Delivery> = visitor.get(&list_path(id, "", &after)).await?;
+        if let Some(found) = found.data.into_iter().find(|one| one.id == delivery) {
+            return Ok(Some(found));
+        }
+        match found.page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    Ok(None)
+}
+
+pub(super) async fn one(
+    Path((id, delivery)): Path<(Uuid, Uuid)>,
+    Query(asked): Query<Asked>,
+    visitor: Visitor,
+) -> Answer {
+    let confirm = form(&visitor, id, delivery, &asked.deed);
+    render(
+        &visitor,
+        (id, delivery),
+        &asked.done,
+        confirm,
+        StatusCode::OK,
+    )
+    .await
+}
+
+fn form(visitor: &Visitor, id: Uuid, delivery: Uuid, deed: &str) -> Option<Confirm> {
+    let w = visitor.w;
+    let deed = ["retry", "discard"].into_iter().find(|one| *one == deed)?;
+    let page = format!("{ROOT}/webhooks/{id}/{delivery}");
+    Some(Confirm {
+        hidden: vec![("do", deed.to_owned())],
+        effects: vec![w.t(&format!("delivery-{deed}-effect")).into_owned()],
+        is_final: deed == "discard",
+        ..Confirm::new(
+            w.t(&format!("delivery-{deed}")).into_owned(),
+            format!("{page}#act"),
+            page,
+        )
+    })
+}
+
+async fn render(
+    visitor: &Visitor,
+    (id, delivery): (Uuid, Uuid),
+    done: &str,
+    confirm: Option<Confirm>,
+    status: StatusCode,
+) -> Answer {
+    let w = visitor.w;
+    let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/attempts");
+    let attempts: Paged<Attempt> = visitor.get(&path).await?;
+    let found = find(visitor, id, delivery).await?;
+    let row = |one: &Attempt| {
+        let outcome = match one.status {
+            Some(status) => status.to_string(),
+            None => w.t("attempt-no-answer").into_owned(),
+        };
+        vec![
+            Cell::when(one.at, w),
+            Cell::text(outcome),
+            Cell::text(one.error.clone().unwrap_or_default()),
+            Cell::text(w.n("attempt-duration", one.duration_ms)),
+        ]
+    };
+    let columns = [
+        "column-when",
+        "column-answer",
+        "column-error",
+        "column-duration",
+    ];
+    let rows = attempts.data.iter().map(row).collect();
+    let instance = found.as_ref().and_then(|one| one.instance_id);
+    let is_pending = found.as_ref().is_some_and(|one| one.state == "pending");
+    let due = found.as_ref().map(|one| one.due_at).filter(|_| is_pending);
+    let soon = Clock::System.now() + jiff::SignedDuration::from_secs(SOON_SECONDS);
+    let mut trail = trail(visitor);
+    trail.push(Link::to(format!("{ROOT}/webhooks"), w.t("panel-webhooks")));
+    trail.push(Link::to(format!("{ROOT}/webhooks/{id}"), w.t("deliveries")));
+    let template = One {
+        shell: Shell::of(visitor, "operations", w.t("delivery").into_owned()).await,
+        trail,
+        here: format!("{ROOT}/webhooks/{id}/{delivery}"),
+        id: delivery,
+        standing: found
+            .as_ref()
+            .map_or_else(Cell::default, |one| one.badge(w)),
+        error: found.as_ref().map_or_else(String::new, Delivery::error),
+        instance,
+        waits: due.is_some_and(|due| due < soon),
+        next: due.map(|due| crate::moment::Moment::of(due, w)),
+        may_discard: found
+            .as_ref()
+            .is_some_and(|one| matches!(one.state.as_str(), "pending" | "dead")),
+        done: match done {
+            "" => None,
+            done => w
+                .known(&format!("delivery-done-{done}"))
+                .map(std::borrow::Cow::into_owned),
+        },
+        confirm,
+        table: Table::new(w, &w.t("attempts"), &columns, rows),
+        content: match instance {
+            Some(instance) => dead_letters::content(visitor, instance, delivery).await,
+            None => None,
+        },
+    };
+    Ok(page(status, &template))
+}
+
+/// A form that was sent: sends a delivery again, or discards it.
+pub(super) async fn act(
+    Path((id, delivery)): Path<(Uuid, Uuid)>,
+    Posted { visitor, fields }: Posted,
+) -> Answer {
+    let deed = fields.get("do");
+    let Some(confirm) = form(&visitor, id, delivery, deed) else {
+        return Ok(StatusCode::NOT_FOUND.into_response());
+    };
+    let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/{deed}");
+    let answer = visitor
+        .api
+        .post::<Option<Value>>(&path, &json!({}), None)
+        .await;
+    match answer {
+        Ok(_) => {
+            let to = format!("{ROOT}/webhooks/{id}/{delivery}?done={deed}");
+            Ok(Redirect::to(&to).into_response())
+        }
+        Err(trouble) => {
+            let confirm = confirm.refuse(&trouble, &fields);
+            render(
+                &visitor,
+                (id, delivery),
+                "",
+                Some(confirm),
+                trouble.status(),
+            )
+            .await
+        }
+    }
+}

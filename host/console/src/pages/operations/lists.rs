@@ -1,0 +1,227 @@
+//! Lists of jobs that fail, of instances that need an operator, and of the receivers of webhooks.
+
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use wrkflw_runtime::clock::Clock;
+
+use super::{ROOT, trail};
+use crate::api::with_query;
+use crate::language::Words;
+use crate::list::{Asked, Cell, Listing, Paged, Table};
+use crate::session::{Answer, Visitor};
+use crate::shell::page;
+
+const PAGE_ROWS: &str = "50";
+/// An instance is stale if nothing has changed in it for so long.
+const STALE: SignedDuration = SignedDuration::from_hours(14 * 24);
+/// The lists of instances, by their names in the address.
+pub(super) const WHICH: [&str; 3] = ["unassignable", "overdue", "stale"];
+
+/// An instance as a list shows it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Instance {
+    id: Uuid,
+    definition_key: String,
+    definition_version: u32,
+    entity_type: String,
+    entity_id: String,
+    title: Option<String>,
+    next_due_at: Option<Timestamp>,
+    updated_at: Timestamp,
+    pub(super) states: Vec<String>,
+}
+
+impl Instance {
+    pub(super) fn address(&self) -> String {
+        format!("/console/instances/{}", self.id)
+    }
+
+    fn entity(&self) -> String {
+        format!("{} {}", self.entity_type, self.entity_id)
+    }
+
+    pub(super) fn title(&self) -> String {
+        self.title.clone().unwrap_or_else(|| self.entity())
+    }
+}
+
+/// The path of a list of instances in the API.
+pub(super) fn path(which: &str, after: &str, limit: &str) -> String {
+    let now = Clock::System.now();
+    let filter = match which {
+        "unassignable" => ("unassignable", "true".to_owned()),
+        "overdue" => ("dueBefore", now.to_string()),
+        _ => ("updatedBefore", (now - STALE).to_string()),
+    };
+    let parameters = [
+        ("status", "RUNNING"),
+        (filter.0, filter.1.as_str()),
+        ("count", "true"),
+        ("sort", "startedAt"),
+        ("limit", limit),
+        ("after", after),
+    ];
+    with_query("/v1/instances", &parameters)
+}
+
+pub(super) async fn instances(
+    Path(which): Path<String>,
+    Query(asked): Query<Asked>,
+    visitor: Visitor,
+) -> Answer {
+    let w = visitor.w;
+    let Some(which) = WHICH.into_iter().find(|one| *one == which) else {
+        return Ok(missing(&visitor));
+    };
+    let found: Paged<Instance> = visitor.get(&path(which, &asked.after, PAGE_ROWS)).await?;
+    let row = |one: &Instance| {
+        vec![
+            Cell::link(one.title(), one.address()).below(one.entity()),
+            Cell::text(one.states.join(", ")),
+            Cell::text(format!("{} {}", one.definition_key, one.definition_version)),
+            one.next_due_at
+                .map_or_else(Cell::default, |at| Cell::when(at, w)),
+            Cell::when(one.updated_at, w),
+            Cell::link(w.t("who-could-act"), format!("{}/who", one.address())),
+        ]
+    };
+    let rows = found.data.iter().map(row).collect();
+    let heading = w.t(&format!("panel-{which}")).into_owned();
+    let columns = [
+        "column-instance",
+        "column-state",
+        "column-definition",
+        "column-due",
+        "column-changed",
+        "column-people",
+    ];
+    let table = Table::new(w, &heading, &columns, rows);
+    let path = format!("{ROOT}/instances/{which}");
+    let listing = Listing {
+        trail: trail(&visitor),
+        about: w.t(&format!("panel-{which}-about")).into_owned(),
+        empty: w.t("operations-nothing").into_owned(),
+        ..Listing::new(&visitor, "operations", heading, table).await
+    };
+    let listing = listing.paged(&path, &[], &asked, found.page.next.as_ref());
+    Ok(page(StatusCode::OK, &listing))
+}
+
+fn missing(visitor: &Visitor) -> Response {
+    let trouble = crate::api::Trouble {
+        status: StatusCode::NOT_FOUND.as_u16(),
+        detail: visitor.w.t("trouble-missing-detail").into_owned(),
+        ..crate::api::Trouble::default()
+    };
+    visitor.halt(&trouble).into_response()
+}
+
+/// Deferred work on an instance.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Job {
+    kind: String,
+    pub(super) instance_id: Uuid,
+    definition_key: Option<String>,
+    attempts: u32,
+    pub(super) error: Option<String>,
+    next_at: Option<Timestamp>,
+}
+
+impl Job {
+    pub(super) fn name(&self, w: Words) -> String {
+        let known = w.known(&format!("job-{}", self.kind));
+        known.map_or_else(|| self.kind.clone(), std::borrow::Cow::into_owned)
+    }
+}
+
+pub(super) async fn jobs(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+    let w = visitor.w;
+    let path = with_query("/v1/jobs", &[("limit", PAGE_ROWS), ("after", &asked.after)]);
+    let found: Paged<Job> = visitor.get(&path).await?;
+    let row = |job: &Job| {
+        let address = format!("/console/instances/{}", job.instance_id);
+        let flow = job.definition_key.clone().unwrap_or_default();
+        vec![
+            Cell::link(job.name(w), address).below(flow),
+            Cell::text(job.error.clone().unwrap_or_default()),
+            Cell::text(job.attempts.to_string()),
+            job.next_at
+                .map_or_else(Cell::default, |at| Cell::when(at, w)),
+        ]
+    };
+    let rows = found.data.iter().map(row).collect();
+    let heading = w.t("panel-jobs").into_owned();
+    let columns = [
+        "column-job",
+        "column-error",
+        "column-attempts",
+        "column-next",
+    ];
+    let table = Table::new(w, &heading, &columns, rows);
+    let listing = Listing {
+        trail: trail(&visitor),
+        about: w.t("panel-jobs-about").into_owned(),
+        empty: w.t("operations-nothing").into_owned(),
+        ..Listing::new(&visitor, "operations", heading, table).await
+    };
+    let listing = listing.paged(
+        &format!("{ROOT}/jobs"),
+        &[],
+        &asked,
+        found.page.next.as_ref(),
+    );
+    Ok(page(StatusCode::OK, &listing))
+}
+
+/// A receiver of webhooks.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Subscription {
+    pub(super) id: Uuid,
+    pub(super) url: String,
+    types: Vec<String>,
+    pub(super) active: bool,
+    pub(super) disabled_reason: Option<String>,
+    pub(super) failures: i32,
+}
+
+pub(super) async fn webhooks(visitor: Visitor) -> Answer {
+    let w = visitor.w;
+    let found: Paged<Subscription> = visitor.get("/v1/subscriptions").await?;
+    let row = |one: &Subscription| {
+        let standing = if one.active {
+            Cell::badge(w.t("webhook-active"), "good")
+        } else {
+            Cell::badge(w.t("webhook-disabled"), "bad")
+        };
+        vec![
+            Cell::link(one.url.as_str(), format!("{ROOT}/webhooks/{}", one.id)),
+            Cell::text(one.types.join(", ")),
+            standing.below(one.disabled_reason.clone().unwrap_or_default()),
+            Cell::text(one.failures.to_string()),
+        ]
+    };
+    let rows = found.data.iter().map(row).collect();
+    let heading = w.t("panel-webhooks").into_owned();
+    let columns = [
+        "column-receiver",
+        "column-events",
+        "column-standing",
+        "column-failures",
+    ];
+    let table = Table::new(w, &heading, &columns, rows);
+    let listing = Listing {
+        trail: trail(&visitor),
+        about: w.t("webhooks-about").into_owned(),
+        empty: w.t("webhooks-empty").into_owned(),
+        ..Listing::new(&visitor, "operations", heading, table).await
+    };
+    Ok(page(StatusCode::OK, &listing))
+}

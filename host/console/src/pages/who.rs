@@ -1,0 +1,220 @@
+//! Who could act on an instance, now or at a moment in its past, and who could not and why.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::routing::get;
+use jiff::Timestamp;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::Console;
+use crate::api::{Trouble, segment, with_query};
+use crate::list::Link;
+use crate::moment::Moment;
+use crate::names::Names;
+use crate::session::{Answer, Visitor};
+use crate::shell::{Shell, page};
+
+/// People whose names are looked up for one page; the others are shown by their ids.
+const NAMED_MAX: usize = 30;
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new().route("/console/instances/{id}/who", get(show))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    /// A moment in UTC, as a field of a form gives it. Empty for now.
+    at: String,
+}
+
+#[derive(Deserialize)]
+struct Eligibility {
+    at: Timestamp,
+    revision: u32,
+    tasks: Vec<Task>,
+    more: bool,
+}
+
+#[derive(Deserialize)]
+struct Task {
+    state: String,
+    label: String,
+    owner: Option<String>,
+    eligible: Vec<Able>,
+    excluded: Vec<Excluded>,
+    more: bool,
+}
+
+#[derive(Deserialize)]
+struct Able {
+    person: String,
+    ways: Vec<Way>,
+}
+
+#[derive(Deserialize)]
+struct Way {
+    how: String,
+    group: Option<String>,
+    of: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Excluded {
+    person: String,
+    exclusions: Vec<Exclusion>,
+}
+
+#[derive(Deserialize)]
+struct Exclusion {
+    why: String,
+    by: Option<String>,
+    of: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "who.html")]
+struct Page {
+    shell: Shell,
+    trail: Vec<Link>,
+    here: String,
+    /// The value of the field.
+    at: String,
+    refusal: Option<Trouble>,
+    moment: Option<(Moment, String)>,
+    tasks: Vec<Shown>,
+    is_more: bool,
+}
+
+/// An open task as it was then.
+struct Shown {
+    name: String,
+    owner: Option<String>,
+    /// Names and reasons.
+    able: Vec<(String, String)>,
+    excluded: Vec<(String, String)>,
+    is_more: bool,
+}
+
+async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+    let w = visitor.w;
+    // A field gives a moment without seconds and zone; the page says that it is in UTC.
+    let at = match asked.at.as_str() {
+        "" => String::new(),
+        at if at.len() == "2026-01-01T00:00".len() => format!("{at}:00Z"),
+        at => format!("{at}Z"),
+    };
+    let path = with_query(&format!("/v1/instances/{id}/eligibility"), &[("at", &at)]);
+    let found = match visitor.api.get::<Eligibility>(&path).await {
+        Ok(found) => Ok(found),
+        // A moment that cannot be is mended in place.
+        Err(trouble) if matches!(trouble.status, 400 | 422) => Err(trouble),
+        Err(trouble) => return Err(visitor.halt(&trouble)),
+    };
+    let (found, refusal, status) = match found {
+        Ok(found) => (Some(found), None, StatusCode::OK),
+        Err(trouble) => {
+            let status = trouble.status();
+            (None, Some(trouble), status)
+        }
+    };
+    let names = match &found {
+        Some(found) => names(&visitor, found).await,
+        None => Names::default(),
+    };
+    let template = Page {
+        shell: Shell::of(&visitor, "", w.t("who-could-act").into_owned()).await,
+        trail: vec![Link::to(
+            format!("/console/instances/{id}"),
+            w.t("who-instance"),
+        )],
+        here: format!("/console/instances/{id}/who"),
+        at: asked.at,
+        refusal,
+        is_more: found.as_ref().is_some_and(|found| found.more),
+        moment: found.as_ref().map(|found| {
+            let revision = found.revision.to_string();
+            (
+                Moment::of(found.at, w),
+                w.with("who-revision", "revision", &revision),
+            )
+        }),
+        tasks: found.map_or_else(Vec::new, |found| {
+            let tasks = found.tasks.into_iter();
+            tasks
+                .map(|task| Shown::of(task, &names, &visitor))
+                .collect()
+        }),
+    };
+    Ok(page(status, &template))
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+/// The names of the people of an answer, as far as the visitor may read them.
+async fn names(visitor: &Visitor, found: &Eligibility) -> Names {
+    let people = found.tasks.iter().flat_map(|task| {
+        let able = task.eligible.iter().map(|one| &one.person);
+        let excluded = task.excluded.iter().map(|one| &one.person);
+        able.chain(excluded).chain(&task.owner)
+    });
+    let mut ids: Vec<_> = people.cloned().collect();
+    ids.sort();
+    ids.dedup();
+    let mut people = BTreeMap::new();
+    for id in ids.into_iter().take(NAMED_MAX) {
+        let path = format!("/v1/people/{}", segment(&id));
+        if let Ok(named) = visitor.api.get::<Named>(&path).await {
+            people.insert(id, named.name);
+        }
+    }
+    Names {
+        people,
+        ..Names::default()
+    }
+}
+
+impl Shown {
+    fn of(task: Task, names: &Names, visitor: &Visitor) -> Shown {
+        let w = visitor.w;
+        let said = |id: &str, other: Option<String>| {
+            let other = other.map(|other| names.person(&other)).unwrap_or_default();
+            let known = w.known(id).map(|_| w.with(id, "who", &other));
+            known.unwrap_or_else(|| id.to_owned())
+        };
+        let way = |way: Way| said(&format!("way-{}", way.how), way.group.or(way.of));
+        let exclusion = |one: Exclusion| {
+            let why = one.why.replace('_', "-");
+            said(&format!("exclusion-{why}"), one.by.or(one.of))
+        };
+        let able = task.eligible.into_iter().map(|one| {
+            let ways: Vec<_> = one.ways.into_iter().map(way).collect();
+            (names.person(&one.person), ways.join(", "))
+        });
+        let excluded = task.excluded.into_iter().map(|one| {
+            let reasons: Vec<_> = one.exclusions.into_iter().map(exclusion).collect();
+            (names.person(&one.person), reasons.join(", "))
+        });
+        Shown {
+            able: able.collect(),
+            excluded: excluded.collect(),
+            name: if task.label == task.state {
+                task.label
+            } else {
+                format!("{} · {}", task.state, task.label)
+            },
+            owner: task
+                .owner
+                .map(|owner| w.with("who-holds", "who", &names.person(&owner))),
+            is_more: task.more,
+        }
+    }
+}
