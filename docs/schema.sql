@@ -1237,12 +1237,8 @@ CREATE UNIQUE INDEX manager_current ON public.manager USING btree (tenant_id, pe
 CREATE INDEX manager_reports ON public.manager USING btree (tenant_id, manager_id, person_id) WHERE (valid_to IS NULL);
 CREATE UNIQUE INDEX membership_current ON public.membership USING btree (tenant_id, group_id, person_id) WHERE ((valid_to IS NULL) AND (group_id IS NOT NULL));
 CREATE INDEX notification_age ON public.notification USING brin (made_at) WITH (autosummarize='on');
-<<<<<<< HEAD
 CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, kind, ((read_at IS NOT NULL)), id);
-=======
-CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, ((read_at IS NOT NULL)), id);
 CREATE INDEX participant_by_principal ON public.participant USING btree (tenant_id, kind, principal, instance_id);
->>>>>>> visible2
 CREATE INDEX person_by_id ON public.person USING btree (tenant_id, id COLLATE "C");
 CREATE INDEX person_by_name ON public.person USING btree (tenant_id, lower(name) COLLATE "C", id COLLATE "C") WHERE (name IS NOT NULL);
 CREATE INDEX reassessment_ready ON public.reassessment USING btree (GREATEST(due_at, lease_until));
@@ -1410,6 +1406,10 @@ CREATE POLICY visible ON public.dead_letter AS RESTRICTIVE FOR SELECT TO wrkflw_
 CREATE POLICY visible ON public.decision AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
    FROM public.instance i
   WHERE ((i.tenant_id = decision.tenant_id) AND (i.id = decision.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.delegation_seal AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = delegation_seal.tenant_id) AND (i.id = delegation_seal.instance_id))
  LIMIT 1)));
 CREATE POLICY visible ON public.descendant_place AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
    FROM public.instance i

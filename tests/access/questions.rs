@@ -27,3 +27,13 @@ pub(super) const FURTHER: &[&str] = &[
     "/v1/entities/document/doc-1/history",
     "/v1/entities/document/doc-1/custody",
 ];
+
+/// What finds nothing here: whether there is more behind the twenty thousand entries that one question looks at, attempts of
+/// webhooks, titles that changed, and calls of services.
+pub(super) const FAR: &[&str] = &[
+    "select at as \"at: Time\", status, duration_ms, error from webhook_attempt",
+    "select e.place as \"place!\", m.type as \"kind!\", m.payload as \"payload!\"",
+    "select id, attempts, last_error, greatest(due_at, lease_until) as \"next_at!: Time\" from job",
+    "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
+    "select seq from audit_entry\n            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3",
+];

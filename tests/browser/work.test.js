@@ -106,6 +106,21 @@ test("a decision that needs a comment says so at the field, and keeps what was w
   await page.context().close();
 });
 
+test("a comment on an instance needs words, and stands below the timeline", async () => {
+  const name = entity("said");
+  const { id } = await started(name, `Plan ${name}`);
+  const page = await signedIn(browser, "author");
+  await page.goto(`${url}/console/instances/${id}`);
+  await page.getByRole("link", { name: "Comment", exact: true }).click();
+  await page.getByLabel("Comment").fill("The sum is <b>final</b>");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.getByRole("button", { name: "Confirm: Comment" }).click();
+  await page.getByText("Your comment is recorded.").waitFor();
+  await page.getByRole("region", { name: "Comments" }).getByText("The sum is <b>final</b>").waitFor();
+  await sound(page, "comment");
+  await page.context().close();
+});
+
 test("of two reviewers one wins, and the other reads who, what, and what is open now", async () => {
   const name = entity("race");
   const { id } = await started(name, `Plan ${name}`);

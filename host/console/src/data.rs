@@ -112,6 +112,15 @@ pub(crate) struct Left {
     pub(crate) actor: Option<String>,
 }
 
+/// A comment on an instance.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Comment {
+    pub(crate) actor: Option<String>,
+    pub(crate) comment: Option<String>,
+    pub(crate) created_at: Timestamp,
+}
+
 /// Why the flow chose a way.
 #[derive(Deserialize)]
 pub(crate) struct Plan {
@@ -171,6 +180,8 @@ pub(crate) struct Ahead {
 #[derive(Deserialize)]
 pub(crate) struct History {
     pub(crate) data: Vec<State>,
+    #[serde(default)]
+    pub(crate) comments: Vec<Comment>,
 }
 
 #[derive(Deserialize)]

@@ -89,11 +89,7 @@ impl Circle {
 
 /// The participants whom a change with these events adds: those whom the instance names, and those whom a comment mentions.
 /// Nobody ceases to be one: who has given a task back still sees the instance.
-pub fn joining(
-    before: Option<&Instance>,
-    after: &Instance,
-    events: &[Event],
-) -> Vec<Participant> {
+pub fn joining(before: Option<&Instance>, after: &Instance, events: &[Event]) -> Vec<Participant> {
     if after.observers.is_none() {
         return Vec::new();
     }

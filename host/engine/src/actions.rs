@@ -479,11 +479,8 @@ fn violation(field: &str, code: String, message: String) -> Violation {
 
 fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
     let permission = command.permission();
-    if actor.may(permission) {
-        Ok(())
-    } else {
-        Err(Error::Permission(permission))
-    }
+    let may = actor.may(permission).then_some(());
+    may.ok_or(Error::Permission(permission))
 }
 
 pub(super) fn refusal(error: &Error) -> Refusal {

@@ -4,9 +4,10 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::time::Time;
+use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::event::Event;
-use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::ids::InstanceId;
 
 /// A comment on an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +25,10 @@ pub struct Comment {
 }
 
 impl Reader {
-    /// A page of comments, newest first: those before the entry with this number.
+    /// A page of comments that the viewer sees, newest first: those before the entry with this number.
     pub async fn comments(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         instance: InstanceId,
         before: Option<u64>,
         limit: u32,
@@ -36,12 +37,12 @@ impl Reader {
             r#"select id, seq, actor, payload, occurred_at as "at: Time" from audit_entry
             where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and type = 'FLOW_COMMENTED' and seq < $3
             order by seq desc limit $4"#,
-            tenant.0,
+            viewer.tenant.0,
             instance.0,
             before.map_or(i64::MAX, u64::cast_signed),
             i64::from(limit)
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut *self.reading(viewer).await?)
         .await?;
         let comments = rows.into_iter().map(|row| {
             let (comment, mentions) = match serde_json::from_str(&row.payload) {

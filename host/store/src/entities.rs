@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, StoreError};
-use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
 
 /// An instance about an entity, with its related instances.
@@ -129,18 +129,18 @@ impl Reader {
         Ok(EntityHistory { found, reached })
     }
 
-    /// The entity of an instance; none if there is no such instance.
+    /// The entity of an instance; none if there is no such instance, or the viewer does not see it.
     pub async fn entity_of(
         &self,
-        tenant: TenantId,
+        viewer: &Viewer,
         instance: InstanceId,
     ) -> Result<Option<Entity>, StoreError> {
         let row = sqlx::query!(
             "select entity_type, entity_id from instance where tenant_id = $1 and id = $2",
-            tenant.0,
+            viewer.tenant.0,
             instance.0
         )
-        .fetch_optional(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_optional(&mut *self.reading(viewer).await?)
         .await?;
         Ok(row.map(|row| Entity {
             kind: row.entity_type,

@@ -81,6 +81,9 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "listOperationItems"
         | "stopOperation"
         | "markNotificationRead"
+        | "commentOnInstance"
+        | "listComments"
+        | "deleteSession"
         | "deleteAbsence" => Keeps::AsMissing,
         "listInstances" | "searchInstances" | "startInstance" | "listTasks" | "bulkTasks"
         | "listEvents" | "listNotifications" | "listJobs" | "listDeadLetters"
@@ -91,7 +94,9 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "putCalendar" | "deleteCalendar" | "listGroups" | "getGroup" | "putGroup"
         | "putGroupMember" | "deleteGroupMember" | "listPeople" | "getPerson" | "putPerson"
         | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
-        | "getRole" | "putRole" => Keeps::LeavesOut,
+        | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions" => {
+            Keeps::LeavesOut
+        }
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
         | "getInstanceCustody" => Keeps::ByAudit,
         "listSubscriptions"

@@ -203,7 +203,10 @@ fn a_mention_makes_a_participant_of_a_restricted_instance() {
     }];
     let restricted = instance(Some(&["auditors"]), vec![]);
     let joined = joining(Some(&restricted), &restricted, &commented);
-    let joined: Vec<_> = joined.iter().map(|one| (one.kind, one.id.as_str())).collect();
+    let joined: Vec<_> = joined
+        .iter()
+        .map(|one| (one.kind, one.id.as_str()))
+        .collect();
     assert_eq!(joined, [(Kind::User, "eve")], "ann was one before");
     let open = instance(None, vec![]);
     assert!(joining(Some(&open), &open, &commented).is_empty());

@@ -98,14 +98,14 @@ pub(super) async fn list(
     Path(id): Path<Uuid>,
     Query(query): Query<CommentQuery>,
 ) -> Result<axum::Json<Page<CommentView>>, Problem> {
-    app.engine.permit(&who, "instance:read").await?;
+    let viewer = app.engine.viewing(&who, "instance:read").await?;
     let (limit, before) = (limit(query.limit)?, decode(query.after.as_deref())?);
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
-    if reader.entity_of(who.tenant, instance).await?.is_none() {
+    if reader.entity_of(&viewer, instance).await?.is_none() {
         let (what, id) = ("instance", id.to_string());
         return Err(Error::NotFound { what, id }.into());
     }
-    let found = reader.comments(who.tenant, instance, before, limit + 1);
+    let found = reader.comments(&viewer, instance, before, limit + 1);
     Ok(axum::Json(page(found.await?, limit, |last: &Comment| {
         last.seq.to_string()
     })))

@@ -24,6 +24,7 @@ use wrkflw_core::instance::Entity;
 use wrkflw_engine::validation::check_id;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::custody::{CustodyCursor, CustodyQuestion};
+use wrkflw_store::viewer::Viewer;
 
 /// Maximum number of pages in one file.
 const PAGES_MAX: u32 = 10_000;
@@ -234,7 +235,7 @@ pub(super) async fn of_instance(
     let entity = app
         .engine
         .reader()
-        .entity_of(caller.who.tenant, instance)
+        .entity_of(&Viewer::all(caller.who.tenant), instance)
         .await?;
     let entity = entity.ok_or_else(|| Error::NotFound {
         what: "instance",

@@ -22,7 +22,6 @@ use wrkflw_core::answer;
 use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, StateId};
 use wrkflw_core::json::Json;
-use wrkflw_engine::Identity;
 use wrkflw_store::comments::Comment;
 use wrkflw_store::load::Stored;
 use wrkflw_store::past::{Moves, PastMove};
@@ -113,7 +112,7 @@ pub(super) async fn history(
     let all = Viewer::all(who.tenant);
     let moves = reader.moves(&all, InstanceId(id), head.seq).await?;
     let Moves { newest, omitted } = moves;
-    let (mut comments, comments_omitted) = newest_comments(&app, &who, id).await?;
+    let (mut comments, comments_omitted) = newest_comments(&app, &all, id).await?;
     comments.reverse();
     let said = comments.iter().filter_map(|one| one.comment.as_ref());
     let read = newest.iter().map(|one| one.payload.len()).sum::<usize>()
@@ -153,11 +152,11 @@ pub(super) async fn history(
 /// The newest comments, newest first, and whether there are older ones.
 async fn newest_comments(
     app: &App,
-    who: &Identity,
+    viewer: &Viewer,
     id: Uuid,
 ) -> Result<(Vec<Comment>, bool), Problem> {
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
-    let asked = reader.comments(who.tenant, instance, None, LIMIT_MAX + 1);
+    let asked = reader.comments(viewer, instance, None, LIMIT_MAX + 1);
     let mut comments = asked.await?;
     let are_more = comments.len() > LIMIT_MAX as usize;
     comments.truncate(LIMIT_MAX as usize);

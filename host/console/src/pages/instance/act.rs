@@ -120,6 +120,7 @@ async fn shape(visitor: &Visitor, read: &Read, asked: &Asked) -> Result<Option<S
         return Ok(outcome.map(|outcome| decision(action, name, outcome)));
     }
     let is_signal = action.trigger.is_some();
+    let is_comment = action.action == "comment";
     Ok(Some(Shape {
         schema: if is_signal {
             Some(json!({ "type": "object" }))
@@ -127,7 +128,7 @@ async fn shape(visitor: &Visitor, read: &Read, asked: &Asked) -> Result<Option<S
             own_schema(&action.action, action.task_id.is_some(), visitor.w)
         },
         member: if is_signal { "input" } else { "" },
-        comment: "none",
+        comment: if is_comment { "required" } else { "none" },
         description: String::new(),
         name,
         action,

@@ -9,6 +9,8 @@ pub(super) struct Timeline {
     pub(super) steps: Vec<Step>,
     pub(super) ended: Option<(String, Moment)>,
     pub(super) ahead: Vec<Later>,
+    /// Comments on the instance, oldest first.
+    pub(super) comments: Vec<Made>,
 }
 
 pub(super) struct Step {
@@ -29,7 +31,7 @@ pub(super) struct Step {
     pub(super) notes: Vec<String>,
 }
 
-/// A decision as the timeline shows it.
+/// A decision or a comment as the timeline shows it.
 pub(super) struct Made {
     pub(super) sentence: String,
     pub(super) at: Moment,
@@ -45,6 +47,13 @@ pub(super) struct Later {
 impl Timeline {
     pub(super) fn of(history: History, instance: &Instance, w: Words) -> Timeline {
         let names = instance.names();
+        let said = history.comments.into_iter().map(|said| Made {
+            sentence: said
+                .actor
+                .map_or_else(String::new, |actor| names.person(&actor)),
+            at: Moment::of(said.created_at, w),
+            comment: said.comment.unwrap_or_default(),
+        });
         let steps = history.data.into_iter();
         let ended = instance.ended_at.map(|at| {
             let outcome = instance.outcome.as_deref();
@@ -62,6 +71,7 @@ impl Timeline {
             steps: steps.map(|state| Step::of(state, &names, w)).collect(),
             ended,
             ahead: ahead.collect(),
+            comments: said.collect(),
         }
     }
 }
