@@ -93,7 +93,7 @@ test("activating shows what it affects, and is undone", async () => {
 
 test("a version with names that do not exist says which, and is activated only knowingly", async () => {
   const key = await definition();
-  await published(key, { approvers: "nobody-knows" });
+  await published(key, { initiators: "nobody-knows" });
   const page = await signedIn(browser, "admin");
   await page.goto(`${url}/console/definitions/${key}/3?do=activate#act`);
   await page.getByRole("button", { name: "Confirm: Activate" }).click();

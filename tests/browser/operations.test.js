@@ -29,7 +29,8 @@ test("panels show what needs an operator, and each leads to its list", async () 
   await refused(tooLarge);
   const stale = entity("stale");
   const { id } = await started(stale, `Plan ${stale}`);
-  sql(`update instance set updated_at = now() - interval '20 days' where id = '${id}'`);
+  sql(`update instance set updated_at = now() - interval '20 days' where id = '${id}';
+    update state_instance set entered_at = now() - interval '20 days' where instance_id = '${id}'`);
   sql(`insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error)
     select tenant_id, gen_random_uuid(), 'deadline', id, now() + interval '1 day', '{}', 4, 'the flow gave no answer' from instance where id = '${id}'`);
   const page = await signedIn(browser, "admin");
@@ -93,7 +94,7 @@ test("a refused event shows its content, and is discarded with what that means",
   await page.goto(`${url}/console/operations/dead-letters/${id}`);
   await page.locator("#banner").getByText(tooLarge).waitFor();
   await page.getByText("Content", { exact: true }).click();
-  await page.locator("pre", { hasText: "wrkflw.instance.started" }).waitFor();
+  await page.locator("pre", { hasText: "flow.started" }).waitFor();
   await sound(page, "dead-letter");
   await page.getByRole("link", { name: "Discard" }).click();
   await page.locator("#preview").getByText("is never sent").waitFor();
@@ -103,7 +104,7 @@ test("a refused event shows its content, and is discarded with what that means",
   await page.context().close();
 });
 
-test("a webhook delivery shows its attempts, and a retry its real outcome", async () => {
+test("a webhook delivery shows its attempts, and a retry its real outcome", async (t) => {
   const answers = [];
   const receiver = createServer((request, response) => {
     request.resume();
@@ -113,7 +114,8 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
     });
   });
   await new Promise((resolve) => receiver.listen(0, "127.0.0.1", resolve));
-  const body = { url: `http://127.0.0.1:${receiver.address().port}/hook`, types: ["instance.*"] };
+  t.after(() => receiver.close());
+  const body = { url: `http://127.0.0.1:${receiver.address().port}/hook`, types: ["flow.*"] };
   const subscription = (await api("POST", "/subscriptions", body)).body;
   await started(entity("hooked"), "Plan");
   const page = await signedIn(browser, "admin");
@@ -125,7 +127,7 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
   await row.getByRole("link").click();
   await page.getByText("410").first().waitFor();
   await page.getByText("Content", { exact: true }).click();
-  await page.locator("pre", { hasText: "wrkflw.instance.started" }).waitFor();
+  await page.locator("pre", { hasText: "flow.started" }).waitFor();
   await sound(page, "delivery");
   answers.push(200, 200, 200, 200);
   await page.getByRole("link", { name: "Send again" }).click();
@@ -136,7 +138,6 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
   await page.locator("#standing").getByText("Accepted").waitFor();
   await page.locator("tbody tr").first().getByText("200").waitFor();
   await api("DELETE", `/subscriptions/${subscription.id}`);
-  receiver.close();
   assert.deepEqual(page.context().complaints, []);
   await page.context().close();
 });

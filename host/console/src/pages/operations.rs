@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Console;
 use crate::api::Trouble;
+use crate::language::Words;
 use crate::list::{Link, Paged};
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
@@ -165,25 +166,14 @@ async fn show(visitor: Visitor) -> Answer {
             "dead-letters",
             format!("{ROOT}/dead-letters"),
             letters,
-            |one| Line {
-                address: format!("{ROOT}/dead-letters/{}", one.event.instance_id),
-                name: one.event.kind(),
-                detail: one.event.error,
-            },
+            refused,
         ),
         Panel::of(
             &visitor,
             "webhooks",
             format!("{ROOT}/webhooks"),
             hooks,
-            |one| Line {
-                address: format!("{ROOT}/webhooks/{}?state=dead", one.id),
-                detail: one
-                    .disabled_reason
-                    .clone()
-                    .unwrap_or_else(|| w.n("webhook-failures", one.failures)),
-                name: one.url,
-            },
+            |one| receiver(one, w),
         ),
         Panel::of(
             &visitor,
@@ -202,6 +192,25 @@ async fn show(visitor: Visitor) -> Answer {
         panels,
     };
     Ok(page(StatusCode::OK, &template))
+}
+
+/// An instance whose events wait behind a refused one.
+fn refused(one: dead_letters::DeadLetter) -> Line {
+    Line {
+        address: format!("{ROOT}/dead-letters/{}", one.event.instance_id),
+        name: one.event.kind(),
+        detail: one.event.error,
+    }
+}
+
+/// A receiver that does not get what it is meant to get.
+fn receiver(one: lists::Subscription, w: Words) -> Line {
+    let failures = || w.n("webhook-failures", one.failures);
+    Line {
+        address: format!("{ROOT}/webhooks/{}?state=dead", one.id),
+        detail: one.disabled_reason.unwrap_or_else(failures),
+        name: one.url,
+    }
 }
 
 /// The trail of a page below the panels.
