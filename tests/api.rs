@@ -86,7 +86,7 @@ pub(crate) async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
 }
 
 /// Runs a statement behind the host's back.
-async fn sql(app: &TestApp, statement: &'static str) {
+pub(crate) async fn sql(app: &TestApp, statement: &'static str) {
     sqlx::raw_sql(statement)
         .execute(app.database.admin_pool())
         .await

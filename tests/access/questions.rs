@@ -1,5 +1,23 @@
 //! Lists with each of their filters and parts, and what no operation without parameters asks for.
 
+use crate::api::access::World;
+use crate::api::sql;
+use crate::support::app::Host;
+
+/// Asks as somebody who may not see every instance for what is then read in another way.
+pub(super) async fn restricted(world: &World, host: &Host) {
+    let restrict = "update definition_version set restricted = true";
+    sql(&world.app, restrict).await;
+    for path in [
+        "/v1/definitions/document-approval",
+        "/v1/entities/document/doc-1/history",
+    ] {
+        host.send("author", "GET", path, &[], None)
+            .await
+            .expect(200);
+    }
+}
+
 /// Paths with their queries.
 pub(super) const FURTHER: &[&str] = &[
     "/v1/tasks?view=all",

@@ -14,7 +14,7 @@ use wrkflw_core::command::SignalKey;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 
 use super::TIMEOUT;
-use super::questions::{FAR, FURTHER};
+use super::questions::{FAR, FURTHER, restricted};
 use super::recorder::{Recorder, Replay, Statement};
 use super::statements;
 use crate::api::access::World;
@@ -211,6 +211,7 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     furnish(&world).await;
     sessions::begun_and_found(app, &engine).await;
     read_all(&world, &host).await;
+    restricted(&world, &host).await;
     let decided = instance["id"].as_str().expect("an id");
     let history = format!("/v1/instances/{decided}/history");
     host.send("admin", "GET", &history, &[], None)

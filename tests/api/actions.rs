@@ -293,22 +293,22 @@ async fn what_does_not_fit_the_task_or_the_instance_is_not_listed() {
         (
             "",
             json!({}),
-            "claim reassign suspend decide decide cancel suspend",
+            "claim reassign suspend decide decide comment cancel suspend",
         ),
         (
             "claim",
             json!({}),
-            "claim release delegate reassign reset suspend decide decide cancel suspend",
+            "claim release delegate reassign reset suspend decide decide comment cancel suspend",
         ),
         (
             "delegate",
             json!({ "to": "dee", "reason": "away" }),
-            "claim release delegate resolve reassign reset suspend decide decide cancel suspend",
+            "claim release delegate resolve reassign reset suspend decide decide comment cancel suspend",
         ),
         (
             "suspend",
             reason.clone(),
-            "claim release delegate resolve reassign reset resume decide decide cancel suspend",
+            "claim release delegate resolve reassign reset resume decide decide comment cancel suspend",
         ),
     ];
     for (verb, body, wanted) in steps {

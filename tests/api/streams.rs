@@ -192,7 +192,7 @@ async fn a_long_file_breaks_off_when_its_permission_goes() {
     let response = host.open(request.body(Body::empty()).expect("a request"));
     let mut file = response.await.into_body().into_data_stream();
     let first = file.next().await.expect("a page").expect("bytes");
-    assert!(first.starts_with(b"decided_at"), "{first:?}");
+    assert!(first.starts_with(b"occurred_at"), "{first:?}");
     sql(&app, "delete from role_permission where role = 'auditor'").await;
     let mut pages = 1;
     while file

@@ -16,7 +16,7 @@ const RESTRICTED: &str = "update instance set observers = '{}';
     insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
     select tenant_id, stream_id, seq, 0, pos, 'too large', 1, now() from audit_entry where stream_kind = 'instance';
     insert into notification (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
-    select tenant_id, gen_random_uuid(), 'decided', 'user', 'spy', id, id, started_at from instance;
+    select tenant_id, gen_random_uuid(), 'STATUS_CHANGED', 'user', 'spy', id, id, started_at from instance;
     insert into job (tenant_id, id, kind, instance_id, due_at, payload, last_error)
     select tenant_id, id, 'deadline', id, now() + interval '1 day', '{}', 'no' from instance";
 

@@ -234,11 +234,31 @@ void __wasm_export_exports_wrkflw_flow_logic_describe_post_return(uint8_t * arg0
         }
         free(ptr25);
       }
-      size_t len27 = *((size_t*) (arg0 + (30*sizeof(void*))));
-      if (len27 > 0) {
-        uint8_t *ptr28 = *((uint8_t **) (arg0 + (29*sizeof(void*))));
-        for (size_t i29 = 0; i29 < len27; i29++) {
-          uint8_t *base = ptr28 + i29 * (3*sizeof(void*));
+      switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + (29*sizeof(void*))))) {
+        case 0: {
+          break;
+        }
+        case 1: {
+          size_t len27 = *((size_t*) (arg0 + (31*sizeof(void*))));
+          if (len27 > 0) {
+            uint8_t *ptr28 = *((uint8_t **) (arg0 + (30*sizeof(void*))));
+            for (size_t i29 = 0; i29 < len27; i29++) {
+              uint8_t *base = ptr28 + i29 * (2*sizeof(void*));
+              (void) base;
+              if ((*((size_t*) (base + sizeof(void*)))) > 0) {
+                free(*((uint8_t **) (base + 0)));
+              }
+            }
+            free(ptr28);
+          }
+          break;
+        }
+      }
+      size_t len30 = *((size_t*) (arg0 + (33*sizeof(void*))));
+      if (len30 > 0) {
+        uint8_t *ptr31 = *((uint8_t **) (arg0 + (32*sizeof(void*))));
+        for (size_t i32 = 0; i32 < len30; i32++) {
+          uint8_t *base = ptr31 + i32 * (3*sizeof(void*));
           (void) base;
           switch ((int32_t) (int32_t) *((uint8_t*) (base + 0))) {
             case 0: {
@@ -267,25 +287,25 @@ void __wasm_export_exports_wrkflw_flow_logic_describe_post_return(uint8_t * arg0
             }
           }
         }
-        free(ptr28);
+        free(ptr31);
       }
-      size_t len30 = *((size_t*) (arg0 + (32*sizeof(void*))));
-      if (len30 > 0) {
-        uint8_t *ptr31 = *((uint8_t **) (arg0 + (31*sizeof(void*))));
-        for (size_t i32 = 0; i32 < len30; i32++) {
-          uint8_t *base = ptr31 + i32 * (2*sizeof(void*));
+      size_t len33 = *((size_t*) (arg0 + (35*sizeof(void*))));
+      if (len33 > 0) {
+        uint8_t *ptr34 = *((uint8_t **) (arg0 + (34*sizeof(void*))));
+        for (size_t i35 = 0; i35 < len33; i35++) {
+          uint8_t *base = ptr34 + i35 * (2*sizeof(void*));
           (void) base;
           if ((*((size_t*) (base + sizeof(void*)))) > 0) {
             free(*((uint8_t **) (base + 0)));
           }
         }
-        free(ptr31);
+        free(ptr34);
       }
-      size_t len33 = *((size_t*) (arg0 + (34*sizeof(void*))));
-      if (len33 > 0) {
-        uint8_t *ptr34 = *((uint8_t **) (arg0 + (33*sizeof(void*))));
-        for (size_t i35 = 0; i35 < len33; i35++) {
-          uint8_t *base = ptr34 + i35 * (4*sizeof(void*));
+      size_t len36 = *((size_t*) (arg0 + (37*sizeof(void*))));
+      if (len36 > 0) {
+        uint8_t *ptr37 = *((uint8_t **) (arg0 + (36*sizeof(void*))));
+        for (size_t i38 = 0; i38 < len36; i38++) {
+          uint8_t *base = ptr37 + i38 * (4*sizeof(void*));
           (void) base;
           if ((*((size_t*) (base + sizeof(void*)))) > 0) {
             free(*((uint8_t **) (base + 0)));
@@ -294,16 +314,16 @@ void __wasm_export_exports_wrkflw_flow_logic_describe_post_return(uint8_t * arg0
             free(*((uint8_t **) (base + (2*sizeof(void*)))));
           }
         }
-        free(ptr34);
+        free(ptr37);
       }
       break;
     }
     case 1: {
-      size_t len36 = *((size_t*) (arg0 + (2*sizeof(void*))));
-      if (len36 > 0) {
-        uint8_t *ptr37 = *((uint8_t **) (arg0 + sizeof(void*)));
-        for (size_t i38 = 0; i38 < len36; i38++) {
-          uint8_t *base = ptr37 + i38 * (6*sizeof(void*));
+      size_t len39 = *((size_t*) (arg0 + (2*sizeof(void*))));
+      if (len39 > 0) {
+        uint8_t *ptr40 = *((uint8_t **) (arg0 + sizeof(void*)));
+        for (size_t i41 = 0; i41 < len39; i41++) {
+          uint8_t *base = ptr40 + i41 * (6*sizeof(void*));
           (void) base;
           if ((*((size_t*) (base + sizeof(void*)))) > 0) {
             free(*((uint8_t **) (base + 0)));
@@ -315,7 +335,7 @@ void __wasm_export_exports_wrkflw_flow_logic_describe_post_return(uint8_t * arg0
             free(*((uint8_t **) (base + (4*sizeof(void*)))));
           }
         }
-        free(ptr37);
+        free(ptr40);
       }
       break;
     }
@@ -1229,7 +1249,7 @@ void *cabi_realloc(void *ptr, size_t old_size, size_t align, size_t new_size) {
 }
 
 __attribute__((__aligned__(sizeof(void*))))
-static uint8_t RET_AREA[(35*sizeof(void*))];
+static uint8_t RET_AREA[(38*sizeof(void*))];
 
 // Helper Functions
 
@@ -1260,6 +1280,26 @@ void wrkflw_flow_types_trigger_name_free(wrkflw_flow_types_trigger_name_t *ptr) 
 void wrkflw_flow_types_extension_free(wrkflw_flow_types_extension_t *ptr) {
   flow_string_free(&ptr->name);
   wrkflw_flow_types_json_free(&ptr->value);
+}
+
+void wrkflw_flow_types_list_group_id_free(wrkflw_flow_types_list_group_id_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    wrkflw_flow_types_group_id_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+      wrkflw_flow_types_group_id_free(&list_ptr[i]);
+    }
+    free(list_ptr);
+  }
+}
+
+void wrkflw_flow_types_visibility_free(wrkflw_flow_types_visibility_t *ptr) {
+  switch ((int32_t) ptr->tag) {
+    case 1: {
+      wrkflw_flow_types_list_group_id_free(&ptr->val.participants);
+      break;
+    }
+  }
 }
 
 void wrkflw_flow_types_priority_name_free(wrkflw_flow_types_priority_name_t *ptr) {
@@ -1363,17 +1403,6 @@ void wrkflw_flow_types_attribute_declaration_free(wrkflw_flow_types_attribute_de
   flow_string_free(&ptr->name);
 }
 
-void wrkflw_flow_types_list_group_id_free(wrkflw_flow_types_list_group_id_t *ptr) {
-  size_t list_len = ptr->len;
-  if (list_len > 0) {
-    wrkflw_flow_types_group_id_t *list_ptr = ptr->ptr;
-    for (size_t i = 0; i < list_len; i++) {
-      wrkflw_flow_types_group_id_free(&list_ptr[i]);
-    }
-    free(list_ptr);
-  }
-}
-
 void wrkflw_flow_types_list_state_free(wrkflw_flow_types_list_state_t *ptr) {
   size_t list_len = ptr->len;
   if (list_len > 0) {
@@ -1464,6 +1493,7 @@ void wrkflw_flow_types_definition_free(wrkflw_flow_types_definition_t *ptr) {
   flow_option_string_free(&ptr->instance_summary);
   wrkflw_flow_types_list_priority_name_free(&ptr->priorities);
   wrkflw_flow_types_list_list_state_name_free(&ptr->separate);
+  wrkflw_flow_types_visibility_free(&ptr->visibility);
   wrkflw_flow_types_list_name_use_free(&ptr->uses);
   flow_list_string_free(&ptr->requires_);
   wrkflw_flow_types_list_extension_free(&ptr->extensions);
@@ -2308,9 +2338,9 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_describe(uint8_t * arg, size_t
   }
   uint8_t *ptr = (uint8_t *) &RET_AREA;
   if ((ret).is_err) {
-    const exports_wrkflw_flow_logic_list_violation_t *payload24 = &(ret).val.err;*((int8_t*)(ptr + 0)) = 1;
-    *((size_t*)(ptr + (2*sizeof(void*)))) = (*payload24).len;
-    *((uint8_t **)(ptr + sizeof(void*))) = (uint8_t *) (*payload24).ptr;
+    const exports_wrkflw_flow_logic_list_violation_t *payload26 = &(ret).val.err;*((int8_t*)(ptr + 0)) = 1;
+    *((size_t*)(ptr + (2*sizeof(void*)))) = (*payload26).len;
+    *((uint8_t **)(ptr + sizeof(void*))) = (uint8_t *) (*payload26).ptr;
   } else {
     const exports_wrkflw_flow_logic_definition_t *payload = &(ret).val.ok;*((int8_t*)(ptr + 0)) = 0;
     *((size_t*)(ptr + (2*sizeof(void*)))) = ((*payload).title).len;
@@ -2357,12 +2387,25 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_describe(uint8_t * arg, size_t
     *((uint8_t **)(ptr + (26*sizeof(void*)))) = (uint8_t *) ((*payload).separate).ptr;
     *((int8_t*)(ptr + (28*sizeof(void*)))) = (*payload).reads;
     *((int8_t*)(ptr + (1+28*sizeof(void*)))) = (*payload).sole_per_entity;
-    *((size_t*)(ptr + (30*sizeof(void*)))) = ((*payload).uses).len;
-    *((uint8_t **)(ptr + (29*sizeof(void*)))) = (uint8_t *) ((*payload).uses).ptr;
-    *((size_t*)(ptr + (32*sizeof(void*)))) = ((*payload).requires_).len;
-    *((uint8_t **)(ptr + (31*sizeof(void*)))) = (uint8_t *) ((*payload).requires_).ptr;
-    *((size_t*)(ptr + (34*sizeof(void*)))) = ((*payload).extensions).len;
-    *((uint8_t **)(ptr + (33*sizeof(void*)))) = (uint8_t *) ((*payload).extensions).ptr;
+    switch ((int32_t) ((*payload).visibility).tag) {
+      case 0: {
+        *((int8_t*)(ptr + (29*sizeof(void*)))) = 0;
+        break;
+      }
+      case 1: {
+        const wrkflw_flow_types_list_group_id_t *payload21 = &((*payload).visibility).val.participants;
+        *((int8_t*)(ptr + (29*sizeof(void*)))) = 1;
+        *((size_t*)(ptr + (31*sizeof(void*)))) = (*payload21).len;
+        *((uint8_t **)(ptr + (30*sizeof(void*)))) = (uint8_t *) (*payload21).ptr;
+        break;
+      }
+    }
+    *((size_t*)(ptr + (33*sizeof(void*)))) = ((*payload).uses).len;
+    *((uint8_t **)(ptr + (32*sizeof(void*)))) = (uint8_t *) ((*payload).uses).ptr;
+    *((size_t*)(ptr + (35*sizeof(void*)))) = ((*payload).requires_).len;
+    *((uint8_t **)(ptr + (34*sizeof(void*)))) = (uint8_t *) ((*payload).requires_).ptr;
+    *((size_t*)(ptr + (37*sizeof(void*)))) = ((*payload).extensions).len;
+    *((uint8_t **)(ptr + (36*sizeof(void*)))) = (uint8_t *) ((*payload).extensions).ptr;
   }
   return ptr;
 }

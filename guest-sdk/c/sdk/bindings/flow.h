@@ -43,6 +43,27 @@ typedef struct wrkflw_flow_types_extension_t {
   wrkflw_flow_types_json_t   value;
 } wrkflw_flow_types_extension_t;
 
+typedef struct {
+  wrkflw_flow_types_group_id_t *ptr;
+  size_t len;
+} wrkflw_flow_types_list_group_id_t;
+
+// Who sees an instance. Others are told that it does not exist. People whose roles permit `instance:read-all` see all.
+typedef struct wrkflw_flow_types_visibility_t {
+  uint8_t tag;
+  union {
+    wrkflw_flow_types_list_group_id_t     participants;
+  } val;
+} wrkflw_flow_types_visibility_t;
+
+// Everybody of the tenant whose roles permit to read instances.
+#define WRKFLW_FLOW_TYPES_VISIBILITY_TENANT 0
+// Its participants and their managers, and the members of these groups, at most 20. Participants are the requesters,
+// everybody to whom a task was offered, as long as they are a member of the group to which it was, and everybody who
+// owned or decided one. A substitute sees what the absent person sees as a participant. The groups are looked up
+// without being listed in `uses`.
+#define WRKFLW_FLOW_TYPES_VISIBILITY_PARTICIPANTS 1
+
 // The name of the priorities from a number up, until the next name.
 typedef struct wrkflw_flow_types_priority_name_t {
   flow_string_t   name;
@@ -219,11 +240,6 @@ typedef struct wrkflw_flow_types_attribute_declaration_t {
 } wrkflw_flow_types_attribute_declaration_t;
 
 typedef struct {
-  wrkflw_flow_types_group_id_t *ptr;
-  size_t len;
-} wrkflw_flow_types_list_group_id_t;
-
-typedef struct {
   wrkflw_flow_types_state_t *ptr;
   size_t len;
 } wrkflw_flow_types_list_state_t;
@@ -295,6 +311,8 @@ typedef struct wrkflw_flow_types_definition_t {
   // While an instance of this definition runs, no other instance about the same entity type and id may start, of
   // whichever key, and it does not start while another one runs.
   bool   sole_per_entity;
+  // Who sees the instances, and all that is about them.
+  wrkflw_flow_types_visibility_t   visibility;
   // What the config names of the tenant's directory and of the host's services, at most 1000. What is missing there is
   // told when the version is published, and keeps it from being activated. `initiators` are looked up without being listed.
   wrkflw_flow_types_list_name_use_t   uses;
@@ -1252,6 +1270,10 @@ void wrkflw_flow_types_trigger_name_free(wrkflw_flow_types_trigger_name_t *ptr);
 
 void wrkflw_flow_types_extension_free(wrkflw_flow_types_extension_t *ptr);
 
+void wrkflw_flow_types_list_group_id_free(wrkflw_flow_types_list_group_id_t *ptr);
+
+void wrkflw_flow_types_visibility_free(wrkflw_flow_types_visibility_t *ptr);
+
 void wrkflw_flow_types_priority_name_free(wrkflw_flow_types_priority_name_t *ptr);
 
 void wrkflw_flow_types_name_use_free(wrkflw_flow_types_name_use_t *ptr);
@@ -1273,8 +1295,6 @@ void wrkflw_flow_types_option_json_free(wrkflw_flow_types_option_json_t *ptr);
 void wrkflw_flow_types_transition_free(wrkflw_flow_types_transition_t *ptr);
 
 void wrkflw_flow_types_attribute_declaration_free(wrkflw_flow_types_attribute_declaration_t *ptr);
-
-void wrkflw_flow_types_list_group_id_free(wrkflw_flow_types_list_group_id_t *ptr);
 
 void wrkflw_flow_types_list_state_free(wrkflw_flow_types_list_state_t *ptr);
 

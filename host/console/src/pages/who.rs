@@ -29,7 +29,7 @@ pub(crate) fn routes() -> Router<Console> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Asked {
-    /// A moment in UTC, as a field of a form gives it. Empty for now.
+    /// A moment in UTC, as a field of a form gives it. Empty: the present.
     at: String,
 }
 

@@ -110,6 +110,7 @@ pub(super) enum ActionName {
     Reset,
     Suspend,
     Resume,
+    Comment,
     Cancel,
     Restart,
     Signal,
