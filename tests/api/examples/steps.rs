@@ -1,7 +1,7 @@
 //! The requests of the examples, in their order.
 
 use super::Recorder;
-use crate::api::sql;
+use crate::api::{sessions, sql};
 use crate::support::guests;
 use serde_json::{Value, json};
 
@@ -151,6 +151,12 @@ const APPROVAL: &[Step] = &[
     ("admin", "GET /v1/instances/$instance/eligibility", "", ""),
     (
         "reviewer2",
+        "POST /v1/instances/$instance/comment",
+        r#"{"comment": "The sum on page 3 is new.", "mentions": ["mara"]}"#,
+        "",
+    ),
+    (
+        "reviewer2",
         "POST /v1/tasks/$task/decide",
         r#"{"outcome": "APPROVE", "comment": "Well done."}"#,
         "last=/instance/states/0/tasks/0/id",
@@ -179,6 +185,7 @@ const READS: &[Step] = &[
     ),
     ("admin", "GET /v1/instances/$instance", "", ""),
     ("admin", "GET /v1/instances/$instance/history", "", ""),
+    ("admin", "GET /v1/instances/$instance/comments", "", ""),
     ("admin", "GET /v1/instances/$instance/audit?limit=1", "", ""),
     (
         "admin",
@@ -199,6 +206,14 @@ const READS: &[Step] = &[
     ("admin", "GET /v1/jobs", "", ""),
     ("admin", "GET /v1/compliance/self-approvals", "", ""),
     ("author", "GET /v1/notifications?limit=1", "", ""),
+    (
+        "author",
+        "PUT /v1/me/preferences",
+        r#"{"mutedNotifications": ["STATUS_CHANGED"]}"#,
+        "",
+    ),
+    ("author", "GET /v1/me/preferences", "", ""),
+    ("admin", "GET /v1/me/sessions", "", ""),
 ];
 
 const OPERATIONS: &[Step] = &[
@@ -351,6 +366,7 @@ pub(super) async fn take(recorder: &mut Recorder) {
     let active = "/v1/definitions/subflows/versions/1/activate";
     let activated = recorder.app.post("admin", active, json!({})).await;
     activated.expect(200);
+    sessions::begun_and_found(&recorder.app, &recorder.app.engine).await;
     for steps in [
         DIRECTORY,
         VERSIONS,

@@ -81,8 +81,8 @@ impl Engine {
             let seals = self.sealed(tenant_name, before, &executed.outcome, &entries);
             (entries, rendered, seals)
         };
-        let (tenant, effort) = (request.who.tenant, recording(before, &executed));
-        let recorded = self.0.offload.in_place(tenant, effort, record);
+        let effort = recording(before, &executed);
+        let recorded = self.0.offload.in_place(directory.tenant, effort, record);
         let (entries, rendered, (seals, delegation_seals)) = recorded.await?;
         if request.dry_run {
             self.check_start_conflict(request, after).await?;
@@ -91,8 +91,7 @@ impl Engine {
             let change = None;
             return Ok(Executed { rendered, change });
         }
-        let key = request.key();
-        let replies = key.map(|key| self.keyed(request.who, key, &rendered));
+        let keyed = |key| self.keyed(request.who, key, &rendered);
         let change = Change {
             tenant: request.who.tenant,
             command: command_id,
@@ -105,7 +104,7 @@ impl Engine {
             entries,
             seals,
             delegation_seals,
-            replies: replies.into_iter().collect(),
+            replies: request.key().map(keyed).into_iter().collect(),
             done: request.job.into_iter().collect(),
         };
         let change = Some(change);
