@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
+use wrkflw_runtime::clock::Clock;
 
 use super::openapi::{Operation, document, operations};
 use super::*;
@@ -157,7 +158,7 @@ impl Recorder {
 /// A fixed instant in place of one of the run.
 fn steady_word(word: &str) -> &str {
     let at = word.parse::<Timestamp>().ok();
-    let is_near = |at: Timestamp| at.duration_since(Timestamp::now()).abs() < NEAR;
+    let is_near = |at: Timestamp| at.duration_since(Clock::System.now()).abs() < NEAR;
     if at.is_some_and(is_near) {
         "2026-01-05T09:00:00Z"
     } else {

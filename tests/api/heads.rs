@@ -124,8 +124,8 @@ async fn json_ends_with_a_line_feed_that_counts_in_no_tag_and_no_stored_reply() 
         let Some(tag) = whole.headers.get("etag").and_then(|tag| tag.to_str().ok()) else {
             continue;
         };
-        let held = [("if-none-match", tag)];
-        let same = host.send("author", "GET", path, &held, None).await;
+        let conditional = [("if-none-match", tag)];
+        let same = host.send("author", "GET", path, &conditional, None).await;
         assert_eq!((same.status, same.text.as_str()), (304, ""));
     }
     let plain = app.get("author", "/livez").await;

@@ -32,9 +32,11 @@ pub(crate) async fn explained_to_reader(
     beginning: &str,
     arguments: &str,
 ) -> Value {
+    // The first call of a function in a session reads the catalogue to plan its statements.
     let settings = format!(
         "set role wrkflw_reader; set wrkflw.tenant = {tenant}; set plan_cache_mode = force_custom_plan; set jit = off;
-        set enable_seqscan = on; set enable_bitmapscan = on; set enable_hashjoin = on; set enable_mergejoin = on; deallocate all;"
+        set enable_seqscan = on; set enable_bitmapscan = on; set enable_hashjoin = on; set enable_mergejoin = on; deallocate all;
+        select word_holders('nothing', 1);"
     );
     explained_with(database, &settings, beginning, arguments).await
 }

@@ -267,7 +267,7 @@ const OPERATIONS: &[Step] = &[
     (
         "admin",
         "POST /v1/events/replay",
-        r#"{"after": "earliest", "reason": "a consumer was repaired"}"#,
+        r#"{"after": "earliest", "instanceId": "$instance", "reason": "a consumer was repaired"}"#,
         "",
     ),
 ];

@@ -104,22 +104,13 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             announced = Some(running::announce(&note, home.kept_folder(), state)?);
             Ok(())
         };
-        let program = environment.program.clone();
-        let host = Host::start(
-            &settings,
-            listener,
-            program,
-            telemetry,
-            demo::signing_in(),
-            prepare,
-        )
-        .await?;
+        let (program, people) = (environment.program.clone(), demo::signing_in());
+        let starting = Host::start(&settings, listener, program, telemetry, people, prepare);
+        let host = starting.await?;
         show(output, &note, &args, home.folder())?;
         if !environment.in_path {
-            output.hint(&format!(
-                "the commands above need: alias wrkflw={}",
-                environment.program.display()
-            ));
+            let program = environment.program.display();
+            output.hint(&format!("the commands above need: alias wrkflw={program}"));
         }
         tell_of_others(output, &note, &running::all(&here, state));
         output.hint(&format!(
