@@ -186,6 +186,10 @@ async fn a_mention_reaches_whoever_has_not_muted_it() {
     told(&app, "reviewer", 1).await;
     app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
         .await;
+    let six = json!({ "mutedNotifications": ["MENTION", "MENTION", "MENTION", "MENTION", "MENTION", "MENTION"] });
+    let six = app.put("approver", preferences, six).await;
+    let problem = six.problem(422, "invalid_input");
+    assert_eq!(problem["errors"][0]["pointer"], "/mutedNotifications");
     let all = json!({ "mutedNotifications": ["MENTION"] });
     app.put("approver", preferences, all).await.expect(200);
     let of_group = told(&app, "approver", 1).await;

@@ -12,7 +12,7 @@ test("an author starts a flow, and sees before who will get it", async () => {
   const page = await signedIn(browser, "author");
   await page.getByRole("link", { name: "Start", exact: true }).click();
   await sound(page, "start");
-  await page.getByRole("link", { name: /Document approval/ }).click();
+  await page.getByRole("link", { name: /document-approval/ }).click();
   await page.getByLabel(/Type of the entity/).fill("document");
   await page.getByLabel(/Id of the entity/).fill(name);
   await page.getByLabel(/title/).fill(`Plan ${name}`);

@@ -112,7 +112,7 @@ test("a comment on an instance needs words, and stands below the timeline", asyn
   const page = await signedIn(browser, "author");
   await page.goto(`${url}/console/instances/${id}`);
   await page.getByRole("link", { name: "Comment", exact: true }).click();
-  await page.getByLabel("Comment").fill("The sum is <b>final</b>");
+  await page.getByRole("textbox", { name: /^Comment/ }).fill("The sum is <b>final</b>");
   await page.getByRole("button", { name: "Show what will happen" }).click();
   await page.getByRole("button", { name: "Confirm: Comment" }).click();
   await page.getByText("Your comment is recorded.").waitFor();

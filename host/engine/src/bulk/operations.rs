@@ -106,7 +106,7 @@ impl Engine {
             Many::Cancel(cancellations) => {
                 check_key("/definitionKey", &cancellations.definition)?;
                 check_reason(&cancellations.reason)?;
-                check_status(&cancellations.filter)?;
+                check_filter(&cancellations.filter)?;
                 (&cancellations.definition, vec![cancellations.version])
             }
         };
@@ -122,7 +122,7 @@ impl Engine {
 fn check_migrations(migrations: &Migrations) -> Result<(), Error> {
     check_key("/definitionKey", &migrations.definition)?;
     check_states(&migrations.states)?;
-    check_status(&migrations.filter)?;
+    check_filter(&migrations.filter)?;
     if migrations.from_version == migrations.version {
         let detail = "the instances have this version already";
         return Err(Error::invalid_as_a_whole(
@@ -134,7 +134,10 @@ fn check_migrations(migrations: &Migrations) -> Result<(), Error> {
     Ok(())
 }
 
-fn check_status(filter: &AliveFilter) -> Result<(), Error> {
+fn check_filter(filter: &AliveFilter) -> Result<(), Error> {
+    if let Some(state) = &filter.state {
+        check_key("/filter/state", state)?;
+    }
     let status = filter.status.as_deref();
     if status.is_none_or(|status| ["RUNNING", "SUSPENDED"].contains(&status)) {
         return Ok(());

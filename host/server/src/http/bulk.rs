@@ -17,7 +17,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
 use wrkflw_core::json::Json;
 use wrkflw_engine::bulk::{revision_alone, revision_of};
-use wrkflw_engine::validation::{check_comment, check_document, check_id};
+use wrkflw_engine::validation::{check_comment, check_document, check_id, check_key};
 use wrkflw_engine::{Idempotency, Identity, Request};
 use wrkflw_store::tasks::{Inbox, TaskFilter, View};
 
@@ -228,6 +228,9 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
     }
     if let Some(to) = &body.to {
         check_id("/to", to)?;
+    }
+    if let Some(state) = body.filter.as_ref().and_then(|of| of.state.as_ref()) {
+        check_key("/filter/state", state)?;
     }
     if let Some(input) = &body.input {
         check_document("/input", input)?;

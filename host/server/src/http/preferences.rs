@@ -9,6 +9,10 @@ use super::extract::{Body, Caller};
 use super::problem::Problem;
 use super::shapes::NotificationKind;
 use wrkflw_core::notification::Kind;
+use wrkflw_engine::Error;
+
+/// As many as there are.
+const KINDS_MAX: usize = 5;
 
 /// What a person wants. Whoever never chose wants all notifications.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -43,11 +47,12 @@ pub(super) async fn put(
     Caller(who): Caller,
     Body { value, .. }: Body<Preferences>,
 ) -> Result<axum::Json<Preferences>, Problem> {
-    let kinds: Vec<Kind> = value
-        .muted_notifications
-        .iter()
-        .map(|one| one.kind())
-        .collect();
+    let muted = value.muted_notifications;
+    if muted.len() > KINDS_MAX {
+        let detail = format!("there are {KINDS_MAX} kinds of notifications");
+        return Err(Error::malformed("/mutedNotifications", detail).into());
+    }
+    let kinds: Vec<Kind> = muted.iter().map(|one| one.kind()).collect();
     app.engine.mute(&who, &kinds).await?;
     show(State(app), Caller(who)).await
 }
