@@ -188,7 +188,7 @@ async fn a_mention_reaches_whoever_has_not_muted_it() {
         .await;
     let six = json!({ "mutedNotifications": ["MENTION", "MENTION", "MENTION", "MENTION", "MENTION", "MENTION"] });
     let six = app.put("approver", preferences, six).await;
-    let problem = six.problem(422, "invalid_input");
+    let problem = six.problem(422, "invalid_request");
     assert_eq!(problem["errors"][0]["pointer"], "/mutedNotifications");
     let all = json!({ "mutedNotifications": ["MENTION"] });
     app.put("approver", preferences, all).await.expect(200);

@@ -233,7 +233,7 @@ async fn the_instances_of_a_stopped_version_are_cancelled_at_once() {
     refused.problem(403, "permission_missing");
     let astray = json!({ "definitionKey": "subflows", "version": 1, "reason": "a circle", "filter": { "state": "0" } });
     let astray = app.post("admin", "/v1/cancellations", astray).await;
-    let problem = astray.problem(422, "invalid_input");
+    let problem = astray.problem(422, "invalid_request");
     assert_eq!(problem["errors"][0]["pointer"], "/filter/state");
     let begun = app
         .post("admin", "/v1/cancellations", body)

@@ -111,7 +111,6 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
                 "already_running",
             ],
         ],
-        "putPreferences" => &[&["invalid_input"]],
         "commentOnInstance" => &[&["invalid_input", "limit_reached", "busy"]],
         "suspendInstance" => &[&["instance_suspended"]],
         "resumeInstance" => &[&["not_suspended"]],
