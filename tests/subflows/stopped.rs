@@ -231,10 +231,18 @@ async fn the_instances_of_a_stopped_version_are_cancelled_at_once() {
     assert_eq!((&tried["total"], &tried["done"]), (&json!(30), &json!(20)));
     let refused = app.post("author", "/v1/cancellations", body.clone()).await;
     refused.problem(403, "permission_missing");
-    let astray = json!({ "definitionKey": "subflows", "version": 1, "reason": "a circle", "filter": { "state": "0" } });
-    let astray = app.post("admin", "/v1/cancellations", astray).await;
-    let problem = astray.problem(422, "invalid_request");
-    assert_eq!(problem["errors"][0]["pointer"], "/filter/state");
+    for (member, value) in [
+        ("state", "0"),
+        ("entityType", "a\u{9b}"),
+        ("entityId", "\n"),
+    ] {
+        let mut astray = body.clone();
+        astray["filter"] = json!({ member: value });
+        let astray = app.post("admin", "/v1/cancellations", astray).await;
+        let problem = astray.problem(422, "invalid_request");
+        let pointer = format!("/filter/{member}");
+        assert_eq!(problem["errors"][0]["pointer"], pointer);
+    }
     let begun = app
         .post("admin", "/v1/cancellations", body)
         .await

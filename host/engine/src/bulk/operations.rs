@@ -6,7 +6,7 @@ use super::{CANCEL, MIGRATE, Many, Migrations};
 use crate::Engine;
 use crate::error::Error;
 use crate::request::{Identity, id_under};
-use crate::validation::{check_key, check_reason, check_states};
+use crate::validation::{check_id, check_key, check_reason, check_states};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::bulk::{AliveFilter, Begun, NewOperation, Operation, RUNNING_MAX};
@@ -137,6 +137,12 @@ fn check_migrations(migrations: &Migrations) -> Result<(), Error> {
 fn check_filter(filter: &AliveFilter) -> Result<(), Error> {
     if let Some(state) = &filter.state {
         check_key("/filter/state", state)?;
+    }
+    if let Some(kind) = &filter.entity_type {
+        check_id("/filter/entityType", kind)?;
+    }
+    if let Some(id) = &filter.entity_id {
+        check_id("/filter/entityId", id)?;
     }
     let status = filter.status.as_deref();
     if status.is_none_or(|status| ["RUNNING", "SUSPENDED"].contains(&status)) {

@@ -229,8 +229,14 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
     if let Some(to) = &body.to {
         check_id("/to", to)?;
     }
-    if let Some(state) = body.filter.as_ref().and_then(|of| of.state.as_ref()) {
-        check_key("/filter/state", state)?;
+    if let Some(filter) = &body.filter {
+        for (pointer, name) in [
+            ("/filter/definitionKey", &filter.definition),
+            ("/filter/state", &filter.state),
+        ] {
+            name.as_deref()
+                .map_or(Ok(()), |name| check_key(pointer, name))?;
+        }
     }
     if let Some(input) = &body.input {
         check_document("/input", input)?;
