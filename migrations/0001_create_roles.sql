@@ -1,6 +1,7 @@
 -- The five roles of the database. The host never runs as the owner. It writes as the writer, whose grants allow no change of
--- audit entries and decisions. It answers queries as the reader, which sees one tenant at a time, and where not everybody of the
--- tenant sees every instance as the viewer, a reader who sees less. It publishes events as the relay. Roles belong to the whole server, so another database may have created them already.
+-- audit entries and decisions. It answers queries as the reader, which sees one tenant at a time. For a caller
+-- who may not see every instance, it answers as the viewer, a reader under further policies. It publishes events as the relay. Roles
+-- belong to the whole server, so another database may have created them already.
 do $$
 declare
     wanted text;

@@ -100,7 +100,8 @@ impl Engine {
     pub async fn sessions(&self, who: &Identity) -> Result<Vec<SessionRow>, Error> {
         let now = self.0.clock.now();
         let reader = self.reader();
-        let mut rows = reader.sessions(who.tenant, &who.subject).await?;
+        let rows = reader.sessions(who.tenant, &who.subject, SESSIONS_MAX);
+        let mut rows = rows.await?;
         rows.retain(|row| {
             row.expires_at > now && clock::later(row.used_at, SESSION_IDLE_MAX) > now
         });

@@ -7,9 +7,6 @@ use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
 
-/// Sessions that one person sees.
-const LISTED_MAX: i64 = 100;
-
 /// A session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRow {
@@ -58,11 +55,12 @@ impl Row {
 }
 
 impl Reader {
-    /// The sessions of a person, the newest first.
+    /// At most `most` sessions of a person, the newest first.
     pub async fn sessions(
         &self,
         tenant: TenantId,
         person: &str,
+        most: i64,
     ) -> Result<Vec<SessionRow>, StoreError> {
         let rows = sqlx::query_as!(
             Row,
@@ -71,7 +69,7 @@ impl Reader {
             from session where tenant_id = $1 and person = $2 order by id desc limit $3"#,
             tenant.0,
             person,
-            LISTED_MAX
+            most
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
