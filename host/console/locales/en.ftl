@@ -69,7 +69,7 @@ inbox-count = { $count ->
 }
 inbox-count-more = More than { $count } tasks
 inbox-filter = Filter
-inbox-words = Words
+inbox-words = Search words
 inbox-definition = Flow
 inbox-priority = Priority from
 inbox-due-before = Due before
