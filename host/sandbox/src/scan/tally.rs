@@ -3,6 +3,8 @@
 //! It follows nested components by index, so that a kilobyte which doubles its instances at every level is counted as the
 //! millions it expands to. It trusts no number that it reads, and never allocates more than the size of the input.
 
+use std::ops::Range;
+
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Encoding,
     Instance, Parser, Payload,
@@ -57,6 +59,15 @@ impl Tally {
             if let Payload::ComponentTypeSection(section) = &payload {
                 let range = section.range();
                 nesting::bounded(&bytes[range.clone()], range.start)?;
+            }
+            if let Payload::ModuleSection {
+                unchecked_range, ..
+            }
+            | Payload::ComponentSection {
+                unchecked_range, ..
+            } = &payload
+            {
+                complete(unchecked_range, bytes.len())?;
             }
             tally.take(payload)?;
         }
@@ -260,6 +271,18 @@ impl Tally {
         // Inner components count, too, even if they may never be instantiated.
         within("instantiations", level.instantiations, INSTANTIATIONS_MAX)
     }
+}
+
+/// The parser accepts an inner module or component that is cut off at the end of the input; the compiler does not.
+fn complete(section: &Range<usize>, bytes: usize) -> Result<(), Problem> {
+    if section.end <= bytes {
+        return Ok(());
+    }
+    let message = format!(
+        "the component is cut off: its part at offset {:#x} ends at {:#x}, the input at {bytes:#x}",
+        section.start, section.end
+    );
+    Err(of_component("component_invalid", message))
 }
 
 fn within(what: &str, count: u64, max: u64) -> Result<(), Problem> {

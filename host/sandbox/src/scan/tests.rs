@@ -233,3 +233,20 @@ fn types_in_types_do_not_overflow_the_stack() {
         assert_eq!(problems[0].code, "component_exports");
     }
 }
+
+#[test]
+fn an_inner_part_that_is_cut_off_is_refused() {
+    let module = (1, b"\0asm\x01\0\0\0");
+    let component = (4, b"\0asm\x0d\0\x01\0");
+    for (section, inner) in [module, component] {
+        let mut bytes = b"\0asm\x0d\0\x01\0".to_vec();
+        bytes.extend([section, 20]);
+        bytes.extend(inner);
+        let problems = scan(&bytes, BYTES_MAX).expect_err("refused");
+        assert_eq!(problems[0].code, "component_invalid");
+        assert_eq!(
+            problems[0].message,
+            "the component is cut off: its part at offset 0xa ends at 0x1e, the input at 0x12"
+        );
+    }
+}
