@@ -91,7 +91,38 @@ impl Connection {
         self.answer(request).await
     }
 
+    /// Signs in to the console. Returns the cookie of the session.
+    pub(crate) async fn sign_in(&mut self, token: &str) -> anyhow::Result<String> {
+        let request = hyper::Request::post("/console/sign-in")
+            .header("host", &self.address)
+            .header("origin", format!("http://{}", self.address))
+            .header("content-type", "application/x-www-form-urlencoded")
+            .body(Full::new(Bytes::from(format!("bearer={token}"))))?;
+        self.sender.ready().await?;
+        let response = self.sender.send_request(request).await?;
+        let cookie = response.headers().get("set-cookie");
+        let cookie = cookie.and_then(|value| value.to_str().ok()?.split(';').next());
+        let cookie = cookie
+            .with_context(|| format!("no session: {}", response.status()))?
+            .to_owned();
+        response.into_body().collect().await?;
+        Ok(cookie)
+    }
+
+    /// Reads a page of the console. Returns its HTML.
+    pub(crate) async fn page(&mut self, cookie: &str, path: &str) -> anyhow::Result<Bytes> {
+        let request = hyper::Request::get(path)
+            .header("host", &self.address)
+            .header("cookie", cookie)
+            .body(Full::default())?;
+        self.bytes(request).await
+    }
+
     async fn answer(&mut self, request: hyper::Request<Full<Bytes>>) -> anyhow::Result<Value> {
+        Ok(serde_json::from_slice(&self.bytes(request).await?)?)
+    }
+
+    async fn bytes(&mut self, request: hyper::Request<Full<Bytes>>) -> anyhow::Result<Bytes> {
         let path = request.uri().clone();
         self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
@@ -100,7 +131,7 @@ impl Connection {
         if !status.is_success() {
             bail!("{path}: {status} {}", String::from_utf8_lossy(&bytes));
         }
-        Ok(serde_json::from_slice(&bytes)?)
+        Ok(bytes)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Searches and lists over HTTP: the same request repeatedly, page by page, from one caller.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
@@ -131,6 +131,13 @@ const LISTS: [Question; 21] = [
     ("by a common word", Author, "/v1/instances?q=order"),
 ];
 
+/// Pages of the console, which are read with the lists. The first page each, again and again.
+const PAGES: [Question; 3] = [
+    ("page: inbox", Reviewer, "/console"),
+    ("page: all tasks", Author, "/console?view=all"),
+    ("page: priority", Reviewer, "/console?minPriority=4"),
+];
+
 /// The path of the first instance of the fill script.
 macro_rules! long {
     ($rest:literal) => {
@@ -208,12 +215,7 @@ impl Search {
             Set::History => &HISTORY,
         };
         for (name, person, path) in questions {
-            let token = match person {
-                Admin => &self.admin,
-                Author => &self.author,
-                Reviewer => &self.reviewer,
-                SecondReviewer => &self.second_reviewer,
-            };
+            let token = self.token(*person);
             let mut latencies = Vec::with_capacity(self.count);
             let (mut found, mut cursor, mut pages) = (0, None, 0);
             while latencies.len() < self.count {
@@ -232,15 +234,51 @@ impl Search {
                 let next = answer["page"]["next"].as_str().map(str::to_owned);
                 cursor = next.filter(|_| pages % PAGES_MAX != 0);
             }
-            latencies.sort_unstable();
-            let at =
-                |quantile: usize| milliseconds(latencies[(latencies.len() - 1) * quantile / 100]);
-            report.push(format!(
-                "{name:<18} {found:>3} lines  p50 {:>7} ms  p95 {:>7} ms",
-                at(50),
-                at(95)
-            ));
+            report.push(line(name, found, latencies));
+        }
+        if matches!(self.set, Set::Lists) {
+            for question in PAGES {
+                report.push(self.pages(&mut connection, question).await?);
+            }
         }
         Ok(report.join("\n"))
     }
+
+    fn token(&self, person: Person) -> &str {
+        match person {
+            Admin => &self.admin,
+            Author => &self.author,
+            Reviewer => &self.reviewer,
+            SecondReviewer => &self.second_reviewer,
+        }
+    }
+
+    async fn pages(
+        &self,
+        connection: &mut Connection,
+        (name, person, path): Question,
+    ) -> anyhow::Result<String> {
+        let cookie = connection.sign_in(self.token(person)).await?;
+        let mut latencies = Vec::with_capacity(self.count);
+        let mut found = 0;
+        while latencies.len() < self.count {
+            let begun = Instant::now();
+            let page = connection.page(&cookie, path).await?;
+            latencies.push(begun.elapsed());
+            let text = str::from_utf8(&page)?;
+            found = text.matches("data-task=").count();
+        }
+        Ok(line(name, found, latencies))
+    }
+}
+
+/// The line of a request: the number of lines of its first page, and latencies.
+fn line(name: &str, found: usize, mut latencies: Vec<Duration>) -> String {
+    latencies.sort_unstable();
+    let at = |quantile: usize| milliseconds(latencies[(latencies.len() - 1) * quantile / 100]);
+    format!(
+        "{name:<18} {found:>3} lines  p50 {:>7} ms  p95 {:>7} ms",
+        at(50),
+        at(95)
+    )
 }

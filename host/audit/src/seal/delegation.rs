@@ -61,13 +61,12 @@ impl Delegation {
 
 impl SealKeys {
     /// Seals the delegations and returns among these events of an instance, each with its entry.
-    pub fn seal_delegations(
+    pub fn seal_delegations<'a>(
         &self,
         tenant: &str,
         instance: InstanceId,
-        recorded: &[(&Event, &Entry)],
+        recorded: impl Iterator<Item = (&'a Event, &'a Entry)>,
     ) -> Vec<DelegationSeal> {
-        let recorded = recorded.iter();
         let seals = recorded.filter_map(|(event, entry)| {
             let draft = &entry.draft;
             let delegation = Delegation::of(event, draft.actor.as_deref(), draft.at)?;

@@ -120,10 +120,10 @@ impl Engine {
         entries: &[Entry],
     ) -> (Vec<Seal>, Vec<DelegationSeal>) {
         let (seals, after) = (&self.0.seals, &outcome.instance);
-        let recorded: Vec<_> = outcome.events.iter().zip(entries).collect();
+        let recorded = outcome.events.iter().zip(entries);
         (
             seals.seal(tenant, before, after),
-            seals.seal_delegations(tenant, after.id, &recorded),
+            seals.seal_delegations(tenant, after.id, recorded),
         )
     }
 
