@@ -55,7 +55,7 @@ async function published(key, config) {
   const answer = await fetch(`${url}/v1/definitions/${key}/versions`, { method: "POST", headers, body: form });
   const { version } = await answer.json();
   assert.ok(answer.ok);
-  const active = await api("POST", `/definitions/${key}/versions/${version}/activate?force=true`, {});
+  const active = await api("POST", `/definitions/${key}/versions/${version}/activate`, { force: true });
   assert.equal(active.status, 200, JSON.stringify(active.body));
   return version;
 }
