@@ -41,7 +41,7 @@ start_database() {
 
 # PORT: starts `wrkflw dev` on $url, in $work; sets $host, and environment variables with a token for each person.
 start_host() {
-  (cd "$work" && exec wrkflw dev --database-url "$url" --port "$1" >"$work/host.log" 2>&1) &
+  (cd "$work" && exec wrkflw dev --empty --database-url "$url" --port "$1" >"$work/host.log" 2>&1) &
   host=$!
   for _ in $(seq 300); do
     if grep -q '^ready' "$work/host.log"; then break; fi

@@ -1195,8 +1195,8 @@ CREATE INDEX attribute_by_text ON public.attribute USING btree (tenant_id, name,
 CREATE INDEX attribute_by_timestamp ON public.attribute USING btree (tenant_id, name, timestamp_value, instance_id) WHERE (timestamp_value IS NOT NULL);
 CREATE INDEX attribute_by_word ON public.attribute USING gin (public.words_of(tenant_id, text_value)) WITH (gin_pending_list_limit='512') WHERE (text_value IS NOT NULL);
 CREATE INDEX attribute_declaration_by_definition ON public.attribute_declaration USING btree (tenant_id, definition_key, name);
-CREATE INDEX audit_entry_commented ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_COMMENTED'::text));
 CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
+CREATE INDEX audit_entry_messages ON public.audit_entry USING btree (tenant_id, stream_id, type, seq) WHERE ((stream_kind = 'instance'::text) AND (type = ANY (ARRAY['FLOW_COMMENTED'::text, 'SIGNAL_RECEIVED'::text])));
 CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
 CREATE INDEX audit_entry_pos ON public.audit_entry USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX audit_entry_retitled ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_RETITLED'::text));

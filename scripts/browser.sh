@@ -32,9 +32,10 @@ tokens=()
 for person in admin author reviewer reviewer2 approver; do
   tokens+=("WRKFLW_TEST_${person^^}=$(token "$person")")
 done
-# The sample flow, to be published again, and the database, for what no caller can bring about.
+# The sample flow, to be published again, the database, for what no caller can bring about, and what a second host needs.
 component=$(ls -t "$(dirname "$program")"/build/wrkflw-*/out/document-approval.wasm | head -1)
-tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")")
+tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")"
+  "WRKFLW_TEST_HOME=$work/.wrkflw" "WRKFLW_TEST_PROGRAM=$program")
 export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
 mkdir -p "$WRKFLW_TEST_SCREENSHOTS"
 files=("$@")

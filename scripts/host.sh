@@ -29,7 +29,7 @@ start_host() {
   trap 'exit 143' TERM
   # PostgreSQL's account must be able to pass through this folder.
   chmod 711 "$work"
-  (cd "$work" && exec "$program" --output json dev --port 0 --log warn "${dev_options[@]}" >"$work/facts" 2>"$work/log") &
+  (cd "$work" && exec "$program" --output json dev --empty --port 0 --log warn "${dev_options[@]}" >"$work/facts" 2>"$work/log") &
   host=$!
   local deadline=$((SECONDS + start_seconds_max))
   until [ -s "$work/facts" ]; do

@@ -10,6 +10,7 @@ mod crowd;
 mod host;
 mod keys;
 mod matrix;
+mod open_pages;
 mod provider;
 mod questions;
 mod recorder;

@@ -10,6 +10,7 @@ mod inbox;
 mod lost_hosts;
 mod neighbours;
 mod receipts;
+mod received;
 mod services;
 mod signals;
 mod stopped;

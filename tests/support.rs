@@ -1,7 +1,7 @@
 //! What tests share: the service, databases, brokers, guests.
 
 pub(crate) mod app;
-mod documented;
+pub(crate) mod documented;
 pub(crate) mod guests;
 pub(crate) mod kafka;
 pub(crate) mod length;

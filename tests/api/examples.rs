@@ -13,6 +13,7 @@ use wrkflw_runtime::clock::Clock;
 
 use super::openapi::{Operation, document, operations};
 use super::*;
+use crate::support::documented;
 
 const FILE: &str = "../host/server/src/http/openapi/examples.json";
 /// The longest example.
@@ -78,7 +79,7 @@ impl Recorder {
 
     fn record(&mut self, method: &str, path: &str, body: &Value, answer: &Answer) {
         let path = path.split('?').next().unwrap_or_default();
-        let id = self.operation(method, path);
+        let id = documented::id(method, path).to_owned();
         if self.recorded.contains_key(&id) || answer.body.is_null() {
             return;
         }
@@ -90,24 +91,6 @@ impl Recorder {
         let bytes = example.to_string().len();
         assert!(bytes < EXAMPLE_BYTES_MAX, "{id}: {bytes} bytes");
         self.recorded.insert(id, example);
-    }
-
-    fn operation(&self, method: &str, path: &str) -> String {
-        let given: Vec<_> = path.split('/').collect();
-        let literal = |one: &&Operation| {
-            let own = one.path.split('/');
-            own.filter(|part| !part.starts_with('{')).count()
-        };
-        let fits = |one: &&Operation| {
-            let own: Vec<_> = one.path.split('/').collect();
-            let same = |(own, given): (&&str, &&str)| own.starts_with('{') || own == given;
-            one.method.eq_ignore_ascii_case(method)
-                && own.len() == given.len()
-                && own.iter().zip(&given).all(same)
-        };
-        let found = self.operations.iter().filter(fits).max_by_key(literal);
-        let found = found.unwrap_or_else(|| panic!("no operation {method} {path}"));
-        id_of(found)
     }
 
     /// Replaces what differs from run to run.

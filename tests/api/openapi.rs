@@ -33,6 +33,7 @@ const ROUTES: &[&str] = &[
     "get /v1/instances/{id}/eligibility",
     "post /v1/instances/{id}/comment",
     "get /v1/instances/{id}/comments",
+    "get /v1/instances/{id}/signals",
     "post /v1/instances/{id}/cancel",
     "post /v1/instances/{id}/suspend",
     "post /v1/instances/{id}/resume",

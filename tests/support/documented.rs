@@ -1,4 +1,5 @@
-//! Holds every response of the tests against the document of the API: its status, and the code of a problem.
+//! Finds the operation of a request in the document of the API, and holds every response of the tests against it: its status, and the
+//! code of a problem.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -6,8 +7,9 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use wrkflw_server::http::{openapi, routes};
 
-/// One operation: its method, the segments of its path, and its responses.
+/// One operation: its id, its method, the segments of its path, and its responses.
 struct Operation {
+    id: String,
     method: String,
     segments: Vec<String>,
     responses: Vec<(u16, BTreeSet<String>)>,
@@ -28,7 +30,9 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
                     codes.map(str::to_owned).collect(),
                 )
             });
+            let id = described["operationId"].as_str().expect("an id");
             operations.push(Operation {
+                id: id.to_owned(),
                 method: method.to_ascii_uppercase(),
                 segments: path.split('/').map(str::to_owned).collect(),
                 responses: responses.collect(),
@@ -51,13 +55,26 @@ impl Operation {
     }
 }
 
-/// Fails if the operation does not document this response.
-pub(super) fn check(method: &str, path: &str, status: u16, body: &Value) {
+/// The operation of a request, if the document has it: that with the most literal segments.
+fn operation(method: &str, path: &str) -> Option<&'static Operation> {
     let segments: Vec<_> = path.split('/').collect();
     let found = OPERATIONS
         .iter()
         .filter_map(|one| Some((one.matches(method, &segments)?, one)));
-    let Some((_, operation)) = found.max_by_key(|(literal, _)| *literal) else {
+    found
+        .max_by_key(|(literal, _)| *literal)
+        .map(|(_, operation)| operation)
+}
+
+/// The id of the operation of a request.
+pub(crate) fn id(method: &str, path: &str) -> &'static str {
+    let found = operation(method, path).unwrap_or_else(|| panic!("no operation {method} {path}"));
+    &found.id
+}
+
+/// Fails if the operation does not document this response.
+pub(super) fn check(method: &str, path: &str, status: u16, body: &Value) {
+    let Some(operation) = operation(method, path) else {
         return;
     };
     let documented = operation

@@ -35,6 +35,7 @@ mod plugin;
 mod postgres;
 mod reference;
 mod running;
+mod samples;
 mod serve;
 mod settings;
 mod signal;
@@ -96,7 +97,7 @@ enum Command {
     /// Tasks
     #[command(subcommand)]
     Task(task::TaskCommand),
-    /// Signals by correlation
+    /// Signals
     #[command(subcommand)]
     Signal(signal::SignalCommand),
     /// Your notifications

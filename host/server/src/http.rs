@@ -276,6 +276,7 @@ fn of_messages() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(signals::send))
         .routes(routes!(signals::correlate))
+        .routes(routes!(signals::list))
         .routes(routes!(comments::comment))
         .routes(routes!(comments::list))
         .routes(routes!(preferences::show, preferences::put))

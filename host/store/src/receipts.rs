@@ -12,7 +12,8 @@ use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::answer::Reason;
 use wrkflw_core::command::SignalKey;
-use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 use wrkflw_core::json::Json;
 
 /// The result of a signal so far, for its sender.
@@ -44,6 +45,29 @@ pub struct Tally {
     pub refused: u32,
 }
 
+/// A signal that an instance has received, as its audit entry has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceivedSignal {
+    /// The event by which the instance received it.
+    pub event: Uuid,
+    /// The number of its audit entry.
+    pub seq: u64,
+    pub received_at: Timestamp,
+    pub sender: Option<String>,
+    /// None where the entry was made unreadable.
+    pub content: Option<SignalContent>,
+}
+
+/// What a received signal says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalContent {
+    /// The sender's id for the signal.
+    pub id: String,
+    pub trigger: String,
+    /// The state instance that took it at once. None if it was buffered.
+    pub state: Option<StateId>,
+}
+
 /// Whether a signal was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgotten {
@@ -53,6 +77,41 @@ pub enum Forgotten {
 }
 
 impl Reader {
+    /// A page of the signals that an instance has received, newest first: those before the entry with this number. The viewer sees
+    /// the instance.
+    pub async fn received_signals(
+        &self,
+        viewer: &Viewer,
+        instance: InstanceId,
+        before: Option<u64>,
+        limit: u32,
+    ) -> Result<Vec<ReceivedSignal>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select id, seq, actor, payload, occurred_at as "at: Time" from audit_entry
+            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and type = 'SIGNAL_RECEIVED' and seq < $3
+            order by seq desc limit $4"#,
+            viewer.tenant.0,
+            instance.0,
+            before.map_or(i64::MAX, u64::cast_signed),
+            i64::from(limit)
+        )
+        .fetch_all(&mut *self.reading(viewer).await?)
+        .await?;
+        let signals = rows.into_iter().map(|row| ReceivedSignal {
+            event: row.id,
+            seq: row.seq.cast_unsigned(),
+            received_at: row.at.0,
+            sender: row.actor,
+            content: match serde_json::from_str(&row.payload) {
+                Ok(Event::SignalReceived {
+                    id, trigger, state, ..
+                }) => Some(SignalContent { id, trigger, state }),
+                _ => None,
+            },
+        });
+        Ok(signals.collect())
+    }
+
     /// The receipt of a signal.
     pub async fn receipt(
         &self,

@@ -294,6 +294,7 @@ const SIGNALS: &[Step] = &[
         r#"{"id": "payment-2", "input": {"amount": 100}}"#,
         "",
     ),
+    ("author", "GET /v1/instances/$errand/signals", "", ""),
 ];
 
 const SUBSCRIPTIONS: &[Step] = &[

@@ -83,6 +83,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "markNotificationRead"
         | "commentOnInstance"
         | "listComments"
+        | "listSignals"
         | "deleteSession"
         | "deleteAbsence" => Keeps::AsMissing,
         "listInstances" | "searchInstances" | "startInstance" | "listTasks" | "bulkTasks"

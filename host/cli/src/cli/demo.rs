@@ -1,8 +1,9 @@
-//! The demo people and the sample flow of `wrkflw dev`.
+//! The demo people and the sample flow of `wrkflw dev`, with its instances.
 
 use anyhow::{Context as _, Result};
 
 use super::connection::DEV_TENANT;
+use super::samples;
 use crate::roles;
 use crate::sample::DOCUMENT_APPROVAL;
 use wrkflw_console::DemoPerson;
@@ -49,8 +50,8 @@ pub(super) fn signing_in() -> Vec<DemoPerson> {
     PEOPLE.map(person).into()
 }
 
-/// Adds missing groups, people and the flow. Does not overwrite changes.
-pub(super) async fn prepare(engine: &Engine) -> Result<()> {
+/// Adds missing groups, people, the flow and, unless `empty`, the samples. Does not overwrite changes.
+pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
     let tenant = engine
         .reader()
         .tenant(DEV_TENANT)
@@ -80,6 +81,9 @@ pub(super) async fn prepare(engine: &Engine) -> Result<()> {
             .activate(&who, &reference, false)
             .await
             .context("the sample flow cannot be activated")?;
+    }
+    if !empty {
+        Box::pin(samples::prepare(engine, tenant)).await;
     }
     Ok(())
 }

@@ -31,6 +31,9 @@ pub(super) struct DevArgs {
     /// Keep nothing: data and secrets are deleted at the end
     #[arg(long)]
     ephemeral: bool,
+    /// Without the sample instances: one that is approved, and one that waits for its review
+    #[arg(long)]
+    empty: bool,
     /// Also relay events to Kafka: `host:port`
     #[arg(long, value_name = "BROKERS")]
     kafka: Option<String>,
@@ -76,7 +79,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         };
         let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))?;
         let url = format!("http://{}", listener.local_addr()?);
-        output.hint("starting: database, migrations, sample flow");
+        output.hint("starting: database, migrations, sample flow and instances");
         let (server, database) = database(&args, &home).await?;
         Store::migrate(&database)
             .await
@@ -100,7 +103,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         // Whoever finds the host ready finds its people, its flow, and the secret that signs tokens.
         let mut announced = None;
         let prepare = async |engine: &Engine| {
-            demo::prepare(engine).await?;
+            demo::prepare(engine, args.empty).await?;
             announced = Some(running::announce(&note, home.kept_folder(), state)?);
             Ok(())
         };
@@ -190,8 +193,8 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
     output.record(
         &facts,
         &[
-            ("name", "/name"),
             ("console", "/console"),
+            ("name", "/name"),
             ("api", "/url"),
             ("docs", "/docs"),
             ("data kept", "/dataKept"),
@@ -213,7 +216,8 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
 fn next_commands(url: &str) -> String {
     let flow = demo::FLOW;
     format!(
-        "see an approval, in another terminal: wrkflw demo
+        "open {url}/console in a browser: one click signs in as one of these people
+see an approval, in another terminal: wrkflw demo
 or try:
   wrkflw instance start {flow} --entity document/1 --data '{{\"title\": \"Budget\"}}' --as author
   wrkflw task list --view available --as reviewer

@@ -375,7 +375,7 @@ fn actions(one: &OneArgs, output: Output, environment: &Environment) -> Result<(
 
 impl OneArgs {
     /// The connection, and the path of the instance.
-    fn open(&self, environment: &Environment) -> Result<(Client, String)> {
+    pub(super) fn open(&self, environment: &Environment) -> Result<(Client, String)> {
         let client = self.connection.open(environment)?;
         let path = pick::instance(&client, &self.id)?;
         Ok((client, path))

@@ -1,4 +1,4 @@
-//! `wrkflw signal`: sends a signal by correlation key, and shows its status.
+//! `wrkflw signal`: sends a signal by correlation key, shows its status, and lists those that an instance has received.
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -6,6 +6,8 @@ use serde_json::json;
 
 use super::client::{ChangeArgs, segment};
 use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::instance::OneArgs;
 use super::output::{Column, Output};
 use super::{Environment, json_argument};
 
@@ -13,6 +15,13 @@ use super::{Environment, json_argument};
 pub(super) enum SignalCommand {
     /// Send a signal to the instance that waits for its correlation key, now or later
     Send(SendArgs),
+    /// List the signals that an instance has received, newest first
+    List {
+        #[command(flatten)]
+        one: OneArgs,
+        #[command(flatten)]
+        page: PageArgs,
+    },
     /// Show the status of a signal
     Show {
         /// The host's id of the signal, as `send` printed it
@@ -84,6 +93,15 @@ const SIGNAL: &[Column] = &[
     ("refusal", "/refusal/message"),
 ];
 
+const RECEIVED: &[Column] = &[
+    ("WHEN", "/receivedAt"),
+    ("TRIGGER", "/trigger"),
+    ("ID", "/id"),
+    ("SENDER", "/sender"),
+    ("STATE INSTANCE", "/stateId"),
+    ("EVENT", "/eventId"),
+];
+
 pub(super) fn run(command: SignalCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
         SignalCommand::Send(args) => {
@@ -99,6 +117,11 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
             let client = args.connection.open(environment)?;
             let path = format!("/v1/signals/{}", segment(&args.trigger));
             output.record(&client.change(&path, &body, &args.change)?, SENT)
+        }
+        SignalCommand::List { one, page } => {
+            let (client, path) = one.open(environment)?;
+            let query: Vec<_> = page.query().into_iter().collect();
+            output.list(&client.get(&format!("{path}/signals"), &query)?, RECEIVED)
         }
         SignalCommand::Show { signal, connection } => {
             let client = connection.open(environment)?;

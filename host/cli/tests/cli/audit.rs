@@ -46,7 +46,7 @@ fn decided(place: &Place) -> String {
 #[test]
 fn a_change_is_named_and_fails_the_verification() {
     let place = Place::new();
-    let mut dev = place.start("dev --port 0");
+    let mut dev = place.start("dev --empty --port 0");
     let home = place.folder.join(".wrkflw");
     let url = format!(
         "postgres://postgres@localhost/postgres?host={}/postgres/socket",

@@ -37,7 +37,7 @@ fn the_demo_shows_an_approval_command_by_command() {
         "{}",
         nothing.stderr
     );
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     for _ in 0..2 {
         let shown = place.run("demo");
         assert_eq!(shown.code, 0, "{}", shown.stderr);
@@ -53,7 +53,7 @@ fn the_demo_shows_an_approval_command_by_command() {
 #[test]
 fn a_document_is_approved_from_the_command_line() {
     let place = Place::new();
-    let mut dev = place.start("dev --ephemeral --port 0");
+    let mut dev = place.start("dev --empty --ephemeral --port 0");
     assert!(text(&dev.facts, "/url").starts_with("http://127.0.0.1:"));
 
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_document_is_approved_from_the_command_line() {
 #[test]
 fn work_changes_hands_from_the_command_line() {
     let place = Place::new();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
     place.data(&format!("task claim {task} --as reviewer"));
     let owner = |line: String| text(&place.data(&line), "/task/owner");
@@ -162,7 +162,7 @@ fn work_changes_hands_from_the_command_line() {
 #[test]
 fn each_refusal_has_its_exit_code_and_a_next_step() {
     let place = Place::new();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
     let unknown = "00000000-0000-7000-8000-000000000000";
     let claimed = place.data(&format!("task claim {task} --as reviewer"));
@@ -224,7 +224,7 @@ fn each_refusal_has_its_exit_code_and_a_next_step() {
 #[test]
 fn events_are_read_in_order_and_from_a_cursor() {
     let place = Place::new();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     let types = |stdout: &str| -> Vec<String> {
         let events = stdout
             .lines()
@@ -267,12 +267,12 @@ fn events_are_read_in_order_and_from_a_cursor() {
 #[test]
 fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
     let place = Place::new();
-    let mut dev = place.start("dev --port 0");
+    let mut dev = place.start("dev --empty --port 0");
     let (id, _) = start(&place, "document/1");
     let token = text(&place.data("token reviewer"), "/token");
     assert_eq!(dev.stop(), Some(0));
 
-    let mut dev = place.start("dev --port 0");
+    let mut dev = place.start("dev --empty --port 0");
     assert_eq!(
         place.data(&format!("instance show {id} --token {token}"))["status"],
         "RUNNING"
@@ -330,7 +330,7 @@ fn the_next_start_removes_the_folders_of_a_killed_server() {
     let temporary = std::env::temp_dir().join(format!("wk-{}", std::process::id()));
     fs::create_dir(&temporary).expect("a fresh folder");
     let start = || {
-        let mut command = place.command("dev --port 0 --ephemeral --output json");
+        let mut command = place.command("dev --empty --port 0 --ephemeral --output json");
         command.env("TMPDIR", &temporary);
         place.start_command(command)
     };

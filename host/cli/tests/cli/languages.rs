@@ -237,7 +237,7 @@ fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
 /// Publishes a flow and holds it against the one in Rust.
 fn is_as_in_rust(samples: &[&Sample]) {
     let place = Place::new();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     let in_rust = transcript(&place, IN_RUST);
     for sample in samples {
         let key = sample.key();

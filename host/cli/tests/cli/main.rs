@@ -10,6 +10,7 @@ mod plugin;
 mod program;
 mod ready;
 mod reference;
+mod samples;
 mod scenarios;
 mod usage;
 mod webhooks;

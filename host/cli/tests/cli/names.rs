@@ -22,7 +22,7 @@ fn text(value: &Value) -> String {
 #[test]
 fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_part() {
     let place = Place::new();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     let first = started(&place, "document/1");
     let (id, task) = (
         text(&first["id"]),
@@ -89,7 +89,7 @@ fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_par
 #[test]
 fn a_start_that_nobody_can_work_on_says_so() {
     let place = Place::new();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
     let config = json!({ "reviewers": "moon-people" }).to_string();
     fs::write(place.folder.join("config.json"), config).expect("our own folder");
@@ -122,8 +122,9 @@ fn of_several_dev_the_folder_or_the_name_chooses() {
         name.to_owned()
     };
     let start = |name: &str, options: &str| {
-        let mut command =
-            place.command(&format!("dev --port 0 --ephemeral --output json{options}"));
+        let mut command = place.command(&format!(
+            "dev --empty --port 0 --ephemeral --output json{options}"
+        ));
         command.current_dir(place.folder.join(folder(name)));
         place.start_command(command)
     };

@@ -13,7 +13,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A host with some instances of document approval, and their ids.
 fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
-    let dev = place.start("dev --port 0");
+    let dev = place.start("dev --empty --port 0");
     let start = |number: usize| {
         let line = format!(
             r#"instance start document-approval --entity document/{number} --data {{"title":"Budget"}} --as author"#

@@ -63,7 +63,7 @@ fn compiled(dev: &Running) -> Option<String> {
 #[test]
 fn a_new_flow_is_tested_built_checked_and_published() {
     let place = built();
-    let dev = place.start("dev --ephemeral --port 0");
+    let dev = place.start("dev --empty --ephemeral --port 0");
     let before = compiled(&dev);
     let published = place.data_in(FLOW, "definition publish --activate");
     assert_eq!(compiled(&dev), before, "`plugin check` has compiled it");

@@ -106,6 +106,7 @@ const EXAMPLES: &[&str] = &[
     "definition diagram document-approval --out flow.svg",
     "instance diagram document/9 --out path.svg",
     "instance signal document/9 PAID",
+    "signal list document/9",
     "instance cancel document/9 --reason late",
     "instance restart document/9 --as author",
     "signal send PAID --correlation 7 --id payment-1 --as author",
@@ -413,7 +414,7 @@ fn every_command_prints_what_the_page_says() {
         r#"{"reviewers": "approvers"}"#,
     )
     .expect("our own folder");
-    let mut dev = place.start("dev --port 0 --name project");
+    let mut dev = place.start("dev --empty --port 0 --name project");
     let url = dev.facts["url"].as_str().expect("an address").to_owned();
     let process = place.data("dev --list")["data"][0]["pid"].to_string();
     let folder = place

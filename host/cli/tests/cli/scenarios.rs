@@ -75,7 +75,7 @@ fn scenarios_run_with_a_component_alone() {
 #[test]
 fn a_recorded_instance_is_a_scenario_that_passes() {
     let place = with_sample();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     let started = place.data(
         r#"instance start document-approval --entity document/secret --data {"title":"Redundancies"} --as author"#,
     );

@@ -11,7 +11,7 @@ use crate::program::Place;
 #[test]
 fn a_local_receiver_prints_what_a_subscription_sends() {
     let place = Place::new();
-    let _dev = place.start("dev --ephemeral --port 0");
+    let _dev = place.start("dev --empty --ephemeral --port 0");
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let port = free.local_addr().expect("its address").port();
     drop(free);

@@ -17,6 +17,7 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_engine::Error;
 use wrkflw_engine::validation::{check_comment, check_person};
 use wrkflw_store::comments::Comment;
+use wrkflw_store::viewer::Viewer;
 
 /// A comment, and whom it mentions.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -89,6 +90,16 @@ pub(super) struct CommentQuery {
     pub limit: Option<u32>,
 }
 
+/// Fails if there is no such instance, or the viewer does not see it.
+pub(super) async fn seen(app: &App, viewer: &Viewer, instance: InstanceId) -> Result<(), Problem> {
+    let entity = app.engine.reader().entity_of(viewer, instance).await?;
+    let missing = || Error::NotFound {
+        what: "instance",
+        id: instance.0.to_string(),
+    };
+    entity.map(drop).ok_or_else(missing).map_err(Problem::from)
+}
+
 /// Lists the comments on an instance, newest first.
 #[utoipa::path(get, path = "/v1/instances/{id}/comments", tag = "instances", operation_id = "listComments",
     params(("id" = Uuid, Path), CommentQuery), responses((status = 200, body = Page<CommentView>)))]
@@ -101,10 +112,7 @@ pub(super) async fn list(
     let viewer = app.engine.viewing(&who, "instance:read").await?;
     let (limit, before) = (limit(query.limit)?, decode(query.after.as_deref())?);
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
-    if reader.entity_of(&viewer, instance).await?.is_none() {
-        let (what, id) = ("instance", id.to_string());
-        return Err(Error::NotFound { what, id }.into());
-    }
+    seen(&app, &viewer, instance).await?;
     let found = reader.comments(&viewer, instance, before, limit + 1);
     Ok(axum::Json(page(found.await?, limit, |last: &Comment| {
         last.seq.to_string()

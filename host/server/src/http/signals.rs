@@ -1,15 +1,17 @@
-//! Signals of people and other systems, to an instance or by correlation key, and the status of the latter.
+//! Signals of people and other systems, to an instance or by correlation key: what becomes of them, and the list of an instance.
 
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
 use super::commands::{CommandAnswer, CommandResult, render, respond, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, malformed};
+use super::comments::seen;
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, malformed};
+use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::SignalStatusName;
 use wrkflw_core::command::Command;
@@ -19,6 +21,7 @@ use wrkflw_core::json::Json;
 use wrkflw_engine::validation::{check_document, check_id, check_key};
 use wrkflw_engine::{Correlated, Done, Rendered, Rendering, SentSignal, SignalStatus};
 use wrkflw_runtime::clock;
+use wrkflw_store::receipts::ReceivedSignal;
 
 /// The id and input of a signal.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -299,6 +302,73 @@ pub(super) async fn show(
 ) -> Result<axum::Json<SignalView>, Problem> {
     let sent = app.engine.status(&who, id).await?;
     Ok(axum::Json(SignalView::of(sent)))
+}
+
+/// A signal that an instance has received.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReceivedSignalView {
+    /// The event by which the instance received it. It has what the definition makes public of the input.
+    event_id: Uuid,
+    /// The id that the sender gave it. None, like the next two, where the entry was made unreadable.
+    id: Option<String>,
+    trigger: Option<String>,
+    /// The state instance that took it at once. None if it was buffered for a later one.
+    state_id: Option<Uuid>,
+    /// None for the host.
+    sender: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    received_at: Timestamp,
+}
+
+impl From<ReceivedSignal> for ReceivedSignalView {
+    fn from(row: ReceivedSignal) -> ReceivedSignalView {
+        let (mut id, mut trigger, mut state_id) = (None, None, None);
+        if let Some(content) = row.content {
+            (id, trigger) = (Some(content.id), Some(content.trigger));
+            state_id = content.state.map(|state| state.0);
+        }
+        ReceivedSignalView {
+            event_id: row.event,
+            id,
+            trigger,
+            state_id,
+            sender: row.sender,
+            received_at: row.received_at,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReceivedQuery {
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// Lists the signals that an instance has received, newest first.
+///
+/// Those sent to it, those by correlation key, and those to all. A refused signal is not received: the audit has it.
+#[utoipa::path(get, path = "/v1/instances/{id}/signals", tag = "signals", operation_id = "listSignals",
+    params(("id" = Uuid, Path), ReceivedQuery), responses((status = 200, body = Page<ReceivedSignalView>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Query(query): Query<ReceivedQuery>,
+) -> Result<axum::Json<Page<ReceivedSignalView>>, Problem> {
+    let viewer = app.engine.viewing(&who, "instance:read").await?;
+    let (limit, before) = (limit(query.limit)?, decode(query.after.as_deref())?);
+    let instance = InstanceId(id);
+    seen(&app, &viewer, instance).await?;
+    let reader = app.engine.reader();
+    let found = reader.received_signals(&viewer, instance, before, limit + 1);
+    Ok(axum::Json(page(
+        found.await?,
+        limit,
+        |last: &ReceivedSignal| last.seq.to_string(),
+    )))
 }
 
 fn signal_id(id: &str) -> Result<(), Problem> {

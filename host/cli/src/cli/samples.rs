@@ -1,0 +1,147 @@
+//! The sample instances of `wrkflw dev`: a document that was approved, and one that waits for its review.
+//!
+//! An instance is made only where none is about its entity, so a later start adds nothing and changes nothing that people did.
+//! A start that ended in between is continued by the next one.
+
+use anyhow::{Context as _, Result};
+
+use super::connection::DEV_TENANT;
+use super::demo::FLOW;
+use crate::roles;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
+use wrkflw_core::instance::Entity;
+use wrkflw_core::json::Json;
+use wrkflw_engine::{Engine, Identity, Rendered, Request, Trace};
+use wrkflw_store::viewer::Viewer;
+
+/// The outcome of every decision on a sample.
+const APPROVE: &str = "APPROVE";
+/// The type of the entities of all samples.
+const ENTITY_TYPE: &str = "document";
+const AUTHOR: &str = "author";
+
+/// An instance about a document.
+struct Sample {
+    entity_id: &'static str,
+    title: &'static str,
+    /// Who approves, in this order, and with which comment.
+    approvals: &'static [(&'static str, &'static str)],
+}
+
+const SAMPLES: [Sample; 2] = [
+    Sample {
+        entity_id: "sample-approved",
+        title: "Travel policy",
+        approvals: &[
+            ("reviewer", "Clear and complete."),
+            ("approver", "Valid from today."),
+        ],
+    },
+    Sample {
+        entity_id: "sample-open",
+        title: "Office budget",
+        approvals: &[],
+    },
+];
+
+/// Makes the samples that are missing. What forbids one is logged: the host works without samples.
+pub(super) async fn prepare(engine: &Engine, tenant: TenantId) {
+    for sample in &SAMPLES {
+        if let Err(error) = sample.prepare(engine, tenant).await {
+            let entity = format!("{ENTITY_TYPE}/{}", sample.entity_id);
+            tracing::warn!(%entity, error = format!("{error:#}"), "a sample could not be made");
+        }
+    }
+}
+
+impl Sample {
+    fn entity(&self) -> Entity {
+        Entity {
+            kind: ENTITY_TYPE.to_owned(),
+            id: self.entity_id.to_owned(),
+        }
+    }
+
+    async fn prepare(&self, engine: &Engine, tenant: TenantId) -> Result<()> {
+        let (viewer, entity) = (Viewer::all(tenant), self.entity());
+        let reader = engine.reader();
+        let known = reader.entity_history(&viewer, &entity, None, None, 2);
+        let id = match known.await?.found.as_slice() {
+            [] => {
+                self.start(engine, tenant).await?;
+                let made = reader.entity_history(&viewer, &entity, None, None, 1);
+                let made = made.await?.found.pop();
+                made.context("the instance was started")?.id
+            }
+            // Only a start that ended in between leaves a sample with open approvals.
+            [only] if only.status == "RUNNING" => only.id,
+            _ => return Ok(()),
+        };
+        for (person, comment) in self.approvals {
+            approve(engine, &identity(tenant, person), InstanceId(id), comment).await?;
+        }
+        Ok(())
+    }
+
+    async fn start(&self, engine: &Engine, tenant: TenantId) -> Result<()> {
+        let command = Command::Start {
+            definition: FLOW.to_owned(),
+            entity: self.entity(),
+            data: Json::of(&serde_json::json!({ "title": self.title })),
+            lineage: None,
+        };
+        execute(engine, &identity(tenant, AUTHOR), command).await
+    }
+}
+
+/// Approves the open task of the instance that this person may decide. Does nothing if there is none: they have decided before.
+async fn approve(engine: &Engine, who: &Identity, id: InstanceId, comment: &str) -> Result<()> {
+    let Some(task) = open_task(engine, who, id).await? else {
+        return Ok(());
+    };
+    let command = Command::Decide {
+        task,
+        outcome: APPROVE.to_owned(),
+        comment: Some(comment.to_owned()),
+        input: Json::empty(),
+    };
+    execute(engine, who, command).await
+}
+
+async fn open_task(engine: &Engine, who: &Identity, id: InstanceId) -> Result<Option<TaskId>> {
+    let explained = engine.actions(who, id).await?;
+    let mut allowed = explained.actions.iter().filter(|action| action.allowed);
+    let decision = allowed
+        .find(|action| action.action == "decide" && action.outcome.as_deref() == Some(APPROVE));
+    Ok(decision.and_then(|action| action.task))
+}
+
+async fn execute(engine: &Engine, who: &Identity, command: Command) -> Result<()> {
+    let unread = Rendered {
+        status: 200,
+        body: String::new(),
+        headers: String::new(),
+    };
+    let request = Request {
+        who,
+        command,
+        if_match: None,
+        idempotency: None,
+        dry_run: false,
+        trace: Trace::default(),
+        job: None,
+        render: &|_| unread.clone(),
+    };
+    engine.execute(request).await?;
+    Ok(())
+}
+
+fn identity(tenant: TenantId, person: &str) -> Identity {
+    Identity {
+        tenant,
+        tenant_name: DEV_TENANT.to_owned(),
+        subject: person.to_owned(),
+        roles: vec![roles::USER.to_owned()],
+    }
+}
