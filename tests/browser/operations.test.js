@@ -1,18 +1,12 @@
 // What an operator does: see what needs somebody, find the cause, send again or discard, and read what came of it.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { api, entity, launch, setting, signedIn, sound, started, tokenOf, url } from "./support.js";
+import { api, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
-
-/** Does what no caller of the API can bring about. */
-function sql(statement) {
-  return execFileSync("psql", ["--no-psqlrc", "--quiet", "--tuples-only", "--set=ON_ERROR_STOP=1", setting("WRKFLW_TEST_DATABASE"), "-c", statement], { encoding: "utf8" });
-}
 
 /** An instance whose events Kafka has refused for this reason. */
 async function refused(error) {

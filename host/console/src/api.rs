@@ -74,8 +74,20 @@ impl Api {
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Trouble> {
-        let response = self.send(Method::DELETE, path, None, None).await;
-        self.read::<Option<Value>>(response).await.map(drop)
+        let answer = self.change::<Option<Value>>(Method::DELETE, path, None, None);
+        answer.await.map(drop)
+    }
+
+    /// Sends a change by any method.
+    pub(crate) async fn change<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> Result<T, Trouble> {
+        let response = self.send(method, path, body, key).await;
+        self.read(response).await
     }
 
     /// The response as it comes, such as a stream or a drawing.

@@ -98,7 +98,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
             Keeps::LeavesOut
         }
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
-        | "getInstanceCustody" => Keeps::ByAudit,
+        | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
         "listSubscriptions"
         | "createSubscription"
         | "deleteSubscription"

@@ -5,8 +5,6 @@ mod deeds;
 mod difference;
 mod version;
 
-use std::collections::BTreeMap;
-
 use axum::Router;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
@@ -119,30 +117,10 @@ async fn overview(visitor: &Visitor, key: &str) -> Result<Overview, crate::sessi
         .await
 }
 
-#[derive(Deserialize)]
-struct Author {
-    name: String,
-}
-
 /// The names of those who published these versions, as far as the visitor may read them.
 async fn authors(visitor: &Visitor, versions: &[Version]) -> Names {
-    let mut ids: Vec<_> = versions
-        .iter()
-        .map(|one| one.published_by.as_str())
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let mut people = BTreeMap::new();
-    for id in ids.into_iter().take(AUTHORS_MAX) {
-        let path = format!("/v1/people/{}", segment(id));
-        if let Ok(author) = visitor.api.get::<Author>(&path).await {
-            people.insert(id.to_owned(), author.name);
-        }
-    }
-    Names {
-        people,
-        ..Names::default()
-    }
+    let ids = versions.iter().map(|one| one.published_by.as_str());
+    Names::of_people(visitor, &ids.collect::<Vec<_>>(), AUTHORS_MAX).await
 }
 
 async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {

@@ -52,6 +52,8 @@ struct Asked {
     done: String,
     /// The position after which a list goes on.
     after: String,
+    /// Whether the instance is verified.
+    verify: String,
 }
 
 struct Tab {
@@ -72,6 +74,7 @@ struct Page {
     timeline: Option<Timeline>,
     data: String,
     record: Option<Record>,
+    verdict: Option<record::Verdict>,
     relatives: Vec<Relative>,
 }
 
@@ -129,6 +132,10 @@ async fn render(
         "audit" => Some(Record::audit(visitor, &read.instance, &asked.after).await),
         _ => None,
     };
+    let verdict = match (tab, asked.verify.as_str()) {
+        ("audit", "true") => Some(record::verdict(visitor, id).await),
+        _ => None,
+    };
     let relatives = match tab {
         "related" => record::relatives(visitor, &read.instance).await,
         _ => Vec::new(),
@@ -152,6 +159,7 @@ async fn render(
         timeline,
         data,
         record,
+        verdict,
         relatives,
         banner,
     };

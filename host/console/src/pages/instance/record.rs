@@ -156,6 +156,76 @@ impl Record {
     }
 }
 
+/// The verification of an instance.
+pub(super) struct Verdict {
+    pub(super) text: String,
+    pub(super) counts: String,
+    pub(super) is_whole: bool,
+    /// The code of each finding, and what it says.
+    pub(super) findings: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+struct Verified {
+    entries: u64,
+    decisions: u64,
+    delegations: u64,
+    seals: u64,
+    leaves: u64,
+    count: i64,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    seq: Option<u64>,
+    code: String,
+    detail: String,
+}
+
+/// Verifies the instance. A refusal is part of the answer.
+pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
+    let w = visitor.w;
+    let path = format!("/v1/instances/{instance}/verification");
+    let verified: Verified = match visitor.api.get(&path).await {
+        Ok(verified) => verified,
+        Err(trouble) => {
+            return Verdict {
+                text: trouble.detail,
+                counts: String::new(),
+                is_whole: false,
+                findings: Vec::new(),
+            };
+        }
+    };
+    let counts = [
+        ("entries", verified.entries.to_string()),
+        ("decisions", verified.decisions.to_string()),
+        ("delegations", verified.delegations.to_string()),
+        ("seals", verified.seals.to_string()),
+        ("leaves", verified.leaves.to_string()),
+    ];
+    let counts = counts
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let findings = verified.findings.into_iter().map(|one| {
+        let code = match one.seq {
+            Some(seq) => format!("{} {seq}", one.code),
+            None => one.code,
+        };
+        (code, one.detail)
+    });
+    Verdict {
+        text: match verified.count {
+            0 => w.t("verify-whole").into_owned(),
+            count => w.n("verify-findings", count),
+        },
+        counts: w.say("verify-counts", &counts),
+        is_whole: verified.count == 0,
+        findings: findings.collect(),
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Child {
