@@ -23,7 +23,11 @@ async fn an_untouched_instance_has_no_findings_and_a_changed_one_says_which() {
     assert_eq!(verified["seals"], 1);
     assert!(verified["entries"].as_u64() > Some(3), "{verified}");
 
-    sql(&app, "update instance set initiator = 'mallory' where entity_id = 'doc-1'").await;
+    sql(
+        &app,
+        "update instance set initiator = 'mallory' where entity_id = 'doc-1'",
+    )
+    .await;
     let changed = app.get("admin", &path(&instance)).await.expect(200);
     assert_eq!(changed["count"], 1, "{changed}");
     assert_eq!(changed["findings"][0]["code"], "instance");

@@ -34,14 +34,14 @@ test("people and groups are found, and lead to each other", async () => {
   await sound(page, "people");
   await page.getByLabel("Beginning of a name or an id").fill(name.toLowerCase());
   await page.getByRole("button", { name: "Apply" }).click();
-  await page.getByRole("link", { name }).click();
+  await page.getByRole("link", { name, exact: true }).click();
   await page.getByRole("heading", { level: 1, name }).waitFor();
   await sound(page, "person");
   await page.getByRole("link", { name: "Plan readers", exact: true }).click();
   await page.getByRole("heading", { name: "1 member" }).waitFor();
   assert.equal(new URL(page.url()).pathname, `/console/groups/${of}`);
   await sound(page, "group");
-  await page.getByRole("link", { name }).waitFor();
+  await page.getByRole("link", { name, exact: true }).waitFor();
   await page.goto(`${url}/console/groups`);
   await sound(page, "groups");
   await page.context().close();

@@ -619,3 +619,56 @@ verify-findings = { $count ->
    *[other] { $count } Abweichungen von dem, was aufgezeichnet wurde.
 }
 verify-counts = { $entries } Einträge, { $decisions } Entscheidungen, { $delegations } Delegationen, { $seals } gültige Siegel, { $leaves } Blätter von Checkpoints.
+
+# Veröffentlichen und migrieren.
+upload = Version veröffentlichen
+upload-again = Mit anderen Einstellungen veröffentlichen
+upload-about = Eine Komponente wird geprüft und die nächste Version ihrer Definition. Nichts benutzt sie, bevor sie aktiviert wird. Sie sind ihr Autor.
+upload-key = Schlüssel der Definition
+upload-version = Komponente einer veröffentlichten Version wieder benutzen
+upload-component = Komponente (eine Datei auf .wasm)
+upload-config = Einstellungen (JSON)
+upload-problems = Was die Prüfung ergab
+upload-busy = Dieser Host liest gerade andere Dateien. Versuchen Sie es gleich noch einmal.
+column-place = Wo
+column-problem = Was
+deed-done-publish = Die Version ist veröffentlicht. Neue Instanzen nehmen sie, sobald sie aktiviert ist.
+deed-done-publish-again = Dieser Inhalt war schon veröffentlicht, als diese Version.
+migrate = Instanzen migrieren
+migrate-from = Instanzen von { $key }, Version { $number }, migrieren
+migrate-about = Instanzen behalten Zustand, Entscheidungen und Daten. Offene Arbeit wird so angeboten, wie die neue Version es bestimmt.
+migrate-version = Auf Version
+migrate-state = Nur die in diesem Zustand
+migrate-state-help = Der Name eines aktiven Zustands. Leer: alle laufenden und angehaltenen Instanzen.
+migrate-states = Umbenannte Zustände
+migrate-states-help = Einer pro Zeile: alter Name = neuer Name.
+migrate-total = { $count ->
+    [0] Keine Instanz würde migriert.
+    [one] { $count } Instanz würde migriert.
+   *[other] { $count } Instanzen würden migriert.
+}
+migrate-total-more = { $count } Instanzen würden migriert; es gibt mehr, als eine Operation nimmt.
+migrate-tried = { $tried } davon versucht: { $done } können migriert werden, { $refused } werden abgelehnt, { $failed } schlagen fehl.
+migrate-not = { $id }: { $why }
+bulk = Operationen mit vielen Instanzen
+bulk-about = Migrationen und Abbrüche vieler Instanzen, neueste zuerst.
+bulk-empty = Es gab noch keine.
+bulk-migrate = Migration
+bulk-cancel = Abbruch
+bulk-counts = { $total } Instanzen: { $done } erledigt, { $refused } abgelehnt, { $failed } fehlgeschlagen
+bulk-stop = Vorzeitig beenden
+bulk-result-done = erledigt
+bulk-result-refused = abgelehnt
+bulk-result-failed = fehlgeschlagen
+bulk-result-waiting = wartet
+column-operation = Operation
+column-progress = Fortschritt
+column-result = Ergebnis
+
+# Daten und Diagramm einer Instanz.
+data-changes = Was jeder Schritt geändert hat
+data-changes-none = Noch hat kein Schritt die Daten geändert.
+data-start = Start
+diagram-step = Zum Schritt: { $state }
+column-step = Schritt
+column-data = Teile der Daten, mit ihren Werten jetzt

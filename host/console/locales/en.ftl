@@ -619,3 +619,56 @@ verify-findings = { $count ->
    *[other] { $count } differences from what was recorded.
 }
 verify-counts = { $entries } entries, { $decisions } decisions, { $delegations } delegations, { $seals } valid seals, { $leaves } leaves of checkpoints.
+
+# Publishing and migrating.
+upload = Publish a version
+upload-again = Publish with other settings
+upload-about = A component is checked, and becomes the next version of its definition. Nothing uses it until it is activated. You are its author.
+upload-key = Key of the definition
+upload-version = Use the component of a published version again
+upload-component = Component (a file ending in .wasm)
+upload-config = Settings (JSON)
+upload-problems = What the checker found
+upload-busy = This host reads other uploads at present. Try again in a moment.
+column-place = Where
+column-problem = What
+deed-done-publish = The version is published. New instances take it once it is activated.
+deed-done-publish-again = This content had been published before, as this version.
+migrate = Migrate instances
+migrate-from = Migrate the instances of { $key }, version { $number }
+migrate-about = Instances keep their state, decisions and data. Open work is offered as the new version determines.
+migrate-version = To version
+migrate-state = Only those in this state
+migrate-state-help = The name of an active state. Empty: all running and suspended instances.
+migrate-states = Renamed states
+migrate-states-help = One per line: the old name = the new name.
+migrate-total = { $count ->
+    [0] No instance would be migrated.
+    [one] { $count } instance would be migrated.
+   *[other] { $count } instances would be migrated.
+}
+migrate-total-more = { $count } instances would be migrated; there are more than one operation takes.
+migrate-tried = Tried { $tried } of them: { $done } can be migrated, { $refused } are refused, { $failed } fail.
+migrate-not = { $id }: { $why }
+bulk = Operations on many instances
+bulk-about = Migrations and cancellations of many instances, newest first.
+bulk-empty = There was none yet.
+bulk-migrate = Migration
+bulk-cancel = Cancellation
+bulk-counts = { $total } instances: { $done } done, { $refused } refused, { $failed } failed
+bulk-stop = End it early
+bulk-result-done = done
+bulk-result-refused = refused
+bulk-result-failed = failed
+bulk-result-waiting = waiting
+column-operation = Operation
+column-progress = Progress
+column-result = Result
+
+# The data and the diagram of an instance.
+data-changes = What each step changed
+data-changes-none = No step has changed the data yet.
+data-start = Start
+diagram-step = To the step: { $state }
+column-step = Step
+column-data = Parts of the data, with their values now

@@ -544,3 +544,55 @@ verify = ตรวจสอบอินสแตนซ์นี้
 verify-whole = ทุกอย่างเป็นไปตามที่บันทึกไว้
 verify-findings = ต่างจากที่บันทึกไว้ { $count } แห่ง
 verify-counts = { $entries } รายการ การตัดสินใจ { $decisions } การมอบหมาย { $delegations } ตราประทับที่ใช้ได้ { $seals } ใบของเช็กพอยต์ { $leaves }
+
+# การเผยแพร่และการย้าย
+upload = เผยแพร่รุ่น
+upload-again = เผยแพร่ด้วยการตั้งค่าอื่น
+upload-about = คอมโพเนนต์จะถูกตรวจสอบและกลายเป็นรุ่นถัดไปของนิยาม ยังไม่มีอะไรใช้รุ่นนี้จนกว่าจะเปิดใช้ คุณคือผู้เผยแพร่
+upload-key = คีย์ของนิยาม
+upload-version = ใช้คอมโพเนนต์ของรุ่นที่เผยแพร่แล้ว
+upload-component = คอมโพเนนต์ (ไฟล์ลงท้าย .wasm)
+upload-config = การตั้งค่า (JSON)
+upload-problems = สิ่งที่การตรวจสอบพบ
+upload-busy = โฮสต์นี้กำลังอ่านไฟล์อื่นอยู่ ลองอีกครั้งในอีกสักครู่
+column-place = ที่ใด
+column-problem = ปัญหา
+deed-done-publish = เผยแพร่รุ่นแล้ว อินสแตนซ์ใหม่จะใช้เมื่อเปิดใช้รุ่นนี้
+deed-done-publish-again = เนื้อหานี้เคยเผยแพร่แล้วเป็นรุ่นนี้
+migrate = ย้ายอินสแตนซ์
+migrate-from = ย้ายอินสแตนซ์ของ { $key } รุ่น { $number }
+migrate-about = อินสแตนซ์คงสถานะ การตัดสินใจ และข้อมูลเดิม งานที่เปิดอยู่จะเสนอตามที่รุ่นใหม่กำหนด
+migrate-version = ไปยังรุ่น
+migrate-state = เฉพาะที่อยู่ในสถานะนี้
+migrate-state-help = ชื่อของสถานะที่ทำงานอยู่ เว้นว่าง: อินสแตนซ์ที่ทำงานหรือพักทั้งหมด
+migrate-states = สถานะที่เปลี่ยนชื่อ
+migrate-states-help = บรรทัดละหนึ่งสถานะ: ชื่อเดิม = ชื่อใหม่
+migrate-total = { $count ->
+    [0] ไม่มีอินสแตนซ์ที่จะย้าย
+   *[other] จะย้าย { $count } อินสแตนซ์
+}
+migrate-total-more = จะย้าย { $count } อินสแตนซ์ มีมากกว่าที่การดำเนินการหนึ่งรับได้
+migrate-tried = ลองแล้ว { $tried } รายการ: ย้ายได้ { $done } ถูกปฏิเสธ { $refused } ล้มเหลว { $failed }
+migrate-not = { $id }: { $why }
+bulk = การดำเนินการกับหลายอินสแตนซ์
+bulk-about = การย้ายและการยกเลิกหลายอินสแตนซ์ ใหม่สุดก่อน
+bulk-empty = ยังไม่มี
+bulk-migrate = การย้าย
+bulk-cancel = การยกเลิก
+bulk-counts = { $total } อินสแตนซ์: เสร็จ { $done } ถูกปฏิเสธ { $refused } ล้มเหลว { $failed }
+bulk-stop = ยุติก่อนกำหนด
+bulk-result-done = เสร็จ
+bulk-result-refused = ถูกปฏิเสธ
+bulk-result-failed = ล้มเหลว
+bulk-result-waiting = รอ
+column-operation = การดำเนินการ
+column-progress = ความคืบหน้า
+column-result = ผล
+
+# ข้อมูลและแผนภาพของอินสแตนซ์
+data-changes = สิ่งที่แต่ละขั้นตอนเปลี่ยน
+data-changes-none = ยังไม่มีขั้นตอนใดเปลี่ยนข้อมูล
+data-start = เริ่มต้น
+diagram-step = ไปยังขั้นตอน: { $state }
+column-step = ขั้นตอน
+column-data = ส่วนของข้อมูลพร้อมค่าปัจจุบัน

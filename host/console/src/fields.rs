@@ -261,6 +261,7 @@ mod tests {
         let trouble = Trouble {
             errors: vec![crate::api::FieldTrouble {
                 pointer: "/input/a~1b/0".to_owned(),
+                code: String::new(),
                 detail: "too small".to_owned(),
             }],
             ..Trouble::default()

@@ -1,12 +1,14 @@
-//! Definitions: all of them, and the versions of one. `version` is the page of a version, `deeds` what may be done with it, and
-//! `difference` what differs between two.
+//! Definitions: all of them, and the versions of one. `version` is the page of a version, `deeds` what may be done with it,
+//! `difference` what differs between two, `upload` the form of a new one, and `migrate` that of a migration.
 
 mod deeds;
 mod difference;
+mod migrate;
+mod upload;
 mod version;
 
 use axum::Router;
-use axum::extract::{Path, Query};
+use axum::extract::{DefaultBodyLimit, Path, Query};
 use axum::http::StatusCode;
 use axum::routing::get;
 use jiff::Timestamp;
@@ -31,6 +33,16 @@ const AUTHORS_MAX: usize = 10;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/definitions", get(all))
+        .route(
+            "/console/upload",
+            get(upload::show)
+                .post(upload::publish)
+                .layer(DefaultBodyLimit::max(upload::FORM_BYTES_MAX)),
+        )
+        .route(
+            "/console/definitions/{key}/{version}/migrate",
+            get(migrate::show).post(migrate::act),
+        )
         .route("/console/definitions/{key}", get(one))
         .route(
             "/console/definitions/{key}/{version}",
@@ -166,6 +178,11 @@ async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let listing = Listing {
         about: w.t("definitions-about").into_owned(),
         empty: w.t("definitions-empty").into_owned(),
+        buttons: if listing.may(upload::PERMISSION) {
+            vec![Link::to("/console/upload", w.t("upload"))]
+        } else {
+            Vec::new()
+        },
         ..listing
     };
     let listing = listing.paged(
@@ -217,10 +234,17 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
     } else {
         w.n("running-all", found.running)
     };
+    let listing = Listing::new(&visitor, "definitions", title, table).await;
     let listing = Listing {
         trail: vec![Link::to("/console/definitions", w.t("definitions"))],
         about: format!("{key} · {about}"),
-        ..Listing::new(&visitor, "definitions", title, table).await
+        buttons: if listing.may(upload::PERMISSION) {
+            let to = with_query("/console/upload", &[("key", &key)]);
+            vec![Link::to(to, w.t("upload"))]
+        } else {
+            Vec::new()
+        },
+        ..listing
     };
     Ok(page(StatusCode::OK, &listing))
 }

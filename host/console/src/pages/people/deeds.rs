@@ -253,8 +253,7 @@ impl Deed {
         visitor: &Visitor,
         subject: &Subject,
     ) -> Result<Option<Form>, Halt> {
-        let me: Permitted = visitor.get("/v1/me").await?;
-        if !me.permissions.iter().any(|one| one == self.permission) {
+        if !visitor.may(self.permission).await? {
             return Ok(None);
         }
         let filled = self.present(visitor, subject).await;

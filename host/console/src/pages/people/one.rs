@@ -138,7 +138,10 @@ fn deed(subject: &Subject, deed: &str, of: &str, name: String, may: bool) -> Cel
         return Cell::default();
     }
     let link = link(subject, deed, of, name);
-    Cell::link(link.name, link.address)
+    Cell {
+        badge: "button quiet",
+        ..Cell::link(link.name, link.address)
+    }
 }
 
 fn groups_of(
