@@ -230,7 +230,7 @@ async fn the_component_of_a_version_is_published_again_with_another_config() {
     let fields = [config, ("componentVersion", &b"1"[..])];
     upload(&host, "author", key, &fields)
         .await
-        .problem(403, "forbidden");
+        .problem(403, "permission_missing");
 }
 
 #[tokio::test]

@@ -43,7 +43,7 @@ async fn a_verification_needs_the_audit_and_an_instance_of_the_tenant() {
     let instance = app.started("doc-1").await;
     app.get("author", &path(&instance))
         .await
-        .problem(403, "forbidden");
+        .problem(403, "permission_missing");
     let unknown = format!("/v1/instances/{}/verification", uuid::Uuid::nil());
     app.get("admin", &unknown).await.problem(404, "not_found");
 }

@@ -124,6 +124,13 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
   await page.getByText("Content", { exact: true }).click();
   await page.locator("pre", { hasText: "flow.started" }).waitFor();
   await sound(page, "delivery");
+  await page.getByRole("link", { name: "Discard" }).click();
+  await page.getByRole("button", { name: "Confirm: Discard" }).click();
+  assert.equal(await page.getByText("It is discarded.").count(), 0, "not without a reason");
+  await page.getByLabel("Reason").fill(`Nobody reads it "><img src=x onerror=alert(1)>`);
+  await page.getByRole("button", { name: "Confirm: Discard" }).click();
+  await page.getByText("It is discarded.").waitFor();
+  await page.locator("#standing").getByText("Discarded").waitFor();
   answers.push(200, 200, 200, 200);
   await page.getByRole("link", { name: "Send again" }).click();
   await page.locator("#preview").getByText("It is sent at once").waitFor();

@@ -672,3 +672,4 @@ data-start = Start
 diagram-step = Zum Schritt: { $state }
 column-step = Schritt
 column-data = Teile der Daten, mit ihren Werten jetzt
+stream-task = Aufgabe

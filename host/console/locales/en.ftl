@@ -672,3 +672,4 @@ data-start = Start
 diagram-step = To the step: { $state }
 column-step = Step
 column-data = Parts of the data, with their values now
+stream-task = Task

@@ -596,3 +596,4 @@ data-start = เริ่มต้น
 diagram-step = ไปยังขั้นตอน: { $state }
 column-step = ขั้นตอน
 column-data = ส่วนของข้อมูลพร้อมค่าปัจจุบัน
+stream-task = งาน

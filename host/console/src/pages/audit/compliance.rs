@@ -54,6 +54,7 @@ struct Attempt {
     actor: String,
     action: String,
     instance_id: Option<Uuid>,
+    task_id: Option<Uuid>,
     detail: String,
 }
 
@@ -147,7 +148,12 @@ fn findings(visitor: &Visitor, report: Option<&Report>) -> Table {
 fn attempts(visitor: &Visitor, report: Option<&Report>) -> Table {
     let w = visitor.w;
     let row = |one: &Attempt| {
-        let about = one.instance_id.map(|id| instance(visitor, id));
+        let about = match (one.instance_id, one.task_id) {
+            (Some(id), _) => Some(instance(visitor, id)),
+            // Of a command on a task, the API says the task alone.
+            (None, Some(task)) => Some(Cell::text(w.t("stream-task")).below(task.to_string())),
+            (None, None) => None,
+        };
         vec![
             Cell::when(one.occurred_at, w),
             Cell::text(one.actor.as_str()),
