@@ -52,6 +52,7 @@ mod streams;
 mod subscriptions;
 mod substitutes;
 mod transfer;
+mod verification;
 mod versions;
 mod visibility;
 mod webhooks;

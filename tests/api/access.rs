@@ -118,6 +118,9 @@ impl World {
             }),
             ("bulk", _) => json!({ "action": "claim", "taskIds": [self.task] }),
             ("replay", _) => json!({ "after": "earliest", "reason": "the index was lost" }),
+            ("discard", _) if operation.path.contains("deliveries") => {
+                json!({ "reason": "given up" })
+            }
             ("discard", _) => json!({ "entry": 1, "reason": "given up" }),
             ("retry", _) => json!({ "reason": "there is room now" }),
             ("cancel" | "suspend" | "reset" | "stop", _) => json!({ "reason": "no longer needed" }),

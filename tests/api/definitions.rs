@@ -200,6 +200,40 @@ async fn a_form_has_its_two_fields_and_no_other() {
 }
 
 #[tokio::test]
+async fn the_component_of_a_version_is_published_again_with_another_config() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let config: (&str, &[u8]) = ("config", br#"{"rejectionNeedsComment": false}"#);
+    let key = "document-approval";
+    let again = upload(&host, "admin", key, &[config, ("componentVersion", b"1")]).await;
+    let again = again.expect(201);
+    assert_eq!(again["version"], 2);
+    let versions = app.get("admin", VERSIONS).await.expect(200);
+    assert_eq!(versions["data"][0]["digest"], versions["data"][1]["digest"]);
+    for (version, status, code) in [
+        (&b"9"[..], 404, "not_found"),
+        (b"one", 422, "invalid_request"),
+        (b"-1", 422, "invalid_request"),
+    ] {
+        let answer = upload(
+            &host,
+            "admin",
+            key,
+            &[config, ("componentVersion", version)],
+        )
+        .await;
+        answer.problem(status, code);
+    }
+    let both = [("component", DOCUMENT_APPROVAL), ("componentVersion", b"1")];
+    let both = upload(&host, "admin", key, &both).await;
+    both.problem(422, "invalid_request");
+    let fields = [config, ("componentVersion", &b"1"[..])];
+    upload(&host, "author", key, &fields)
+        .await
+        .problem(403, "permission_missing");
+}
+
+#[tokio::test]
 async fn a_key_is_well_formed() {
     let app = TestApp::empty().await;
     for key in ["1st", "-", &"k".repeat(256), "%C3%A4"] {

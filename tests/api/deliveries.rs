@@ -47,10 +47,23 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
     assert!(tried.iter().all(timed), "{tried:?}");
 
     let discard = path(&made, &dead, "discard");
-    app.post("author", &discard, json!({}))
+    let reason = json!({ "reason": "Nobody reads it" });
+    app.post("author", &discard, reason.clone())
         .await
         .problem(403, "permission_missing");
-    assert_eq!(app.post("admin", &discard, json!({})).await.status, 204);
+    for none in [json!({ "reason": " " }), json!({})] {
+        let refused = app.post("admin", &discard, none).await;
+        assert!(matches!(refused.status, 400 | 422));
+    }
+    waiting(&app, &made, "dead", 1).await;
+    let done = app.post("admin", &discard, reason.clone()).await;
+    assert_eq!(done.status, 204);
+    let kept = "select actor || ': ' || (payload::json ->> 'reason') from audit_entry where type = 'DELIVERY_DISCARDED'";
+    let kept: Vec<String> = sqlx::query_scalar(kept)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("entries");
+    assert_eq!(kept, ["admin: Nobody reads it"]);
     waiting(&app, &made, "discarded", 1).await;
     // It is not sent with those that are dead, but by itself.
     let id = made["id"].as_str().expect("an id");
@@ -72,7 +85,7 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
         (3, &json!(200), &Value::Null)
     );
     // What was delivered is not given up, and may be sent once more.
-    app.post("admin", &discard, json!({}))
+    app.post("admin", &discard, reason)
         .await
         .problem(404, "not_found");
     assert_eq!(app.post("admin", &retry, json!({})).await.status, 204);
@@ -119,7 +132,11 @@ async fn an_unknown_delivery_is_not_found() {
     let made = subscribe(&app, "http://127.0.0.1:9/", &["task.created"]).await;
     let unknown = json!({ "id": "00000000-0000-0000-0000-000000000000" });
     for what in ["retry", "discard"] {
-        app.post("admin", &path(&made, &unknown, what), json!({}))
+        let body = match what {
+            "discard" => json!({ "reason": "Nobody reads it" }),
+            _ => json!({}),
+        };
+        app.post("admin", &path(&made, &unknown, what), body)
             .await
             .problem(404, "not_found");
     }

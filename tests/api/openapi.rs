@@ -28,6 +28,7 @@ const ROUTES: &[&str] = &[
     "get /v1/instances/{id}/history",
     "get /v1/instances/{id}/audit",
     "get /v1/instances/{id}/custody",
+    "get /v1/instances/{id}/verification",
     "get /v1/instances/{id}/actions",
     "get /v1/instances/{id}/diagram.svg",
     "get /v1/instances/{id}/eligibility",

@@ -85,6 +85,11 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/subscriptions", "/definitionKey", Key),
     ("post /v1/subscriptions", "/types/*", Form),
     ("post /v1/subscriptions", "/url", Form),
+    (
+        "post /v1/subscriptions/{id}/deliveries/{delivery}/discard",
+        "/reason",
+        Prose,
+    ),
     ("post /v1/tasks/bulk", "/comment", Prose),
     ("post /v1/tasks/bulk", "/filter/definitionKey", Sought),
     ("post /v1/tasks/bulk", "/filter/label", Sought),

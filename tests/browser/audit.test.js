@@ -1,6 +1,7 @@
-// What an auditor does: find what happened, by actor, type and time.
+// What an auditor does: find what happened, verify it, and report it.
+import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { entity, launch, signedIn, sound, started, url } from "./support.js";
+import { api, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -30,5 +31,91 @@ test("who may not read the audit has no link to it, and reads why", async () => 
   await page.goto(`${url}/console/audit`);
   await page.getByText("this needs the permission audit:read").waitFor();
   await sound(page, "audit-forbidden");
+  await page.context().close();
+});
+
+test("an instance is verified in place, and what was changed behind the host is named", async () => {
+  const { id } = await started(entity("verified"), "Plan");
+  const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
+  await page.goto(`${url}/console/instances/${id}?tab=audit`);
+  await page.getByRole("link", { name: "Verify this instance" }).click();
+  await page.getByRole("status").getByText("All is as it was recorded.").waitFor();
+  assert.equal(new URL(page.url()).pathname, `/console/instances/${id}`);
+  sql(`update instance set initiator = '<b>mallory</b>' where id = '${id}'`);
+  await page.getByRole("link", { name: "Verify this instance" }).click();
+  await page.getByRole("status").getByText("1 difference from what was recorded.").waitFor();
+  await page.locator("#verification").getByText("<b>mallory</b>").waitFor();
+  sql(`update instance set initiator = 'author' where id = '${id}'`);
+  await page.context().close();
+  const scripted = await signedIn(browser, "admin");
+  await scripted.goto(`${url}/console/instances/${id}?tab=audit&verify=true`);
+  await sound(scripted, "verification");
+  await scripted.context().close();
+});
+
+test("the chain of custody has every decision with its seal, is a file, and fits on paper", async () => {
+  const name = entity("custody");
+  const { id, task } = await started(name, "Plan");
+  const said = `"><img src=x onerror=alert(1)>`;
+  assert.equal((await api("POST", `/tasks/${task}/decide`, { outcome: "REJECT", comment: said }, tokenOf("reviewer"))).status, 200);
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/instances/${id}?tab=audit`);
+  await page.getByRole("link", { name: "Chain of custody" }).click();
+  await page.getByText("1 of 1 seals are valid.").waitFor();
+  const row = page.locator("tbody tr", { hasText: "REJECT" });
+  await row.getByText("Rob Reviewer").waitFor();
+  await row.getByText(said).waitFor();
+  assert.equal(await page.locator("main img").count(), 0);
+  await sound(page, "custody");
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator(".top").isVisible(), false);
+  assert.equal(await page.locator(".unprinted").isVisible(), false);
+  assert.equal(await page.locator("thead").isVisible(), true);
+  assert.equal(await page.locator("body").evaluate((body) => getComputedStyle(body).backgroundColor), "rgb(255, 255, 255)");
+  await page.emulateMedia({ media: "screen" });
+  const file = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Save as a file (CSV)" }).click();
+  assert.equal((await file).suggestedFilename(), "custody.csv");
+  await page.goto(`${url}/console/entities/document/${name}/custody`);
+  await page.getByText("1 of 1 seals are valid.").waitFor();
+  sql(`set session_replication_role = replica; update decision set outcome = 'APPROVE', mac = '\\x00' where instance_id = '${id}'`);
+  await page.reload();
+  await page.getByText("0 of 1 seals are valid.").waitFor();
+  await sound(page, "custody-invalid");
+  await page.context().close();
+});
+
+test("the report of self-approvals says what was examined, and names attempts that were refused", async () => {
+  const { task } = await started(entity("own"), "Plan");
+  assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("author"))).status, 403);
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/audit`);
+  await page.getByRole("link", { name: "Self-approvals" }).click();
+  await page.locator("#verdict").getByText("Nobody decided on their own request.").waitFor();
+  const attempt = page.locator("tr", { hasText: task });
+  // The host writes refused attempts a moment later.
+  for (let tries = 0; tries < 100 && !(await attempt.count()); tries += 1) await page.reload();
+  await attempt.getByText(/claim/).first().waitFor();
+  await sound(page, "compliance");
+  await page.getByLabel("From").fill("2999-01-02");
+  await page.getByLabel("Before").fill("2999-01-01");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.getByRole("alert").getByText("from must be before until").waitFor();
+  await sound(page, "compliance-refused");
+  await page.context().close();
+});
+
+test("who may not read the audit gets neither report, custody, file nor verification", async () => {
+  const { id } = await started(entity("hidden"), "Plan");
+  const page = await signedIn(browser, "reviewer");
+  for (const address of ["/console/audit/self-approvals", `/console/instances/${id}/custody`, `/console/entities/document/x/custody`]) {
+    await page.goto(url + address);
+    await page.getByText("this needs the permission audit:read").waitFor();
+  }
+  const file = await page.request.get(`${url}/console/instances/${id}/custody.csv`);
+  assert.equal(file.status(), 403);
+  await page.goto(`${url}/console/instances/${id}?tab=audit&verify=true`);
+  await page.getByText("this needs the permission audit:read").waitFor();
+  for (const name of ["Verify this instance", "Chain of custody"]) assert.equal(await page.getByRole("link", { name }).count(), 0);
   await page.context().close();
 });

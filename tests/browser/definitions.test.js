@@ -136,3 +136,97 @@ test("who may not activate sees why, and a form that is sent nevertheless is ref
   assert.equal((await api("GET", `/definitions/${key}`)).body.active.version, 1);
   await page.context().close();
 });
+
+/** A text that would do harm if a page took it for markup. */
+const hostile = `"><img src=x onerror=alert(1)>`;
+
+test("a definer publishes a component, and sees all that the checker finds in place", async () => {
+  const key = entity("upload");
+  const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
+  await page.goto(`${url}/console/definitions`);
+  await page.getByRole("link", { name: "Publish a version" }).click();
+  await page.getByLabel("Key of the definition").fill(key);
+  await page.getByLabel(/^Component/).setInputFiles({ name: "x.wasm", mimeType: "application/wasm", buffer: Buffer.from("no component") });
+  await page.getByLabel("Settings (JSON)").fill(JSON.stringify({ initiators: hostile }));
+  await page.getByRole("button", { name: "Publish a version" }).click();
+  await page.getByRole("alert").waitFor();
+  await page.getByRole("table", { name: "What the checker found" }).locator("tbody tr").first().waitFor();
+  assert.equal(await page.getByLabel("Key of the definition").inputValue(), key, "what was written stays");
+  assert.equal(await page.getByLabel("Settings (JSON)").inputValue(), JSON.stringify({ initiators: hostile }));
+  assert.equal(await page.locator("main img").count(), 0);
+  await page.getByLabel(/^Component/).setInputFiles(setting("WRKFLW_TEST_COMPONENT"));
+  await page.getByLabel("Settings (JSON)").fill("{}");
+  await page.getByRole("button", { name: "Publish a version" }).click();
+  await page.getByText("The version is published.").waitFor();
+  await page.getByText("Published by Alex Admin").waitFor();
+  const { body } = await api("GET", `/definitions/${key}/versions/1`);
+  assert.equal(body.publishedBy, "admin");
+  await page.context().close();
+});
+
+test("the component of a version is published again with other settings", async () => {
+  const key = await definition();
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/definitions/${key}/1`);
+  await page.getByRole("link", { name: "Publish with other settings" }).click();
+  await sound(page, "upload");
+  await page.getByLabel("Settings (JSON)").fill("{ nonsense");
+  await page.getByRole("button", { name: "Publish a version" }).click();
+  await page.getByRole("alert").waitFor();
+  await sound(page, "upload-refused");
+  await page.getByLabel("Settings (JSON)").fill(`{"rejectionNeedsComment": false, "reviewers": "approvers"}`);
+  await page.getByRole("button", { name: "Publish a version" }).click();
+  await page.getByText("The version is published.").waitFor();
+  const versions = (await api("GET", `/definitions/${key}`)).body.versions;
+  assert.equal(versions.length, 3);
+  assert.equal(versions[0].digest, versions[2].digest);
+  await page.context().close();
+});
+
+test("instances are migrated with a preview, and the operation shows each one's result", async () => {
+  const key = await definition();
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/definitions/${key}/1`);
+  await page.getByRole("link", { name: "Migrate instances" }).click();
+  await page.getByLabel(/^To version/).selectOption("2");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  const preview = page.locator("#preview");
+  await preview.getByText("1 instance would be migrated.").waitFor();
+  await preview.getByText("Tried 1 of them: 1 can be migrated, 0 are refused, 0 fail.").waitFor();
+  await sound(page, "migrate");
+  const running = async () => (await api("GET", `/definitions/${key}`)).body.versions.map((one) => one.running);
+  assert.deepEqual(await running(), [0, 1], "nothing has happened yet");
+  await page.getByRole("button", { name: "Confirm: Migrate instances" }).click();
+  // The page looks again by itself.
+  await page.getByRole("status").getByText("1 instances: 1 done, 0 refused, 0 failed").waitFor();
+  await page.locator("tbody tr").getByText("done").waitFor();
+  assert.deepEqual(await running(), [1, 0]);
+  await sound(page, "migration");
+  await page.goto(`${url}/console/operations/bulk`);
+  await page.locator("tr", { hasText: key }).getByRole("link", { name: "Migration" }).waitFor();
+  await sound(page, "bulk");
+  await page.goto(`${url}/console/definitions/${key}/2/migrate`);
+  await page.getByLabel(/^To version/).selectOption("1");
+  await page.getByLabel("Only those in this state").fill("nowhere");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator(".error, #preview").first().waitFor();
+  await sound(page, "migrate-refused");
+  await page.context().close();
+});
+
+test("who may neither publish nor migrate has no link and no page; a form of another session is not read", async () => {
+  const key = await definition();
+  const page = await signedIn(browser, "author");
+  await page.goto(`${url}/console/definitions/${key}/1`);
+  for (const name of ["Publish with other settings", "Migrate instances"]) assert.equal(await page.getByRole("link", { name }).count(), 0);
+  await page.goto(`${url}/console/upload`);
+  await page.getByText("this needs the permission definition:publish").waitFor();
+  await page.goto(`${url}/console/definitions/${key}/1/migrate`);
+  await page.getByText("this needs the permission instance:migrate").waitFor();
+  const admin = await signedIn(browser, "admin");
+  const send = (headers, token) => admin.request.post(`${url}/console/upload`, { headers, multipart: { token, key: "x", config: "{}" } });
+  assert.equal((await send({ origin: url }, "wrong")).status(), 403);
+  assert.equal((await send({ origin: "https://evil.example" }, "wrong")).status(), 403);
+  await admin.context().close();
+  await page.context().close();
+});

@@ -1,18 +1,12 @@
 // What an operator does: see what needs somebody, find the cause, send again or discard, and read what came of it.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { api, entity, launch, setting, signedIn, sound, started, tokenOf, url } from "./support.js";
+import { api, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
-
-/** Does what no caller of the API can bring about. */
-function sql(statement) {
-  return execFileSync("psql", ["--no-psqlrc", "--quiet", "--tuples-only", "--set=ON_ERROR_STOP=1", setting("WRKFLW_TEST_DATABASE"), "-c", statement], { encoding: "utf8" });
-}
 
 /** An instance whose events Kafka has refused for this reason. */
 async function refused(error) {
@@ -130,6 +124,13 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
   await page.getByText("Content", { exact: true }).click();
   await page.locator("pre", { hasText: "flow.started" }).waitFor();
   await sound(page, "delivery");
+  await page.getByRole("link", { name: "Discard" }).click();
+  await page.getByRole("button", { name: "Confirm: Discard" }).click();
+  assert.equal(await page.getByText("It is discarded.").count(), 0, "not without a reason");
+  await page.getByLabel("Reason").fill(`Nobody reads it "><img src=x onerror=alert(1)>`);
+  await page.getByRole("button", { name: "Confirm: Discard" }).click();
+  await page.getByText("It is discarded.").waitFor();
+  await page.locator("#standing").getByText("Discarded").waitFor();
   answers.push(200, 200, 200, 200);
   await page.getByRole("link", { name: "Send again" }).click();
   await page.locator("#preview").getByText("It is sent at once").waitFor();

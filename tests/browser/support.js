@@ -1,5 +1,6 @@
 // The browser, people who are signed in, and what every page must hold.
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -105,6 +106,11 @@ export async function api(method, route, body, token = tokenOf("admin")) {
   });
   const text = await response.text();
   return { status: response.status, body: text ? JSON.parse(text) : null };
+}
+
+/** Does what no caller of the API can bring about. */
+export function sql(statement) {
+  return execFileSync("psql", ["--no-psqlrc", "--quiet", "--tuples-only", "--set=ON_ERROR_STOP=1", setting("WRKFLW_TEST_DATABASE"), "-c", statement], { encoding: "utf8" });
 }
 
 /** Starts an approval of a document as its author, who cannot review it. */

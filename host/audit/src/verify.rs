@@ -35,7 +35,7 @@ use crate::replay::Replayer;
 use crate::seal::SealKeys;
 use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::checkpoint::Checkpoint;
-use wrkflw_core::ids::TenantId;
+use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Instances that are verified in one snapshot.
 const INSTANCES_MAX: i64 = 50;
@@ -182,6 +182,16 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         if tenant.is_none() && matches!(which, Which::All) {
             self.outbox().await?;
         }
+        Ok(self.tally)
+    }
+
+    /// Verifies one instance of a tenant.
+    pub async fn instance(
+        mut self,
+        (tenant, name): (TenantId, &str),
+        instance: InstanceId,
+    ) -> Result<Tally, R::Error> {
+        self.tenant(tenant, name, &Which::One(instance)).await?;
         Ok(self.tally)
     }
 

@@ -485,3 +485,191 @@ stream-instance = Instanz
 stream-definition = Definition
 stream-directory = Verzeichnis
 stream-operation = Betrieb
+
+# Personen, Gruppen und Rollen.
+people = Personen
+groups = Gruppen
+roles = Rollen
+people-search = Anfang eines Namens oder einer Kennung
+people-nothing = Es gibt keine.
+people-no-groups = In keiner Gruppe.
+people-no-members = Die Gruppe hat keine Mitglieder: Arbeit, die ihr angeboten wird, hat niemanden.
+people-no-absences = Weder jetzt noch später abwesend.
+people-roles-about = Zugangstoken sagen, welche Rollen eine Person hat. Hier steht, was jede Rolle erlaubt.
+people-members = { $count ->
+    [one] { $count } Mitglied
+   *[other] { $count } Mitglieder
+}
+people-members-shown = Die ersten { $count } Mitglieder sind aufgeführt.
+people-permissions = { $count ->
+    [one] { $count } Berechtigung
+   *[other] { $count } Berechtigungen
+}
+people-leave = Mitgliedschaft in { $name } beenden
+people-remove = { $name } entfernen
+people-return = Abwesenheit von { $name } beenden
+people-field-id = Kennung
+people-field-name = Name
+people-field-manager = Vorgesetzte Person
+people-field-group = Gruppe
+people-field-person = Person
+people-field-substitute = Vertretung
+people-field-from = Von (UTC)
+people-field-until = Bis (UTC)
+people-field-definitionKey = Nur für Arbeit dieser Definition (ihr Schlüssel)
+people-field-permissions = Berechtigungen
+people-field-others = Berechtigungen, nach denen Abläufe fragen
+people-field-others-help = Eine pro Zeile, zum Beispiel plan:sign.
+people-do-add-person = Person anlegen
+people-do-add-group = Gruppe anlegen
+people-do-add-role = Rolle anlegen
+people-do-rename = Umbenennen
+people-do-manager = Vorgesetzte Person setzen
+people-do-no-manager = Vorgesetzte Person entfernen
+people-do-join = In eine Gruppe aufnehmen
+people-do-leave = Mitgliedschaft beenden
+people-do-absent = Abwesenheit eintragen
+people-do-return = Abwesenheit beenden
+people-do-add-member = Mitglied aufnehmen
+people-do-remove-member = Mitglied entfernen
+people-do-permit = Berechtigungen ändern
+people-do-remove-role = Rolle entfernen
+people-effect-add-person = Die Person wird angelegt. Sie darf, was die Rollen ihres Zugangstokens erlauben.
+people-effect-add-group = Die Gruppe wird angelegt, ohne Mitglieder.
+people-effect-add-role = Die Rolle wird angelegt. Sie gilt ab der nächsten Anfrage.
+people-effect-rename = Die Seiten zeigen den neuen Namen. Sonst ändert sich nichts.
+people-effect-manager = Arbeit, die Abläufe der vorgesetzten Person anbieten, geht ab jetzt an diese Person. Früher Angebotenes bleibt.
+people-effect-no-manager = Arbeit, die Abläufe der vorgesetzten Person anbieten, hat ab jetzt niemanden. Früher Angebotenes bleibt.
+people-effect-join = Die Person bekommt, was der Gruppe angeboten wird, auch was jetzt offen ist.
+people-effect-leave = Die Person bekommt nicht mehr, was der Gruppe angeboten wird. Offene Arbeit, die sie als Mitglied hat, wird neu bewertet.
+people-effect-absent = Die Vertretung darf in dieser Zeit an der Arbeit der Person handeln.
+people-effect-return = Die Vertretung darf an der Arbeit der Person nicht mehr handeln.
+people-effect-add-member = Die Person bekommt, was der Gruppe angeboten wird, auch was jetzt offen ist.
+people-effect-remove-member = Die Person bekommt nicht mehr, was der Gruppe angeboten wird. Offene Arbeit, die sie als Mitglied hat, wird neu bewertet.
+people-effect-permit = Es gilt ab der nächsten Anfrage, für alle, deren Token diese Rolle hat.
+people-effect-remove-role = Die Rolle erlaubt nichts mehr und wird nicht mehr aufgeführt.
+people-effect-known = Diese Kennung gibt es schon, mit dem Namen { $name }. Nur der Name ändert sich.
+people-orphans = { $count ->
+    [0] Keine offene Aufgabe bleibt ohne jemanden.
+    [one] { $count } offene Aufgabe bleibt ohne jemanden:
+   *[other] { $count } offene Aufgaben bleiben ohne jemanden:
+}
+people-orphan = { $what }: { $why }
+people-orphans-more = Es kann mehr geben; nicht alle konnten untersucht werden.
+people-role-gains = Sie erlaubt auch: { $permissions }
+people-role-loses = Sie erlaubt nicht mehr: { $permissions }
+people-done-add-person = Die Person ist angelegt.
+people-done-add-group = Die Gruppe ist angelegt.
+people-done-add-role = Die Rolle ist angelegt.
+people-done-rename = Der Name ist geändert.
+people-done-manager = Die vorgesetzte Person ist gesetzt.
+people-done-no-manager = Die vorgesetzte Person ist entfernt.
+people-done-join = Die Person ist jetzt Mitglied.
+people-done-leave = Die Mitgliedschaft ist beendet.
+people-done-absent = Die Abwesenheit ist eingetragen.
+people-done-return = Die Abwesenheit ist beendet.
+people-done-add-member = Die Person ist jetzt Mitglied.
+people-done-remove-member = Die Person ist kein Mitglied mehr.
+people-done-permit = Die Berechtigungen sind geändert.
+people-done-remove-role = Die Rolle ist entfernt.
+column-name = Name
+column-id = Kennung
+column-role = Rolle
+column-permits = Erlaubt
+column-group = Gruppe
+column-person = Person
+column-absent = Abwesend
+column-substitute = Vertretung
+column-from = Von
+column-until = Bis
+column-do = Änderung
+
+# Die Berichte des Audits.
+audit-entries = Einträge
+compliance = Selbstgenehmigungen
+compliance-about = Entscheidungen über eigene Anträge, und Versuche dazu, die der Host abgelehnt hat.
+compliance-examined = Untersuchte Entscheidungen
+compliance-own-work = In Zuständen eigener Arbeit, wo sie erlaubt sind
+compliance-self-approvals = Selbstgenehmigungen
+compliance-refused = Abgelehnte Versuche
+compliance-kept = Niemand hat über einen eigenen Antrag entschieden.
+compliance-broken = Jemand hat über einen eigenen Antrag entschieden. Die neuesten Entscheidungen sind aufgeführt.
+column-decision = Entscheidung
+column-attempt = Versuch
+custody = Nachweiskette
+custody-about = Jede Entscheidung und Delegation in ihrer Reihenfolge, mit ihrem Siegel, wie dieser Host es geprüft hat.
+custody-made = Erstellt von { $who },
+custody-seals = { $valid } von { $all } Siegeln sind gültig.
+custody-more = Es gibt mehr Einträge, als eine Druckseite hat. Die Datei hat alle.
+custody-file = Als Datei speichern (CSV)
+custody-empty = Noch hat niemand etwas entschieden oder delegiert.
+custody-delegate = Delegiert an { $who }
+custody-resolve = Zurückgegeben an { $who }
+column-custody = Was
+column-seal = Siegel
+seal-VALID = gültig
+seal-INVALID = ungültig
+seal-UNKNOWN_KEY = Schlüssel unbekannt
+seal-UNKNOWN_VERSION = Version unbekannt
+seal-MISSING = fehlt
+verify = Diese Instanz prüfen
+verify-whole = Alles ist so, wie es aufgezeichnet wurde.
+verify-findings = { $count ->
+    [one] { $count } Abweichung von dem, was aufgezeichnet wurde.
+   *[other] { $count } Abweichungen von dem, was aufgezeichnet wurde.
+}
+verify-counts = { $entries } Einträge, { $decisions } Entscheidungen, { $delegations } Delegationen, { $seals } gültige Siegel, { $leaves } Blätter von Checkpoints.
+
+# Veröffentlichen und migrieren.
+upload = Version veröffentlichen
+upload-again = Mit anderen Einstellungen veröffentlichen
+upload-about = Eine Komponente wird geprüft und die nächste Version ihrer Definition. Nichts benutzt sie, bevor sie aktiviert wird. Sie sind ihr Autor.
+upload-key = Schlüssel der Definition
+upload-version = Komponente einer veröffentlichten Version wieder benutzen
+upload-component = Komponente (eine Datei auf .wasm)
+upload-config = Einstellungen (JSON)
+upload-problems = Was die Prüfung ergab
+upload-busy = Dieser Host liest gerade andere Dateien. Versuchen Sie es gleich noch einmal.
+column-place = Wo
+column-problem = Was
+deed-done-publish = Die Version ist veröffentlicht. Neue Instanzen nehmen sie, sobald sie aktiviert ist.
+deed-done-publish-again = Dieser Inhalt war schon veröffentlicht, als diese Version.
+migrate = Instanzen migrieren
+migrate-from = Instanzen von { $key }, Version { $number }, migrieren
+migrate-about = Instanzen behalten Zustand, Entscheidungen und Daten. Offene Arbeit wird so angeboten, wie die neue Version es bestimmt.
+migrate-version = Auf Version
+migrate-state = Nur die in diesem Zustand
+migrate-state-help = Der Name eines aktiven Zustands. Leer: alle laufenden und angehaltenen Instanzen.
+migrate-states = Umbenannte Zustände
+migrate-states-help = Einer pro Zeile: alter Name = neuer Name.
+migrate-total = { $count ->
+    [0] Keine Instanz würde migriert.
+    [one] { $count } Instanz würde migriert.
+   *[other] { $count } Instanzen würden migriert.
+}
+migrate-total-more = { $count } Instanzen würden migriert; es gibt mehr, als eine Operation nimmt.
+migrate-tried = { $tried } davon versucht: { $done } können migriert werden, { $refused } werden abgelehnt, { $failed } schlagen fehl.
+migrate-not = { $id }: { $why }
+bulk = Operationen mit vielen Instanzen
+bulk-about = Migrationen und Abbrüche vieler Instanzen, neueste zuerst.
+bulk-empty = Es gab noch keine.
+bulk-migrate = Migration
+bulk-cancel = Abbruch
+bulk-counts = { $total } Instanzen: { $done } erledigt, { $refused } abgelehnt, { $failed } fehlgeschlagen
+bulk-stop = Vorzeitig beenden
+bulk-result-done = erledigt
+bulk-result-refused = abgelehnt
+bulk-result-failed = fehlgeschlagen
+bulk-result-waiting = wartet
+column-operation = Operation
+column-progress = Fortschritt
+column-result = Ergebnis
+
+# Daten und Diagramm einer Instanz.
+data-changes = Was jeder Schritt geändert hat
+data-changes-none = Noch hat kein Schritt die Daten geändert.
+data-start = Start
+diagram-step = Zum Schritt: { $state }
+column-step = Schritt
+column-data = Teile der Daten, mit ihren Werten jetzt
+stream-task = Aufgabe

@@ -485,3 +485,191 @@ stream-instance = Instance
 stream-definition = Definition
 stream-directory = Directory
 stream-operation = Operation
+
+# People, groups and roles.
+people = People
+groups = Groups
+roles = Roles
+people-search = Beginning of a name or an id
+people-nothing = There is none.
+people-no-groups = In no group.
+people-no-members = The group has no members: work that is offered to it has nobody.
+people-no-absences = No absence now or ahead.
+people-roles-about = Access tokens say which roles a person has. Here is what each role permits.
+people-members = { $count ->
+    [one] { $count } member
+   *[other] { $count } members
+}
+people-members-shown = The first { $count } members are listed.
+people-permissions = { $count ->
+    [one] { $count } permission
+   *[other] { $count } permissions
+}
+people-leave = End the membership of { $name }
+people-remove = Remove { $name }
+people-return = End the absence of { $name }
+people-field-id = Id
+people-field-name = Name
+people-field-manager = Manager
+people-field-group = Group
+people-field-person = Person
+people-field-substitute = Substitute
+people-field-from = From (UTC)
+people-field-until = Until (UTC)
+people-field-definitionKey = Only for work of this definition (its key)
+people-field-permissions = Permissions
+people-field-others = Permissions that flows ask for
+people-field-others-help = One per line, such as plan:sign.
+people-do-add-person = Add a person
+people-do-add-group = Add a group
+people-do-add-role = Add a role
+people-do-rename = Rename
+people-do-manager = Set the manager
+people-do-no-manager = Remove the manager
+people-do-join = Add to a group
+people-do-leave = End the membership
+people-do-absent = Enter an absence
+people-do-return = End the absence
+people-do-add-member = Add a member
+people-do-remove-member = Remove a member
+people-do-permit = Change the permissions
+people-do-remove-role = Remove the role
+people-effect-add-person = The person is added. They may do what the roles of their access token permit.
+people-effect-add-group = The group is added, without members.
+people-effect-add-role = The role is added. It counts from the next request on.
+people-effect-rename = Pages show the new name. Nothing else changes.
+people-effect-manager = Work that flows offer to the manager goes to this person from now on. Work that was offered before stays.
+people-effect-no-manager = Work that flows offer to the manager has nobody from now on. Work that was offered before stays.
+people-effect-join = The person gets what is offered to the group, also what is open now.
+people-effect-leave = The person no longer gets what is offered to the group, and open work that they hold as a member is assessed anew.
+people-effect-absent = The substitute may act on the person's work in this time.
+people-effect-return = The substitute may no longer act on the person's work.
+people-effect-add-member = The person gets what is offered to the group, also what is open now.
+people-effect-remove-member = The person no longer gets what is offered to the group, and open work that they hold as a member is assessed anew.
+people-effect-permit = It counts from the next request on, for everybody whose token has this role.
+people-effect-remove-role = The role permits nothing any more, and is not listed.
+people-effect-known = This id exists already, with the name { $name }. Only its name changes.
+people-orphans = { $count ->
+    [0] No open task is left to nobody.
+    [one] { $count } open task is left to nobody:
+   *[other] { $count } open tasks are left to nobody:
+}
+people-orphan = { $what }: { $why }
+people-orphans-more = There may be more; not all could be examined.
+people-role-gains = It permits also: { $permissions }
+people-role-loses = It no longer permits: { $permissions }
+people-done-add-person = The person is there.
+people-done-add-group = The group is there.
+people-done-add-role = The role is there.
+people-done-rename = The name is changed.
+people-done-manager = The manager is set.
+people-done-no-manager = The manager is removed.
+people-done-join = The person is a member now.
+people-done-leave = The membership has ended.
+people-done-absent = The absence is entered.
+people-done-return = The absence has ended.
+people-done-add-member = The person is a member now.
+people-done-remove-member = The person is no longer a member.
+people-done-permit = The permissions are changed.
+people-done-remove-role = The role is removed.
+column-name = Name
+column-id = Id
+column-role = Role
+column-permits = Permits
+column-group = Group
+column-person = Person
+column-absent = Absent
+column-substitute = Substitute
+column-from = From
+column-until = Until
+column-do = Change
+
+# The audit's reports.
+audit-entries = Entries
+compliance = Self-approvals
+compliance-about = Decisions that people made on their own requests, and attempts at them that the host refused.
+compliance-examined = Decisions examined
+compliance-own-work = In states of own work, which are allowed
+compliance-self-approvals = Self-approvals
+compliance-refused = Refused attempts
+compliance-kept = Nobody decided on their own request.
+compliance-broken = Somebody decided on their own request. The newest decisions are listed.
+column-decision = Decision
+column-attempt = Attempt
+custody = Chain of custody
+custody-about = Every decision and delegation in its order, with its seal as this host verified it.
+custody-made = Made by { $who },
+custody-seals = { $valid } of { $all } seals are valid.
+custody-more = There are more records than one page to be printed has. The file has all.
+custody-file = Save as a file (CSV)
+custody-empty = Nobody has decided or delegated anything yet.
+custody-delegate = Delegated to { $who }
+custody-resolve = Given back to { $who }
+column-custody = What
+column-seal = Seal
+seal-VALID = valid
+seal-INVALID = not valid
+seal-UNKNOWN_KEY = key unknown
+seal-UNKNOWN_VERSION = version unknown
+seal-MISSING = missing
+verify = Verify this instance
+verify-whole = All is as it was recorded.
+verify-findings = { $count ->
+    [one] { $count } difference from what was recorded.
+   *[other] { $count } differences from what was recorded.
+}
+verify-counts = { $entries } entries, { $decisions } decisions, { $delegations } delegations, { $seals } valid seals, { $leaves } leaves of checkpoints.
+
+# Publishing and migrating.
+upload = Publish a version
+upload-again = Publish with other settings
+upload-about = A component is checked, and becomes the next version of its definition. Nothing uses it until it is activated. You are its author.
+upload-key = Key of the definition
+upload-version = Use the component of a published version again
+upload-component = Component (a file ending in .wasm)
+upload-config = Settings (JSON)
+upload-problems = What the checker found
+upload-busy = This host reads other uploads at present. Try again in a moment.
+column-place = Where
+column-problem = What
+deed-done-publish = The version is published. New instances take it once it is activated.
+deed-done-publish-again = This content had been published before, as this version.
+migrate = Migrate instances
+migrate-from = Migrate the instances of { $key }, version { $number }
+migrate-about = Instances keep their state, decisions and data. Open work is offered as the new version determines.
+migrate-version = To version
+migrate-state = Only those in this state
+migrate-state-help = The name of an active state. Empty: all running and suspended instances.
+migrate-states = Renamed states
+migrate-states-help = One per line: the old name = the new name.
+migrate-total = { $count ->
+    [0] No instance would be migrated.
+    [one] { $count } instance would be migrated.
+   *[other] { $count } instances would be migrated.
+}
+migrate-total-more = { $count } instances would be migrated; there are more than one operation takes.
+migrate-tried = Tried { $tried } of them: { $done } can be migrated, { $refused } are refused, { $failed } fail.
+migrate-not = { $id }: { $why }
+bulk = Operations on many instances
+bulk-about = Migrations and cancellations of many instances, newest first.
+bulk-empty = There was none yet.
+bulk-migrate = Migration
+bulk-cancel = Cancellation
+bulk-counts = { $total } instances: { $done } done, { $refused } refused, { $failed } failed
+bulk-stop = End it early
+bulk-result-done = done
+bulk-result-refused = refused
+bulk-result-failed = failed
+bulk-result-waiting = waiting
+column-operation = Operation
+column-progress = Progress
+column-result = Result
+
+# The data and the diagram of an instance.
+data-changes = What each step changed
+data-changes-none = No step has changed the data yet.
+data-start = Start
+diagram-step = To the step: { $state }
+column-step = Step
+column-data = Parts of the data, with their values now
+stream-task = Task

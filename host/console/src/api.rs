@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::{Method, Request, StatusCode, header};
+use axum::http::{Method, Request, StatusCode, header, request};
 use axum::response::Response;
 use http_body_util::{BodyExt as _, Limited};
 use serde::Deserialize;
@@ -39,6 +39,8 @@ pub(crate) struct Trouble {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct FieldTrouble {
     pub(crate) pointer: String,
+    #[serde(default)]
+    pub(crate) code: String,
     pub(crate) detail: String,
 }
 
@@ -74,8 +76,36 @@ impl Api {
     }
 
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Trouble> {
-        let response = self.send(Method::DELETE, path, None, None).await;
-        self.read::<Option<Value>>(response).await.map(drop)
+        let answer = self.change::<Option<Value>>(Method::DELETE, path, None, None);
+        answer.await.map(drop)
+    }
+
+    /// Sends a change by any method.
+    pub(crate) async fn change<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        key: Option<&str>,
+    ) -> Result<T, Trouble> {
+        let response = self.send(method, path, body, key).await;
+        self.read(response).await
+    }
+
+    /// Sends a form with files. `kind` is its type with the boundary.
+    pub(crate) async fn upload<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        kind: &str,
+        body: Vec<u8>,
+    ) -> Result<T, Trouble> {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(header::HOST, "console")
+            .header(header::CONTENT_TYPE, kind);
+        let response = self.answer(request, Body::from(body)).await;
+        self.read(response).await
     }
 
     /// The response as it comes, such as a stream or a drawing.
@@ -104,6 +134,10 @@ impl Api {
             }
             None => Body::empty(),
         };
+        self.answer(request, body).await
+    }
+
+    async fn answer(&self, request: request::Builder, body: Body) -> Response {
         let request = request.extension(self.caller.clone()).body(body);
         let request = request.expect("paths of the API are encoded");
         match self.router.clone().oneshot(request).await {

@@ -70,6 +70,8 @@ pub(crate) struct Reason {
 pub(crate) struct State {
     pub(crate) id: Uuid,
     #[serde(default)]
+    pub(crate) name: String,
+    #[serde(default)]
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) description: String,

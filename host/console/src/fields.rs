@@ -21,11 +21,33 @@ pub(crate) struct Field {
     pub(crate) required: bool,
     pub(crate) value: String,
     pub(crate) error: String,
-    /// `text`, `long`, `number`, `choice`, `flag`, `json`, or a type of HTML's inputs.
+    /// `text`, `long`, `number`, `choice`, `several`, `flag`, `json`, `person`, or a type of HTML's inputs. The value of `several`
+    /// has a line for each chosen one.
     pub(crate) kind: &'static str,
     pub(crate) choices: Vec<String>,
     /// The pointer of the member in the body.
     pub(crate) pointer: String,
+}
+
+impl Field {
+    /// A required field of a form that is no flow's, for the member of this name of the body.
+    pub(crate) fn named(name: &str, label: String, kind: &'static str, filled: &Fields) -> Field {
+        Field {
+            name: name.to_owned(),
+            label,
+            help: String::new(),
+            required: true,
+            value: filled.all(name).collect::<Vec<_>>().join("\n"),
+            error: String::new(),
+            kind,
+            choices: Vec::new(),
+            pointer: format!("/{name}"),
+        }
+    }
+
+    pub(crate) fn has(&self, choice: &str) -> bool {
+        self.value.lines().any(|one| one == choice)
+    }
 }
 
 /// The fields for the input of a schema, with what was filled in before.
@@ -239,6 +261,7 @@ mod tests {
         let trouble = Trouble {
             errors: vec![crate::api::FieldTrouble {
                 pointer: "/input/a~1b/0".to_owned(),
+                code: String::new(),
                 detail: "too small".to_owned(),
             }],
             ..Trouble::default()

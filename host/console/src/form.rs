@@ -13,6 +13,7 @@ use wrkflw_runtime::clock;
 use crate::api::{Trouble, segment};
 use crate::data::Done;
 use crate::fields::{self, Field};
+use crate::list::Link;
 use crate::moment::Moment;
 use crate::names::Names;
 use crate::posted::Fields;
@@ -56,13 +57,22 @@ pub(crate) struct Person {
     pub(crate) name: String,
 }
 
+impl Person {
+    pub(crate) fn address(&self) -> String {
+        format!("/console/people/{}", segment(&self.id))
+    }
+}
+
 #[derive(Deserialize)]
 struct People {
     data: Vec<Person>,
 }
 
 /// What will happen.
+#[derive(Default)]
 pub(crate) struct Preview {
+    /// In words, each perhaps with a page about it. Of changes that are not of one instance.
+    pub(crate) effects: Vec<Link>,
     /// How the instance ends, if it does.
     pub(crate) end: Option<String>,
     /// The states afterwards: the title, whom it waits for, and whether it begins then.
@@ -122,6 +132,15 @@ impl Form {
         } else {
             refusal
         });
+    }
+
+    /// Shows the effects of what is sent with this body.
+    pub(crate) fn show(&mut self, effects: Vec<Link>, body: &Value) {
+        self.preview = Some(Preview {
+            effects,
+            ..Preview::default()
+        });
+        self.seen = digest(body);
     }
 
     /// Shows what will happen with this body.
@@ -188,7 +207,7 @@ impl Preview {
         Preview {
             end,
             states: states.collect(),
-            is_unchanged: false,
+            ..Preview::default()
         }
     }
 }

@@ -2,8 +2,8 @@
 //! pages load nothing from elsewhere.
 //!
 //! It uses `wrkflw-server`, whose API it calls in this process as any other client would, so each of its actions is a public
-//! operation, with the same checks and the same refusals. It uses `wrkflw-engine` for sessions alone, and `wrkflw-runtime` for
-//! ids and random bytes. Only the command line uses it.
+//! operation, with the same checks and the same refusals. It uses `wrkflw-engine` for sessions and the names of permissions alone,
+//! and `wrkflw-runtime` for ids and random bytes. Only the command line uses it.
 //!
 //! - [`router()`] serves the pages in front of the API.
 //! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics.

@@ -48,7 +48,7 @@ pub(crate) struct Cell {
     pub(crate) text: String,
     /// Empty if it is no link.
     pub(crate) address: String,
-    /// The class of a badge; empty if it is none.
+    /// The class of a badge, or of a link that looks unlike a title; empty if it is neither.
     pub(crate) badge: &'static str,
     pub(crate) below: String,
     pub(crate) when: Option<Moment>,
@@ -138,6 +138,8 @@ pub(crate) struct Listing {
     pub(crate) heading: String,
     pub(crate) about: String,
     pub(crate) done: Option<String>,
+    /// What else may be done here.
+    pub(crate) buttons: Vec<Link>,
     pub(crate) tabs: Vec<Link>,
     pub(crate) table: Table,
     /// What to say if there is no row.
@@ -147,6 +149,12 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
+    /// Whether the visitor's roles permit this.
+    pub(crate) fn may(&self, permission: &str) -> bool {
+        let mut readers = self.shell.reader.iter();
+        readers.any(|reader| reader.may(permission))
+    }
+
     /// A page in this section without tabs.
     pub(crate) async fn new(
         visitor: &Visitor,
@@ -160,6 +168,7 @@ impl Listing {
             heading,
             about: String::new(),
             done: None,
+            buttons: Vec::new(),
             tabs: Vec::new(),
             table,
             empty: String::new(),

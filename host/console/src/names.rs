@@ -1,10 +1,12 @@
 //! People, groups and priorities as pages name them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use crate::api::segment;
 use crate::language::Words;
+use crate::session::Visitor;
 
 /// A priority from which a badge is loud.
 const HIGH: i16 = 50;
@@ -24,7 +26,28 @@ pub(crate) struct Names {
     pub(crate) groups: BTreeMap<String, String>,
 }
 
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
 impl Names {
+    /// The names of at most `most` of these people, as far as the visitor may read them.
+    pub(crate) async fn of_people(visitor: &Visitor, ids: &[&str], most: usize) -> Names {
+        let ids: BTreeSet<_> = ids.iter().map(|id| (*id).to_owned()).collect();
+        let mut people = BTreeMap::new();
+        for id in ids.into_iter().take(most) {
+            let path = format!("/v1/people/{}", segment(&id));
+            if let Ok(Named { name }) = visitor.api.get(&path).await {
+                people.insert(id, name);
+            }
+        }
+        Names {
+            people,
+            ..Names::default()
+        }
+    }
+
     pub(crate) fn person(&self, id: &str) -> String {
         self.people.get(id).map_or(id, String::as_str).to_owned()
     }

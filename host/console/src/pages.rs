@@ -8,6 +8,7 @@ pub(crate) mod live;
 pub(crate) mod me;
 pub(crate) mod notifications;
 pub(crate) mod operations;
+pub(crate) mod people;
 pub(crate) mod search;
 pub(crate) mod sign_in;
 pub(crate) mod start;
@@ -33,5 +34,6 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(definitions::routes())
         .merge(operations::routes())
         .merge(who::routes())
+        .merge(people::routes())
         .route("/console/{*rest}", any(trouble::missing))
 }

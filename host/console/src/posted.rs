@@ -31,6 +31,12 @@ impl Fields {
         let found = pairs.find(|(field, _)| field == name);
         found.map_or("", |(_, value)| value)
     }
+
+    /// All values of a field.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        let pairs = self.0.iter().filter(move |(field, _)| field == name);
+        pairs.map(|(_, value)| value.as_str())
+    }
 }
 
 /// A form of somebody who is signed in.
@@ -90,13 +96,13 @@ async fn read(request: Request) -> Result<Anonymous, Halt> {
     })
 }
 
-fn refused(headers: &HeaderMap) -> Halt {
+pub(crate) fn refused(headers: &HeaderMap) -> Halt {
     pages::trouble::foreign(Words::of(headers)).into()
 }
 
 /// Whether a page of this host sent the request. Browsers send both headers with every form; a request without an origin does
 /// not come from a form.
-fn is_own(headers: &HeaderMap) -> bool {
+pub(crate) fn is_own(headers: &HeaderMap) -> bool {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let site = text("sec-fetch-site");
     let site = site.is_none_or(|site| site == "same-origin");
@@ -107,7 +113,7 @@ fn is_own(headers: &HeaderMap) -> bool {
 }
 
 /// Compares without telling by its time how much is equal.
-fn same(given: &str, wanted: &str) -> bool {
+pub(crate) fn same(given: &str, wanted: &str) -> bool {
     let pairs = given.bytes().zip(wanted.bytes());
     let differences = pairs.fold(0, |all, (one, other)| all | (one ^ other));
     given.len() == wanted.len() && differences == 0

@@ -79,6 +79,28 @@ impl Visitor {
         answer.map_err(|trouble| self.halt(&trouble))
     }
 
+    /// Whether the visitor's roles permit this.
+    pub(crate) async fn may(&self, permission: &str) -> Result<bool, Halt> {
+        #[derive(serde::Deserialize)]
+        struct Me {
+            permissions: Vec<String>,
+        }
+        let me: Me = self.get("/v1/me").await?;
+        Ok(me.permissions.iter().any(|one| one == permission))
+    }
+
+    /// Ends with a page that says which permission is missing, if one is.
+    pub(crate) async fn require(&self, permission: &str) -> Result<(), Halt> {
+        if self.may(permission).await? {
+            return Ok(());
+        }
+        Err(self.halt(&Trouble {
+            status: StatusCode::FORBIDDEN.as_u16(),
+            detail: self.w.with("needs-permission", "permission", permission),
+            ..Trouble::default()
+        }))
+    }
+
     pub(crate) fn halt(&self, trouble: &Trouble) -> Halt {
         pages::trouble::page(self, trouble).into()
     }

@@ -146,6 +146,21 @@ impl Engine {
         })
     }
 
+    /// The component of a published version.
+    pub async fn component(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+    ) -> Result<Vec<u8>, Error> {
+        self.permit(who, "definition:publish").await?;
+        let found = self.0.store.definition_version(who.tenant, reference);
+        let found = found.await?.ok_or_else(|| Error::NotFound {
+            what: "definition version",
+            id: reference.to_string(),
+        })?;
+        Ok(self.0.store.component(found.digest).await?)
+    }
+
     /// Activates a version: new instances use it. A version with states of own work needs an additional permission. It is refused
     /// if the version uses names that the tenant does not have, unless it is forced.
     pub async fn activate(

@@ -41,6 +41,7 @@ mod sessions;
 mod signals;
 mod subscriptions;
 pub mod validation;
+mod verification;
 mod versions;
 mod visibility;
 
@@ -82,6 +83,8 @@ pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use sessions::{SESSION_IDLE_MAX, SESSION_MAX, Session};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};
+pub use verification::Verification;
+pub use wrkflw_audit::verify::Finding;
 pub use wrkflw_store::sessions::SessionRow;
 
 /// Limit of the cached definition versions.

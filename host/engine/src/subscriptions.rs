@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::Engine;
 use super::error::Error;
 use super::request::Identity;
-use super::validation::check_key;
+use super::validation::{check_key, check_reason};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::subscription::{Patterns, Reach, SUBSCRIPTIONS_MAX, target};
 use wrkflw_runtime::clock;
@@ -119,13 +119,15 @@ impl Engine {
     pub async fn discard_delivery(
         &self,
         who: &Identity,
-        id: Uuid,
-        delivery: Uuid,
+        (id, delivery): (Uuid, Uuid),
+        reason: &str,
     ) -> Result<(), Error> {
         self.permit(who, WRITE).await?;
+        check_reason(reason)?;
         self.subscription(who, id).await?;
-        let store = &self.0.store;
-        let found = store.discard_delivery(who.tenant, id, delivery).await?;
+        let (store, note) = (&self.0.store, self.note(&who.subject));
+        let found = store.discard_delivery(who.tenant, (id, delivery), reason, &note);
+        let found = found.await?;
         known(found, delivery)
     }
 

@@ -63,6 +63,7 @@ mod subscriptions;
 mod task_commands;
 mod tasks;
 pub mod token;
+mod verification;
 mod versions;
 mod view;
 pub mod views;
@@ -353,6 +354,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(upload)
         .merge(conditional::conditional(single))
         .routes(routes!(instances::actions))
+        .routes(routes!(verification::verify))
         .routes(routes!(instances::search))
         .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::retry))

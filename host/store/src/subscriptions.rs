@@ -184,7 +184,8 @@ impl Store {
     }
 }
 
-async fn record(
+/// Appends an entry to the tenant's own stream of operations.
+pub(crate) async fn record(
     connection: &mut PgConnection,
     tenant: TenantId,
     note: &Note<'_>,

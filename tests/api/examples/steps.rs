@@ -193,6 +193,7 @@ const READS: &[Step] = &[
         "",
         "",
     ),
+    ("admin", "GET /v1/instances/$instance/verification", "", ""),
     ("admin", "GET /v1/entities/document/doc-1/history", "", ""),
     (
         "admin",

@@ -99,7 +99,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
             Keeps::LeavesOut
         }
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
-        | "getInstanceCustody" => Keeps::ByAudit,
+        | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
         "listSubscriptions"
         | "createSubscription"
         | "deleteSubscription"

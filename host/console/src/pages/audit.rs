@@ -1,4 +1,8 @@
-//! The audit of the tenant: what happened, by actor, type and time.
+//! The audit of the tenant: what happened, by actor, type and time. `compliance` is the report of self-approvals, `custody` the
+//! chain of custody.
+
+mod compliance;
+mod custody;
 
 use askama::Template;
 use axum::Router;
@@ -12,7 +16,7 @@ use uuid::Uuid;
 
 use crate::Console;
 use crate::api::{Trouble, with_query};
-use crate::list::{Cell, Paged, Table};
+use crate::list::{Cell, Link, Paged, Table};
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
 
@@ -21,7 +25,43 @@ const PAGE_ROWS: &str = "50";
 const CONTENT_CHARS_MAX: usize = 200;
 
 pub(crate) fn routes() -> Router<Console> {
-    Router::new().route("/console/audit", get(show))
+    Router::new()
+        .route("/console/audit", get(show))
+        .route("/console/audit/self-approvals", get(compliance::show))
+        .route("/console/instances/{id}/custody", get(custody::of_instance))
+        .route(
+            "/console/instances/{id}/custody.csv",
+            get(custody::file_of_instance),
+        )
+        .route(
+            "/console/entities/{type}/{id}/custody",
+            get(custody::of_entity),
+        )
+        .route(
+            "/console/entities/{type}/{id}/custody.csv",
+            get(custody::file_of_entity),
+        )
+}
+
+/// The pages of the audit.
+fn tabs(visitor: &Visitor, current: &str) -> Vec<Link> {
+    let pages = [
+        ("audit-entries", "/console/audit"),
+        ("compliance", "/console/audit/self-approvals"),
+    ];
+    let link = |(name, address): (&str, &str)| Link {
+        is_current: name == current,
+        ..Link::to(address, visitor.w.t(name))
+    };
+    pages.into_iter().map(link).collect()
+}
+
+/// The beginning of a day in UTC, as the API takes it.
+fn moment(day: &str) -> String {
+    match day {
+        "" => String::new(),
+        day => format!("{day}T00:00:00Z"),
+    }
 }
 
 /// What the address says. Empty values count as missing: forms send them.
@@ -51,10 +91,6 @@ impl Asked {
 
     /// The path of the list in the API.
     fn path(&self) -> String {
-        let moment = |day: &str| match day {
-            "" => String::new(),
-            day => format!("{day}T00:00:00Z"),
-        };
         let (from, until) = (moment(&self.from), moment(&self.until));
         let parameters = [
             ("actor", self.actor.as_str()),
@@ -86,6 +122,7 @@ struct Entry {
 #[template(path = "audit.html")]
 struct Page {
     shell: Shell,
+    tabs: Vec<Link>,
     asked: Asked,
     refusal: Option<Trouble>,
     table: Table,
@@ -133,6 +170,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     ];
     let template = Page {
         shell: Shell::of(&visitor, "audit", heading.clone()).await,
+        tabs: tabs(&visitor, "audit-entries"),
         table: Table::new(w, &heading, &columns, entries.iter().map(row).collect()),
         refusal,
         first: (!asked.after.is_empty()).then(|| asked.address("")),

@@ -1,14 +1,14 @@
-//! Definitions: all of them, and the versions of one. `version` is the page of a version, `deeds` what may be done with it, and
-//! `difference` what differs between two.
+//! Definitions: all of them, and the versions of one. `version` is the page of a version, `deeds` what may be done with it,
+//! `difference` what differs between two, `upload` the form of a new one, and `migrate` that of a migration.
 
 mod deeds;
 mod difference;
+mod migrate;
+mod upload;
 mod version;
 
-use std::collections::BTreeMap;
-
 use axum::Router;
-use axum::extract::{Path, Query};
+use axum::extract::{DefaultBodyLimit, Path, Query};
 use axum::http::StatusCode;
 use axum::routing::get;
 use jiff::Timestamp;
@@ -33,6 +33,16 @@ const AUTHORS_MAX: usize = 10;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/definitions", get(all))
+        .route(
+            "/console/upload",
+            get(upload::show)
+                .post(upload::publish)
+                .layer(DefaultBodyLimit::max(upload::FORM_BYTES_MAX)),
+        )
+        .route(
+            "/console/definitions/{key}/{version}/migrate",
+            get(migrate::show).post(migrate::act),
+        )
         .route("/console/definitions/{key}", get(one))
         .route(
             "/console/definitions/{key}/{version}",
@@ -119,30 +129,10 @@ async fn overview(visitor: &Visitor, key: &str) -> Result<Overview, crate::sessi
         .await
 }
 
-#[derive(Deserialize)]
-struct Author {
-    name: String,
-}
-
 /// The names of those who published these versions, as far as the visitor may read them.
 async fn authors(visitor: &Visitor, versions: &[Version]) -> Names {
-    let mut ids: Vec<_> = versions
-        .iter()
-        .map(|one| one.published_by.as_str())
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
-    let mut people = BTreeMap::new();
-    for id in ids.into_iter().take(AUTHORS_MAX) {
-        let path = format!("/v1/people/{}", segment(id));
-        if let Ok(author) = visitor.api.get::<Author>(&path).await {
-            people.insert(id.to_owned(), author.name);
-        }
-    }
-    Names {
-        people,
-        ..Names::default()
-    }
+    let ids = versions.iter().map(|one| one.published_by.as_str());
+    Names::of_people(visitor, &ids.collect::<Vec<_>>(), AUTHORS_MAX).await
 }
 
 async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
@@ -188,6 +178,11 @@ async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let listing = Listing {
         about: w.t("definitions-about").into_owned(),
         empty: w.t("definitions-empty").into_owned(),
+        buttons: if listing.may(upload::PERMISSION) {
+            vec![Link::to("/console/upload", w.t("upload"))]
+        } else {
+            Vec::new()
+        },
         ..listing
     };
     let listing = listing.paged(
@@ -239,10 +234,17 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
     } else {
         w.n("running-all", found.running)
     };
+    let listing = Listing::new(&visitor, "definitions", title, table).await;
     let listing = Listing {
         trail: vec![Link::to("/console/definitions", w.t("definitions"))],
         about: format!("{key} · {about}"),
-        ..Listing::new(&visitor, "definitions", title, table).await
+        buttons: if listing.may(upload::PERMISSION) {
+            let to = with_query("/console/upload", &[("key", &key)]);
+            vec![Link::to(to, w.t("upload"))]
+        } else {
+            Vec::new()
+        },
+        ..listing
     };
     Ok(page(StatusCode::OK, &listing))
 }

@@ -1,10 +1,11 @@
 //! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
 //!
 //! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `record` what was
-//! recorded.
+//! recorded, `diagram` the states of the drawing.
 
 mod act;
 mod banner;
+mod diagram;
 mod record;
 mod timeline;
 
@@ -25,6 +26,7 @@ use crate::Console;
 use crate::api::Trouble;
 use crate::data::{Actions, History, Instance};
 use crate::form::Form;
+use crate::list::Table;
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
@@ -34,7 +36,7 @@ const TABS: [&str; 6] = ["timeline", "diagram", "data", "events", "audit", "rela
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/instances/{id}", get(show))
-        .route("/console/instances/{id}/diagram.svg", get(diagram))
+        .route("/console/instances/{id}/diagram.svg", get(drawing))
         .route("/console/instances/{id}/act", post(act::act))
 }
 
@@ -52,6 +54,8 @@ struct Asked {
     done: String,
     /// The position after which a list goes on.
     after: String,
+    /// Whether the instance is verified.
+    verify: String,
 }
 
 struct Tab {
@@ -72,7 +76,12 @@ struct Page {
     timeline: Option<Timeline>,
     data: String,
     record: Option<Record>,
+    verdict: Option<record::Verdict>,
     relatives: Vec<Relative>,
+    /// The states of the diagram that lead to their steps.
+    areas: Vec<diagram::Area>,
+    /// What changed of the data, by step.
+    changes: Option<Table>,
 }
 
 /// An instance as it is now, with what the visitor may do.
@@ -124,9 +133,21 @@ async fn render(
     } else {
         String::new()
     };
+    let areas = match tab {
+        "diagram" => diagram::areas(visitor, &read.instance).await,
+        _ => Vec::new(),
+    };
+    let changes = match tab {
+        "data" => record::changes(visitor, &read.instance, &asked.after).await,
+        _ => None,
+    };
     let record = match tab {
         "events" => Some(Record::events(visitor, &read.instance, &asked.after).await),
         "audit" => Some(Record::audit(visitor, &read.instance, &asked.after).await),
+        _ => None,
+    };
+    let verdict = match (tab, asked.verify.as_str()) {
+        ("audit", "true") => Some(record::verdict(visitor, id).await),
         _ => None,
     };
     let relatives = match tab {
@@ -152,14 +173,17 @@ async fn render(
         timeline,
         data,
         record,
+        verdict,
         relatives,
+        areas,
+        changes,
         banner,
     };
     Ok(page(status, &template))
 }
 
 /// The drawing of the API, as an image of the page.
-async fn diagram(Path(id): Path<Uuid>, visitor: Visitor) -> Response {
+async fn drawing(Path(id): Path<Uuid>, visitor: Visitor) -> Response {
     let path = format!("/v1/instances/{id}/diagram.svg");
     let mut response = visitor.api.raw(&path).await;
     response.headers_mut().remove(header::CONTENT_ENCODING);

@@ -1,6 +1,8 @@
 //! What an operator looks after: a panel for each kind of trouble, and the list behind it. `lists` has the lists of jobs,
-//! instances and webhooks, `dead_letters` the events that Kafka refused, `deliveries` those of webhooks.
+//! instances and webhooks, `dead_letters` the events that Kafka refused, `deliveries` those of webhooks, `bulk` operations on many
+//! instances.
 
+mod bulk;
 mod dead_letters;
 mod deliveries;
 mod lists;
@@ -28,6 +30,9 @@ const NAMED_MAX: usize = 3;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route(ROOT, get(show))
+        .route("/console/operations/bulk", get(bulk::all))
+        .route("/console/operations/bulk/{id}", get(bulk::one))
+        .route("/console/operations/bulk/{id}/stop", post(bulk::stop))
         .route("/console/operations/jobs", get(lists::jobs))
         .route(
             "/console/operations/instances/{which}",

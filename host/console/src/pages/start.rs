@@ -116,17 +116,8 @@ async fn graph(visitor: &Visitor, key: &str) -> Result<Graph, Halt> {
 
 /// What the flow is about comes first, then its data.
 fn form_of(visitor: &Visitor, key: &str, graph: &Graph, filled: &Fields) -> Form {
-    let about = |name: &str, id: &str| Field {
-        name: name.to_owned(),
-        label: visitor.w.t(id).into_owned(),
-        help: String::new(),
-        required: true,
-        value: filled.get(name).to_owned(),
-        error: String::new(),
-        kind: "text",
-        choices: Vec::new(),
-        pointer: format!("/{name}"),
-    };
+    let about =
+        |name: &str, id: &str| Field::named(name, visitor.w.t(id).into_owned(), "text", filled);
     let mut fields = vec![
         about("entityType", "start-entity-type"),
         about("entityId", "start-entity-id"),

@@ -1,7 +1,5 @@
 //! Who could act on an instance, now or at a moment in its past, and who could not and why.
 
-use std::collections::BTreeMap;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query};
@@ -12,7 +10,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::Console;
-use crate::api::{Trouble, segment, with_query};
+use crate::api::{Trouble, with_query};
 use crate::list::Link;
 use crate::moment::Moment;
 use crate::names::Names;
@@ -154,11 +152,6 @@ async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor
     Ok(page(status, &template))
 }
 
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 /// The names of the people of an answer, as far as the visitor may read them.
 async fn names(visitor: &Visitor, found: &Eligibility) -> Names {
     let people = found.tasks.iter().flat_map(|task| {
@@ -166,20 +159,8 @@ async fn names(visitor: &Visitor, found: &Eligibility) -> Names {
         let excluded = task.excluded.iter().map(|one| &one.person);
         able.chain(excluded).chain(&task.owner)
     });
-    let mut ids: Vec<_> = people.cloned().collect();
-    ids.sort();
-    ids.dedup();
-    let mut people = BTreeMap::new();
-    for id in ids.into_iter().take(NAMED_MAX) {
-        let path = format!("/v1/people/{}", segment(&id));
-        if let Ok(named) = visitor.api.get::<Named>(&path).await {
-            people.insert(id, named.name);
-        }
-    }
-    Names {
-        people,
-        ..Names::default()
-    }
+    let ids: Vec<_> = people.map(String::as_str).collect();
+    Names::of_people(visitor, &ids, NAMED_MAX).await
 }
 
 impl Shown {

@@ -39,8 +39,12 @@ const FIELD_NAME_CHARS_SHOWN: usize = 64;
 #[expect(dead_code, reason = "documents the form that `publish` reads")]
 pub(super) struct PublishForm {
     /// The WebAssembly component.
-    #[schema(value_type = String, format = Binary)]
-    component: Vec<u8>,
+    #[schema(value_type = Option<String>, format = Binary)]
+    component: Option<Vec<u8>>,
+    /// Instead of `component`: the number of a published version of the definition whose component is used again, with another
+    /// config.
+    #[serde(rename = "componentVersion")]
+    component_version: Option<u32>,
     /// JSON settings of the flow; `{}` when absent.
     #[schema(value_type = Option<Object>)]
     config: Option<String>,
@@ -72,10 +76,18 @@ pub(super) async fn publish(
     let form = form.map_err(|_| {
         Problem::new(
             "unsupported_media_type",
-            "send multipart/form-data with `component` and `config`",
+            "send multipart/form-data with `component` or `componentVersion`, and `config`",
         )
     })?;
-    let (component, config) = read(form).await?;
+    let Upload {
+        component,
+        version,
+        config,
+    } = read(form).await?;
+    let component = match (component, version) {
+        (Some(bytes), _) => bytes,
+        (None, version) => again(&app, &who, &key, version).await?,
+    };
     let config = match config {
         Some(bytes) => understood(&app, who.tenant, bytes, read_config).await?,
         None => Json::empty(),
@@ -89,17 +101,45 @@ pub(super) async fn publish(
     Ok((status, axum::Json(Published::from(published))).into_response())
 }
 
-/// The component and the config, if there is one.
-async fn read(mut form: Multipart) -> Result<(Bytes, Option<Bytes>), Problem> {
-    let (mut component, mut config) = (None, None);
+/// What a form has. Either the component or the version.
+struct Upload {
+    component: Option<Bytes>,
+    version: Option<Bytes>,
+    config: Option<Bytes>,
+}
+
+/// The component of a published version of the definition.
+async fn again(
+    app: &App,
+    who: &Identity,
+    key: &str,
+    version: Option<Bytes>,
+) -> Result<Bytes, Problem> {
+    let version = version.and_then(|bytes| str::from_utf8(&bytes).ok()?.parse().ok());
+    let version = version.ok_or_else(|| {
+        let detail = "the number of a version, such as 1";
+        unfit("componentVersion", "malformed", detail.into())
+    })?;
+    let reference = VersionRef {
+        key: key.to_owned(),
+        version,
+    };
+    Ok(app.engine.component(who, &reference).await?.into())
+}
+
+async fn read(mut form: Multipart) -> Result<Upload, Problem> {
+    let (mut component, mut config, mut version) = (None, None, None);
     while let Some(field) = form.next_field().await.map_err(broken)? {
         let name = field.name().unwrap_or_default().to_owned();
         let place = match name.as_str() {
             "component" => &mut component,
             "config" => &mut config,
+            "componentVersion" => &mut version,
             _ => {
                 let name: String = name.chars().take(FIELD_NAME_CHARS_SHOWN).collect();
-                let detail = format!("the form has the fields component and config, not {name:?}");
+                let detail = format!(
+                    "the form has the fields component, componentVersion and config, not {name:?}"
+                );
                 return Err(unfit(&name, "unknown_field", detail));
             }
         };
@@ -112,13 +152,10 @@ async fn read(mut form: Multipart) -> Result<(Bytes, Option<Bytes>), Problem> {
             return Err(unfit(&name, "repeated", detail));
         }
     }
-    let component = component.ok_or_else(|| {
-        unfit(
-            "component",
-            "required",
-            "the form lacks its component".into(),
-        )
-    })?;
+    if component.is_some() == version.is_some() {
+        let detail = "the form has either a component or a componentVersion";
+        return Err(unfit("component", "required", detail.into()));
+    }
     if config
         .as_ref()
         .is_some_and(|config| config.len() > BODY_BYTES_MAX)
@@ -126,7 +163,11 @@ async fn read(mut form: Multipart) -> Result<(Bytes, Option<Bytes>), Problem> {
         let detail = format!("a config has at most {BODY_BYTES_MAX} bytes");
         return Err(Problem::new("too_large", detail));
     }
-    Ok((component, config))
+    Ok(Upload {
+        component,
+        version,
+        config,
+    })
 }
 
 fn read_config(bytes: &[u8]) -> Result<Json, Problem> {

@@ -1,8 +1,11 @@
 //! One delivery of a subscription: its attempts, and what people do with it.
 
 use jiff::Timestamp;
+use serde_json::json;
 use uuid::Uuid;
 
+use crate::streams::Note;
+use crate::subscriptions::record;
 use crate::time::Time;
 use crate::viewer::Viewer;
 use crate::{Reader, Store, StoreError};
@@ -122,9 +125,11 @@ impl Store {
     pub async fn discard_delivery(
         &self,
         tenant: TenantId,
-        subscription: Uuid,
-        delivery: Uuid,
+        (subscription, delivery): (Uuid, Uuid),
+        reason: &str,
+        note: &Note<'_>,
     ) -> Result<bool, StoreError> {
+        let mut transaction = self.writer.begin().await?;
         let discarded = sqlx::query!(
             "update webhook_delivery set state = 'discarded', due_at = now(), lease_until = null
             where tenant_id = $1 and subscription_id = $2 and message_id = $3 and state in ('pending', 'dead')",
@@ -132,7 +137,21 @@ impl Store {
             subscription,
             delivery
         );
-        let discarded = discarded.execute(&self.writer).await?;
-        Ok(discarded.rows_affected() > 0)
+        let discarded = discarded.execute(&mut *transaction).await?;
+        if discarded.rows_affected() == 0 {
+            return Ok(false);
+        }
+        let payload =
+            json!({ "subscription": subscription, "delivery": delivery, "reason": reason });
+        record(
+            &mut transaction,
+            tenant,
+            note,
+            "DELIVERY_DISCARDED",
+            &payload,
+        )
+        .await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::difference::{self, Difference};
-use super::{Overview, Version, address, authors, deeds, overview};
+use super::{Overview, Version, address, authors, deeds, migrate, overview, upload};
 use crate::api::segment;
 use crate::confirm::Confirm;
 use crate::list::Link;
@@ -65,6 +65,8 @@ struct Page {
     /// Names and values.
     facts: Vec<(String, String)>,
     deeds: Vec<deeds::Button>,
+    /// Pages on which it is used for something else.
+    more: Vec<Link>,
     done: Option<String>,
     undo: Option<Link>,
     confirm: Option<Confirm>,
@@ -178,6 +180,7 @@ pub(super) async fn render(
             .to_owned(),
         facts,
         deeds: deeds::buttons(visitor, &read),
+        more: more(visitor, &read),
         done: match asked.done.as_str() {
             "" => None,
             done => w
@@ -203,6 +206,24 @@ pub(super) async fn render(
         title,
     };
     Ok(page(status, &template))
+}
+
+/// Links to another config of the same component, and to the migration of the instances, for those who may.
+fn more(visitor: &Visitor, read: &Read) -> Vec<Link> {
+    let (w, version) = (visitor.w, &read.version);
+    let may = |permission: &str| read.permissions.iter().any(|one| one == permission);
+    let number = version.version.to_string();
+    let mut links = Vec::new();
+    if may(upload::PERMISSION) {
+        let parameters = [("key", version.key.as_str()), ("from", &number)];
+        let to = crate::api::with_query("/console/upload", &parameters);
+        links.push(Link::to(to, w.t("upload-again")));
+    }
+    if may(migrate::PERMISSION) {
+        let to = format!("{}/migrate", version.address());
+        links.push(Link::to(to, w.t("migrate")));
+    }
+    links
 }
 
 /// The version to compare with. None if there is no other.

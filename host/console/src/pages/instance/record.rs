@@ -9,12 +9,15 @@ use uuid::Uuid;
 use crate::api::{Trouble, with_query};
 use crate::data::Instance;
 use crate::language::Words;
+use crate::list::{Cell, Table};
 use crate::moment::Moment;
 use crate::names::Names;
 use crate::session::Visitor;
 
 /// Entries of one page.
 const LINES: usize = 50;
+/// Characters of a value that a list of changes shows.
+const VALUE_CHARS_MAX: usize = 80;
 /// Children that are listed.
 const CHILDREN: &str = "100";
 
@@ -153,6 +156,129 @@ impl Record {
             (entries.map(line).collect(), next)
         });
         Record::of(found, instance, "audit")
+    }
+}
+
+/// Steps whose changes of the data are listed.
+const CHANGES_MAX: usize = 100;
+
+/// Which parts of the data each step changed, oldest first. None if the visitor may not read events.
+pub(super) async fn changes(visitor: &Visitor, instance: &Instance, after: &str) -> Option<Table> {
+    let (w, names, id) = (visitor.w, instance.names(), instance.id.to_string());
+    let limit = CHANGES_MAX.to_string();
+    let parameters = [
+        ("instanceId", id.as_str()),
+        ("limit", &limit),
+        ("after", after),
+    ];
+    let path = with_query("/v1/events", &parameters);
+    let events: List<Event> = visitor.api.get(&path).await.ok()?;
+    let row = |one: &Event| {
+        let pointers = one.data["dataPointers"].as_array()?;
+        let pointers: Vec<_> = pointers.iter().filter_map(Value::as_str).collect();
+        if pointers.is_empty() {
+            return None;
+        }
+        let text = |name: &str| one.data[name].as_str().unwrap_or_default().to_owned();
+        let step = match one.data["trigger"].as_str() {
+            Some(trigger) => trigger.to_owned(),
+            None => w.t("data-start").into_owned(),
+        };
+        let now = pointers.iter().map(|pointer| {
+            let value = instance.data.pointer(pointer);
+            match value {
+                Some(value) => format!("{pointer} = {}", shortened(value)),
+                None => format!("{pointer} –"),
+            }
+        });
+        Some(vec![
+            Cell::when(one.time, w),
+            Cell::text(step).below(text("stateName")),
+            Cell::text(names.person(&one.authid)),
+            Cell::text(pointers.join(", ")).below(now.collect::<Vec<_>>().join(", ")),
+        ])
+    };
+    let rows = events.data.iter().filter_map(row).collect();
+    let columns = ["column-when", "column-step", "column-actor", "column-data"];
+    Some(Table::new(w, &w.t("data-changes"), &columns, rows))
+}
+
+/// The beginning of a value.
+fn shortened(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(VALUE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// The verification of an instance.
+pub(super) struct Verdict {
+    pub(super) text: String,
+    pub(super) counts: String,
+    pub(super) is_whole: bool,
+    /// The code of each finding, and what it says.
+    pub(super) findings: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+struct Verified {
+    entries: u64,
+    decisions: u64,
+    delegations: u64,
+    seals: u64,
+    leaves: u64,
+    count: i64,
+    findings: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    seq: Option<u64>,
+    code: String,
+    detail: String,
+}
+
+/// Verifies the instance. A refusal is part of the answer.
+pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
+    let w = visitor.w;
+    let path = format!("/v1/instances/{instance}/verification");
+    let verified: Verified = match visitor.api.get(&path).await {
+        Ok(verified) => verified,
+        Err(trouble) => {
+            return Verdict {
+                text: trouble.detail,
+                counts: String::new(),
+                is_whole: false,
+                findings: Vec::new(),
+            };
+        }
+    };
+    let counts = [
+        ("entries", verified.entries.to_string()),
+        ("decisions", verified.decisions.to_string()),
+        ("delegations", verified.delegations.to_string()),
+        ("seals", verified.seals.to_string()),
+        ("leaves", verified.leaves.to_string()),
+    ];
+    let counts = counts
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let findings = verified.findings.into_iter().map(|one| {
+        let code = match one.seq {
+            Some(seq) => format!("{} {seq}", one.code),
+            None => one.code,
+        };
+        (code, one.detail)
+    });
+    Verdict {
+        text: match verified.count {
+            0 => w.t("verify-whole").into_owned(),
+            count => w.n("verify-findings", count),
+        },
+        counts: w.say("verify-counts", &counts),
+        is_whole: verified.count == 0,
+        findings: findings.collect(),
     }
 }
 

@@ -14,6 +14,7 @@ pub(super) struct Timeline {
 }
 
 pub(super) struct Step {
+    pub(super) id: uuid::Uuid,
     pub(super) is_active: bool,
     pub(super) title: String,
     pub(super) key: String,
@@ -116,6 +117,7 @@ impl Step {
         });
         let notes = state.plans.into_iter().flat_map(|plan| plan.notes);
         Step {
+            id: state.id,
             is_active,
             title: state.title,
             key: state.key.unwrap_or_default(),

@@ -243,6 +243,7 @@ fn form(visitor: &Visitor, id: Uuid, delivery: Uuid, deed: &str) -> Option<Confi
     Some(Confirm {
         hidden: vec![("do", deed.to_owned())],
         effects: vec![w.t(&format!("delivery-{deed}-effect")).into_owned()],
+        reason: (deed == "discard").then(String::new),
         is_final: deed == "discard",
         ..Confirm::new(
             w.t(&format!("delivery-{deed}")).into_owned(),
@@ -330,10 +331,11 @@ pub(super) async fn act(
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
     let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/{deed}");
-    let answer = visitor
-        .api
-        .post::<Option<Value>>(&path, &json!({}), None)
-        .await;
+    let body = match deed {
+        "discard" => json!({ "reason": fields.get("reason").trim() }),
+        _ => json!({}),
+    };
+    let answer = visitor.api.post::<Option<Value>>(&path, &body, None).await;
     match answer {
         Ok(_) => {
             let to = format!("{ROOT}/webhooks/{id}/{delivery}?done={deed}");

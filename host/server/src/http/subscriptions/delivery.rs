@@ -11,6 +11,7 @@ use crate::http::App;
 use crate::http::extract::{Body, Caller, Path};
 use crate::http::page::{Page, page_to};
 use crate::http::problem::Problem;
+use crate::http::task_commands::ReasonBody;
 use crate::http::tasks::Empty;
 use crate::http::view::view;
 use wrkflw_engine::Error;
@@ -86,15 +87,18 @@ pub(in crate::http) async fn retry(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Gives up one delivery that the receiver has not accepted.
+/// Gives up one delivery that the receiver has not accepted. The audit keeps the reason.
 #[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/{delivery}/discard", tag = "subscriptions", operation_id = "discardDelivery",
-    params(("id" = Uuid, Path), ("delivery" = Uuid, Path)), responses((status = 204)))]
+    params(("id" = Uuid, Path), ("delivery" = Uuid, Path)), request_body = ReasonBody, responses((status = 204)))]
 pub(in crate::http) async fn discard(
     State(app): State<App>,
     Caller(who): Caller,
     Path((id, delivery)): Path<(Uuid, Uuid)>,
-    Body { .. }: Body<Empty>,
+    Body { value, .. }: Body<ReasonBody>,
 ) -> Result<StatusCode, Problem> {
-    app.engine.discard_delivery(&who, id, delivery).await?;
+    let discarded = app
+        .engine
+        .discard_delivery(&who, (id, delivery), &value.reason);
+    discarded.await?;
     Ok(StatusCode::NO_CONTENT)
 }

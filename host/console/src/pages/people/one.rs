@@ -1,0 +1,265 @@
+//! The pages of one person, one group, and one role.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::lists::Entry;
+use super::{Page, Section, Subject, link};
+use crate::api::segment;
+use crate::list::{Cell, Link, Paged, Table};
+use crate::names::Names;
+use crate::session::{Halt, Visitor};
+
+/// Members of a group that its page lists.
+const MEMBERS_SHOWN_MAX: usize = 200;
+/// People whose names are looked up for one page, besides the first hundred of the directory; others are shown by their ids.
+const NAMED_MAX: usize = 30;
+
+#[derive(Deserialize)]
+struct Person {
+    id: String,
+    name: String,
+    groups: Vec<String>,
+    manager: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Absences {
+    data: Vec<Absence>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Absence {
+    id: Uuid,
+    person: String,
+    substitute: String,
+    definition_key: Option<String>,
+    from: Timestamp,
+    until: Timestamp,
+    ended_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    id: String,
+    name: String,
+    members: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    id: String,
+    permissions: Vec<String>,
+}
+
+/// Names by ids, of the first hundred of a list.
+async fn named(visitor: &Visitor, list: &str) -> BTreeMap<String, String> {
+    let path = format!("/v1/{list}?limit=100");
+    let found = visitor.api.get::<Paged<Entry>>(&path).await;
+    let entries = found.map_or_else(|_| Vec::new(), |found| found.data);
+    entries.into_iter().map(|one| (one.id, one.name)).collect()
+}
+
+/// The names of these people.
+async fn people(visitor: &Visitor, ids: &[&str]) -> Names {
+    let mut names = Names {
+        people: named(visitor, "people").await,
+        ..Names::default()
+    };
+    let unknown = ids.iter().filter(|id| !names.people.contains_key(**id));
+    let unknown: Vec<_> = unknown.copied().collect();
+    let more = Names::of_people(visitor, &unknown, NAMED_MAX).await;
+    names.people.extend(more.people);
+    names
+}
+
+fn trail(visitor: &Visitor, subject: &Subject, name: &str) -> Vec<Link> {
+    vec![Link::to(subject.address(), visitor.w.t(name))]
+}
+
+pub(super) async fn person(visitor: &Visitor, subject: &Subject, id: &str) -> Result<Page, Halt> {
+    let w = visitor.w;
+    let path = format!("/v1/people/{}", segment(id));
+    let absences = format!("{path}/absences");
+    let (found, absences) = tokio::join!(
+        visitor.get::<Person>(&path),
+        visitor.api.get::<Absences>(&absences)
+    );
+    let found = found?;
+    let absences = absences.map_or_else(|_| Vec::new(), |absences| absences.data);
+    let ids = absences.iter();
+    let ids = ids.flat_map(|one| [one.person.as_str(), one.substitute.as_str()]);
+    let ids: Vec<_> = ids.chain(found.manager.as_deref()).collect();
+    let (names, groups) = tokio::join!(people(visitor, &ids), named(visitor, "groups"));
+    let page = Page::new(visitor, found.name.clone()).await;
+    let may = page.may("directory:write");
+    let manager = match &found.manager {
+        Some(id) => Link::to(Subject::Person(id.clone()).address(), names.person(id)),
+        None => Link::to(String::new(), w.t("none")),
+    };
+    let facts = vec![
+        (
+            w.t("column-id").into_owned(),
+            Link::to(String::new(), found.id.as_str()),
+        ),
+        (w.t("me-manager").into_owned(), manager),
+    ];
+    let mut deeds = vec!["rename", "manager", "join", "absent"];
+    if found.manager.is_some() {
+        deeds.insert(2, "no-manager");
+    }
+    Ok(Page {
+        trail: trail(visitor, &Subject::People, "people"),
+        facts,
+        buttons: buttons(visitor, subject, &deeds, may),
+        sections: vec![
+            groups_of(visitor, subject, &found, &groups, may),
+            absences_of(visitor, subject, &absences, &names, may),
+        ],
+        ..page
+    })
+}
+
+fn buttons(visitor: &Visitor, subject: &Subject, deeds: &[&str], may: bool) -> Vec<Link> {
+    let deeds = deeds.iter().filter(|_| may);
+    let name = |deed: &str| visitor.w.t(&format!("people-do-{deed}"));
+    deeds
+        .map(|deed| link(subject, deed, "", name(deed)))
+        .collect()
+}
+
+/// A cell with the form of a deed, or an empty one.
+fn deed(subject: &Subject, deed: &str, of: &str, name: String, may: bool) -> Cell {
+    if !may {
+        return Cell::default();
+    }
+    let link = link(subject, deed, of, name);
+    Cell {
+        badge: "button quiet",
+        ..Cell::link(link.name, link.address)
+    }
+}
+
+fn groups_of(
+    visitor: &Visitor,
+    subject: &Subject,
+    person: &Person,
+    names: &BTreeMap<String, String>,
+    may: bool,
+) -> Section {
+    let w = visitor.w;
+    let row = |id: &String| {
+        let name = names.get(id).unwrap_or(id);
+        let leave = w.with("people-leave", "name", name);
+        vec![
+            Cell::link(name.as_str(), Subject::Group(id.clone()).address()).below(id.as_str()),
+            deed(subject, "leave", id, leave, may),
+        ]
+    };
+    let heading = w.t("groups").into_owned();
+    let rows = person.groups.iter().map(row).collect();
+    Section {
+        table: Table::new(w, &heading, &["column-group", "column-do"], rows),
+        empty: w.t("people-no-groups").into_owned(),
+        heading,
+    }
+}
+
+fn absences_of(
+    visitor: &Visitor,
+    subject: &Subject,
+    absences: &[Absence],
+    names: &Names,
+    may: bool,
+) -> Section {
+    let w = visitor.w;
+    let row = |one: &Absence| {
+        let is_own = matches!(subject, Subject::Person(id) if *id == one.person);
+        let scope = one.definition_key.clone();
+        let end = w.with("people-return", "name", &names.person(&one.person));
+        let may = may && is_own && one.ended_at.is_none();
+        vec![
+            Cell::text(names.person(&one.person)).below(scope.unwrap_or_default()),
+            Cell::text(names.person(&one.substitute)),
+            Cell::when(one.from, w),
+            Cell::when(one.ended_at.unwrap_or(one.until), w),
+            deed(subject, "return", &one.id.to_string(), end, may),
+        ]
+    };
+    let heading = w.t("me-absences").into_owned();
+    let rows = absences.iter().map(row).collect();
+    let columns = [
+        "column-absent",
+        "column-substitute",
+        "column-from",
+        "column-until",
+        "column-do",
+    ];
+    Section {
+        table: Table::new(w, &heading, &columns, rows),
+        empty: w.t("people-no-absences").into_owned(),
+        heading,
+    }
+}
+
+pub(super) async fn group(visitor: &Visitor, subject: &Subject, id: &str) -> Result<Page, Halt> {
+    let w = visitor.w;
+    let found: Group = visitor.get(&format!("/v1/groups/{}", segment(id))).await?;
+    let shown = &found.members[..found.members.len().min(MEMBERS_SHOWN_MAX)];
+    let ids: Vec<_> = shown.iter().map(String::as_str).collect();
+    let names = people(visitor, &ids).await;
+    let page = Page::new(visitor, found.name.clone()).await;
+    let may = page.may("directory:write");
+    let row = |id: &String| {
+        let name = names.person(id);
+        let remove = w.with("people-remove", "name", &name);
+        vec![
+            Cell::link(name, Subject::Person(id.clone()).address()).below(id.as_str()),
+            deed(subject, "remove-member", id, remove, may),
+        ]
+    };
+    let heading = w.n("people-members", found.members.len());
+    let rows = shown.iter().map(row).collect();
+    let id = Link::to(String::new(), found.id.as_str());
+    Ok(Page {
+        trail: trail(visitor, &Subject::Groups, "groups"),
+        about: if shown.len() < found.members.len() {
+            w.n("people-members-shown", MEMBERS_SHOWN_MAX)
+        } else {
+            String::new()
+        },
+        facts: vec![(w.t("column-id").into_owned(), id)],
+        buttons: buttons(visitor, subject, &["rename", "add-member"], may),
+        sections: vec![Section {
+            table: Table::new(w, &heading, &["column-person", "column-do"], rows),
+            empty: w.t("people-no-members").into_owned(),
+            heading,
+        }],
+        ..page
+    })
+}
+
+pub(super) async fn role(visitor: &Visitor, subject: &Subject, id: &str) -> Result<Page, Halt> {
+    let w = visitor.w;
+    let found: Role = visitor.get(&format!("/v1/roles/{}", segment(id))).await?;
+    let page = Page::new(visitor, found.id.clone()).await;
+    let may = page.may("role:write");
+    let rows = found.permissions.iter();
+    let rows = rows.map(|one| vec![Cell::text(one.as_str())]).collect();
+    let heading = w.n("people-permissions", found.permissions.len());
+    Ok(Page {
+        trail: trail(visitor, &Subject::Roles, "roles"),
+        about: w.t("people-roles-about").into_owned(),
+        buttons: buttons(visitor, subject, &["permit", "remove-role"], may),
+        sections: vec![Section {
+            table: Table::new(w, &heading, &["column-permits"], rows),
+            empty: w.t("people-nothing").into_owned(),
+            heading,
+        }],
+        ..page
+    })
+}

@@ -1,0 +1,85 @@
+//! Verifies the audit of one instance: the same as `wrkflw audit verify --instance`, without the replay of its commands. It runs on
+//! a thread of low priority, one of a tenant at a time, and for a bounded time.
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_core::ids::InstanceId;
+
+/// Findings that are returned; all are counted.
+const FINDINGS_MAX: usize = 100;
+
+/// What was verified of an instance, and what no host would have written.
+#[derive(Debug, Clone)]
+pub struct Verification {
+    pub instance_id: Uuid,
+    pub entries: u64,
+    pub decisions: u64,
+    pub delegations: u64,
+    pub seals: u64,
+    pub leaves: u64,
+    /// Of these, `findings` has the first.
+    pub count: u64,
+    pub findings: Vec<Finding>,
+}
+
+impl Engine {
+    /// Verifies the chain, the rows, the seals and the leaves of an instance.
+    pub async fn verify_instance(
+        &self,
+        who: &Identity,
+        instance: InstanceId,
+    ) -> Result<Verification, Error> {
+        self.permit(who, "audit:read").await?;
+        let (engine, who) = (self.clone(), who.clone());
+        let (tenant, runtime) = (who.tenant, Handle::current());
+        let verify = move || runtime.block_on(engine.verified(&who, instance));
+        let (tally, findings) = self.offload().run(tenant, verify).await??;
+        if tally.streams + tally.findings == 0 {
+            return Err(Error::missing("instance", instance));
+        }
+        Ok(Verification {
+            instance_id: instance.0,
+            entries: tally.entries,
+            decisions: tally.decisions,
+            delegations: tally.delegations,
+            seals: tally.seals,
+            leaves: tally.leaves,
+            count: tally.findings,
+            findings,
+        })
+    }
+
+    async fn verified(
+        &self,
+        who: &Identity,
+        instance: InstanceId,
+    ) -> Result<(Tally, Vec<Finding>), Error> {
+        let mut findings = Vec::new();
+        let how = How {
+            seals: Some(self.seals()),
+            replayer: None,
+            keys: &CheckpointKeys::default(),
+            kept: &[],
+        };
+        let tell = |finding| {
+            if findings.len() < FINDINGS_MAX {
+                findings.push(finding);
+            }
+        };
+        let verifier = Verifier::new(self.reader(), how, tell);
+        let run = verifier.instance((who.tenant, &who.tenant_name), instance);
+        let Ok(tally) = tokio::time::timeout(self.timeout(), run).await else {
+            let detail = format!(
+                "the instance has too many entries to be verified here; run `wrkflw audit verify --instance {instance}`"
+            );
+            return Err(Error::invalid_as_a_whole(detail, "/id", "too_long"));
+        };
+        Ok((tally?, findings))
+    }
+}
