@@ -204,7 +204,7 @@ test("instances are migrated with a preview, and the operation shows each one's 
   await sound(page, "migration");
   await page.goto(`${url}/console/operations/bulk`);
   await page.locator("tr", { hasText: key }).getByRole("link", { name: "Migration" }).waitFor();
-  await sound(page, "bulk");
+  await sound(page, "bulk-operations");
   await page.goto(`${url}/console/definitions/${key}/2/migrate`);
   await page.getByLabel(/^To version/).selectOption("1");
   await page.getByLabel("Only those in this state").fill("nowhere");

@@ -99,7 +99,7 @@ pub(super) async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer 
         ]
     };
     let rows = found.data.iter().map(row).collect();
-    let heading = w.t("bulk").into_owned();
+    let heading = w.t("bulk-operations").into_owned();
     let columns = [
         "column-operation",
         "column-standing",
@@ -120,7 +120,7 @@ pub(super) async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer 
 }
 
 #[derive(Template)]
-#[template(path = "bulk.html")]
+#[template(path = "bulk_operation.html")]
 struct One {
     shell: Shell,
     trail: Vec<Link>,
@@ -164,7 +164,7 @@ pub(super) async fn one(
     };
     let rows = items.data.iter().map(row).collect();
     let mut trail = trail(&visitor);
-    trail.push(Link::to(format!("{ROOT}/bulk"), w.t("bulk")));
+    trail.push(Link::to(format!("{ROOT}/bulk"), w.t("bulk-operations")));
     let here = operation.address();
     let heading = operation.name(w);
     let template = One {
