@@ -37,6 +37,8 @@ pub(crate) struct Form {
     pub(crate) comment: &'static str,
     pub(crate) comment_value: String,
     pub(crate) comment_error: String,
+    /// Where the comment is kept until it is sent.
+    pub(crate) draft: Option<Draft>,
     pub(crate) fields: Vec<Field>,
     pub(crate) people: Vec<Person>,
     /// Makes a repetition of the confirmed form harmless.
@@ -47,6 +49,14 @@ pub(crate) struct Form {
     pub(crate) refusal: Option<Refusal>,
     /// Whether there is nothing to send any more.
     pub(crate) is_over: bool,
+}
+
+/// Where a comment is kept before it is sent.
+pub(crate) struct Draft {
+    /// Where it is sent to.
+    pub(crate) address: String,
+    /// The page of the form, to come back to.
+    pub(crate) form: String,
 }
 
 /// A person whom a form proposes.
@@ -96,6 +106,7 @@ impl Form {
             comment: "none",
             comment_value: String::new(),
             comment_error: String::new(),
+            draft: None,
             fields: Vec::new(),
             people: Vec::new(),
             key: clock::new_id().to_string(),
@@ -230,7 +241,7 @@ pub(crate) fn key(fields: &Fields) -> Option<&str> {
 }
 
 /// The digest of what a preview is about. A comment may still be changed after it.
-fn digest(body: &Value) -> String {
+pub(crate) fn digest(body: &Value) -> String {
     let mut body = body.clone();
     if let Some(members) = body.as_object_mut() {
         members.remove("comment");

@@ -31,6 +31,12 @@ impl Fields {
         let found = pairs.find(|(field, _)| field == name);
         found.map_or("", |(_, value)| value)
     }
+
+    /// All values of a field, in their order.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let pairs = self.0.iter().filter(move |(field, _)| field == name);
+        pairs.map(|(_, value)| value.as_str())
+    }
 }
 
 /// A form of somebody who is signed in.

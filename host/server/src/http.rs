@@ -21,6 +21,7 @@ mod dead_letters;
 mod definitions;
 mod directory;
 mod docs;
+mod drafts;
 mod edge;
 mod eligibility;
 mod entities;
@@ -55,6 +56,7 @@ pub mod problem;
 mod schemas;
 mod search;
 pub mod server;
+mod saved_views;
 mod sessions;
 mod shapes;
 mod signals;
@@ -282,12 +284,15 @@ fn of_messages() -> OpenApiRouter<App> {
         .routes(routes!(notifications::list))
 }
 
-/// The caller's own sessions and notifications.
+/// The caller's own sessions, notifications, saved views and drafts.
 fn of_oneself() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(notifications::read))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::end))
+        .routes(routes!(saved_views::list))
+        .routes(routes!(saved_views::put, saved_views::delete))
+        .routes(routes!(drafts::show, drafts::put))
 }
 
 /// Lists of people and groups, and what concerns several of them.

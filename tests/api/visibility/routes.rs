@@ -84,6 +84,8 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "commentOnInstance"
         | "listComments"
         | "deleteSession"
+        | "getDraft"
+        | "putDraft"
         | "deleteAbsence" => Keeps::AsMissing,
         "listInstances" | "searchInstances" | "startInstance" | "listTasks" | "bulkTasks"
         | "listEvents" | "listNotifications" | "listJobs" | "listDeadLetters"
@@ -94,7 +96,8 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "putCalendar" | "deleteCalendar" | "listGroups" | "getGroup" | "putGroup"
         | "putGroupMember" | "deleteGroupMember" | "listPeople" | "getPerson" | "putPerson"
         | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
-        | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions" => {
+        | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions"
+        | "listSavedViews" | "putSavedView" | "deleteSavedView" => {
             Keeps::LeavesOut
         }
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"

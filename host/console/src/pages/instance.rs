@@ -1,10 +1,12 @@
 //! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
 //!
 //! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `record` what was
-//! recorded.
+//! recorded. `queue` leads from one task of a view to the next, `draft` keeps a comment that is being written.
 
 mod act;
 mod banner;
+mod draft;
+mod queue;
 mod record;
 mod timeline;
 
@@ -18,6 +20,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use banner::Banner;
+use queue::Queue;
 use record::{Record, Relative};
 use timeline::Timeline;
 
@@ -36,6 +39,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/instances/{id}", get(show))
         .route("/console/instances/{id}/diagram.svg", get(diagram))
         .route("/console/instances/{id}/act", post(act::act))
+        .route("/console/tasks/{id}/draft", post(draft::save))
 }
 
 /// What the address of an instance says.
@@ -52,6 +56,8 @@ struct Asked {
     done: String,
     /// The position after which a list goes on.
     after: String,
+    /// The query of the inbox that is worked through; empty if none is.
+    queue: String,
 }
 
 struct Tab {
@@ -73,15 +79,20 @@ struct Page {
     data: String,
     record: Option<Record>,
     relatives: Vec<Relative>,
+    queue: Option<Queue>,
+    /// Where a script reads the page again.
+    again: String,
 }
 
 /// An instance as it is now, with what the visitor may do.
 struct Read {
     instance: Instance,
     actions: Actions,
+    /// The query of the inbox that is worked through; empty if none is.
+    queue: String,
 }
 
-async fn read(visitor: &Visitor, id: Uuid) -> Result<Read, Halt> {
+async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Read, Halt> {
     let instance = format!("/v1/instances/{id}");
     let actions = format!("/v1/instances/{id}/actions");
     let (instance, actions) = tokio::join!(
@@ -92,11 +103,12 @@ async fn read(visitor: &Visitor, id: Uuid) -> Result<Read, Halt> {
     Ok(Read {
         instance: instance.map_err(halt)?,
         actions: actions.map_err(halt)?,
+        queue: queue.to_owned(),
     })
 }
 
 async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    let read = read(&visitor, id).await?;
+    let read = read(&visitor, id, &asked.queue).await?;
     let form = act::asked(&visitor, &read, &asked).await?;
     render(&visitor, read, &asked, form, StatusCode::OK).await
 }
@@ -134,16 +146,19 @@ async fn render(
         _ => Vec::new(),
     };
     let tabs = TABS.into_iter().map(|one| Tab {
-        address: format!("/console/instances/{id}?tab={one}"),
+        address: queue::address(id, &asked.queue, &[("tab", one)]),
         name: w.t(&format!("tab-{one}")).into_owned(),
         is_current: one == tab,
     });
     let done = match asked.done.as_str() {
         "" => None,
+        "queue" => Some(w.t("queue-done")),
         done => w.known(&format!("done-{done}")),
     };
     let banner = Banner::of(&read, visitor);
     let template = Page {
+        queue: Queue::of(visitor, &asked.queue, id).await,
+        again: queue::address(id, &asked.queue, &[("tab", tab)]),
         shell: Shell::of(visitor, "inbox", banner.title.clone()).await,
         form,
         done: done.map(std::borrow::Cow::into_owned),

@@ -6,11 +6,11 @@ use axum::response::{IntoResponse as _, Redirect};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Asked, Read, banner};
+use super::{Asked, Read, banner, draft, queue};
 use crate::api::{Trouble, segment};
 use crate::data::{Action, Done, Outcome, TaskDetail};
 use crate::fields;
-use crate::form::{self, Form, Preview, Refusal};
+use crate::form::{self, Draft, Form, Preview, Refusal};
 use crate::language::Words;
 use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Halt, Visitor};
@@ -66,6 +66,12 @@ impl Shape {
             body.insert("comment".to_owned(), json!(comment));
         }
         Value::Object(body)
+    }
+
+    /// The task for whose decision a comment may be kept before it is sent.
+    fn draft(&self) -> Option<Uuid> {
+        let decides = self.action.action == "decide" && self.comment != "none";
+        self.action.task_id.filter(|_| decides)
     }
 
     /// Whether nothing has to be filled in.
@@ -157,7 +163,14 @@ fn decision(action: Action, name: String, outcome: Outcome) -> Shape {
 }
 
 /// The form of an action with what was filled in.
-async fn form(visitor: &Visitor, shape: &Shape, id: Uuid, asked: &Asked, filled: &Fields) -> Form {
+async fn form(
+    visitor: &Visitor,
+    shape: &Shape,
+    read: &Read,
+    asked: &Asked,
+    filled: &Fields,
+) -> Form {
+    let id = read.instance.id;
     let schema = shape.schema.as_ref();
     let names_people = schema.is_some_and(|schema| schema["properties"]["to"].is_object());
     Form {
@@ -167,9 +180,14 @@ async fn form(visitor: &Visitor, shape: &Shape, id: Uuid, asked: &Asked, filled:
             ("task", asked.task.clone()),
             ("outcome", asked.outcome.clone()),
             ("trigger", asked.trigger.clone()),
+            ("queue", asked.queue.clone()),
         ],
         comment: shape.comment,
         comment_value: filled.get("comment").to_owned(),
+        draft: shape.draft().map(|task| Draft {
+            address: format!("/console/tasks/{task}/draft"),
+            form: banner::address(&shape.action, read),
+        }),
         fields: schema.map_or_else(Vec::new, |schema| {
             fields::of(schema, filled, &shape.pointer())
         }),
@@ -178,13 +196,13 @@ async fn form(visitor: &Visitor, shape: &Shape, id: Uuid, asked: &Asked, filled:
         } else {
             Vec::new()
         },
-        ..empty(shape.name.clone(), id)
+        ..empty(shape.name.clone(), id, &asked.queue)
     }
 }
 
-fn empty(name: String, id: Uuid) -> Form {
-    let page = format!("/console/instances/{id}");
-    Form::new(name, format!("{page}/act#act"), page)
+fn empty(name: String, id: Uuid, queue: &str) -> Form {
+    let to = format!("/console/instances/{id}/act#act");
+    Form::new(name, to, queue::address(id, queue, &[]))
 }
 
 /// Shows in the form what will happen.
@@ -215,8 +233,14 @@ pub(super) async fn asked(
     let Some(shape) = shape(visitor, read, asked).await? else {
         return Ok(None);
     };
-    let filled = Fields::default();
-    let mut form = form(visitor, &shape, read.instance.id, asked, &filled).await;
+    let filled = match shape.draft() {
+        Some(task) => {
+            let comment = draft::of(visitor, task).await;
+            Fields(vec![("comment".to_owned(), comment)])
+        }
+        None => Fields::default(),
+    };
+    let mut form = form(visitor, &shape, read, asked, &filled).await;
     let body = shape.body(&filled);
     if shape.is_ready()
         && let Err(trouble) = preview(visitor, &shape, read, &body, &mut form).await
@@ -234,15 +258,29 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
         task: text("task"),
         outcome: text("outcome"),
         trigger: text("trigger"),
+        queue: text("queue"),
         ..Asked::default()
     };
-    let read = super::read(&visitor, id).await?;
+    let read = super::read(&visitor, id, &asked.queue).await?;
     let Some(shape) = shape(&visitor, &read, &asked).await? else {
         return gone(&visitor, read, &asked, &fields).await;
     };
     let body = shape.body(&fields);
     let is_confirmed = form::is_confirmed(&fields, &body);
-    let mut form = form(&visitor, &shape, id, &asked, &fields).await;
+    let mut form = form(&visitor, &shape, &read, &asked, &fields).await;
+    let decides = is_confirmed && shape.action.action == "decide";
+    let next = if decides && !asked.queue.is_empty() {
+        queue::following(&visitor, &asked.queue, id).await
+    } else {
+        None
+    };
+    if let (false, Some(task)) = (is_confirmed, shape.draft()) {
+        // What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
+        let kept = draft::keep(&visitor, task, fields.get("comment")).await;
+        if let Err(trouble) = kept {
+            tracing::debug!(trouble.detail, "a draft was not kept");
+        }
+    }
     let answer = if is_confirmed {
         let (path, key) = (shape.path(id), form::key(&fields));
         let answer = visitor.api.post::<Value>(&path, &body, key).await;
@@ -251,11 +289,18 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
         preview(&visitor, &shape, &read, &body, &mut form).await
     };
     match answer {
-        Ok(()) if is_confirmed => Ok(Redirect::to(&done(&shape.action, id)).into_response()),
+        Ok(()) if is_confirmed => {
+            let to = match next {
+                _ if !decides || asked.queue.is_empty() => done(&shape.action, id, &asked.queue),
+                Some(next) => queue::address(next, &asked.queue, &[("done", "queue")]),
+                None => queue::inbox(&asked.queue, &[("done", "queue")]),
+            };
+            Ok(Redirect::to(&to).into_response())
+        }
         Ok(()) => super::render(&visitor, read, &asked, Some(form), StatusCode::OK).await,
         Err(trouble) => {
             // What is open now, and who was first.
-            let read = super::read(&visitor, id).await?;
+            let read = super::read(&visitor, id, &asked.queue).await?;
             form.refuse(&trouble, &read.instance.names(), &visitor);
             super::render(&visitor, read, &asked, Some(form), trouble.status()).await
         }
@@ -263,13 +308,14 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
 }
 
 /// The page after an action.
-fn done(action: &Action, id: Uuid) -> String {
+fn done(action: &Action, id: Uuid, queue: &str) -> String {
     let kind = if action.task_id.is_some() {
         "task"
     } else {
         "instance"
     };
-    format!("/console/instances/{id}?done={kind}-{}", action.action)
+    let done = format!("{kind}-{}", action.action);
+    queue::address(id, queue, &[("done", &done)])
 }
 
 /// The task has ended since the page was shown: asks the API what became of it. The same form sent again gets the answer that it
@@ -298,7 +344,7 @@ async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> 
     let form = Form {
         refusal: Some(Refusal::of(&trouble, &names, visitor)),
         is_over: true,
-        ..empty(visitor.w.t("form-gone").into_owned(), id)
+        ..empty(visitor.w.t("form-gone").into_owned(), id, &asked.queue)
     };
     super::render(visitor, read, asked, Some(form), StatusCode::CONFLICT).await
 }
