@@ -135,7 +135,7 @@ test("columns are in the address, and any number of them fits", async () => {
   assert.equal(new URL(page.url()).searchParams.get("columns"), "state,holder,flow");
   await row.getByText("document-approval 1").waitFor();
   await page.goto(`${inbox(name)}&columns=state,priority,due,created,holder,initiator,flow`);
-  await row.getByText("started by Ann Author").waitFor();
+  await row.getByText("started by Ada Author").waitFor();
   await sound(page, "inbox-columns");
   await page.goto(`${inbox(name)}&columns=nonsense`);
   assert.equal(await row.locator(".row-due").count(), 1, "the usual ones");

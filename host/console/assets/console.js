@@ -104,6 +104,11 @@ document.addEventListener("keydown", (event) => {
     find.focus();
     return;
   }
+  // From a comment to what will happen, or to its confirmation.
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    event.target.form?.querySelector("button[name=step].primary")?.click();
+    return;
+  }
   const typing = event.target.closest("input, textarea, select, dialog");
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
   event.preventDefault();

@@ -511,6 +511,7 @@ bulk-outcome = Entscheidung
 bulk-comment = Kommentar zu jeder von ihnen
 bulk-which = Welche
 bulk-will = { $count ->
+    [0] Keine Aufgabe wird geändert.
     [one] { $count } Aufgabe wird geändert.
    *[other] { $count } Aufgaben werden geändert.
 }
@@ -556,11 +557,13 @@ queue-leave = Zurück zur Liste
 queue-done = Ihre Entscheidung ist festgehalten. Dies ist die nächste Aufgabe.
 queue-end = Ihre Entscheidung ist festgehalten. In dieser Ansicht ist keine Aufgabe mehr.
 keys-queue = vorige und nächste Aufgabe beim Abarbeiten einer Liste
+keys-send = zeigen, was geschehen wird, dann bestätigen
 keys-select = die Aufgabe einer Liste auswählen
 draft-saved = Entwurf gespeichert
 draft-refused = Der Entwurf ist nicht gespeichert: { $reason }
 draft-save = Entwurf speichern
 undo = Rückgängig: { $action }
 mentions = Personen erwähnen
-mentions-help = Sie werden benachrichtigt.
-mentioned = erwähnt { $who }
+mentions-help = Sie werden benachrichtigt. Wer erwähnt wird, darf die Instanz sehen.
+mentions-person = Person, die erwähnt wird
+commented-on = { $who } an { $others }

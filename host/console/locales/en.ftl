@@ -511,6 +511,7 @@ bulk-outcome = Decision
 bulk-comment = Comment on each of them
 bulk-which = Which
 bulk-will = { $count ->
+    [0] No task will change.
     [one] { $count } task will change.
    *[other] { $count } tasks will change.
 }
@@ -556,11 +557,13 @@ queue-leave = Back to the list
 queue-done = Your decision is recorded. This is the next task.
 queue-end = Your decision is recorded. No task of this view is left.
 keys-queue = previous and next task when working through a list
+keys-send = show what will happen, then confirm it
 keys-select = select the task of a list
 draft-saved = Draft saved
 draft-refused = The draft is not saved: { $reason }
 draft-save = Save draft
 undo = Undo: { $action }
 mentions = Mention people
-mentions-help = They are notified.
-mentioned = mentions { $who }
+mentions-help = They are notified. Whoever is mentioned may see the instance.
+mentions-person = Person to mention
+commented-on = { $who } to { $others }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock;
 
-use crate::api::{Trouble, segment};
+use crate::api::Trouble;
 use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::moment::Moment;
@@ -39,6 +39,8 @@ pub(crate) struct Form {
     pub(crate) comment_error: String,
     /// Where the comment is kept until it is sent.
     pub(crate) draft: Option<Draft>,
+    /// The people whom the comment mentions, with what is wrong with each; empty ones are to be filled in.
+    pub(crate) mentions: Vec<(String, String)>,
     pub(crate) fields: Vec<Field>,
     pub(crate) people: Vec<Person>,
     /// Makes a repetition of the confirmed form harmless.
@@ -107,6 +109,7 @@ impl Form {
             comment_value: String::new(),
             comment_error: String::new(),
             draft: None,
+            mentions: Vec::new(),
             fields: Vec::new(),
             people: Vec::new(),
             key: clock::new_id().to_string(),
@@ -125,6 +128,14 @@ impl Form {
         if let Some(comment) = comment {
             self.comment_error.clone_from(&comment.detail);
             said = true;
+        }
+        for (place, (_, error)) in self.mentions.iter_mut().enumerate() {
+            let pointer = format!("/mentions/{place}");
+            let found = trouble.errors.iter().find(|one| one.pointer == pointer);
+            if let Some(found) = found {
+                error.clone_from(&found.detail);
+                said = true;
+            }
         }
         let refusal = Refusal::of(trouble, names, visitor);
         self.refusal = Some(if said {
@@ -204,28 +215,14 @@ impl Preview {
     }
 }
 
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 /// Adds the names of groups and people that will get work, as far as the visitor may read them.
 async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
     let tasks = done.instance.states.iter().flat_map(|state| &state.tasks);
     let candidates: Vec<_> = tasks.flat_map(|task| &task.candidates).collect();
     let mut looked_up = 0;
     for candidate in candidates {
-        let (path, known) = match candidate.kind.as_str() {
-            "group" => ("groups", &mut names.groups),
-            _ => ("people", &mut names.people),
-        };
-        if known.contains_key(&candidate.id) || looked_up == LOOKED_UP_MAX {
-            continue;
-        }
-        looked_up += 1;
-        let path = format!("/v1/{path}/{}", segment(&candidate.id));
-        if let Ok(Named { name }) = visitor.api.get(&path).await {
-            known.insert(candidate.id.clone(), name);
+        if looked_up < LOOKED_UP_MAX && names.look_up(candidate, visitor).await {
+            looked_up += 1;
         }
     }
 }

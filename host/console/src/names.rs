@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::api::segment;
 use crate::language::Words;
+use crate::session::Visitor;
 
 /// A priority from which a badge is loud.
 const HIGH: i16 = 50;
@@ -24,7 +26,28 @@ pub(crate) struct Names {
     pub(crate) groups: BTreeMap<String, String>,
 }
 
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
 impl Names {
+    /// Looks up the name of a person or group, as far as the visitor may read it. False if it was known.
+    pub(crate) async fn look_up(&mut self, candidate: &Candidate, visitor: &Visitor) -> bool {
+        let (path, known) = match candidate.kind.as_str() {
+            "group" => ("groups", &mut self.groups),
+            _ => ("people", &mut self.people),
+        };
+        if known.contains_key(&candidate.id) {
+            return false;
+        }
+        let path = format!("/v1/{path}/{}", segment(&candidate.id));
+        if let Ok(Named { name }) = visitor.api.get(&path).await {
+            known.insert(candidate.id.clone(), name);
+        }
+        true
+    }
+
     pub(crate) fn person(&self, id: &str) -> String {
         self.people.get(id).map_or(id, String::as_str).to_owned()
     }

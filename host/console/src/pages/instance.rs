@@ -9,6 +9,7 @@ mod draft;
 mod queue;
 mod record;
 mod timeline;
+mod undo;
 
 use askama::Template;
 use axum::Router;
@@ -28,6 +29,7 @@ use crate::Console;
 use crate::api::Trouble;
 use crate::data::{Actions, History, Instance};
 use crate::form::Form;
+use crate::list::Link;
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
@@ -73,6 +75,8 @@ struct Page {
     banner: Banner,
     form: Option<Form>,
     done: Option<String>,
+    /// What leads back to before a decision that was just made.
+    undo: Vec<Link>,
     tabs: Vec<Tab>,
     tab: &'static str,
     timeline: Option<Timeline>,
@@ -124,10 +128,14 @@ async fn render(
     let (w, id) = (visitor.w, read.instance.id);
     let tab = TABS.into_iter().find(|tab| *tab == asked.tab);
     let tab = tab.unwrap_or(TABS[0]);
+    let mut undo = Vec::new();
     let timeline = if tab == "timeline" {
         let history = format!("/v1/instances/{id}/history");
         let history: History = visitor.get(&history).await?;
-        Some(Timeline::of(history, &read.instance, w))
+        if asked.done == "task-decide" {
+            undo = undo::of(visitor, &read, &history).await;
+        }
+        Some(Timeline::of(history, &read.instance, visitor).await)
     } else {
         None
     };
@@ -162,6 +170,7 @@ async fn render(
         shell: Shell::of(visitor, "inbox", banner.title.clone()).await,
         form,
         done: done.map(std::borrow::Cow::into_owned),
+        undo,
         tabs: tabs.collect(),
         tab,
         timeline,

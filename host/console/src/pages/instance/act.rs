@@ -15,6 +15,11 @@ use crate::language::Words;
 use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Halt, Visitor};
 
+/// The people whom one comment may mention. The API has the same limit.
+const MENTIONS_MAX: usize = 20;
+/// Fields that wait for a further person. Who needs more gets them with the preview.
+const MENTIONS_EMPTY: usize = 2;
+
 /// What an action takes.
 struct Shape {
     action: Action,
@@ -26,17 +31,22 @@ struct Shape {
     description: String,
 }
 
+/// The path of the command of an action in the API.
+pub(super) fn path(action: &Action, instance: Uuid) -> String {
+    let command = action.action.as_str();
+    match (action.task_id, &action.trigger) {
+        (Some(task), _) => format!("/v1/tasks/{task}/{command}"),
+        (None, Some(trigger)) => {
+            format!("/v1/instances/{instance}/signals/{}", segment(trigger))
+        }
+        (None, None) => format!("/v1/instances/{instance}/{command}"),
+    }
+}
+
 impl Shape {
     /// The path of the command in the API.
     fn path(&self, instance: Uuid) -> String {
-        let action = self.action.action.as_str();
-        match (self.action.task_id, &self.action.trigger) {
-            (Some(task), _) => format!("/v1/tasks/{task}/{action}"),
-            (None, Some(trigger)) => {
-                format!("/v1/instances/{instance}/signals/{}", segment(trigger))
-            }
-            (None, None) => format!("/v1/instances/{instance}/{action}"),
-        }
+        path(&self.action, instance)
     }
 
     fn pointer(&self) -> String {
@@ -65,6 +75,10 @@ impl Shape {
         if self.comment != "none" && !comment.is_empty() {
             body.insert("comment".to_owned(), json!(comment));
         }
+        let mentions = mentioned(filled);
+        if self.is_comment() && !mentions.is_empty() {
+            body.insert("mentions".to_owned(), json!(mentions));
+        }
         Value::Object(body)
     }
 
@@ -72,6 +86,11 @@ impl Shape {
     fn draft(&self) -> Option<Uuid> {
         let decides = self.action.action == "decide" && self.comment != "none";
         self.action.task_id.filter(|_| decides)
+    }
+
+    /// Whether it is a comment on the instance, which may mention people.
+    fn is_comment(&self) -> bool {
+        self.action.action == "comment"
     }
 
     /// Whether nothing has to be filled in.
@@ -82,6 +101,17 @@ impl Shape {
         };
         self.comment != "required" && !self.schema.as_ref().is_some_and(required)
     }
+}
+
+/// The people whom a form mentions, each once.
+fn mentioned(filled: &Fields) -> Vec<String> {
+    let mut people: Vec<String> = Vec::new();
+    for person in filled.all("mention").map(str::trim) {
+        if !person.is_empty() && !people.iter().any(|one| one == person) {
+            people.push(person.to_owned());
+        }
+    }
+    people
 }
 
 /// The input of commands whose bodies are not a flow's.
@@ -173,6 +203,12 @@ async fn form(
     let id = read.instance.id;
     let schema = shape.schema.as_ref();
     let names_people = schema.is_some_and(|schema| schema["properties"]["to"].is_object());
+    let mut mentions = Vec::new();
+    if shape.is_comment() {
+        mentions = mentioned(filled);
+        let room = MENTIONS_MAX.saturating_sub(mentions.len()).min(MENTIONS_EMPTY);
+        mentions.extend(std::iter::repeat_n(String::new(), room));
+    }
     Form {
         description: shape.description.clone(),
         hidden: vec![
@@ -184,6 +220,7 @@ async fn form(
         ],
         comment: shape.comment,
         comment_value: filled.get("comment").to_owned(),
+        mentions: mentions.into_iter().map(|id| (id, String::new())).collect(),
         draft: shape.draft().map(|task| Draft {
             address: format!("/console/tasks/{task}/draft"),
             form: banner::address(&shape.action, read),
@@ -191,7 +228,7 @@ async fn form(
         fields: schema.map_or_else(Vec::new, |schema| {
             fields::of(schema, filled, &shape.pointer())
         }),
-        people: if names_people {
+        people: if names_people || shape.is_comment() {
             form::people(visitor).await
         } else {
             Vec::new()
