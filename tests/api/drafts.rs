@@ -94,10 +94,11 @@ async fn drafts_are_bounded() {
         app.put("reviewer", &path(&task), body).await.expect(200);
         assert_eq!(count(&app).await, 200);
     }
-    let oldest: String = sqlx::query_scalar("select comment from draft order by updated_at limit 1")
-        .fetch_one(app.database.admin_pool())
-        .await
-        .expect("a draft");
+    let oldest: String =
+        sqlx::query_scalar("select comment from draft order by updated_at limit 1")
+            .fetch_one(app.database.admin_pool())
+            .await
+            .expect("a draft");
     assert_eq!(oldest, "2");
     assert_eq!(draft(&app, "reviewer", &task).await, "newer");
 }

@@ -42,6 +42,7 @@ test("a view is worked through by keys alone: after a decision the next task ope
   }
   // The last one: what was decided before is behind a link, and the list says that nothing is left.
   await page.keyboard.press("r");
+  await page.getByRole("button", { name: "Show what will happen" }).waitFor();
   await page.keyboard.press("c");
   await page.keyboard.type("Too dear");
   await page.keyboard.press("Control+Enter");

@@ -31,7 +31,12 @@ impl Engine {
             );
             return Err(Error::malformed("/query", detail));
         }
-        match self.0.store.put_view(who.tenant, &who.subject, view).await? {
+        match self
+            .0
+            .store
+            .put_view(who.tenant, &who.subject, view)
+            .await?
+        {
             KeptView::Yes => Ok(()),
             KeptView::TooMany => {
                 let detail = format!("a person has at most {VIEWS_MAX} saved views: delete one");

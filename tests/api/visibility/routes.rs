@@ -97,9 +97,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "putGroupMember" | "deleteGroupMember" | "listPeople" | "getPerson" | "putPerson"
         | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
         | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions"
-        | "listSavedViews" | "putSavedView" | "deleteSavedView" => {
-            Keeps::LeavesOut
-        }
+        | "listSavedViews" | "putSavedView" | "deleteSavedView" => Keeps::LeavesOut,
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
         | "getInstanceCustody" => Keeps::ByAudit,
         "listSubscriptions"

@@ -48,7 +48,10 @@ impl Asked {
     /// What a form says. Columns come as several fields, or as one with commas.
     pub(super) fn of(fields: &Fields) -> Asked {
         let text = |name: &str| fields.get(name).to_owned();
-        let named: Vec<_> = fields.all("columns").flat_map(|all| all.split(',')).collect();
+        let named: Vec<_> = fields
+            .all("columns")
+            .flat_map(|all| all.split(','))
+            .collect();
         let mut chosen: Vec<_> = COLUMNS.into_iter().collect();
         chosen.retain(|column| named.contains(column));
         if chosen == USUAL {
@@ -138,7 +141,10 @@ impl Asked {
     pub(crate) fn address_with(&self, view: &str, further: &[(&str, &str)]) -> String {
         let own = self.parameters(view, "");
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));
-        with_query(ROOT, &own.chain(further.iter().copied()).collect::<Vec<_>>())
+        with_query(
+            ROOT,
+            &own.chain(further.iter().copied()).collect::<Vec<_>>(),
+        )
     }
 
     /// The path of the list in the API, with what else is asked of it.
@@ -176,14 +182,22 @@ mod tests {
     fn an_address_says_what_it_was_made_of() {
         let asked = Asked::parse("view=all&q=a%26b&columns=flow&columns=state,nonsense&sort=dueAt");
         assert_eq!(asked.columns(), ["state", "flow"]);
-        assert_eq!(asked.query("all"), "view=all&q=a%26b&sort=dueAt&columns=state%2Cflow");
+        assert_eq!(
+            asked.query("all"),
+            "view=all&q=a%26b&sort=dueAt&columns=state%2Cflow"
+        );
         assert_eq!(Asked::parse(&asked.query("all")), asked);
         assert!(asked.is_filtered() && asked.has_more());
     }
 
     #[test]
     fn whoever_chose_no_column_has_the_usual_ones() {
-        for query in ["", "columns=", "columns=state,due,holder", "columns=nonsense"] {
+        for query in [
+            "",
+            "columns=",
+            "columns=state,due,holder",
+            "columns=nonsense",
+        ] {
             let asked = Asked::parse(query);
             assert_eq!(asked.columns(), USUAL, "{query}");
             assert_eq!(asked.query("mine"), "view=mine");

@@ -142,7 +142,8 @@ pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
     let body = body(action, &chosen.tasks, &fields);
     let mut shown = Page::of(&visitor, &asked, action, &chosen, &fields).await;
     // What is decided has to be chosen first.
-    let is_ready = !chosen.tasks.is_empty() && (action != "decide" || !fields.get("outcome").is_empty());
+    let is_ready =
+        !chosen.tasks.is_empty() && (action != "decide" || !fields.get("outcome").is_empty());
     if !is_ready {
         return Ok(page(StatusCode::OK, &shown));
     }
@@ -196,7 +197,11 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
         }
     }
     let is_more = is_all && listed.page.next.is_some();
-    let mut known: BTreeMap<Uuid, Task> = listed.data.into_iter().map(|task| (task.id, task)).collect();
+    let mut known: BTreeMap<Uuid, Task> = listed
+        .data
+        .into_iter()
+        .map(|task| (task.id, task))
+        .collect();
     let mut outcomes: Vec<(Outcome, usize)> = Vec::new();
     let (mut tasks, mut looked_up) = (Vec::new(), 0);
     for id in ids {
@@ -206,7 +211,9 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
             continue;
         };
         for outcome in task.outcomes {
-            let same = outcomes.iter_mut().find(|(one, _)| one.outcome == outcome.outcome);
+            let same = outcomes
+                .iter_mut()
+                .find(|(one, _)| one.outcome == outcome.outcome);
             match same {
                 Some((_, count)) => *count += 1,
                 None => outcomes.push((outcome, 1)),
@@ -326,7 +333,11 @@ impl Page {
         let said = if is_done { "bulk-done" } else { "bulk-will" };
         let mut summary = w.n(said, results.done);
         if results.refused > 0 {
-            let said = if is_done { "bulk-was-refused" } else { "bulk-refused" };
+            let said = if is_done {
+                "bulk-was-refused"
+            } else {
+                "bulk-refused"
+            };
             summary = format!("{summary} {}", w.n(said, results.refused));
         }
         self.summary = summary;

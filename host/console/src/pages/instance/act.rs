@@ -206,7 +206,9 @@ async fn form(
     let mut mentions = Vec::new();
     if shape.is_comment() {
         mentions = mentioned(filled);
-        let room = MENTIONS_MAX.saturating_sub(mentions.len()).min(MENTIONS_EMPTY);
+        let room = MENTIONS_MAX
+            .saturating_sub(mentions.len())
+            .min(MENTIONS_EMPTY);
         mentions.extend(std::iter::repeat_n(String::new(), room));
     }
     Form {

@@ -206,9 +206,7 @@ impl Banner {
                 Some(w.say("stopped-by", &[("who", &by), ("reason", why)]))
             }),
             tasks,
-            whole: whole
-                .map(|one| Button::of(one, read, visitor))
-                .collect(),
+            whole: whole.map(|one| Button::of(one, read, visitor)).collect(),
             refused: refused(read, visitor),
         }
     }

@@ -81,7 +81,9 @@ impl Queue {
         };
         let more = if is_more { "+" } else { "" };
         Some(Queue {
-            place: at.map_or_else(String::new, |at| format!("{} / {}{more}", at + 1, ids.len())),
+            place: at.map_or_else(String::new, |at| {
+                format!("{} / {}{more}", at + 1, ids.len())
+            }),
             previous: to(at.and_then(|at| at.checked_sub(1))),
             // Whoever stands beside the view goes on at its beginning.
             next: to(at.map_or(Some(0), |at| Some(at + 1))),

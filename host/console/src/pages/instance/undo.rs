@@ -44,7 +44,9 @@ fn body(action: &Action) -> Value {
 
 /// The name of the state that was left last, if this person left it.
 fn left_by<'a>(person: &str, states: &'a [State]) -> Option<&'a str> {
-    let left = states.iter().filter_map(|state| Some((state, state.left.as_ref()?)));
+    let left = states
+        .iter()
+        .filter_map(|state| Some((state, state.left.as_ref()?)));
     let (state, left) = left.max_by_key(|(_, left)| left.at)?;
     (left.actor.as_deref() == Some(person)).then_some(state.name.as_str())
 }
@@ -86,7 +88,8 @@ mod tests {
 
     #[test]
     fn what_fires_no_transition_leads_nowhere() {
-        let action = |action: Value| -> Action { serde_json::from_value(action).expect("an action") };
+        let action =
+            |action: Value| -> Action { serde_json::from_value(action).expect("an action") };
         let signal = json!({ "action": "signal", "trigger": "RECALL", "allowed": true });
         assert!(may_lead_back(&action(signal)));
         let decide = json!({ "action": "decide", "outcome": "BACK", "allowed": true });
