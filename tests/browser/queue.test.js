@@ -40,7 +40,7 @@ test("a view is worked through by keys alone: after a decision the next task ope
     await page.getByText("Your decision is recorded. This is the next task.").waitFor();
     await page.getByRole("heading", { name: `${name} ${next}` }).waitFor();
   }
-  // The last one: what was decided before is behind a link, and the list says that nothing is left.
+  // After the last one, the list says that nothing is left.
   await page.keyboard.press("r");
   await page.getByRole("button", { name: "Show what will happen" }).waitFor();
   await page.keyboard.press("c");

@@ -106,7 +106,8 @@ document.addEventListener("keydown", (event) => {
   }
   // From a comment to what will happen, or to its confirmation.
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    event.target.form?.querySelector("button[name=step].primary")?.click();
+    const form = event.target.form ?? document.querySelector("#act form");
+    form?.querySelector("button[name=step].primary")?.click();
     return;
   }
   const typing = event.target.closest("input, textarea, select, dialog");

@@ -24,6 +24,7 @@ use saved::{Keep, SavedView};
 
 use crate::Console;
 use crate::api::{Trouble, with_query};
+use crate::language::Words;
 use crate::moment::Moment;
 use crate::names::{Badge, Candidate, Names};
 use crate::posted::Posted;
@@ -258,38 +259,20 @@ async fn render(
         asked.query(asked.view()) == query
     });
     let current = current.cloned();
-    let tab = |one: &'static str| Tab {
-        address: asked.address(one, ""),
-        name: w.t(&format!("inbox-view-{one}")).into_owned(),
-        is_current: one == view && current.is_none(),
-    };
-    let own = saved.iter().map(|one| Tab {
-        address: one.address(),
-        name: one.name.clone(),
-        is_current: current.as_ref().is_some_and(|current| current.id == one.id),
-    });
     let why_empty = if asked.is_filtered() {
         w.t("inbox-empty-filtered")
     } else {
         w.t(&format!("inbox-empty-{view}"))
     };
-    let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
-    let known = [("known", known.join(","))];
-    let news = asked.parameters(view, &asked.after).into_iter();
-    let news: Vec<_> = news.chain(known).collect();
-    let news: Vec<_> = news
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
     let status = refusal.map_or(StatusCode::OK, |(_, trouble)| trouble.status());
     let (name, refusal) = match refusal {
         Some((name, trouble)) => (name.to_owned(), trouble.detail.clone()),
         None => (String::new(), String::new()),
     };
     let template = Inbox {
-        news: with_query("/console/news", &news),
+        news: news_address(&asked, &rows),
         shell: Shell::of(visitor, "inbox", w.t("inbox").into_owned()).await,
-        tabs: VIEWS.into_iter().map(tab).chain(own).collect(),
+        tabs: tabs(&asked, &saved, current.as_ref(), w),
         first: (!asked.after.is_empty()).then(|| asked.address(view, "")),
         next: found
             .page
@@ -313,6 +296,34 @@ async fn render(
         count,
     };
     Ok(page(status, &template))
+}
+
+/// The views of everybody, then those that the visitor saved.
+fn tabs(asked: &Asked, saved: &[SavedView], current: Option<&SavedView>, w: Words) -> Vec<Tab> {
+    let tab = |one: &'static str| Tab {
+        address: asked.address(one, ""),
+        name: w.t(&format!("inbox-view-{one}")).into_owned(),
+        is_current: one == asked.view() && current.is_none(),
+    };
+    let own = saved.iter().map(|one| Tab {
+        address: one.address(),
+        name: one.name.clone(),
+        is_current: current.is_some_and(|current| current.id == one.id),
+    });
+    VIEWS.into_iter().map(tab).chain(own).collect()
+}
+
+/// Where a script asks how many tasks have come since these rows were shown.
+fn news_address(asked: &Asked, rows: &[Row]) -> String {
+    let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
+    let known = [("known", known.join(","))];
+    let parameters = asked.parameters(asked.view(), &asked.after).into_iter();
+    let parameters: Vec<_> = parameters.chain(known).collect();
+    let parameters: Vec<_> = parameters
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    with_query("/console/news", &parameters)
 }
 
 /// What a page of the inbox shows already.
