@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::asked::Asked;
 use crate::data::Outcome;
 use crate::form;
+use crate::list::Paged;
 use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
@@ -23,17 +24,6 @@ const TASKS_MAX: usize = 100;
 const ACTIONS: [&str; 3] = ["claim", "release", "decide"];
 /// Tasks that are not in the list any more, and whose titles are looked up one by one. Others are shown by their ids.
 const LOOKED_UP_MAX: usize = 20;
-
-#[derive(Deserialize)]
-struct Listed {
-    data: Vec<Task>,
-    page: Next,
-}
-
-#[derive(Deserialize)]
-struct Next {
-    next: Option<String>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -185,7 +175,7 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
     let after = if is_all { "" } else { asked.after.as_str() };
     let most = TASKS_MAX.to_string();
     let list = asked.list(asked.view(), &[("limit", &most), ("after", after)]);
-    let listed: Listed = visitor.get(&list).await?;
+    let listed: Paged<Task> = visitor.get(&list).await?;
     let mut ids: Vec<Uuid> = Vec::new();
     if is_all {
         ids.extend(listed.data.iter().map(|task| task.id));

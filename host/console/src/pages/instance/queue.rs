@@ -4,6 +4,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::api::with_query;
+use crate::list::Paged;
 use crate::pages::inbox::asked::Asked;
 use crate::session::Visitor;
 
@@ -18,17 +19,6 @@ pub(super) struct Queue {
     pub(super) next: Option<String>,
     /// The inbox.
     pub(super) leave: String,
-}
-
-#[derive(Deserialize)]
-struct Tasks {
-    data: Vec<Task>,
-    page: Next,
-}
-
-#[derive(Deserialize)]
-struct Next {
-    next: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -55,7 +45,7 @@ async fn instances(visitor: &Visitor, query: &str) -> (Vec<Uuid>, bool) {
     let asked = Asked::parse(query);
     let further = [("fields", "instanceId"), ("limit", ROWS)];
     let path = asked.list(asked.view(), &further);
-    let Ok(tasks) = visitor.api.get::<Tasks>(&path).await else {
+    let Ok(tasks) = visitor.api.get::<Paged<Task>>(&path).await else {
         return (Vec::new(), false);
     };
     let mut ids: Vec<Uuid> = Vec::new();
