@@ -123,6 +123,17 @@ create table session (
 create index session_by_person on session (tenant_id, person, id);
 create index session_by_expiry on session (expires_at);
 
+-- What a person looks at often in the list of tasks: a name and the query of the list.
+create table saved_view (
+    tenant_id int not null,
+    person text not null,
+    id uuid not null,
+    name text not null,
+    query text not null,
+    is_default boolean not null,
+    primary key (tenant_id, person, id)
+);
+
 do $$
 declare
     name text;

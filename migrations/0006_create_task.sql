@@ -49,6 +49,16 @@ create table task_candidate (
 );
 create index task_candidate_by_task on task_candidate (tenant_id, task_id);
 
+-- The comment that somebody has begun to write for the decision of a task. It is shown while the task is open, and swept afterwards.
+create table draft (
+    tenant_id int not null,
+    person text not null,
+    task_id uuid not null,
+    comment text not null,
+    updated_at timestamptz not null,
+    primary key (tenant_id, person, task_id)
+);
+
 -- When somebody was last given a task of a state by round robin or as the least loaded. It grows with people and states, not with
 -- tasks.
 create table allocation (

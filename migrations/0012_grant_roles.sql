@@ -69,6 +69,22 @@ begin
     end loop;
 end $$;
 
+-- What a person keeps for themselves: saved views, and drafts of comments.
+grant select, insert, update, delete on saved_view, draft to wrkflw_writer;
+grant select on saved_view, draft to wrkflw_reader;
+do $$
+declare
+    name text;
+begin
+    foreach name in array array['saved_view', 'draft'] loop
+        execute format('alter table %I enable row level security', name);
+        execute format('create policy writer on %I to wrkflw_writer using (true) with check (true)', name);
+        execute format(
+            'create policy reader on %I for select to wrkflw_reader using (tenant_id = nullif(current_setting(''wrkflw.tenant'', true), '''')::int)',
+            name);
+    end loop;
+end $$;
+
 -- What a viewer sees of a tenant. Each query of the role has these conditions by itself, so none can forget them. The host sets for
 -- each connection who reads:
 --   wrkflw.viewer      the person

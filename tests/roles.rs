@@ -62,12 +62,14 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "calendar",
             "dead_letter",
             "descendant_place",
+            "draft",
             "idempotency_key",
             "job",
             "muted_notification",
             "notification",
             "reassessment",
             "role_permission",
+            "saved_view",
             "session",
             "signal",
             "signal_inbox",
@@ -133,6 +135,8 @@ async fn used() -> TestApp {
         insert into signal select tenant_id, id, 's-1', started_at from instance;
         insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at)
         select tenant_id, id, '', 'author', '{user}', '', started_at, started_at, started_at from instance;
+        insert into saved_view select tenant_id, 'author', id, 'Mine', 'view=mine', true from instance;
+        insert into draft select tenant_id, 'author', id, 'So', started_at from instance;
         insert into signal_subscription select tenant_id, 'c-1', 'GO', started_at, id, id from instance;
         insert into signal_inbox (tenant_id, correlation, signal_id, trigger, input, sender, received_at)
         select tenant_id, 'c-1', 's-1', 'GO', '{}', '{}', started_at from instance";

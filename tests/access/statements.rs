@@ -76,6 +76,10 @@ const ACROSS: &[(&str, &str)] = &[
         "the sweep forgets what is old",
     ),
     (
+        "delete from draft where ctid",
+        "the sweep forgets what is old",
+    ),
+    (
         "delete from signal_inbox where ctid",
         "the sweep forgets what is old",
     ),

@@ -17,6 +17,9 @@ pub(crate) struct World {
     notification: String,
 }
 
+/// The id of a saved view.
+const VIEW: &str = "00000000-0000-7000-8000-000000000001";
+
 impl World {
     pub(crate) async fn new() -> World {
         let app = TestApp::start().await;
@@ -49,6 +52,8 @@ impl World {
     pub(crate) fn path(&self, operation: &Operation) -> String {
         let path = &operation.path;
         let id = match path.split('/').nth(2) {
+            // People choose the ids of their views, which are about no instance.
+            Some("me") if path.starts_with("/v1/me/views") => VIEW,
             // No operation has this id: what is not there is not told apart from what is not theirs.
             Some("instances" | "operations" | "dead-letters" | "me") => &self.instance,
             Some("tasks") => &self.task,
@@ -108,6 +113,7 @@ impl World {
             }
             ("decide", _) => json!({ "outcome": "APPROVE" }),
             ("preferences", _) => json!({ "mutedNotifications": ["MENTION"] }),
+            ("draft", _) => json!({ "comment": "So far" }),
             ("comment", _) => json!({ "comment": "Why so long?" }),
             ("migrate", _) => json!({ "version": 1 }),
             ("migrations", _) => {
@@ -130,6 +136,9 @@ impl World {
             ("absences", _) => json!({
                 "substitute": "reviewer", "from": "2100-01-01T00:00:00Z", "until": "2100-02-01T00:00:00Z",
             }),
+            ("{id}", "put") if operation.path.starts_with("/v1/me/views") => {
+                json!({ "name": "Urgent", "query": "minPriority=50" })
+            }
             ("{id}", "put") if operation.path.starts_with("/v1/roles") => {
                 json!({ "permissions": ["task:act"] })
             }

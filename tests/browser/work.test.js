@@ -22,7 +22,7 @@ test("filters, order and search are in the address, and a page has a next one", 
   for (let i = 0; i < 26; i += 1) await started(`${name}-${i}`, `Budget ${name} ${i}`);
   const page = await signedIn(browser, "reviewer");
   await page.goto(`${url}/console?view=available`);
-  await page.getByLabel("Words").fill(name);
+  await page.getByRole("search", { name: "Filter" }).getByLabel("Search").fill(name);
   await page.getByRole("button", { name: "Apply" }).click();
   assert.match(page.url(), new RegExp(`q=${name}`));
   await page.getByText("More than 25 tasks").waitFor();

@@ -73,9 +73,10 @@ function follow(place) {
   look();
 }
 
-// Moves the focus among the titles of the list.
+// Moves the focus among the titles of the list; without a list, to the next task of the view that is worked through.
 function move(step) {
   const titles = [...document.querySelectorAll(".row-title")];
+  if (titles.length === 0) document.querySelector(`[data-key=${step > 0 ? "j" : "k"}]`)?.click();
   const at = titles.indexOf(document.activeElement);
   titles[Math.min(Math.max(at + step, 0), titles.length - 1)]?.focus();
 }
@@ -83,7 +84,12 @@ function move(step) {
 const keys = {
   j: () => move(1),
   k: () => move(-1),
-  o: () => document.activeElement?.closest(".row")?.querySelector(".row-title")?.click(),
+  x: () => document.activeElement?.closest(".row")?.querySelector("[name=task]")?.click(),
+  // Who opens a task by a key works through the list by keys.
+  o: () => {
+    const title = document.activeElement?.closest(".row")?.querySelector(".row-title");
+    if (title) location.assign(title.dataset.queue ?? title.href);
+  },
   a: () => document.querySelectorAll("[data-outcome]")[0]?.click(),
   r: () => document.querySelectorAll("[data-outcome]")[1]?.click(),
   c: () => document.querySelector("#comment")?.focus(),
@@ -96,6 +102,12 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "k" && (event.ctrlKey || event.metaKey) && find) {
     event.preventDefault();
     find.focus();
+    return;
+  }
+  // From a comment to what will happen, or to its confirmation.
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    const form = event.target.form ?? document.querySelector("#act form");
+    form?.querySelector("button[name=step].primary")?.click();
     return;
   }
   const typing = event.target.closest("input, textarea, select, dialog");

@@ -69,7 +69,7 @@ inbox-count = { $count ->
 }
 inbox-count-more = Mehr als { $count } Aufgaben
 inbox-filter = Filter
-inbox-words = Wörter
+inbox-search = Suchen
 inbox-definition = Ablauf
 inbox-priority = Priorität ab
 inbox-due-before = Fällig vor
@@ -673,3 +673,84 @@ diagram-step = Zum Schritt: { $state }
 column-step = Schritt
 column-data = Teile der Daten, mit ihren Werten jetzt
 stream-task = Aufgabe
+# Viele Aufgaben auf einmal.
+bulk = Viele Aufgaben auf einmal
+bulk-select = Auswählen: { $title }
+bulk-all = Alle, die passen, höchstens 100
+bulk-claim = Ausgewählte übernehmen
+bulk-release = Ausgewählte freigeben
+bulk-decide = Ausgewählte entscheiden
+bulk-head-claim = { $count ->
+    [one] { $count } Aufgabe übernehmen
+   *[other] { $count } Aufgaben übernehmen
+}
+bulk-head-release = { $count ->
+    [one] { $count } Aufgabe freigeben
+   *[other] { $count } Aufgaben freigeben
+}
+bulk-head-decide = { $count ->
+    [one] { $count } Aufgabe entscheiden
+   *[other] { $count } Aufgaben entscheiden
+}
+bulk-nothing = Keine Aufgabe ist ausgewählt. Haken Sie die an, die Sie meinen, oder „Alle, die passen“.
+bulk-more = Es passen mehr Aufgaben, als auf einmal gehen. Dies sind die ersten { $count }.
+bulk-outcome = Entscheidung
+bulk-comment = Kommentar zu jeder von ihnen
+bulk-which = Welche
+bulk-will = { $count ->
+    [0] Keine Aufgabe wird geändert.
+    [one] { $count } Aufgabe wird geändert.
+   *[other] { $count } Aufgaben werden geändert.
+}
+bulk-refused = { $count ->
+    [one] { $count } wird abgelehnt.
+   *[other] { $count } werden abgelehnt.
+}
+bulk-results = Was geschehen ist
+bulk-done = { $count ->
+    [one] { $count } Aufgabe ist erledigt.
+   *[other] { $count } Aufgaben sind erledigt.
+}
+bulk-was-refused = { $count ->
+    [one] { $count } wurde abgelehnt.
+   *[other] { $count } wurden abgelehnt.
+}
+bulk-group-will = werden geändert
+bulk-group-done = erledigt
+
+# Spalten und gespeicherte Ansichten.
+inbox-columns = Spalten
+inbox-column-state = Zustand
+inbox-column-priority = Priorität
+inbox-column-due = Fällig
+inbox-column-created = Seit
+inbox-column-holder = Bei wem
+inbox-column-initiator = Begonnen von
+inbox-column-flow = Ablauf
+view-save = Diese Ansicht speichern
+view-change = Diese Ansicht ändern
+view-name = Name der Ansicht
+view-default = Zuerst zeigen
+view-keep = Speichern
+view-delete = Ansicht löschen
+
+# Eine Ansicht abarbeiten.
+queue = Abarbeiten
+queue-begin = Diese abarbeiten
+queue-place = Aufgabe { $place }
+queue-previous = Vorige
+queue-next = Nächste
+queue-leave = Zurück zur Liste
+queue-done = Ihre Entscheidung ist festgehalten. Dies ist die nächste Aufgabe.
+queue-end = Ihre Entscheidung ist festgehalten. In dieser Ansicht ist keine Aufgabe mehr.
+keys-queue = vorige und nächste Aufgabe beim Abarbeiten einer Liste
+keys-send = zeigen, was geschehen wird, dann bestätigen
+keys-select = die Aufgabe einer Liste auswählen
+draft-saved = Entwurf gespeichert
+draft-refused = Der Entwurf ist nicht gespeichert: { $reason }
+draft-save = Entwurf speichern
+undo = Rückgängig: { $action }
+mentions = Personen erwähnen
+mentions-help = Sie werden benachrichtigt. Wer erwähnt wird, darf die Instanz sehen.
+mentions-person = Person, die erwähnt wird
+commented-on = { $who } an { $others }

@@ -69,7 +69,7 @@ inbox-count = { $count ->
 }
 inbox-count-more = More than { $count } tasks
 inbox-filter = Filter
-inbox-words = Search words
+inbox-search = Search
 inbox-definition = Flow
 inbox-priority = Priority from
 inbox-due-before = Due before
@@ -673,3 +673,84 @@ diagram-step = To the step: { $state }
 column-step = Step
 column-data = Parts of the data, with their values now
 stream-task = Task
+# Many tasks at once.
+bulk = Many tasks at once
+bulk-select = Select: { $title }
+bulk-all = All that match, at most 100
+bulk-claim = Claim selected
+bulk-release = Release selected
+bulk-decide = Decide selected
+bulk-head-claim = { $count ->
+    [one] Claim { $count } task
+   *[other] Claim { $count } tasks
+}
+bulk-head-release = { $count ->
+    [one] Release { $count } task
+   *[other] Release { $count } tasks
+}
+bulk-head-decide = { $count ->
+    [one] Decide { $count } task
+   *[other] Decide { $count } tasks
+}
+bulk-nothing = No task is selected. Tick the tasks that you mean, or “All that match”.
+bulk-more = More tasks match than can be handled at once. These are the first { $count }.
+bulk-outcome = Decision
+bulk-comment = Comment on each of them
+bulk-which = Which
+bulk-will = { $count ->
+    [0] No task will change.
+    [one] { $count } task will change.
+   *[other] { $count } tasks will change.
+}
+bulk-refused = { $count ->
+    [one] { $count } is refused.
+   *[other] { $count } are refused.
+}
+bulk-results = What happened
+bulk-done = { $count ->
+    [one] { $count } task is done.
+   *[other] { $count } tasks are done.
+}
+bulk-was-refused = { $count ->
+    [one] { $count } was refused.
+   *[other] { $count } were refused.
+}
+bulk-group-will = will change
+bulk-group-done = done
+
+# Columns and saved views.
+inbox-columns = Columns
+inbox-column-state = State
+inbox-column-priority = Priority
+inbox-column-due = Due
+inbox-column-created = Since
+inbox-column-holder = Holder
+inbox-column-initiator = Started by
+inbox-column-flow = Flow
+view-save = Save this view
+view-change = Change this view
+view-name = Name of the view
+view-default = Show it first
+view-keep = Save
+view-delete = Delete the view
+
+# Working through a view.
+queue = Working through
+queue-begin = Work through these
+queue-place = Task { $place }
+queue-previous = Previous
+queue-next = Next
+queue-leave = Back to the list
+queue-done = Your decision is recorded. This is the next task.
+queue-end = Your decision is recorded. No task of this view is left.
+keys-queue = previous and next task when working through a list
+keys-send = show what will happen, then confirm it
+keys-select = select the task of a list
+draft-saved = Draft saved
+draft-refused = The draft is not saved: { $reason }
+draft-save = Save draft
+undo = Undo: { $action }
+mentions = Mention people
+mentions-help = They are notified. Whoever is mentioned may see the instance.
+mentions-person = Person to mention
+commented-on = { $who } to { $others }

@@ -75,6 +75,16 @@ impl Api {
         self.read(response).await
     }
 
+    /// Creates or replaces something.
+    pub(crate) async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, Trouble> {
+        let response = self.send(Method::PUT, path, Some(body), None).await;
+        self.read(response).await
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Trouble> {
         let answer = self.change::<Option<Value>>(Method::DELETE, path, None, None);
         answer.await.map(drop)

@@ -69,6 +69,9 @@ pub(crate) struct Reason {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct State {
     pub(crate) id: Uuid,
+    /// The name in the flow.
+    #[serde(default)]
+    pub(crate) name: String,
     #[serde(default)]
     pub(crate) name: String,
     #[serde(default)]
@@ -120,6 +123,8 @@ pub(crate) struct Left {
 pub(crate) struct Comment {
     pub(crate) actor: Option<String>,
     pub(crate) comment: Option<String>,
+    #[serde(default)]
+    pub(crate) mentions: Vec<String>,
     pub(crate) created_at: Timestamp,
 }
 

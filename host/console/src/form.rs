@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock;
 
-use crate::api::{Trouble, segment};
+use crate::api::Trouble;
 use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::list::Link;
@@ -38,6 +38,10 @@ pub(crate) struct Form {
     pub(crate) comment: &'static str,
     pub(crate) comment_value: String,
     pub(crate) comment_error: String,
+    /// Where the comment is kept until it is sent.
+    pub(crate) draft: Option<Draft>,
+    /// The people whom the comment mentions, with what is wrong with each; empty ones are to be filled in.
+    pub(crate) mentions: Vec<(String, String)>,
     pub(crate) fields: Vec<Field>,
     pub(crate) people: Vec<Person>,
     /// Makes a repetition of the confirmed form harmless.
@@ -48,6 +52,14 @@ pub(crate) struct Form {
     pub(crate) refusal: Option<Refusal>,
     /// Whether there is nothing to send any more.
     pub(crate) is_over: bool,
+}
+
+/// Where a comment is kept before it is sent.
+pub(crate) struct Draft {
+    /// Where it is sent to.
+    pub(crate) address: String,
+    /// The page of the form, to come back to.
+    pub(crate) form: String,
 }
 
 /// A person whom a form proposes.
@@ -106,6 +118,8 @@ impl Form {
             comment: "none",
             comment_value: String::new(),
             comment_error: String::new(),
+            draft: None,
+            mentions: Vec::new(),
             fields: Vec::new(),
             people: Vec::new(),
             key: clock::new_id().to_string(),
@@ -124,6 +138,14 @@ impl Form {
         if let Some(comment) = comment {
             self.comment_error.clone_from(&comment.detail);
             said = true;
+        }
+        for (place, (_, error)) in self.mentions.iter_mut().enumerate() {
+            let pointer = format!("/mentions/{place}");
+            let found = trouble.errors.iter().find(|one| one.pointer == pointer);
+            if let Some(found) = found {
+                error.clone_from(&found.detail);
+                said = true;
+            }
         }
         let refusal = Refusal::of(trouble, names, visitor);
         self.refusal = Some(if said {
@@ -212,28 +234,14 @@ impl Preview {
     }
 }
 
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 /// Adds the names of groups and people that will get work, as far as the visitor may read them.
 async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
     let tasks = done.instance.states.iter().flat_map(|state| &state.tasks);
     let candidates: Vec<_> = tasks.flat_map(|task| &task.candidates).collect();
     let mut looked_up = 0;
     for candidate in candidates {
-        let (path, known) = match candidate.kind.as_str() {
-            "group" => ("groups", &mut names.groups),
-            _ => ("people", &mut names.people),
-        };
-        if known.contains_key(&candidate.id) || looked_up == LOOKED_UP_MAX {
-            continue;
-        }
-        looked_up += 1;
-        let path = format!("/v1/{path}/{}", segment(&candidate.id));
-        if let Ok(Named { name }) = visitor.api.get(&path).await {
-            known.insert(candidate.id.clone(), name);
+        if looked_up < LOOKED_UP_MAX && names.look_up(candidate, visitor).await {
+            looked_up += 1;
         }
     }
 }
@@ -249,7 +257,7 @@ pub(crate) fn key(fields: &Fields) -> Option<&str> {
 }
 
 /// The digest of what a preview is about. A comment may still be changed after it.
-fn digest(body: &Value) -> String {
+pub(crate) fn digest(body: &Value) -> String {
     let mut body = body.clone();
     if let Some(members) = body.as_object_mut() {
         members.remove("comment");

@@ -34,18 +34,32 @@ struct Named {
 impl Names {
     /// The names of at most `most` of these people, as far as the visitor may read them.
     pub(crate) async fn of_people(visitor: &Visitor, ids: &[&str], most: usize) -> Names {
-        let ids: BTreeSet<_> = ids.iter().map(|id| (*id).to_owned()).collect();
-        let mut people = BTreeMap::new();
+        let mut names = Names::default();
+        let ids: BTreeSet<_> = ids.iter().collect();
         for id in ids.into_iter().take(most) {
-            let path = format!("/v1/people/{}", segment(&id));
-            if let Ok(Named { name }) = visitor.api.get(&path).await {
-                people.insert(id, name);
-            }
+            let person = Candidate {
+                kind: "user".to_owned(),
+                id: (*id).to_owned(),
+            };
+            names.look_up(&person, visitor).await;
         }
-        Names {
-            people,
-            ..Names::default()
+        names
+    }
+
+    /// Looks up the name of a person or group, as far as the visitor may read it. False if it was known.
+    pub(crate) async fn look_up(&mut self, candidate: &Candidate, visitor: &Visitor) -> bool {
+        let (path, known) = match candidate.kind.as_str() {
+            "group" => ("groups", &mut self.groups),
+            _ => ("people", &mut self.people),
+        };
+        if known.contains_key(&candidate.id) {
+            return false;
         }
+        let path = format!("/v1/{path}/{}", segment(&candidate.id));
+        if let Ok(Named { name }) = visitor.api.get(&path).await {
+            known.insert(candidate.id.clone(), name);
+        }
+        true
     }
 
     pub(crate) fn person(&self, id: &str) -> String {

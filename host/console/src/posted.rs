@@ -32,8 +32,8 @@ impl Fields {
         found.map_or("", |(_, value)| value)
     }
 
-    /// All values of a field.
-    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+    /// All values of a field, in their order.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let pairs = self.0.iter().filter(move |(field, _)| field == name);
         pairs.map(|(_, value)| value.as_str())
     }

@@ -20,6 +20,7 @@ mod custody;
 mod dead_letters;
 mod definitions;
 mod directory;
+mod drafts;
 mod eligibility;
 pub mod error;
 mod inbox;
@@ -36,6 +37,7 @@ mod reassessments;
 pub mod replay;
 mod request;
 mod restart;
+mod saved_views;
 pub mod services;
 mod sessions;
 mod signals;
@@ -85,6 +87,8 @@ pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};
 pub use verification::Verification;
 pub use wrkflw_audit::verify::Finding;
+pub use wrkflw_store::drafts::Draft;
+pub use wrkflw_store::saved_views::SavedView;
 pub use wrkflw_store::sessions::SessionRow;
 
 /// Limit of the cached definition versions.
@@ -270,7 +274,8 @@ impl Engine {
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
     /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
-    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire. The clock of the database counts, not this host's.
+    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, and
+    /// drafts until their task has ended. The clock of the database counts, not this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
         while store.purge_replies(REPLIES_KEPT).await? {}
@@ -279,6 +284,7 @@ impl Engine {
         while store.purge_items(ITEMS_KEPT).await? {}
         while store.purge_deliveries(DEAD_KEPT).await? {}
         while store.purge_sessions().await? {}
+        while store.purge_drafts().await? {}
         Ok(())
     }
 

@@ -21,6 +21,7 @@ mod dead_letters;
 mod definitions;
 mod directory;
 mod docs;
+mod drafts;
 mod edge;
 mod eligibility;
 mod entities;
@@ -52,6 +53,7 @@ pub mod pace;
 pub mod page;
 mod preferences;
 pub mod problem;
+mod saved_views;
 mod schemas;
 mod search;
 pub mod server;
@@ -284,12 +286,15 @@ fn of_messages() -> OpenApiRouter<App> {
         .routes(routes!(notifications::list))
 }
 
-/// The caller's own sessions and notifications.
+/// The caller's own sessions, notifications, saved views and drafts.
 fn of_oneself() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(notifications::read))
         .routes(routes!(sessions::list))
         .routes(routes!(sessions::end))
+        .routes(routes!(saved_views::list))
+        .routes(routes!(saved_views::put, saved_views::delete))
+        .routes(routes!(drafts::show, drafts::put))
 }
 
 /// Lists of people and groups, and what concerns several of them.

@@ -249,6 +249,7 @@ pub(super) async fn transacted<T, E: From<sqlx::Error>>(
 pub(super) enum LimitLock {
     RunningOperations = 13,
     StoppedVersions = 16,
+    SavedViews = 17,
 }
 
 /// Takes the lock of this limit of the tenant.

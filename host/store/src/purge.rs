@@ -43,6 +43,18 @@ impl Store {
         self.sweep(expired).await
     }
 
+    /// Deletes drafts whose task has ended. True if there may be more.
+    pub async fn purge_drafts(&self) -> Result<bool, StoreError> {
+        let ended = sqlx::query!(
+            "delete from draft where ctid = any(array(
+                 select d.ctid from draft d join task t on t.tenant_id = d.tenant_id and t.id = d.task_id
+                 where t.status in ('COMPLETED', 'CANCELLED') limit $1 for update of d skip locked
+             ))",
+            SWEEP_MAX
+        );
+        self.sweep(ended).await
+    }
+
     /// Deletes signals after [`SIGNALS_TOLD`], delivered or not, and the records by which instances counted them. True if
     /// there may be more.
     pub async fn purge_signals(&self) -> Result<bool, StoreError> {

@@ -119,6 +119,13 @@ const APPROVAL: &[Step] = &[
     ("reviewer", "GET /v1/tasks?view=available&limit=1", "", ""),
     ("reviewer", "GET /v1/tasks/$task", "", ""),
     ("reviewer", "POST /v1/tasks/$task/claim", "", ""),
+    (
+        "reviewer",
+        "PUT /v1/tasks/$task/draft",
+        r#"{"comment": "The sum is"}"#,
+        "",
+    ),
+    ("reviewer", "GET /v1/tasks/$task/draft", "", ""),
     ("reviewer", "POST /v1/tasks/$task/release", "", ""),
     ("reviewer", "POST /v1/tasks/$task/claim", "", ""),
     (
@@ -215,6 +222,14 @@ const READS: &[Step] = &[
     ),
     ("author", "GET /v1/me/preferences", "", ""),
     ("admin", "GET /v1/me/sessions", "", ""),
+    (
+        "author",
+        "PUT /v1/me/views/$instance",
+        r#"{"name": "Urgent", "query": "view=available&minPriority=50", "default": true}"#,
+        "",
+    ),
+    ("author", "GET /v1/me/views", "", ""),
+    ("author", "DELETE /v1/me/views/$instance", "", ""),
 ];
 
 const OPERATIONS: &[Step] = &[

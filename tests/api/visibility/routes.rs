@@ -85,6 +85,8 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "listComments"
         | "listSignals"
         | "deleteSession"
+        | "getDraft"
+        | "putDraft"
         | "deleteAbsence" => Keeps::AsMissing,
         "listInstances" | "searchInstances" | "startInstance" | "listTasks" | "bulkTasks"
         | "listEvents" | "listNotifications" | "listJobs" | "listDeadLetters"
@@ -95,9 +97,8 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "putCalendar" | "deleteCalendar" | "listGroups" | "getGroup" | "putGroup"
         | "putGroupMember" | "deleteGroupMember" | "listPeople" | "getPerson" | "putPerson"
         | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
-        | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions" => {
-            Keeps::LeavesOut
-        }
+        | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions"
+        | "listSavedViews" | "putSavedView" | "deleteSavedView" => Keeps::LeavesOut,
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
         | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
         "listSubscriptions"

@@ -285,6 +285,7 @@ const SIGNALS: &str = "signals that wait for an instance, or were taken by one; 
 const SINCE: &str =
     "the commit after which a subscription begins; its creation and time are proven";
 const MUTED: &str = "what a person wants to be notified of, which concerns nobody else";
+const OWN: &str = "what a person keeps for themselves, which is not part of what happened";
 const SIGNED_IN: &str = "sessions of browsers are not part of what happened";
 const TOLD: &str = "who was notified of what; derived from events, which are proven";
 const WORK: &str = "pending work; the entries that it leads to are proven";
@@ -338,6 +339,11 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("descendant_place.instance_id", WORK),
     ("descendant_place.root_id", WORK),
     ("descendant_place.tenant_id", WORK),
+    ("draft.comment", OWN),
+    ("draft.person", OWN),
+    ("draft.task_id", OWN),
+    ("draft.tenant_id", OWN),
+    ("draft.updated_at", OWN),
     (
         "engine_profile.recorded_at",
         "when it was first used; the entries that name it have their own times",
@@ -411,6 +417,12 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("reassessment.principal", WORK),
     ("reassessment.stage", WORK),
     ("reassessment.tenant_id", WORK),
+    ("saved_view.id", OWN),
+    ("saved_view.is_default", OWN),
+    ("saved_view.name", OWN),
+    ("saved_view.person", OWN),
+    ("saved_view.query", OWN),
+    ("saved_view.tenant_id", OWN),
     ("session.client", SIGNED_IN),
     ("session.created_at", SIGNED_IN),
     ("session.expires_at", SIGNED_IN),

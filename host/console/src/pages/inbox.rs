@@ -1,10 +1,16 @@
-//! The inbox: the open tasks of a view, with filters, order and search in the address.
+//! The inbox: the open tasks of a view, with filters, order, columns and search in the address.
+//!
+//! `asked` is what the address says, `saved` are the views that a person saved, `bulk` acts on many tasks.
+
+pub(crate) mod asked;
+mod bulk;
+mod saved;
 
 use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, Query};
+use axum::extract::{Path, Query, RawQuery};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::{get, post};
@@ -13,104 +19,25 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::api::with_query;
+use asked::{Asked, COLUMNS, VIEWS};
+use saved::{Keep, SavedView};
+
+use crate::Console;
+use crate::api::{Trouble, with_query};
+use crate::language::Words;
 use crate::moment::Moment;
 use crate::names::{Badge, Candidate, Names};
 use crate::posted::Posted;
 use crate::session::{Answer, Visitor, next_page};
 use crate::shell::{Shell, page};
-use crate::{Console, ROOT};
-
-/// The views, by their names in the API and in the address.
-const VIEWS: [&str; 4] = ["mine", "available", "groups", "all"];
-const PAGE_ROWS: &str = "25";
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console", get(show))
         .route("/console/news", get(news))
+        .route("/console/views", post(saved::keep))
+        .route("/console/bulk", post(bulk::bulk))
         .route("/console/tasks/{id}/claim", post(claim))
-}
-
-/// What the address of an inbox says. Empty values count as missing: forms send them.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub(crate) struct Asked {
-    view: String,
-    q: String,
-    definition_key: String,
-    state: String,
-    min_priority: String,
-    due_before: String,
-    sort: String,
-    after: String,
-}
-
-impl Asked {
-    /// The parameters but the view and the page.
-    fn filter(&self) -> [(&'static str, &str); 6] {
-        [
-            ("q", &self.q),
-            ("definitionKey", &self.definition_key),
-            ("state", &self.state),
-            ("minPriority", &self.min_priority),
-            ("dueBefore", &self.due_before),
-            ("sort", &self.sort),
-        ]
-    }
-
-    /// Whether it has more than words.
-    fn has_more(&self) -> bool {
-        let mut filter = self.filter().into_iter();
-        filter.any(|(name, value)| name != "q" && !value.is_empty())
-    }
-
-    fn is_filtered(&self) -> bool {
-        self.filter()
-            .iter()
-            .any(|(name, value)| *name != "sort" && !value.is_empty())
-    }
-
-    /// The parameters of a page of this inbox.
-    fn parameters(&self, view: &str, after: &str) -> Vec<(&'static str, String)> {
-        let filter = self.filter().into_iter();
-        let parameters = [("view", view)].into_iter().chain(filter);
-        let parameters = parameters.chain([("after", after)]);
-        parameters
-            .map(|(name, value)| (name, value.to_owned()))
-            .collect()
-    }
-
-    /// The address of a page of this inbox.
-    fn address(&self, view: &str, after: &str) -> String {
-        let parameters = self.parameters(view, after);
-        let parameters: Vec<_> = parameters
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .collect();
-        with_query(ROOT, &parameters)
-    }
-
-    /// The path of the list in the API.
-    fn list(&self, view: &str) -> String {
-        // A date field gives a day; the API takes moments.
-        let due = match self.due_before.as_str() {
-            "" => String::new(),
-            day => format!("{day}T00:00:00Z"),
-        };
-        let filter = self.filter().into_iter().map(|(name, value)| match name {
-            "dueBefore" => (name, due.as_str()),
-            _ => (name, value),
-        });
-        let fixed = [
-            ("view", view),
-            ("include", "actions,people"),
-            ("limit", PAGE_ROWS),
-            ("after", &self.after),
-        ];
-        let parameters: Vec<_> = fixed.into_iter().chain(filter).collect();
-        with_query("/v1/tasks", &parameters)
-    }
 }
 
 #[derive(Deserialize)]
@@ -142,6 +69,8 @@ struct Task {
     priority_name: Option<String>,
     due_at: Option<Timestamp>,
     instance_id: Uuid,
+    definition_key: String,
+    definition_version: u32,
     entity_type: String,
     entity_id: String,
     initiator: String,
@@ -162,6 +91,9 @@ struct Action {
 struct Row {
     id: Uuid,
     instance_id: Uuid,
+    /// The address in which the tasks of this view are worked through.
+    queue: String,
+    flow: String,
     title: String,
     summary: String,
     entity: String,
@@ -177,8 +109,25 @@ struct Row {
     is_suspended: bool,
 }
 
+impl Inbox {
+    /// Whether the rows have this column.
+    fn has(&self, column: &str) -> bool {
+        self.columns.contains(&column)
+    }
+
+    /// Every column with its name, and whether the rows have it.
+    fn choices(&self) -> Vec<(&'static str, String, bool)> {
+        let choice = |one| {
+            let name = self.shell.w.t(&format!("inbox-column-{one}"));
+            (one, name.into_owned(), self.has(one))
+        };
+        COLUMNS.into_iter().map(choice).collect()
+    }
+}
+
 impl Row {
-    fn of(task: Task, names: &Names, visitor: &Visitor) -> Row {
+    /// `query` is that of the inbox.
+    fn of(task: Task, query: &str, names: &Names, visitor: &Visitor) -> Row {
         let w = visitor.w;
         let (owner, other) = (task.owner.as_deref(), task.on_behalf_of.as_deref());
         let holder = names.holder(owner, other, &task.candidates, w);
@@ -187,6 +136,11 @@ impl Row {
             title: task.instance_title.unwrap_or_else(|| entity.clone()),
             summary: task.instance_summary.unwrap_or_default(),
             entity,
+            queue: with_query(
+                &format!("/console/instances/{}", task.instance_id),
+                &[("queue", query)],
+            ),
+            flow: format!("{} {}", task.definition_key, task.definition_version),
             initiator: names.person(&task.initiator),
             is_mine: task.owner.as_deref() == Some(visitor.id()),
             badge: Badge::of(task.priority, task.priority_name.as_deref(), w),
@@ -227,7 +181,9 @@ struct Inbox {
     shell: Shell,
     asked: Asked,
     view: &'static str,
+    columns: Vec<&'static str>,
     tabs: Vec<Tab>,
+    keep: Keep,
     rows: Vec<Row>,
     count: String,
     first: Option<String>,
@@ -246,50 +202,77 @@ struct NewsPart {
     address: String,
 }
 
-async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    let chosen = VIEWS.into_iter().find(|view| *view == asked.view);
-    let mut view = chosen.unwrap_or(VIEWS[0]);
-    let mut found: TaskPage = visitor.get(&asked.list(view)).await?;
-    // Somebody who holds nothing sees at once what they may take.
-    if chosen.is_none() && found.data.is_empty() && !asked.is_filtered() {
-        view = "available";
-        found = visitor.get(&asked.list(view)).await?;
+async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
+    let query = query.unwrap_or_default();
+    let saved = saved::all(&visitor).await;
+    let default = saved.iter().find(|view| view.default);
+    if let (true, Some(default)) = (query.is_empty(), default) {
+        let asked = default.asked();
+        let page = asked.page(asked.view());
+        // A default that the API does not take any more must not keep anybody from their work.
+        if let Ok(found) = visitor.api.get::<TaskPage>(&page).await {
+            return render(&visitor, asked, found, saved, None).await;
+        }
     }
-    let w = visitor.w;
+    let mut asked = Asked::parse(&query);
+    let mut found: TaskPage = visitor.get(&asked.page(asked.view())).await?;
+    // Somebody who holds nothing sees at once what they may take.
+    if asked.named_view().is_none() && found.data.is_empty() && !asked.is_filtered() {
+        "available".clone_into(&mut asked.view);
+        found = visitor.get(&asked.page("available")).await?;
+    }
+    render(&visitor, asked, found, saved, None).await
+}
+
+/// The inbox with a view that could not be saved: the name that was written, and why.
+async fn refused(visitor: &Visitor, asked: Asked, name: &str, trouble: &Trouble) -> Answer {
+    let saved = saved::all(visitor).await;
+    let found = visitor.get(&asked.page(asked.view())).await?;
+    let refusal = (name, trouble);
+    render(visitor, asked, found, saved, Some(refusal)).await
+}
+
+async fn render(
+    visitor: &Visitor,
+    asked: Asked,
+    found: TaskPage,
+    saved: Vec<SavedView>,
+    refusal: Option<(&str, &Trouble)>,
+) -> Answer {
+    let (w, view) = (visitor.w, asked.view());
     let names = Names {
         people: found.people,
         groups: found.groups,
     };
+    let query = asked.query(view);
     let rows = found.data.into_iter();
-    let rows: Vec<_> = rows.map(|task| Row::of(task, &names, &visitor)).collect();
+    let rows = rows.map(|task| Row::of(task, &query, &names, visitor));
+    let rows: Vec<_> = rows.collect();
     // The page itself tells how many there are; counting beyond it would cost more than the page.
     let count = match (asked.after.is_empty(), found.page.next.is_some()) {
         (true, false) => w.n("inbox-count", rows.len()),
         (true, true) => w.n("inbox-count-more", rows.len()),
         (false, _) => String::new(),
     };
-    let tab = |one: &'static str| Tab {
-        address: asked.address(one, ""),
-        name: w.t(&format!("inbox-view-{one}")).into_owned(),
-        is_current: one == view,
-    };
+    let current = saved.iter().find(|one| {
+        let asked = one.asked();
+        asked.query(asked.view()) == query
+    });
+    let current = current.cloned();
     let why_empty = if asked.is_filtered() {
         w.t("inbox-empty-filtered")
     } else {
         w.t(&format!("inbox-empty-{view}"))
     };
-    let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
-    let news = asked.parameters(view, &asked.after);
-    let news = news.into_iter().chain([("known", known.join(","))]);
-    let news: Vec<_> = news.collect();
-    let news: Vec<_> = news
-        .iter()
-        .map(|(name, value)| (*name, value.as_str()))
-        .collect();
+    let status = refusal.map_or(StatusCode::OK, |(_, trouble)| trouble.status());
+    let (name, refusal) = match refusal {
+        Some((name, trouble)) => (name.to_owned(), trouble.detail.clone()),
+        None => (String::new(), String::new()),
+    };
     let template = Inbox {
-        news: with_query("/console/news", &news),
-        shell: Shell::of(&visitor, "inbox", w.t("inbox").into_owned()).await,
-        tabs: VIEWS.into_iter().map(tab).collect(),
+        news: news_address(&asked, &rows),
+        shell: Shell::of(visitor, "inbox", w.t("inbox").into_owned()).await,
+        tabs: tabs(&asked, &saved, current.as_ref(), w),
         first: (!asked.after.is_empty()).then(|| asked.address(view, "")),
         next: found
             .page
@@ -297,12 +280,50 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
             .filter(|_| !rows.is_empty())
             .map(|next| asked.address(view, &next)),
         why_empty: why_empty.into_owned(),
+        keep: Keep {
+            name: if refusal.is_empty() {
+                current.as_ref().map_or(name, |view| view.name.clone())
+            } else {
+                name
+            },
+            refusal,
+            current,
+        },
+        columns: asked.columns(),
         asked,
         view,
         rows,
         count,
     };
-    Ok(page(StatusCode::OK, &template))
+    Ok(page(status, &template))
+}
+
+/// The views of everybody, then those that the visitor saved.
+fn tabs(asked: &Asked, saved: &[SavedView], current: Option<&SavedView>, w: Words) -> Vec<Tab> {
+    let tab = |one: &'static str| Tab {
+        address: asked.address(one, ""),
+        name: w.t(&format!("inbox-view-{one}")).into_owned(),
+        is_current: one == asked.view() && current.is_none(),
+    };
+    let own = saved.iter().map(|one| Tab {
+        address: one.address(),
+        name: one.name.clone(),
+        is_current: current.is_some_and(|current| current.id == one.id),
+    });
+    VIEWS.into_iter().map(tab).chain(own).collect()
+}
+
+/// Where a script asks how many tasks have come since these rows were shown.
+fn news_address(asked: &Asked, rows: &[Row]) -> String {
+    let known: Vec<_> = rows.iter().map(|row| row.id.to_string()).collect();
+    let known = [("known", known.join(","))];
+    let parameters = asked.parameters(asked.view(), &asked.after).into_iter();
+    let parameters: Vec<_> = parameters.chain(known).collect();
+    let parameters: Vec<_> = parameters
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    with_query("/console/news", &parameters)
 }
 
 /// What a page of the inbox shows already.
@@ -314,13 +335,13 @@ struct Known {
 
 /// The number of tasks that the same page would show now and did not show before.
 async fn news(
-    Query(asked): Query<Asked>,
+    RawQuery(query): RawQuery,
     Query(Known { known }): Query<Known>,
     visitor: Visitor,
 ) -> Answer {
-    let view = VIEWS.into_iter().find(|view| *view == asked.view);
-    let view = view.unwrap_or(VIEWS[0]);
-    let found: TaskPage = visitor.get(&asked.list(view)).await?;
+    let asked = Asked::parse(query.as_deref().unwrap_or_default());
+    let view = asked.view();
+    let found: TaskPage = visitor.get(&asked.page(view)).await?;
     let is_known = |task: &&Task| known.split(',').any(|id| id == task.id.to_string());
     let new = found.data.iter().filter(|task| !is_known(task)).count();
     if new == 0 {

@@ -1,13 +1,17 @@
 //! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
 //!
 //! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `record` what was
-//! recorded, `diagram` the states of the drawing.
+//! recorded, `diagram` the states of the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
+//! is being written.
 
 mod act;
 mod banner;
 mod diagram;
+mod draft;
+mod queue;
 mod record;
 mod timeline;
+mod undo;
 
 use askama::Template;
 use axum::Router;
@@ -19,6 +23,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use banner::Banner;
+use queue::Queue;
 use record::{Record, Relative};
 use timeline::Timeline;
 
@@ -26,7 +31,7 @@ use crate::Console;
 use crate::api::Trouble;
 use crate::data::{Actions, History, Instance};
 use crate::form::Form;
-use crate::list::Table;
+use crate::list::{Link, Table};
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
@@ -38,6 +43,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/instances/{id}", get(show))
         .route("/console/instances/{id}/diagram.svg", get(drawing))
         .route("/console/instances/{id}/act", post(act::act))
+        .route("/console/tasks/{id}/draft", post(draft::save))
 }
 
 /// What the address of an instance says.
@@ -56,6 +62,8 @@ struct Asked {
     after: String,
     /// Whether the instance is verified.
     verify: String,
+    /// The query of the inbox that is worked through; empty if none is.
+    queue: String,
 }
 
 struct Tab {
@@ -71,6 +79,8 @@ struct Page {
     banner: Banner,
     form: Option<Form>,
     done: Option<String>,
+    /// What leads back to before a decision that was just made.
+    undo: Vec<Link>,
     tabs: Vec<Tab>,
     tab: &'static str,
     timeline: Option<Timeline>,
@@ -82,15 +92,20 @@ struct Page {
     areas: Vec<diagram::Area>,
     /// What changed of the data, by step.
     changes: Option<Table>,
+    queue: Option<Queue>,
+    /// Where a script reads the page again.
+    again: String,
 }
 
 /// An instance as it is now, with what the visitor may do.
 struct Read {
     instance: Instance,
     actions: Actions,
+    /// The query of the inbox that is worked through; empty if none is.
+    queue: String,
 }
 
-async fn read(visitor: &Visitor, id: Uuid) -> Result<Read, Halt> {
+async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Read, Halt> {
     let instance = format!("/v1/instances/{id}");
     let actions = format!("/v1/instances/{id}/actions");
     let (instance, actions) = tokio::join!(
@@ -101,11 +116,12 @@ async fn read(visitor: &Visitor, id: Uuid) -> Result<Read, Halt> {
     Ok(Read {
         instance: instance.map_err(halt)?,
         actions: actions.map_err(halt)?,
+        queue: queue.to_owned(),
     })
 }
 
 async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    let read = read(&visitor, id).await?;
+    let read = read(&visitor, id, &asked.queue).await?;
     let form = act::asked(&visitor, &read, &asked).await?;
     render(&visitor, read, &asked, form, StatusCode::OK).await
 }
@@ -121,10 +137,14 @@ async fn render(
     let (w, id) = (visitor.w, read.instance.id);
     let tab = TABS.into_iter().find(|tab| *tab == asked.tab);
     let tab = tab.unwrap_or(TABS[0]);
+    let mut undo = Vec::new();
     let timeline = if tab == "timeline" {
         let history = format!("/v1/instances/{id}/history");
         let history: History = visitor.get(&history).await?;
-        Some(Timeline::of(history, &read.instance, w))
+        if asked.done == "task-decide" {
+            undo = undo::of(visitor, &read, &history).await;
+        }
+        Some(Timeline::of(history, &read.instance, visitor).await)
     } else {
         None
     };
@@ -155,19 +175,23 @@ async fn render(
         _ => Vec::new(),
     };
     let tabs = TABS.into_iter().map(|one| Tab {
-        address: format!("/console/instances/{id}?tab={one}"),
+        address: queue::address(id, &asked.queue, &[("tab", one)]),
         name: w.t(&format!("tab-{one}")).into_owned(),
         is_current: one == tab,
     });
     let done = match asked.done.as_str() {
         "" => None,
+        "queue" => Some(w.t("queue-done")),
         done => w.known(&format!("done-{done}")),
     };
     let banner = Banner::of(&read, visitor);
     let template = Page {
+        queue: Queue::of(visitor, &asked.queue, id).await,
+        again: queue::address(id, &asked.queue, &[("tab", tab)]),
         shell: Shell::of(visitor, "inbox", banner.title.clone()).await,
         form,
         done: done.map(std::borrow::Cow::into_owned),
+        undo,
         tabs: tabs.collect(),
         tab,
         timeline,

@@ -6,14 +6,19 @@ use axum::response::{IntoResponse as _, Redirect};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{Asked, Read, banner};
+use super::{Asked, Read, banner, draft, queue};
 use crate::api::{Trouble, segment};
 use crate::data::{Action, Done, Outcome, TaskDetail};
 use crate::fields;
-use crate::form::{self, Form, Preview, Refusal};
+use crate::form::{self, Draft, Form, Preview, Refusal};
 use crate::language::Words;
 use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Halt, Visitor};
+
+/// The people whom one comment may mention. The API has the same limit.
+const MENTIONS_MAX: usize = 20;
+/// Fields that wait for a further person. Who needs more gets them with the preview.
+const MENTIONS_EMPTY: usize = 2;
 
 /// What an action takes.
 struct Shape {
@@ -26,17 +31,22 @@ struct Shape {
     description: String,
 }
 
+/// The path of the command of an action in the API.
+pub(super) fn path(action: &Action, instance: Uuid) -> String {
+    let command = action.action.as_str();
+    match (action.task_id, &action.trigger) {
+        (Some(task), _) => format!("/v1/tasks/{task}/{command}"),
+        (None, Some(trigger)) => {
+            format!("/v1/instances/{instance}/signals/{}", segment(trigger))
+        }
+        (None, None) => format!("/v1/instances/{instance}/{command}"),
+    }
+}
+
 impl Shape {
     /// The path of the command in the API.
     fn path(&self, instance: Uuid) -> String {
-        let action = self.action.action.as_str();
-        match (self.action.task_id, &self.action.trigger) {
-            (Some(task), _) => format!("/v1/tasks/{task}/{action}"),
-            (None, Some(trigger)) => {
-                format!("/v1/instances/{instance}/signals/{}", segment(trigger))
-            }
-            (None, None) => format!("/v1/instances/{instance}/{action}"),
-        }
+        path(&self.action, instance)
     }
 
     fn pointer(&self) -> String {
@@ -65,7 +75,22 @@ impl Shape {
         if self.comment != "none" && !comment.is_empty() {
             body.insert("comment".to_owned(), json!(comment));
         }
+        let mentions = mentioned(filled);
+        if self.is_comment() && !mentions.is_empty() {
+            body.insert("mentions".to_owned(), json!(mentions));
+        }
         Value::Object(body)
+    }
+
+    /// The task for whose decision a comment may be kept before it is sent.
+    fn draft(&self) -> Option<Uuid> {
+        let decides = self.action.action == "decide" && self.comment != "none";
+        self.action.task_id.filter(|_| decides)
+    }
+
+    /// Whether it is a comment on the instance, which may mention people.
+    fn is_comment(&self) -> bool {
+        self.action.action == "comment"
     }
 
     /// Whether nothing has to be filled in.
@@ -76,6 +101,17 @@ impl Shape {
         };
         self.comment != "required" && !self.schema.as_ref().is_some_and(required)
     }
+}
+
+/// The people whom a form mentions, each once.
+fn mentioned(filled: &Fields) -> Vec<String> {
+    let mut people: Vec<String> = Vec::new();
+    for person in filled.all("mention").map(str::trim) {
+        if !person.is_empty() && !people.iter().any(|one| one == person) {
+            people.push(person.to_owned());
+        }
+    }
+    people
 }
 
 /// The input of commands whose bodies are not a flow's.
@@ -157,9 +193,24 @@ fn decision(action: Action, name: String, outcome: Outcome) -> Shape {
 }
 
 /// The form of an action with what was filled in.
-async fn form(visitor: &Visitor, shape: &Shape, id: Uuid, asked: &Asked, filled: &Fields) -> Form {
+async fn form(
+    visitor: &Visitor,
+    shape: &Shape,
+    read: &Read,
+    asked: &Asked,
+    filled: &Fields,
+) -> Form {
+    let id = read.instance.id;
     let schema = shape.schema.as_ref();
     let names_people = schema.is_some_and(|schema| schema["properties"]["to"].is_object());
+    let mut mentions = Vec::new();
+    if shape.is_comment() {
+        mentions = mentioned(filled);
+        let room = MENTIONS_MAX
+            .saturating_sub(mentions.len())
+            .min(MENTIONS_EMPTY);
+        mentions.extend(std::iter::repeat_n(String::new(), room));
+    }
     Form {
         description: shape.description.clone(),
         hidden: vec![
@@ -167,24 +218,30 @@ async fn form(visitor: &Visitor, shape: &Shape, id: Uuid, asked: &Asked, filled:
             ("task", asked.task.clone()),
             ("outcome", asked.outcome.clone()),
             ("trigger", asked.trigger.clone()),
+            ("queue", asked.queue.clone()),
         ],
         comment: shape.comment,
         comment_value: filled.get("comment").to_owned(),
+        mentions: mentions.into_iter().map(|id| (id, String::new())).collect(),
+        draft: shape.draft().map(|task| Draft {
+            address: format!("/console/tasks/{task}/draft"),
+            form: banner::address(&shape.action, read),
+        }),
         fields: schema.map_or_else(Vec::new, |schema| {
             fields::of(schema, filled, &shape.pointer())
         }),
-        people: if names_people {
+        people: if names_people || shape.is_comment() {
             form::people(visitor).await
         } else {
             Vec::new()
         },
-        ..empty(shape.name.clone(), id)
+        ..empty(shape.name.clone(), id, &asked.queue)
     }
 }
 
-fn empty(name: String, id: Uuid) -> Form {
-    let page = format!("/console/instances/{id}");
-    Form::new(name, format!("{page}/act#act"), page)
+fn empty(name: String, id: Uuid, queue: &str) -> Form {
+    let to = format!("/console/instances/{id}/act#act");
+    Form::new(name, to, queue::address(id, queue, &[]))
 }
 
 /// Shows in the form what will happen.
@@ -215,8 +272,14 @@ pub(super) async fn asked(
     let Some(shape) = shape(visitor, read, asked).await? else {
         return Ok(None);
     };
-    let filled = Fields::default();
-    let mut form = form(visitor, &shape, read.instance.id, asked, &filled).await;
+    let filled = match shape.draft() {
+        Some(task) => {
+            let comment = draft::of(visitor, task).await;
+            Fields(vec![("comment".to_owned(), comment)])
+        }
+        None => Fields::default(),
+    };
+    let mut form = form(visitor, &shape, read, asked, &filled).await;
     let body = shape.body(&filled);
     if shape.is_ready()
         && let Err(trouble) = preview(visitor, &shape, read, &body, &mut form).await
@@ -234,15 +297,29 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
         task: text("task"),
         outcome: text("outcome"),
         trigger: text("trigger"),
+        queue: text("queue"),
         ..Asked::default()
     };
-    let read = super::read(&visitor, id).await?;
+    let read = super::read(&visitor, id, &asked.queue).await?;
     let Some(shape) = shape(&visitor, &read, &asked).await? else {
         return gone(&visitor, read, &asked, &fields).await;
     };
     let body = shape.body(&fields);
     let is_confirmed = form::is_confirmed(&fields, &body);
-    let mut form = form(&visitor, &shape, id, &asked, &fields).await;
+    let mut form = form(&visitor, &shape, &read, &asked, &fields).await;
+    let decides = is_confirmed && shape.action.action == "decide";
+    let next = if decides && !asked.queue.is_empty() {
+        queue::following(&visitor, &asked.queue, id).await
+    } else {
+        None
+    };
+    if let (false, Some(task)) = (is_confirmed, shape.draft()) {
+        // What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
+        let kept = draft::keep(&visitor, task, fields.get("comment")).await;
+        if let Err(trouble) = kept {
+            tracing::debug!(trouble.detail, "a draft was not kept");
+        }
+    }
     let answer = if is_confirmed {
         let (path, key) = (shape.path(id), form::key(&fields));
         let answer = visitor.api.post::<Value>(&path, &body, key).await;
@@ -251,11 +328,18 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
         preview(&visitor, &shape, &read, &body, &mut form).await
     };
     match answer {
-        Ok(()) if is_confirmed => Ok(Redirect::to(&done(&shape.action, id)).into_response()),
+        Ok(()) if is_confirmed => {
+            let to = match next {
+                _ if !decides || asked.queue.is_empty() => done(&shape.action, id, &asked.queue),
+                Some(next) => queue::address(next, &asked.queue, &[("done", "queue")]),
+                None => queue::inbox(&asked.queue, &[("done", "queue")]),
+            };
+            Ok(Redirect::to(&to).into_response())
+        }
         Ok(()) => super::render(&visitor, read, &asked, Some(form), StatusCode::OK).await,
         Err(trouble) => {
             // What is open now, and who was first.
-            let read = super::read(&visitor, id).await?;
+            let read = super::read(&visitor, id, &asked.queue).await?;
             form.refuse(&trouble, &read.instance.names(), &visitor);
             super::render(&visitor, read, &asked, Some(form), trouble.status()).await
         }
@@ -263,13 +347,14 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
 }
 
 /// The page after an action.
-fn done(action: &Action, id: Uuid) -> String {
+fn done(action: &Action, id: Uuid, queue: &str) -> String {
     let kind = if action.task_id.is_some() {
         "task"
     } else {
         "instance"
     };
-    format!("/console/instances/{id}?done={kind}-{}", action.action)
+    let done = format!("{kind}-{}", action.action);
+    queue::address(id, queue, &[("done", &done)])
 }
 
 /// The task has ended since the page was shown: asks the API what became of it. The same form sent again gets the answer that it
@@ -298,7 +383,7 @@ async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> 
     let form = Form {
         refusal: Some(Refusal::of(&trouble, &names, visitor)),
         is_over: true,
-        ..empty(visitor.w.t("form-gone").into_owned(), id)
+        ..empty(visitor.w.t("form-gone").into_owned(), id, &asked.queue)
     };
     super::render(visitor, read, asked, Some(form), StatusCode::CONFLICT).await
 }

@@ -2,8 +2,7 @@
 
 use uuid::Uuid;
 
-use super::Read;
-use crate::api::with_query;
+use super::{Read, queue};
 use crate::data::{Action, Instance, State, Task};
 use crate::moment::Moment;
 use crate::names::{Badge, Names};
@@ -63,11 +62,11 @@ pub(super) struct Button {
 }
 
 impl Button {
-    fn of(action: &Action, id: Uuid, visitor: &Visitor) -> Button {
+    fn of(action: &Action, read: &Read, visitor: &Visitor) -> Button {
         let refusal = action.refusal.as_ref();
         Button {
             name: name(action, visitor),
-            address: address(action, id),
+            address: address(action, read),
             is_said_after: false,
             refusal: match (action.allowed, refusal) {
                 (true, _) => String::new(),
@@ -87,7 +86,7 @@ fn row(mut buttons: Vec<Button>) -> Vec<Button> {
 }
 
 /// The address of the page with the form of an action.
-fn address(action: &Action, id: Uuid) -> String {
+pub(super) fn address(action: &Action, read: &Read) -> String {
     let task = action.task_id.map(|task| task.to_string());
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let parameters = [
@@ -96,7 +95,7 @@ fn address(action: &Action, id: Uuid) -> String {
         ("outcome", &text(&action.outcome)),
         ("trigger", &text(&action.trigger)),
     ];
-    let page = with_query(&format!("/console/instances/{id}"), &parameters);
+    let page = queue::address(read.instance.id, &read.queue, &parameters);
     format!("{page}#act")
 }
 
@@ -120,13 +119,12 @@ pub(super) fn name(action: &Action, visitor: &Visitor) -> String {
 }
 
 fn line(state: &State, task: &Task, read: &Read, names: &Names, visitor: &Visitor) -> TaskLine {
-    let id = read.instance.id;
     let own = read.actions.actions.iter();
     let own = own.filter(|action| action.task_id == Some(task.id));
     let (outcomes, others): (Vec<_>, Vec<_>) = own.partition(|one| one.action == "decide");
     let other = task.ownership.as_ref();
     let other = other.and_then(|ownership| ownership.on_behalf_of.as_deref());
-    let button = |action: &&Action| Button::of(action, id, visitor);
+    let button = |action: &&Action| Button::of(action, read, visitor);
     TaskLine {
         state: state.title.clone(),
         label: task.label.clone(),
@@ -208,9 +206,7 @@ impl Banner {
                 Some(w.say("stopped-by", &[("who", &by), ("reason", why)]))
             }),
             tasks,
-            whole: whole
-                .map(|one| Button::of(one, instance.id, visitor))
-                .collect(),
+            whole: whole.map(|one| Button::of(one, read, visitor)).collect(),
             refused: refused(read, visitor),
         }
     }
@@ -222,7 +218,7 @@ fn refused(read: &Read, visitor: &Visitor) -> Vec<(String, String)> {
     let refused = actions.filter(|one| !one.allowed && one.action != "decide");
     let mut all: Vec<(String, String)> = Vec::new();
     for action in refused {
-        let button = Button::of(action, read.instance.id, visitor);
+        let button = Button::of(action, read, visitor);
         let pair = (button.name, button.refusal);
         if !all.contains(&pair) {
             all.push(pair);

@@ -1,9 +1,13 @@
 //! The steps of an instance: those that are done, the active ones, and those that may come.
 
-use crate::data::{History, Instance, State};
+use crate::data::{Comment, History, Instance, State};
 use crate::language::Words;
 use crate::moment::Moment;
-use crate::names::Names;
+use crate::names::{Candidate, Names};
+use crate::session::Visitor;
+
+/// Names that one timeline looks up. Of others, it shows the ids.
+const LOOKED_UP_MAX: usize = 20;
 
 pub(super) struct Timeline {
     pub(super) steps: Vec<Step>,
@@ -45,13 +49,35 @@ pub(super) struct Later {
     pub(super) is_certain: bool,
 }
 
+/// Who commented, and whom they mention.
+fn commented(said: &Comment, names: &Names, w: Words) -> String {
+    let who = said.actor.as_deref();
+    let who = who.map_or_else(String::new, |actor| names.person(actor));
+    if said.mentions.is_empty() {
+        return who;
+    }
+    let others = said.mentions.iter().map(|id| names.person(id));
+    let others = others.collect::<Vec<_>>().join(", ");
+    w.say("commented-on", &[("who", &who), ("others", &others)])
+}
+
 impl Timeline {
-    pub(super) fn of(history: History, instance: &Instance, w: Words) -> Timeline {
-        let names = instance.names();
+    /// Looks up the names of those who commented or are mentioned, as far as the instance does not have them.
+    pub(super) async fn of(history: History, instance: &Instance, visitor: &Visitor) -> Timeline {
+        let (w, mut names, mut looked_up) = (visitor.w, instance.names(), 0);
+        for said in &history.comments {
+            for id in said.actor.iter().chain(&said.mentions) {
+                let person = Candidate {
+                    kind: "user".to_owned(),
+                    id: id.clone(),
+                };
+                if looked_up < LOOKED_UP_MAX && names.look_up(&person, visitor).await {
+                    looked_up += 1;
+                }
+            }
+        }
         let said = history.comments.into_iter().map(|said| Made {
-            sentence: said
-                .actor
-                .map_or_else(String::new, |actor| names.person(&actor)),
+            sentence: commented(&said, &names, w),
             at: Moment::of(said.created_at, w),
             comment: said.comment.unwrap_or_default(),
         });

@@ -128,7 +128,9 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "getInstanceEligibility" => &[OF_LOGIC, &["invalid_input"]],
         "publishVersion" => &[&["unpublishable", "limit_reached"], OF_LOGIC],
         "activateVersion" => &[&["forbidden", "version_retired", "unknown_names"]],
-        "stopVersion" | "createSubscription" | "testSubscription" => &[&["limit_reached"]],
+        "stopVersion" | "createSubscription" | "testSubscription" | "putSavedView" => {
+            &[&["limit_reached"]]
+        }
         "migrateInstances" => &[OF_VERSIONS, OF_MANY],
         "cancelInstances" => &[OF_MANY],
         "retryDeadLetter" | "discardDeadLetter" => &[&["not_first"]],

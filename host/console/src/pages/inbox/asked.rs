@@ -1,0 +1,212 @@
+//! What the address of an inbox says: the view, filters, order, columns, and the place in the list.
+
+use crate::ROOT;
+use crate::api::with_query;
+use crate::posted::Fields;
+
+/// The views, by their names in the API and in the address.
+pub(super) const VIEWS: [&str; 4] = ["mine", "available", "groups", "all"];
+/// The columns besides the title, in their order.
+pub(super) const COLUMNS: [&str; 7] = [
+    "state",
+    "priority",
+    "due",
+    "created",
+    "holder",
+    "initiator",
+    "flow",
+];
+/// The columns of somebody who chose none.
+const USUAL: [&str; 3] = ["state", "due", "holder"];
+/// The rows of a page.
+pub(super) const PAGE_ROWS: &str = "25";
+
+/// What an address or a form says of an inbox. Empty values count as missing: forms send them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(super) view: String,
+    pub(super) q: String,
+    pub(super) definition_key: String,
+    pub(super) state: String,
+    pub(super) min_priority: String,
+    pub(super) due_before: String,
+    pub(super) sort: String,
+    pub(super) after: String,
+    /// Whether the last task of the view was just decided.
+    pub(super) is_worked_off: bool,
+    /// Those that were chosen; empty: the usual ones.
+    chosen: Vec<&'static str>,
+}
+
+impl Asked {
+    /// What the query of an address says.
+    pub(crate) fn parse(query: &str) -> Asked {
+        let pairs = url::form_urlencoded::parse(query.as_bytes());
+        Asked::of(&Fields(pairs.into_owned().collect()))
+    }
+
+    /// What a form says. Columns come as several fields, or as one with commas.
+    pub(super) fn of(fields: &Fields) -> Asked {
+        let text = |name: &str| fields.get(name).to_owned();
+        let named: Vec<_> = fields
+            .all("columns")
+            .flat_map(|all| all.split(','))
+            .collect();
+        let mut chosen: Vec<_> = COLUMNS.into_iter().collect();
+        chosen.retain(|column| named.contains(column));
+        if chosen == USUAL {
+            chosen.clear();
+        }
+        Asked {
+            view: text("view"),
+            q: text("q"),
+            definition_key: text("definitionKey"),
+            state: text("state"),
+            min_priority: text("minPriority"),
+            due_before: text("dueBefore"),
+            sort: text("sort"),
+            after: text("after"),
+            is_worked_off: fields.get("done") == "queue",
+            chosen,
+        }
+    }
+
+    /// The view, if the address names one.
+    pub(super) fn named_view(&self) -> Option<&'static str> {
+        VIEWS.into_iter().find(|view| *view == self.view)
+    }
+
+    /// The view.
+    pub(crate) fn view(&self) -> &'static str {
+        self.named_view().unwrap_or(VIEWS[0])
+    }
+
+    pub(super) fn columns(&self) -> Vec<&'static str> {
+        if self.chosen.is_empty() {
+            USUAL.to_vec()
+        } else {
+            self.chosen.clone()
+        }
+    }
+
+    /// The parameters but the view, the columns and the page.
+    fn filter(&self) -> [(&'static str, &str); 6] {
+        [
+            ("q", &self.q),
+            ("definitionKey", &self.definition_key),
+            ("state", &self.state),
+            ("minPriority", &self.min_priority),
+            ("dueBefore", &self.due_before),
+            ("sort", &self.sort),
+        ]
+    }
+
+    /// Whether it has more than words.
+    pub(super) fn has_more(&self) -> bool {
+        let mut filter = self.filter().into_iter();
+        filter.any(|(name, value)| name != "q" && !value.is_empty()) || !self.chosen.is_empty()
+    }
+
+    pub(super) fn is_filtered(&self) -> bool {
+        self.filter()
+            .iter()
+            .any(|(name, value)| *name != "sort" && !value.is_empty())
+    }
+
+    /// The parameters of a page of this inbox. Those without a value are left out.
+    pub(super) fn parameters(&self, view: &str, after: &str) -> Vec<(&'static str, String)> {
+        let filter = self.filter().into_iter();
+        let parameters = [("view", view)].into_iter().chain(filter);
+        let parameters = parameters.chain([("after", after)]);
+        let columns = ("columns", self.chosen.join(","));
+        let parameters = parameters.map(|(name, value)| (name, value.to_owned()));
+        let mut parameters: Vec<_> = parameters.chain([columns]).collect();
+        parameters.retain(|(_, value)| !value.is_empty());
+        parameters
+    }
+
+    /// The query of the first page of this inbox.
+    pub(super) fn query(&self, view: &str) -> String {
+        let mut query = url::form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(self.parameters(view, ""));
+        query.finish()
+    }
+
+    /// The address of a page of this inbox.
+    pub(super) fn address(&self, view: &str, after: &str) -> String {
+        self.address_with(view, &[("after", after)])
+    }
+
+    /// The address of this inbox with further parameters.
+    pub(crate) fn address_with(&self, view: &str, further: &[(&str, &str)]) -> String {
+        let own = self.parameters(view, "");
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
+        with_query(
+            ROOT,
+            &own.chain(further.iter().copied()).collect::<Vec<_>>(),
+        )
+    }
+
+    /// The path of the list in the API, with what else is asked of it.
+    pub(crate) fn list(&self, view: &str, further: &[(&str, &str)]) -> String {
+        // A date field gives a day; the API takes moments.
+        let due = match self.due_before.as_str() {
+            "" => String::new(),
+            day => format!("{day}T00:00:00Z"),
+        };
+        let filter = self.filter().into_iter().map(|(name, value)| match name {
+            "dueBefore" => (name, due.as_str()),
+            _ => (name, value),
+        });
+        let parameters = [("view", view)].into_iter().chain(filter);
+        let parameters: Vec<_> = parameters.chain(further.iter().copied()).collect();
+        with_query("/v1/tasks", &parameters)
+    }
+
+    /// The path of a page of the list, as the inbox shows it.
+    pub(super) fn page(&self, view: &str) -> String {
+        let further = [
+            ("include", "actions,people"),
+            ("limit", PAGE_ROWS),
+            ("after", self.after.as_str()),
+        ];
+        self.list(view, &further)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_what_it_was_made_of() {
+        let asked = Asked::parse("view=all&q=a%26b&columns=flow&columns=state,nonsense&sort=dueAt");
+        assert_eq!(asked.columns(), ["state", "flow"]);
+        assert_eq!(
+            asked.query("all"),
+            "view=all&q=a%26b&sort=dueAt&columns=state%2Cflow"
+        );
+        assert_eq!(Asked::parse(&asked.query("all")), asked);
+        assert!(asked.is_filtered() && asked.has_more());
+    }
+
+    #[test]
+    fn whoever_chose_no_column_has_the_usual_ones() {
+        for query in [
+            "",
+            "columns=",
+            "columns=state,due,holder",
+            "columns=nonsense",
+        ] {
+            let asked = Asked::parse(query);
+            assert_eq!(asked.columns(), USUAL, "{query}");
+            assert_eq!(asked.query("mine"), "view=mine");
+        }
+    }
+
+    #[test]
+    fn a_view_that_there_is_not_is_the_first() {
+        assert_eq!(Asked::parse("view=theirs").view(), "mine");
+        assert_eq!(Asked::parse("view=all").view(), "all");
+    }
+}

@@ -1,0 +1,339 @@
+//! One action on many tasks: those that were ticked, or all that match the filter. What will happen is counted before it is
+//! confirmed, and afterwards each task has its result.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::http::StatusCode;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::asked::Asked;
+use crate::data::Outcome;
+use crate::form;
+use crate::list::Paged;
+use crate::posted::{Fields, Posted};
+use crate::session::{Answer, Halt, Visitor};
+use crate::shell::{Shell, page};
+use wrkflw_runtime::clock;
+
+/// The most tasks of one request. The API has the same limit.
+const TASKS_MAX: usize = 100;
+/// What can be done with many tasks at once.
+const ACTIONS: [&str; 3] = ["claim", "release", "decide"];
+/// Tasks that are not in the list any more, and whose titles are looked up one by one. Others are shown by their ids.
+const LOOKED_UP_MAX: usize = 20;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Task {
+    id: Uuid,
+    instance_id: Uuid,
+    entity_type: String,
+    entity_id: String,
+    instance_title: Option<String>,
+    outcomes: Vec<Outcome>,
+}
+
+/// A task of which only the instance is read.
+#[derive(Deserialize)]
+struct Alone {
+    instance: AloneInstance,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AloneInstance {
+    id: Uuid,
+    title: Option<String>,
+    entity_type: String,
+    entity_id: String,
+}
+
+#[derive(Deserialize)]
+struct Results {
+    results: Vec<OneResult>,
+    done: usize,
+    refused: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct OneResult {
+    task_id: Uuid,
+    code: Option<String>,
+    detail: Option<String>,
+}
+
+/// A task as the page names it.
+#[derive(Clone)]
+struct Named {
+    id: Uuid,
+    instance: Option<Uuid>,
+    title: String,
+}
+
+/// An outcome that some of the tasks take.
+struct Choice {
+    outcome: String,
+    title: String,
+    /// How many of the tasks take it.
+    count: String,
+    is_chosen: bool,
+}
+
+/// Tasks with the same result.
+struct Group {
+    /// Empty for those that are done.
+    reason: String,
+    count: String,
+    tasks: Vec<Named>,
+}
+
+#[derive(Template)]
+#[template(path = "bulk.html")]
+struct Page {
+    shell: Shell,
+    heading: String,
+    action: &'static str,
+    /// Back to the inbox.
+    back: String,
+    parameters: Vec<(&'static str, String)>,
+    tasks: Vec<Named>,
+    /// Said if more tasks match than are handled at once.
+    more: Option<String>,
+    choices: Vec<Choice>,
+    comment: String,
+    refusal: Option<String>,
+    /// What will happen, or has happened. The first group is what works.
+    groups: Vec<Group>,
+    summary: String,
+    is_done: bool,
+    /// The button that confirms; none if nothing would change, or nothing was previewed.
+    confirm: Option<String>,
+    key: String,
+    seen: String,
+}
+
+/// The tasks that a form names, and whether more match.
+struct Chosen {
+    tasks: Vec<Named>,
+    outcomes: Vec<(Outcome, usize)>,
+    is_more: bool,
+}
+
+pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
+    let asked = Asked::of(&fields);
+    let given = fields.get("action");
+    let action = ACTIONS.into_iter().find(|action| *action == given);
+    let action = action.unwrap_or(ACTIONS[0]);
+    let chosen = chosen(&visitor, &asked, &fields).await?;
+    let body = body(action, &chosen.tasks, &fields);
+    let mut shown = Page::of(&visitor, &asked, action, &chosen, &fields).await;
+    // What is decided has to be chosen first.
+    let is_ready =
+        !chosen.tasks.is_empty() && (action != "decide" || !fields.get("outcome").is_empty());
+    if !is_ready {
+        return Ok(page(StatusCode::OK, &shown));
+    }
+    let is_confirmed = form::is_confirmed(&fields, &body);
+    let (path, key) = match is_confirmed {
+        true => ("/v1/tasks/bulk", form::key(&fields)),
+        false => ("/v1/tasks/bulk?dryRun=true", None),
+    };
+    match visitor.api.post::<Results>(path, &body, key).await {
+        Ok(results) => {
+            shown.tell(&results, is_confirmed, &visitor);
+            shown.seen = form::digest(&body);
+            Ok(page(StatusCode::OK, &shown))
+        }
+        Err(trouble) => {
+            shown.refusal = Some(trouble.detail.clone());
+            Ok(page(trouble.status(), &shown))
+        }
+    }
+}
+
+fn body(action: &str, tasks: &[Named], fields: &Fields) -> Value {
+    let ids: Vec<_> = tasks.iter().map(|task| task.id).collect();
+    let mut body = json!({ "action": action, "taskIds": ids });
+    if action == "decide" {
+        body["outcome"] = json!(fields.get("outcome"));
+        let comment = fields.get("comment").trim();
+        if !comment.is_empty() {
+            body["comment"] = json!(comment);
+        }
+    }
+    body
+}
+
+/// The tasks that were ticked, or the first ones that match. A form that was shown once names all of its tasks.
+async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Chosen, Halt> {
+    let is_first = fields.get("step").is_empty();
+    let is_all = is_first && !fields.get("all").is_empty();
+    let after = if is_all { "" } else { asked.after.as_str() };
+    let most = TASKS_MAX.to_string();
+    let list = asked.list(asked.view(), &[("limit", &most), ("after", after)]);
+    let listed: Paged<Task> = visitor.get(&list).await?;
+    let mut ids: Vec<Uuid> = Vec::new();
+    if is_all {
+        ids.extend(listed.data.iter().map(|task| task.id));
+    } else {
+        for id in fields.all("task").filter_map(|id| Uuid::parse_str(id).ok()) {
+            if !ids.contains(&id) && ids.len() < TASKS_MAX {
+                ids.push(id);
+            }
+        }
+    }
+    let is_more = is_all && listed.page.next.is_some();
+    let mut known: BTreeMap<Uuid, Task> = listed
+        .data
+        .into_iter()
+        .map(|task| (task.id, task))
+        .collect();
+    let mut outcomes: Vec<(Outcome, usize)> = Vec::new();
+    let (mut tasks, mut looked_up) = (Vec::new(), 0);
+    for id in ids {
+        let Some(task) = known.remove(&id) else {
+            looked_up += 1;
+            tasks.push(alone(visitor, id, looked_up <= LOOKED_UP_MAX).await);
+            continue;
+        };
+        for outcome in task.outcomes {
+            let same = outcomes
+                .iter_mut()
+                .find(|(one, _)| one.outcome == outcome.outcome);
+            match same {
+                Some((_, count)) => *count += 1,
+                None => outcomes.push((outcome, 1)),
+            }
+        }
+        let entity = format!("{} {}", task.entity_type, task.entity_id);
+        tasks.push(Named {
+            id,
+            instance: Some(task.instance_id),
+            title: task.instance_title.unwrap_or(entity),
+        });
+    }
+    Ok(Chosen {
+        tasks,
+        outcomes,
+        is_more,
+    })
+}
+
+/// A task that the list does not have any more: somebody else has claimed or decided it.
+async fn alone(visitor: &Visitor, id: Uuid, is_looked_up: bool) -> Named {
+    let path = format!("/v1/tasks/{id}");
+    let found = match is_looked_up {
+        true => visitor.api.get::<Alone>(&path).await.ok(),
+        false => None,
+    };
+    match found {
+        Some(Alone { instance }) => Named {
+            id,
+            instance: Some(instance.id),
+            title: instance
+                .title
+                .unwrap_or_else(|| format!("{} {}", instance.entity_type, instance.entity_id)),
+        },
+        None => Named {
+            id,
+            instance: None,
+            title: id.to_string(),
+        },
+    }
+}
+
+impl Page {
+    async fn of(
+        visitor: &Visitor,
+        asked: &Asked,
+        action: &'static str,
+        chosen: &Chosen,
+        fields: &Fields,
+    ) -> Page {
+        let w = visitor.w;
+        let heading = w.n(&format!("bulk-head-{action}"), chosen.tasks.len());
+        let chosen_outcome = fields.get("outcome");
+        let choices = chosen.outcomes.iter().map(|(outcome, count)| Choice {
+            is_chosen: outcome.outcome == chosen_outcome,
+            outcome: outcome.outcome.clone(),
+            title: outcome.title.clone(),
+            count: w.n("inbox-count", *count),
+        });
+        let mut choices: Vec<_> = choices.collect();
+        // The chosen outcome stays, also if its tasks are not in the list any more.
+        if !chosen_outcome.is_empty() && !choices.iter().any(|one| one.is_chosen) {
+            choices.push(Choice {
+                outcome: chosen_outcome.to_owned(),
+                title: chosen_outcome.to_owned(),
+                count: w.n("inbox-count", 0),
+                is_chosen: true,
+            });
+        }
+        let key = form::key(fields).map(str::to_owned);
+        Page {
+            shell: Shell::of(visitor, "inbox", heading.clone()).await,
+            heading,
+            action,
+            back: asked.address(asked.view(), &asked.after),
+            parameters: asked.parameters(asked.view(), &asked.after),
+            tasks: chosen.tasks.clone(),
+            more: chosen.is_more.then(|| w.n("bulk-more", TASKS_MAX)),
+            choices,
+            comment: fields.get("comment").to_owned(),
+            refusal: None,
+            groups: Vec::new(),
+            summary: String::new(),
+            is_done: false,
+            confirm: None,
+            key: key.unwrap_or_else(|| clock::new_id().to_string()),
+            seen: String::new(),
+        }
+    }
+
+    /// Shows what will happen, or has happened: what works first, then each reason with its tasks.
+    fn tell(&mut self, results: &Results, is_done: bool, visitor: &Visitor) {
+        let w = visitor.w;
+        let mut groups: Vec<Group> = Vec::new();
+        for one in &results.results {
+            let reason = match &one.code {
+                None => String::new(),
+                Some(code) => one.detail.clone().unwrap_or_else(|| code.clone()),
+            };
+            let Some(task) = self.tasks.iter().find(|task| task.id == one.task_id) else {
+                continue;
+            };
+            match groups.iter_mut().find(|group| group.reason == reason) {
+                Some(group) => group.tasks.push(task.clone()),
+                None => groups.push(Group {
+                    reason,
+                    count: String::new(),
+                    tasks: vec![task.clone()],
+                }),
+            }
+        }
+        for group in &mut groups {
+            group.count = w.n("inbox-count", group.tasks.len());
+        }
+        groups.sort_by_key(|group| !group.reason.is_empty());
+        self.groups = groups;
+        let said = if is_done { "bulk-done" } else { "bulk-will" };
+        let mut summary = w.n(said, results.done);
+        if results.refused > 0 {
+            let said = if is_done {
+                "bulk-was-refused"
+            } else {
+                "bulk-refused"
+            };
+            summary = format!("{summary} {}", w.n(said, results.refused));
+        }
+        self.summary = summary;
+        self.is_done = is_done;
+        let can_go_on = !is_done && results.done > 0;
+        let name = w.n(&format!("bulk-head-{}", self.action), results.done);
+        self.confirm = can_go_on.then(|| w.with("confirm", "action", &name));
+    }
+}

@@ -1,0 +1,80 @@
+//! Saved views: tabs of the inbox that a person made, each a name for an address.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Redirect};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::asked::Asked;
+use crate::posted::Posted;
+use crate::session::{Answer, Visitor};
+use wrkflw_runtime::clock;
+
+/// A saved view of the visitor.
+#[derive(Clone, Deserialize)]
+pub(super) struct SavedView {
+    pub(super) id: Uuid,
+    pub(super) name: String,
+    pub(super) query: String,
+    pub(super) default: bool,
+}
+
+#[derive(Deserialize)]
+struct SavedViews {
+    data: Vec<SavedView>,
+}
+
+impl SavedView {
+    pub(super) fn asked(&self) -> Asked {
+        Asked::parse(&self.query)
+    }
+
+    /// The address of its first page.
+    pub(super) fn address(&self) -> String {
+        let asked = self.asked();
+        asked.address(asked.view(), "")
+    }
+}
+
+/// The visitor's saved views. Without them, the inbox goes on.
+pub(super) async fn all(visitor: &Visitor) -> Vec<SavedView> {
+    let views = visitor.api.get::<SavedViews>("/v1/me/views").await;
+    views.map_or_else(|_| Vec::new(), |views| views.data)
+}
+
+/// What the form of a saved view shows.
+pub(super) struct Keep {
+    /// The view that is shown, if it is a saved one.
+    pub(super) current: Option<SavedView>,
+    pub(super) name: String,
+    /// Why what was written is refused; empty if nothing was.
+    pub(super) refusal: String,
+}
+
+/// Keeps, renames or deletes a view. A refusal is shown in the inbox, with what was written.
+pub(super) async fn keep(Posted { visitor, fields }: Posted) -> Answer {
+    let asked = Asked::of(&fields);
+    let address = asked.address(asked.view(), "");
+    let id = Uuid::parse_str(fields.get("id")).ok();
+    let path = |id: Uuid| format!("/v1/me/views/{id}");
+    if let (Some(id), "delete") = (id, fields.get("step")) {
+        // A view that another page deleted before is as good as deleted.
+        let deleted = visitor.api.delete(&path(id)).await;
+        if let Err(trouble) = deleted.as_ref().map_err(Clone::clone)
+            && trouble.status != StatusCode::NOT_FOUND.as_u16()
+        {
+            return Err(visitor.halt(&trouble));
+        }
+        return Ok(Redirect::to(&address).into_response());
+    }
+    let name = fields.get("name").trim();
+    let body = json!({
+        "name": name, "query": asked.query(asked.view()), "default": !fields.get("default").is_empty(),
+    });
+    let path = path(id.unwrap_or_else(clock::new_id));
+    match visitor.api.put::<Value>(&path, &body).await {
+        Ok(_) => Ok(Redirect::to(&address).into_response()),
+        Err(trouble) => super::refused(&visitor, asked, name, &trouble).await,
+    }
+}

@@ -1,0 +1,64 @@
+//! The comment that somebody has begun to write for a decision. It is kept by the API, and there again on the next visit.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Redirect};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::api::Trouble;
+use crate::posted::Posted;
+use crate::session::{Answer, Visitor, next_page};
+use crate::shell::page;
+
+#[derive(Deserialize)]
+struct Draft {
+    comment: Option<String>,
+}
+
+/// What became of a draft.
+#[derive(Template)]
+#[template(path = "draft.html")]
+struct Said {
+    text: String,
+}
+
+fn path(task: Uuid) -> String {
+    format!("/v1/tasks/{task}/draft")
+}
+
+/// What the visitor has begun to write; empty if nothing.
+pub(super) async fn of(visitor: &Visitor, task: Uuid) -> String {
+    let draft = visitor.api.get::<Draft>(&path(task)).await;
+    let comment = draft.ok().and_then(|draft| draft.comment);
+    comment.unwrap_or_default()
+}
+
+/// Keeps what was written so far.
+pub(super) async fn keep(visitor: &Visitor, task: Uuid, comment: &str) -> Result<(), Trouble> {
+    let body = json!({ "comment": comment });
+    let kept = visitor.api.put::<Value>(&path(task), &body).await;
+    kept.map(drop)
+}
+
+/// Keeps the draft of a form. A script gets a word about it, and a browser the page of the form again.
+pub(super) async fn save(
+    Path(task): Path<Uuid>,
+    headers: HeaderMap,
+    Posted { visitor, fields }: Posted,
+) -> Answer {
+    let kept = keep(&visitor, task, fields.get("comment")).await;
+    if headers.contains_key("hx-request") {
+        let text = match kept {
+            Ok(()) => visitor.w.t("draft-saved").into_owned(),
+            Err(trouble) => visitor.w.with("draft-refused", "reason", &trouble.detail),
+        };
+        return Ok(page(StatusCode::OK, &Said { text }));
+    }
+    match kept {
+        Ok(()) => Ok(Redirect::to(next_page(fields.get("form"))).into_response()),
+        Err(trouble) => Err(visitor.halt(&trouble)),
+    }
+}

@@ -1,0 +1,128 @@
+//! Views of the list of tasks that people save: their own, bounded, and one of them the default.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::support::app::{Answer, TestApp};
+
+fn path(number: u128) -> String {
+    format!("/v1/me/views/{}", Uuid::from_u128(number))
+}
+
+async fn put(app: &TestApp, who: &str, number: u128, body: Value) -> Answer {
+    app.put(who, &path(number), body).await
+}
+
+async fn delete(app: &TestApp, who: &str, number: u128) -> Answer {
+    let host = app.host();
+    host.send(who, "DELETE", &path(number), &[], None).await
+}
+
+/// The names of the views, the default with a star.
+async fn names(app: &TestApp, who: &str) -> Vec<String> {
+    let listed = app.get(who, "/v1/me/views").await.expect(200);
+    let views = listed["data"].as_array().expect("a list").iter();
+    let name = |view: &Value| {
+        let star = if view["default"] == true { "*" } else { "" };
+        format!("{}{star}", view["name"].as_str().expect("a name"))
+    };
+    views.map(name).collect()
+}
+
+#[tokio::test]
+async fn people_keep_rename_and_delete_their_own_views() {
+    let app = TestApp::start().await;
+    let urgent = json!({ "name": "Urgent", "query": "minPriority=50" });
+    let kept = put(&app, "author", 2, urgent.clone()).await.expect(200);
+    assert_eq!(kept["query"], "minPriority=50");
+    assert_eq!(kept["default"], false);
+    let late = json!({ "name": "Late", "query": "sort=dueAt" });
+    put(&app, "author", 1, late).await.expect(200);
+    assert_eq!(names(&app, "author").await, ["Late", "Urgent"]);
+    assert_eq!(names(&app, "reviewer").await, Vec::<String>::new());
+
+    // The same id of somebody else is another view.
+    let theirs = json!({ "name": "Urgent", "query": "" });
+    put(&app, "reviewer", 2, theirs).await.expect(200);
+    let renamed = json!({ "name": "เร่งด่วน <b>", "query": "minPriority=50" });
+    put(&app, "author", 2, renamed).await.expect(200);
+    assert_eq!(names(&app, "author").await, ["Late", "เร่งด่วน <b>"]);
+    assert_eq!(names(&app, "reviewer").await, ["Urgent"]);
+
+    delete(&app, "author", 2).await.expect(204);
+    delete(&app, "author", 2).await.problem(404, "not_found");
+    assert_eq!(names(&app, "author").await, ["Late"]);
+    assert_eq!(names(&app, "reviewer").await, ["Urgent"]);
+}
+
+#[tokio::test]
+async fn at_most_one_view_is_the_default() {
+    let app = TestApp::start().await;
+    let view = |name: &str, default: bool| json!({ "name": name, "query": "", "default": default });
+    put(&app, "author", 1, view("A", true)).await.expect(200);
+    put(&app, "author", 2, view("B", false)).await.expect(200);
+    assert_eq!(names(&app, "author").await, ["A*", "B"]);
+    put(&app, "author", 2, view("B", true)).await.expect(200);
+    assert_eq!(names(&app, "author").await, ["A", "B*"]);
+    put(&app, "author", 2, view("B", false)).await.expect(200);
+    assert_eq!(names(&app, "author").await, ["A", "B"]);
+    // Many at once: one is the default afterwards.
+    let all = (1..9).map(|number| {
+        let body = view(&format!("N{number}"), true);
+        put(&app, "author", number, body)
+    });
+    for answer in futures_util::future::join_all(all).await {
+        answer.expect(200);
+    }
+    let defaults = names(&app, "author").await;
+    let defaults = defaults.iter().filter(|name| name.ends_with('*'));
+    assert_eq!(defaults.count(), 1);
+}
+
+#[tokio::test]
+async fn names_and_queries_are_bounded_and_names_differ() {
+    let app = TestApp::start().await;
+    let view = |name: &str, query: &str| json!({ "name": name, "query": query });
+    put(&app, "author", 1, view("A", "")).await.expect(200);
+    put(&app, "author", 1, view(&"ก".repeat(60), &"q".repeat(1000)))
+        .await
+        .expect(200);
+    put(&app, "author", 2, view("B", "")).await.expect(200);
+    for (name, query, pointer) in [
+        ("", "", "/name"),
+        (" A", "", "/name"),
+        ("A\n", "", "/name"),
+        (&*"A".repeat(61), "", "/name"),
+        ("B", "", "/name"),
+        ("A", "?q=a", "/query"),
+        ("A", "q=a b", "/query"),
+        ("A", "q=ä", "/query"),
+        ("A", &"q".repeat(1001), "/query"),
+    ] {
+        let refused = put(&app, "author", 3, view(name, query)).await;
+        let problem = refused.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{name} {query}");
+    }
+    assert_eq!(names(&app, "author").await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_person_has_at_most_thirty_views_however_many_come_at_once() {
+    let app = TestApp::start().await;
+    let view = |number: u128| json!({ "name": format!("V{number:02}"), "query": "" });
+    let all = (0..33).map(|number| put(&app, "author", number, view(number)));
+    let answers = futures_util::future::join_all(all).await;
+    let refused = answers.iter().filter(|answer| answer.status != 200);
+    assert_eq!(refused.count(), 3);
+    assert_eq!(names(&app, "author").await.len(), 30);
+    put(&app, "author", 99, view(99))
+        .await
+        .problem(409, "limit_reached");
+    // Those that are there may still be changed.
+    let listed = app.get("author", "/v1/me/views").await.expect(200);
+    let one = listed["data"][0]["id"].as_str().expect("an id");
+    let changed = json!({ "name": "W", "query": "" });
+    app.put("author", &format!("/v1/me/views/{one}"), changed)
+        .await
+        .expect(200);
+}
