@@ -35,6 +35,8 @@ done
 # The sample flow, to be published again, and the database, for what no caller can bring about.
 component=$(ls -t "$(dirname "$program")"/build/wrkflw-*/out/document-approval.wasm | head -1)
 tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")")
+# For further hosts on this database, such as one whose people sign in at an identity provider.
+tokens+=("WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
 export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
 mkdir -p "$WRKFLW_TEST_SCREENSHOTS"
 files=("$@")

@@ -20,7 +20,9 @@ async fn identity(app: &TestApp, person: &str) -> Identity {
 }
 
 async fn begin(engine: &Engine, who: &Identity, until: Timestamp) -> (Session, [u8; 32]) {
-    let begun = engine.begin_session(who, "A browser\u{7}", until).await;
+    let begun = engine
+        .begin_session(who, "A browser\u{7}", until, None)
+        .await;
     begun.expect("a session")
 }
 

@@ -73,6 +73,11 @@ impl Api {
         self.read(response).await
     }
 
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+        let response = self.send(Method::PUT, path, Some(body), None).await;
+        self.read(response).await
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Result<(), Trouble> {
         let response = self.send(Method::DELETE, path, None, None).await;
         self.read::<Option<Value>>(response).await.map(drop)

@@ -107,7 +107,7 @@ fn is_own(headers: &HeaderMap) -> bool {
 }
 
 /// Compares without telling by its time how much is equal.
-fn same(given: &str, wanted: &str) -> bool {
+pub(crate) fn same(given: &str, wanted: &str) -> bool {
     let pairs = given.bytes().zip(wanted.bytes());
     let differences = pairs.fold(0, |all, (one, other)| all | (one ^ other));
     given.len() == wanted.len() && differences == 0

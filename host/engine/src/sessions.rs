@@ -1,7 +1,7 @@
 //! Sign-ins of browsers: begun with an identity that was proven, found by the secret of a cookie, ended by the person.
 //!
 //! The database has only the digest of the secret. A session ends [`SESSION_MAX`] after its beginning, or after it was not used
-//! for [`SESSION_IDLE_MAX`].
+//! for [`SESSION_IDLE_MAX`]. An embed token is a session that is good for one instance, for [`EMBED_MAX`].
 
 use std::time::Duration;
 
@@ -15,10 +15,12 @@ use super::request::Identity;
 use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock;
 use wrkflw_store::StoreError;
-use wrkflw_store::sessions::{NewSession, SessionRow};
+use wrkflw_store::sessions::{FoundSession, NewSession, Preference, SessionRow};
 
 /// How long a session lasts at most. Its roles are those of the sign-in, so this bounds how old they are.
 pub const SESSION_MAX: Duration = Duration::from_hours(24);
+/// How long an embed token lasts.
+pub const EMBED_MAX: Duration = Duration::from_mins(10);
 /// How long a session lasts without use.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(4);
 /// The use of a session is recorded once in this time.
@@ -35,6 +37,18 @@ pub struct Session {
     pub who: Identity,
     /// When it ends at the latest.
     pub until: Timestamp,
+    /// Of an embed token: its only instance.
+    pub only: Option<Uuid>,
+    pub preference: Preference,
+}
+
+/// The session at the identity provider by which a session began.
+#[derive(Debug, Clone)]
+pub struct ProviderSession {
+    /// Its name there, if the provider says it.
+    pub name: Option<String>,
+    /// Shown to the provider when one signs out.
+    pub id_token: String,
 }
 
 fn digest(secret: &[u8]) -> [u8; 32] {
@@ -48,12 +62,38 @@ impl Engine {
         who: &Identity,
         client: &str,
         until: Timestamp,
+        provider: Option<&ProviderSession>,
+    ) -> Result<(Session, [u8; 32]), StoreError> {
+        let until = until.min(clock::later(self.0.clock.now(), SESSION_MAX));
+        self.add_session(who, client, until, provider, None).await
+    }
+
+    /// Makes an embed token for the caller and this instance, at most until `until`. Returns the secret that finds it.
+    pub async fn begin_embedding(
+        &self,
+        who: &Identity,
+        instance: Uuid,
+        until: Timestamp,
+    ) -> Result<(Session, [u8; 32]), StoreError> {
+        let until = until.min(clock::later(self.0.clock.now(), EMBED_MAX));
+        self.add_session(who, "", until, None, Some(instance)).await
+    }
+
+    async fn add_session(
+        &self,
+        who: &Identity,
+        client: &str,
+        until: Timestamp,
+        provider: Option<&ProviderSession>,
+        only: Option<Uuid>,
     ) -> Result<(Session, [u8; 32]), StoreError> {
         let (now, secret) = (self.0.clock.now(), clock::random());
         let session = Session {
             id: clock::new_id(),
             who: who.clone(),
-            until: until.min(clock::later(now, SESSION_MAX)),
+            until,
+            only,
+            preference: Preference::default(),
         };
         let client = client.chars().filter(|char| !char.is_control());
         let client: String = client.take(CLIENT_CHARS_MAX).collect();
@@ -65,6 +105,9 @@ impl Engine {
             client: &client,
             created_at: now,
             expires_at: session.until,
+            provider_session: provider.and_then(|one| one.name.as_deref()),
+            id_token: provider.map(|one| one.id_token.as_str()),
+            instance_id: only,
         };
         let store = &self.0.store;
         store.add_session(who.tenant, &new, SESSIONS_MAX).await?;
@@ -76,7 +119,13 @@ impl Engine {
         let (store, now) = (&self.0.store, self.0.clock.now());
         let found = store.session(tenant, &digest(secret)).await?;
         let idle = |row: &SessionRow| clock::later(row.used_at, SESSION_IDLE_MAX) <= now;
-        let Some((person, row)) = found.filter(|(_, row)| row.expires_at > now && !idle(row))
+        let found = found.filter(|one| one.row.expires_at > now && !idle(&one.row));
+        let Some(FoundSession {
+            person,
+            row,
+            instance_id,
+            preference,
+        }) = found
         else {
             return Ok(None);
         };
@@ -93,6 +142,8 @@ impl Engine {
                 roles: row.roles,
             },
             until: row.expires_at,
+            only: instance_id,
+            preference,
         }))
     }
 
@@ -108,13 +159,21 @@ impl Engine {
         Ok(rows)
     }
 
-    /// Ends a session of the caller.
-    pub async fn end_session(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
+    /// Ends a session of the caller. Returns its ID token, if it began at an identity provider.
+    pub async fn end_session(&self, who: &Identity, id: Uuid) -> Result<Option<String>, Error> {
         let store = &self.0.store;
-        if store.delete_session(who.tenant, &who.subject, id).await? {
-            Ok(())
-        } else {
-            Err(Error::missing("session of yours", id))
-        }
+        let ended = store.delete_session(who.tenant, &who.subject, id).await?;
+        ended.ok_or_else(|| Error::missing("session of yours", id))
+    }
+
+    /// Ends what began by one session at the identity provider; without its name, all sessions of the person. Returns how many
+    /// sessions ended.
+    pub async fn end_provider_sessions(
+        &self,
+        person: Option<&str>,
+        session: Option<&str>,
+    ) -> Result<u64, StoreError> {
+        let store = &self.0.store;
+        store.delete_provider_sessions(person, session).await
     }
 }
