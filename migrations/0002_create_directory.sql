@@ -121,8 +121,6 @@ create table session (
     provider_session text,
     -- Named to the provider when one signs out here. Removed with the session.
     id_token text,
-    -- Of an embed token: the only instance that it is good for. Null for a sign-in of a browser.
-    instance_id uuid,
     primary key (tenant_id, id),
     constraint session_secret_digest_key unique (tenant_id, secret_digest)
 );

@@ -20,7 +20,7 @@ grant usage, select on sequence event_pos to wrkflw_writer;
 -- record.
 grant delete on
     role_permission, calendar, descendant_place, task_candidate, attribute, job, reassessment, bulk_item, signal,
-    signal_subscription, signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, webhook_attempt, session, preference
+    signal_subscription, signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, webhook_attempt, session
     to wrkflw_writer;
 grant select on feed_epoch, outbox_partition, dead_letter to wrkflw_writer;
 -- Operators read dead letters, send them again, or discard the refused event so that those behind it continue. A release
@@ -110,7 +110,7 @@ begin
     -- Tables whose rows are about an instance, or about none.
     foreach name in array array[
         'state_instance', 'decision', 'delegation_seal', 'attribute', 'notification', 'bulk_item', 'job', 'dead_letter', 'refused_attempt', 'signal',
-        'signal_subscription', 'signal_inbox', 'descendant_place', 'webhook_delivery', 'session'
+        'signal_subscription', 'signal_inbox', 'descendant_place', 'webhook_delivery'
     ] loop
         execute format(
             'create policy visible on %1$I as restrictive for select to wrkflw_viewer using (

@@ -46,6 +46,8 @@ export async function startProvider(host) {
     conformIdTokenClaims: false,
     cookies: { keys: ["a key of the tests"] },
     features: { backchannelLogout: { enabled: true } },
+    // It calls no address of this machine otherwise.
+    fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined }),
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, ...(PEOPLE[id] ?? { tenant: "default", roles: ["user"] }) }) }),
     jwks: { keys: [key] },
     pkce: { required: () => true },

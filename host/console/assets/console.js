@@ -104,8 +104,9 @@ document.addEventListener("keydown", (event) => {
   keys[event.key]();
 });
 
-// A form that is sent without being asked, such as the one that signs out elsewhere, too.
-document.querySelector("form[data-send]")?.requestSubmit();
+// A page that leads on by itself, such as to where one signs out, too. The way back does not come past it.
+const onward = document.querySelector("a[data-onward]");
+if (onward) location.replace(onward.href);
 
 localise();
 document.addEventListener("htmx:after:swap", localise);

@@ -14,14 +14,6 @@ use futures_util::FutureExt as _;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
     form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// The policy of a page with a form for this origin.
-pub(crate) fn policy_with_form(origin: &str) -> String {
-    POLICY.replace(
-        "form-action 'self'",
-        &format!("form-action 'self' {origin}"),
-    )
-}
-
 /// `same-origin` and not `no-referrer`: with the latter, browsers send forms without their origin.
 const HEADERS: [(HeaderName, &str); 8] = [
     (header::CONTENT_SECURITY_POLICY, POLICY),

@@ -150,8 +150,6 @@ async fn find(console: &Console, headers: &HeaderMap) -> Result<Option<(Session,
         tracing::error!(%error, "a session could not be read");
         Halt::from(StatusCode::SERVICE_UNAVAILABLE.into_response())
     })?;
-    // An embed token is no sign-in.
-    let found = found.filter(|session| session.only.is_none());
     Ok(found.map(|session| (session, secret)))
 }
 

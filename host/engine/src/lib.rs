@@ -79,7 +79,7 @@ pub use eligibility::{
 pub use error::Error;
 pub use inbox::OpenTask;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
-pub use sessions::{EMBED_MAX, ProviderSession, SESSION_IDLE_MAX, SESSION_MAX, Session};
+pub use sessions::{ProviderSession, SESSION_IDLE_MAX, SESSION_MAX, Session};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};
 pub use wrkflw_store::sessions::{Preference, SessionRow};

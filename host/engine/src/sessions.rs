@@ -1,7 +1,7 @@
 //! Sign-ins of browsers: begun with an identity that was proven, found by the secret of a cookie, ended by the person.
 //!
 //! The database has only the digest of the secret. A session ends [`SESSION_MAX`] after its beginning, or after it was not used
-//! for [`SESSION_IDLE_MAX`]. An embed token is a session that is good for one instance, for [`EMBED_MAX`].
+//! for [`SESSION_IDLE_MAX`].
 
 use std::time::Duration;
 
@@ -19,8 +19,6 @@ use wrkflw_store::sessions::{FoundSession, NewSession, Preference, SessionRow};
 
 /// How long a session lasts at most. Its roles are those of the sign-in, so this bounds how old they are.
 pub const SESSION_MAX: Duration = Duration::from_hours(24);
-/// How long an embed token lasts.
-pub const EMBED_MAX: Duration = Duration::from_mins(10);
 /// How long a session lasts without use.
 pub const SESSION_IDLE_MAX: Duration = Duration::from_hours(4);
 /// The use of a session is recorded once in this time.
@@ -37,8 +35,6 @@ pub struct Session {
     pub who: Identity,
     /// When it ends at the latest.
     pub until: Timestamp,
-    /// Of an embed token: its only instance.
-    pub only: Option<Uuid>,
     pub preference: Preference,
 }
 
@@ -64,35 +60,11 @@ impl Engine {
         until: Timestamp,
         provider: Option<&ProviderSession>,
     ) -> Result<(Session, [u8; 32]), StoreError> {
-        let until = until.min(clock::later(self.0.clock.now(), SESSION_MAX));
-        self.add_session(who, client, until, provider, None).await
-    }
-
-    /// Makes an embed token for the caller and this instance, at most until `until`. Returns the secret that finds it.
-    pub async fn begin_embedding(
-        &self,
-        who: &Identity,
-        instance: Uuid,
-        until: Timestamp,
-    ) -> Result<(Session, [u8; 32]), StoreError> {
-        let until = until.min(clock::later(self.0.clock.now(), EMBED_MAX));
-        self.add_session(who, "", until, None, Some(instance)).await
-    }
-
-    async fn add_session(
-        &self,
-        who: &Identity,
-        client: &str,
-        until: Timestamp,
-        provider: Option<&ProviderSession>,
-        only: Option<Uuid>,
-    ) -> Result<(Session, [u8; 32]), StoreError> {
         let (now, secret) = (self.0.clock.now(), clock::random());
         let session = Session {
             id: clock::new_id(),
             who: who.clone(),
-            until,
-            only,
+            until: until.min(clock::later(now, SESSION_MAX)),
             preference: Preference::default(),
         };
         let client = client.chars().filter(|char| !char.is_control());
@@ -107,7 +79,6 @@ impl Engine {
             expires_at: session.until,
             provider_session: provider.and_then(|one| one.name.as_deref()),
             id_token: provider.map(|one| one.id_token.as_str()),
-            instance_id: only,
         };
         let store = &self.0.store;
         store.add_session(who.tenant, &new, SESSIONS_MAX).await?;
@@ -123,7 +94,6 @@ impl Engine {
         let Some(FoundSession {
             person,
             row,
-            instance_id,
             preference,
         }) = found
         else {
@@ -142,7 +112,6 @@ impl Engine {
                 roles: row.roles,
             },
             until: row.expires_at,
-            only: instance_id,
             preference,
         }))
     }

@@ -1,4 +1,4 @@
-//! Sign-ins of browsers, and embed tokens: sessions that are good for one instance only.
+//! Sign-ins of browsers.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -31,8 +31,6 @@ pub struct Preference {
 pub struct FoundSession {
     pub person: String,
     pub row: SessionRow,
-    /// Of an embed token: its only instance.
-    pub instance_id: Option<Uuid>,
     pub preference: Preference,
 }
 
@@ -48,7 +46,6 @@ pub struct NewSession<'a> {
     pub expires_at: Timestamp,
     pub provider_session: Option<&'a str>,
     pub id_token: Option<&'a str>,
-    pub instance_id: Option<Uuid>,
 }
 
 /// A row with its columns' types.
@@ -75,7 +72,7 @@ impl Row {
 }
 
 impl Reader {
-    /// At most `most` sign-ins of a person, the newest first.
+    /// At most `most` sessions of a person, the newest first.
     pub async fn sessions(
         &self,
         tenant: TenantId,
@@ -86,7 +83,7 @@ impl Reader {
             Row,
             r#"select id, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
                 expires_at as "expires_at: Time"
-            from session where tenant_id = $1 and person = $2 and instance_id is null order by id desc limit $3"#,
+            from session where tenant_id = $1 and person = $2 order by id desc limit $3"#,
             tenant.0,
             person,
             most
@@ -104,7 +101,7 @@ impl Reader {
     ) -> Result<Option<FoundSession>, StoreError> {
         let row = sqlx::query!(
             r#"select id, s.person, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
-                expires_at as "expires_at: Time", instance_id, language as "language?", time_zone as "time_zone?", theme as "theme?"
+                expires_at as "expires_at: Time", language as "language?", time_zone as "time_zone?", theme as "theme?"
             from session s left join preference p on p.tenant_id = s.tenant_id and p.person = s.person
             where s.tenant_id = $1 and secret_digest = $2"#,
             tenant.0,
@@ -122,7 +119,6 @@ impl Reader {
                 used_at: row.used_at.0,
                 expires_at: row.expires_at.0,
             },
-            instance_id: row.instance_id,
             preference: Preference {
                 language: row.language,
                 time_zone: row.time_zone,
@@ -150,7 +146,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Adds a session. If the person has `most` of its kind already, the oldest ones end: embed tokens never end sign-ins.
+    /// Adds a session. If the person has `most` already, the oldest ones end.
     pub async fn add_session(
         &self,
         tenant: TenantId,
@@ -160,13 +156,11 @@ impl Store {
         sqlx::query!(
             "with ended as (
                 delete from session where tenant_id = $1 and id in (
-                    select id from session
-                    where tenant_id = $1 and person = $4 and (instance_id is null) = ($12::uuid is null)
-                    order by id desc offset $9)
+                    select id from session where tenant_id = $1 and person = $4 order by id desc offset $9)
              )
              insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at,
-                 provider_session, id_token, instance_id)
-             values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $10, $11, $12)",
+                 provider_session, id_token)
+             values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $10, $11)",
             tenant.0,
             new.id,
             new.secret_digest,
@@ -177,8 +171,7 @@ impl Store {
             Time(new.expires_at) as _,
             most - 1,
             new.provider_session,
-            new.id_token,
-            new.instance_id
+            new.id_token
         )
         .execute(&self.writer)
         .await?;

@@ -285,6 +285,7 @@ const SIGNALS: &str = "signals that wait for an instance, or were taken by one; 
 const SINCE: &str =
     "the commit after which a subscription begins; its creation and time are proven";
 const MUTED: &str = "what a person wants to be notified of, which concerns nobody else";
+const PREFERRED: &str = "how a person wants pages to be, which concerns nobody else";
 const SIGNED_IN: &str = "sessions of browsers are not part of what happened";
 const TOLD: &str = "who was notified of what; derived from events, which are proven";
 const WORK: &str = "pending work; the entries that it leads to are proven";
@@ -400,6 +401,11 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("participant.kind", PART),
     ("participant.principal", PART),
     ("participant.tenant_id", PART),
+    ("preference.language", PREFERRED),
+    ("preference.person", PREFERRED),
+    ("preference.tenant_id", PREFERRED),
+    ("preference.theme", PREFERRED),
+    ("preference.time_zone", PREFERRED),
     ("reassessment.after", WORK),
     ("reassessment.attempts", WORK),
     ("reassessment.closing", WORK),
@@ -415,7 +421,9 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("session.created_at", SIGNED_IN),
     ("session.expires_at", SIGNED_IN),
     ("session.id", SIGNED_IN),
+    ("session.id_token", SIGNED_IN),
     ("session.person", SIGNED_IN),
+    ("session.provider_session", SIGNED_IN),
     ("session.roles", SIGNED_IN),
     ("session.secret_digest", SIGNED_IN),
     ("session.tenant_id", SIGNED_IN),

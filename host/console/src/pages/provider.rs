@@ -9,7 +9,7 @@ use askama::Template;
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
@@ -25,7 +25,6 @@ use wrkflw_server::http::auth::{AuthError, TOKEN_BYTES_MAX};
 
 use super::sign_in;
 use crate::Console;
-use crate::guard;
 use crate::language::Words;
 use crate::posted::same;
 use crate::provider::{Failure, Provider, error_code};
@@ -262,31 +261,28 @@ fn refused(console: &Console, w: Words, next: &str, why: &str) -> Response {
 struct SignedOut {
     shell: Shell,
     address: String,
-    hint: String,
-    client: String,
-    back: String,
 }
 
-/// The page that signs out at the provider, too. None if the provider has no page for it or cannot be asked: one is signed out
-/// here anyway.
-pub(crate) async fn signing_out(console: &Console, w: Words, id_token: String) -> Option<Response> {
+/// The page that leads on to sign out at the provider, too. None if the provider has no page for it or cannot be asked: one is
+/// signed out here anyway.
+///
+/// It is a link and no form: a form would not carry the cookies by which most providers know the browser, as it comes from
+/// another site. So the address there has the ID token, which opens nothing here.
+pub(crate) async fn signing_out(console: &Console, w: Words, id_token: &str) -> Option<Response> {
     let provider = console.provider.as_ref()?;
     let address = provider.metadata().await.ok()?.end_session_endpoint?;
-    let origin = Url::parse(&address).ok()?.origin().ascii_serialization();
+    let mut address = Url::parse(&address).ok()?;
+    address
+        .query_pairs_mut()
+        .append_pair("id_token_hint", id_token)
+        .append_pair("client_id", &provider.settings.client_id)
+        .append_pair("post_logout_redirect_uri", &provider.out());
     let template = SignedOut {
         shell: Shell::plain(w, w.t("sign-out").into_owned()),
-        address,
-        hint: id_token,
-        client: provider.settings.client_id.clone(),
-        back: provider.out(),
+        address: address.into(),
     };
-    let mut response = page(StatusCode::OK, &template);
-    // The form goes to the provider: the token that it carries must be in no address.
-    let policy = HeaderValue::try_from(guard::policy_with_form(&origin)).ok()?;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
-    headers.insert(header::SET_COOKIE, session::forgotten());
-    Some(response)
+    let forgotten = [(header::SET_COOKIE, session::forgotten())];
+    Some((forgotten, page(StatusCode::OK, &template)).into_response())
 }
 
 /// The provider says that somebody signed out there (back-channel logout). No browser sends this.

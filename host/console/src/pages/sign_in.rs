@@ -126,7 +126,7 @@ async fn as_demo(
 async fn sign_out(State(console): State<Console>, headers: HeaderMap, _: Posted) -> Response {
     if let Some(id_token) = session::end(&console, &headers).await
         && let Some(page) =
-            super::provider::signing_out(&console, Words::of(&headers), id_token).await
+            super::provider::signing_out(&console, Words::of(&headers), &id_token).await
     {
         return page;
     }
