@@ -117,11 +117,27 @@ create table session (
     created_at timestamptz not null,
     used_at timestamptz not null,
     expires_at timestamptz not null,
+    -- How the identity provider calls the session there. A sign-out there ends this one, too.
+    provider_session text,
+    -- Named to the provider when one signs out here. Removed with the session.
+    id_token text,
     primary key (tenant_id, id),
     constraint session_secret_digest_key unique (tenant_id, secret_digest)
 );
 create index session_by_person on session (tenant_id, person, id);
 create index session_by_expiry on session (expires_at);
+-- The provider names no tenant.
+create index session_by_provider_session on session (provider_session) where provider_session is not null;
+
+-- How a person wants pages to be. Whoever chose nothing has no row.
+create table preference (
+    tenant_id int not null,
+    person text not null,
+    language text,
+    time_zone text,
+    theme text constraint preference_theme_check check (theme in ('light', 'dark')),
+    primary key (tenant_id, person)
+);
 
 -- What a person looks at often in the list of tasks: a name and the query of the list.
 create table saved_view (

@@ -7,7 +7,7 @@ set local role wrkflw_owner;
 grant select, insert, update on
     tenant, role_permission, person, "group", membership, manager, absence, calendar, definition, definition_version,
     audit_stream, instance, state_instance, descendant_count, task, allocation, attribute, job, reassessment, bulk_operation, bulk_item,
-    signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, notifier_cursor, session
+    signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, notifier_cursor, session, preference
     to wrkflw_writer;
 -- Tables that the writer only inserts into.
 grant select, insert on
@@ -33,7 +33,7 @@ grant select on
     definition_version, engine_profile, audit_entry, audit_stream, refused_attempt, audit_leaf, checkpoint,
     checkpoint_cursor, instance, participant, state_instance, descendant_count, descendant_place, task, task_candidate, decision,
     delegation_seal, attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_subscription, signal_inbox,
-    feed_epoch, dead_letter, notification, muted_notification, webhook_delivery, webhook_attempt, session
+    feed_epoch, dead_letter, notification, muted_notification, webhook_delivery, webhook_attempt, session, preference
     to wrkflw_reader;
 -- All columns but the secret.
 grant select (tenant_id, id, url, types, definition_key, active, created_at, created_by, failures, disabled_reason)
@@ -54,7 +54,7 @@ begin
         'participant', 'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'allocation', 'decision', 'delegation_seal', 'attribute',
         'attribute_declaration', 'job', 'reassessment', 'bulk_operation', 'bulk_item', 'signal', 'signal_subscription',
         'signal_inbox', 'idempotency_key', 'outbox_event', 'dead_letter', 'notification', 'muted_notification', 'subscription', 'webhook_delivery', 'webhook_attempt',
-        'notifier_cursor', 'session'
+        'notifier_cursor', 'session', 'preference'
     ] loop
         execute format('alter table %I enable row level security', name);
         execute format('create policy writer on %I to wrkflw_writer using (true) with check (true)', name);

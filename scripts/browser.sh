@@ -34,8 +34,9 @@ for person in admin author reviewer reviewer2 approver; do
 done
 # The sample flow, to be published again, the database, for what no caller can bring about, and what a second host needs.
 component=$(ls -t "$(dirname "$program")"/build/wrkflw-*/out/document-approval.wasm | head -1)
-tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")"
-  "WRKFLW_TEST_HOME=$work/.wrkflw" "WRKFLW_TEST_PROGRAM=$program")
+tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")")
+# For further hosts on this database, such as one whose people sign in at an identity provider.
+tokens+=("WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
 export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
 mkdir -p "$WRKFLW_TEST_SCREENSHOTS"
 files=("$@")

@@ -40,6 +40,7 @@ mod orphans;
 mod owners;
 mod people;
 mod preconditions;
+mod preferences;
 mod problems;
 mod refusals;
 mod requests;

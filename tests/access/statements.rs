@@ -80,6 +80,14 @@ const ACROSS: &[(&str, &str)] = &[
         "the sweep forgets what is old",
     ),
     (
+        "delete from session where provider_session",
+        "the identity provider signs somebody out, and knows no tenants",
+    ),
+    (
+        "delete from session where person",
+        "the identity provider signs somebody out, and knows no tenants",
+    ),
+    (
         "delete from signal_inbox where ctid",
         "the sweep forgets what is old",
     ),

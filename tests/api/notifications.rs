@@ -170,7 +170,7 @@ async fn a_mention_reaches_whoever_has_not_muted_it() {
     );
     let preferences = "/v1/me/preferences";
     let none = app.get("approver", preferences).await.expect(200);
-    assert_eq!(none, json!({ "mutedNotifications": [] }));
+    assert_eq!(none["mutedNotifications"], json!([]));
     let muted = || json!({ "mutedNotifications": ["MENTION", "ASSIGNMENT_CREATED"] });
     let kept = app.put("approver", preferences, muted()).await;
     let kept = kept.expect(200);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
-use wrkflw_engine::{Engine, Identity, SESSION_IDLE_MAX, SESSION_MAX, Session};
+use wrkflw_engine::{Engine, Identity, ProviderSession, SESSION_IDLE_MAX, SESSION_MAX, Session};
 use wrkflw_runtime::clock::Clock;
 
 use super::*;
@@ -20,7 +20,9 @@ async fn identity(app: &TestApp, person: &str) -> Identity {
 }
 
 async fn begin(engine: &Engine, who: &Identity, until: Timestamp) -> (Session, [u8; 32]) {
-    let begun = engine.begin_session(who, "A browser\u{7}", until).await;
+    let begun = engine
+        .begin_session(who, "A browser\u{7}", until, None)
+        .await;
     begun.expect("a session")
 }
 
@@ -131,4 +133,46 @@ async fn a_further_session_than_a_hundred_ends_the_oldest() {
     assert!(is_open(&app.engine, &author, &oldest).await);
     begin(&app.engine, &author, Timestamp::MAX).await;
     assert!(!is_open(&app.engine, &author, &oldest).await);
+}
+
+#[tokio::test]
+async fn the_identity_provider_ends_what_began_there() {
+    let app = TestApp::start().await;
+    let (author, reviewer) = (
+        identity(&app, "author").await,
+        identity(&app, "reviewer").await,
+    );
+    let there = |name: &str| ProviderSession {
+        name: Some(name.to_owned()),
+        id_token: format!("token of {name}"),
+    };
+    let begin = async |who: &Identity, provider: Option<ProviderSession>| {
+        let begun = app
+            .engine
+            .begin_session(who, "A browser", Timestamp::MAX, provider.as_ref())
+            .await;
+        begun.expect("a session")
+    };
+    let (_, first) = begin(&author, Some(there("s-1"))).await;
+    let (second, kept) = begin(&author, Some(there("s-2"))).await;
+    let (_, without) = begin(&author, None).await;
+    let (_, foreign) = begin(&reviewer, Some(there("s-3"))).await;
+    let ended = async |person, session| {
+        let ended = app.engine.end_provider_sessions(person, session).await;
+        ended.expect("the database")
+    };
+    assert_eq!(
+        ended(Some("reviewer"), Some("s-1")).await,
+        0,
+        "of another person"
+    );
+    assert_eq!(ended(None, Some("s-1")).await, 1);
+    assert!(!is_open(&app.engine, &author, &first).await);
+    assert!(is_open(&app.engine, &author, &kept).await);
+    // Whoever signs out here gets the token for the provider.
+    let hint = app.engine.end_session(&author, second.id).await;
+    assert_eq!(hint.expect("the session").as_deref(), Some("token of s-2"));
+    assert_eq!(ended(Some("author"), None).await, 1, "all of the person");
+    assert!(!is_open(&app.engine, &author, &without).await);
+    assert!(is_open(&app.engine, &reviewer, &foreign).await);
 }

@@ -177,9 +177,10 @@ pub struct SettingsError(pub String);
 
 /// Settings that no process list and no error message may show. Each can also be read from a file. The variable with the suffix
 /// `_FILE`, or the key with the suffix `_file`, names that file.
-pub const SECRETS: [&str; 8] = [
+pub const SECRETS: [&str; 9] = [
     "database_url",
     "jwt_secret",
+    "oidc_client_secret",
     "seal_keys",
     "checkpoint_keys",
     "artifact_key",

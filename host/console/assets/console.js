@@ -1,8 +1,8 @@
 // What pages gain with scripts: moments in one's own zone, live updates, keys. Everything else works without.
 
-// Moments on hover, in the zone and the language of the browser.
+// Moments on hover, in the language of the page and the zone that one chose, else that of the browser.
 function localise() {
-  const format = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short" });
+  const format = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "medium", timeStyle: "short", timeZone: document.documentElement.dataset.zone });
   for (const time of document.querySelectorAll("time[datetime]")) time.title = format.format(new Date(time.dateTime));
 }
 
@@ -115,6 +115,10 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   keys[event.key]();
 });
+
+// A page that leads on by itself, such as to where one signs out, too. The way back does not come past it.
+const onward = document.querySelector("a[data-onward]");
+if (onward) location.replace(onward.href);
 
 localise();
 document.addEventListener("htmx:after:swap", localise);

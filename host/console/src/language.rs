@@ -10,6 +10,8 @@ use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
 use unic_langid::LanguageIdentifier;
 
 use crate::session::cookie;
+use crate::zone::Zone;
+use wrkflw_engine::Preference;
 
 /// The cookie with the chosen language.
 pub(crate) const COOKIE: &str = "__Host-wrkflw-language";
@@ -53,9 +55,12 @@ pub(crate) fn all() -> &'static [Language] {
     &LANGUAGES
 }
 
-/// The texts in one language.
+/// The texts in one language, and the zone of its moments.
 #[derive(Clone, Copy)]
-pub(crate) struct Words(&'static Language);
+pub(crate) struct Words {
+    language: &'static Language,
+    zone: Option<Zone>,
+}
 
 impl Words {
     /// The language that was chosen, or else the first that the browser accepts and the console has.
@@ -64,15 +69,39 @@ impl Words {
         let accepted = headers.get(header::ACCEPT_LANGUAGE);
         let accepted = accepted.and_then(|value| value.to_str().ok());
         let accepted = || accepted.and_then(preferred);
-        chosen.or_else(accepted).unwrap_or(Words(&LANGUAGES[0]))
+        chosen
+            .or_else(accepted)
+            .unwrap_or(Words::in_language(&LANGUAGES[0]))
     }
 
     pub(crate) fn named(code: &str) -> Option<Words> {
-        LANGUAGES.iter().find(|one| one.code == code).map(Words)
+        let language = LANGUAGES.iter().find(|one| one.code == code);
+        language.map(Words::in_language)
+    }
+
+    fn in_language(language: &'static Language) -> Words {
+        Words {
+            language,
+            zone: None,
+        }
+    }
+
+    /// As a person prefers it, as far as they chose and the console has it.
+    pub(crate) fn preferring(self, preference: &Preference) -> Words {
+        let language = preference.language.as_deref().and_then(preferred);
+        Words {
+            language: language.unwrap_or(self).language,
+            zone: preference.time_zone.as_deref().and_then(Zone::named),
+        }
     }
 
     pub(crate) fn code(self) -> &'static str {
-        self.0.code
+        self.language.code
+    }
+
+    /// The zone that the reader chose.
+    pub(crate) fn zone(self) -> Option<Zone> {
+        self.zone
     }
 
     /// A text without variables.
@@ -103,12 +132,12 @@ impl Words {
 
     /// A text that may be missing, such as the name of a value that the API may gain.
     pub(crate) fn known(self, id: &str) -> Option<Cow<'static, str>> {
-        let has = self.0.bundle.has_message(id);
+        let has = self.language.bundle.has_message(id);
         has.then(|| self.t(id))
     }
 
     fn format(self, id: &str, arguments: Option<&FluentArgs<'_>>) -> Cow<'static, str> {
-        let languages = [self.0, &LANGUAGES[0]];
+        let languages = [self.language, &LANGUAGES[0]];
         for language in languages {
             let pattern = language.bundle.get_message(id).and_then(|one| one.value());
             if let Some(pattern) = pattern {
@@ -129,4 +158,30 @@ fn preferred(accepted: &str) -> Option<Words> {
         let tag = one.split(';').next().unwrap_or_default().trim();
         Words::named(tag.split('-').next()?)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_chose_counts_before_cookie_and_browser() {
+        let headers =
+            HeaderMap::from_iter([(header::ACCEPT_LANGUAGE, "th".parse().expect("a value"))]);
+        let browser = Words::of(&headers);
+        assert_eq!((browser.code(), browser.zone().is_none()), ("th", true));
+        let chosen = |language: &str, zone: &str| {
+            browser.preferring(&Preference {
+                language: Some(language.to_owned()),
+                time_zone: Some(zone.to_owned()),
+                theme: None,
+            })
+        };
+        let words = chosen("de-CH", "Europe/Zurich");
+        assert_eq!(words.code(), "de");
+        assert_eq!(words.zone().map(Zone::name), Some("Europe/Zurich"));
+        // A language that the console does not have, and a zone of a later database.
+        let words = chosen("fr", "Mars/Olympus");
+        assert_eq!((words.code(), words.zone().is_none()), ("th", true));
+    }
 }

@@ -6,8 +6,9 @@
 //! and `wrkflw-runtime` for ids and random bytes. Only the command line uses it.
 //!
 //! - [`router()`] serves the pages in front of the API.
+//! - `provider` is the identity provider at which people sign in, if there is one.
 //! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics.
-//! - `api` calls the API, and `data` is what it says of instances; `language` has the texts; `shell` is the frame of a page;
+//! - `api` calls the API, and `data` is what it says of instances; `language` has the texts, `zone` the time zone of a reader; `shell` is the frame of a page;
 //!   `assets` serves styles and scripts.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
 //! - `confirm` is a form for definers and operators, `list` a list of the API as a table.
@@ -26,10 +27,12 @@ mod moment;
 mod names;
 mod pages;
 mod posted;
+mod provider;
 mod session;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod zone;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -44,6 +47,8 @@ use tower::ServiceExt as _;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
 
+use provider::Provider;
+pub use provider::ProviderSettings;
 use wrkflw_server::http::{self, App};
 
 /// The path below which all pages are.
@@ -62,6 +67,13 @@ pub struct DemoPerson {
     pub roles: Vec<String>,
 }
 
+/// The ways in besides bearer tokens, which every host takes.
+#[derive(Default)]
+pub struct Entrance {
+    pub demo: Vec<DemoPerson>,
+    pub provider: Option<ProviderSettings>,
+}
+
 /// The state that pages share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Console(Arc<Shared>);
@@ -70,6 +82,7 @@ pub(crate) struct Shared {
     app: App,
     api: Router,
     demo: Vec<DemoPerson>,
+    provider: Option<Provider>,
 }
 
 impl Deref for Console {
@@ -81,12 +94,13 @@ impl Deref for Console {
 }
 
 /// The console in front of the API. A browser that asks for `/` is led to the console.
-pub fn router(app: App, demo: Vec<DemoPerson>) -> Router {
+pub fn router(app: App, entrance: Entrance) -> Router {
     let api = http::router(app.clone());
     let console = Console(Arc::new(Shared {
         app,
         api: api.clone(),
-        demo,
+        demo: entrance.demo,
+        provider: entrance.provider.map(Provider::new),
     }));
     let worth =
         SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));

@@ -5,6 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use wrkflw_runtime::clock::Clock;
 
 use crate::language::Words;
+use crate::zone;
 
 /// A moment as a page shows it.
 pub(crate) struct Moment {
@@ -12,7 +13,8 @@ pub(crate) struct Moment {
     pub(crate) at: String,
     /// In words, relative to now.
     pub(crate) relative: String,
-    /// In UTC, for people. The script replaces it by the zone of the browser.
+    /// For people, in the zone that the reader chose, else in UTC. The script says it as the language does, and takes the zone of
+    /// the browser if none was chosen.
     pub(crate) absolute: String,
     /// Whether it has passed.
     pub(crate) passed: bool,
@@ -36,7 +38,7 @@ impl Moment {
         Moment {
             at: at.to_string(),
             relative: relative(at, away, w),
-            absolute: at.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+            absolute: zone::told(at, w.zone(), "%Y-%m-%d %H:%M %Z"),
             passed: away.is_negative(),
             soon: away.as_secs().abs() < DAY,
         }
@@ -53,7 +55,7 @@ fn relative(at: Timestamp, away: SignedDuration, w: Words) -> String {
         _ => ("days", size / DAY),
     };
     if unit == "days" && count > RELATIVE_DAYS_MAX {
-        return at.strftime("%Y-%m-%d").to_string();
+        return zone::told(at, w.zone(), "%Y-%m-%d");
     }
     let way = if ahead { "in" } else { "ago" };
     w.n(&format!("moment-{way}-{unit}"), count)
@@ -82,5 +84,23 @@ mod tests {
             assert_eq!(moment.relative, expected, "{seconds}");
             assert_eq!(moment.passed, seconds < 0, "{seconds}");
         }
+    }
+
+    #[test]
+    fn a_moment_is_told_in_the_zone_that_was_chosen() {
+        let now: Timestamp = "2026-03-01T12:00:00Z".parse().expect("a moment");
+        let late: Timestamp = "2025-06-30T22:30:00Z".parse().expect("a moment");
+        let plain = Words::named("en").expect("English");
+        assert_eq!(
+            Moment::from(late, now, plain).absolute,
+            "2025-06-30 22:30 UTC"
+        );
+        let chosen = plain.preferring(&wrkflw_engine::Preference {
+            time_zone: Some("Europe/Berlin".to_owned()),
+            ..Default::default()
+        });
+        let moment = Moment::from(late, now, chosen);
+        assert_eq!(moment.absolute, "2025-07-01 00:30 CEST");
+        assert_eq!(moment.relative, "2025-07-01");
     }
 }

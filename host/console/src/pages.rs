@@ -9,6 +9,7 @@ pub(crate) mod me;
 pub(crate) mod notifications;
 pub(crate) mod operations;
 pub(crate) mod people;
+pub(crate) mod provider;
 pub(crate) mod search;
 pub(crate) mod sign_in;
 pub(crate) mod start;
@@ -23,6 +24,7 @@ use crate::Console;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .merge(sign_in::routes())
+        .merge(provider::routes())
         .merge(inbox::routes())
         .merge(instance::routes())
         .merge(live::routes())

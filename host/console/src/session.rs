@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use wrkflw_core::ids::TenantId;
-use wrkflw_engine::{Identity, Session};
+use wrkflw_engine::{Identity, ProviderSession, Session};
 use wrkflw_server::http::extract::Vouched;
 
 use crate::api::{Api, Trouble, with_query};
@@ -56,6 +56,28 @@ pub(crate) struct Visitor {
 }
 
 impl Visitor {
+    fn new(
+        console: &Console,
+        session: Session,
+        secret: &[u8],
+        headers: &HeaderMap,
+        here: String,
+    ) -> Visitor {
+        Visitor {
+            token: form_token(secret),
+            w: Words::of(headers).preferring(&session.preference),
+            api: Api {
+                router: console.api.clone(),
+                caller: Vouched {
+                    who: session.who.clone(),
+                    until: session.until,
+                },
+            },
+            session,
+            here,
+        }
+    }
+
     pub(crate) fn id(&self) -> &str {
         &self.session.who.subject
     }
@@ -163,20 +185,16 @@ impl FromRequestParts<Console> for Visitor {
         let Some((session, secret)) = find(console, &parts.headers).await? else {
             return Err(sign_in(parts, &here, partial).into());
         };
-        Ok(Visitor {
-            token: form_token(&secret),
-            w: Words::of(&parts.headers),
-            api: Api {
-                router: console.api.clone(),
-                caller: Vouched {
-                    who: session.who.clone(),
-                    until: session.until,
-                },
-            },
-            session,
-            here,
-        })
+        let headers = &parts.headers;
+        Ok(Visitor::new(console, session, &secret, headers, here))
     }
+}
+
+/// Who is signed in, on a page that needs no sign-in.
+pub(crate) async fn visitor(console: &Console, headers: &HeaderMap) -> Option<Visitor> {
+    let (session, secret) = find(console, headers).await.ok()??;
+    let here = ROOT.to_owned();
+    Some(Visitor::new(console, session, &secret, headers, here))
 }
 
 /// Leads to the page for signing in, and from there back. A script leads the whole page there.
@@ -199,6 +217,7 @@ pub(crate) async fn begin(
     console: &Console,
     who: &Identity,
     until: jiff::Timestamp,
+    provider: Option<&ProviderSession>,
     headers: &HeaderMap,
     next: &str,
 ) -> Response {
@@ -208,7 +227,11 @@ pub(crate) async fn begin(
         .unwrap_or_default();
     // A session that the browser had before ends: nobody can have planted it.
     end(console, headers).await;
-    match console.app.engine.begin_session(who, client, until).await {
+    let begun = console
+        .app
+        .engine
+        .begin_session(who, client, until, provider);
+    match begun.await {
         Ok((_, secret)) => {
             let value = format!("{}.{}", who.tenant.0, BASE64.encode(secret));
             let cookie = set_cookie(COOKIE, &value, None);
@@ -221,17 +244,14 @@ pub(crate) async fn begin(
     }
 }
 
-/// Ends the session of a request, if it has one.
-pub(crate) async fn end(console: &Console, headers: &HeaderMap) {
-    if let Ok(Some((session, _))) = find(console, headers).await
-        && let Err(error) = console
-            .app
-            .engine
-            .end_session(&session.who, session.id)
-            .await
-    {
+/// Ends the session of a request, if it has one. Returns the ID token by which it began at the identity provider.
+pub(crate) async fn end(console: &Console, headers: &HeaderMap) -> Option<String> {
+    let (session, _) = find(console, headers).await.ok()??;
+    let ended = console.app.engine.end_session(&session.who, session.id);
+    ended.await.unwrap_or_else(|error| {
         tracing::warn!(%error, "a session could not be ended");
-    }
+        None
+    })
 }
 
 /// Removes the cookie.

@@ -20,6 +20,8 @@ pub(crate) struct Shell {
     pub(crate) section: &'static str,
     /// Path and query of the page, to come back to.
     pub(crate) here: String,
+    /// `light` or `dark`, if the reader chose one.
+    pub(crate) theme: String,
     /// Who is signed in.
     pub(crate) reader: Option<Reader>,
 }
@@ -59,6 +61,7 @@ impl Shell {
             title,
             section: "",
             here: crate::ROOT.to_owned(),
+            theme: String::new(),
             reader: None,
         }
     }
@@ -88,6 +91,7 @@ impl Shell {
             title,
             section,
             here: visitor.here.clone(),
+            theme: theme(visitor),
         }
     }
 
@@ -104,6 +108,7 @@ impl Shell {
             title,
             section: "",
             here: crate::ROOT.to_owned(),
+            theme: theme(visitor),
         }
     }
 
@@ -120,6 +125,10 @@ impl Shell {
     pub(crate) fn is_at(&self, section: &str) -> bool {
         self.section == section
     }
+}
+
+fn theme(visitor: &Visitor) -> String {
+    visitor.session.preference.theme.clone().unwrap_or_default()
 }
 
 /// The page of a template.

@@ -52,3 +52,4 @@ pub mod template;
 pub mod text;
 pub mod version;
 mod weight;
+pub mod zone;

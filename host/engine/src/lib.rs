@@ -82,14 +82,14 @@ pub use eligibility::{
 pub use error::Error;
 pub use inbox::OpenTask;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
-pub use sessions::{SESSION_IDLE_MAX, SESSION_MAX, Session};
+pub use sessions::{ProviderSession, SESSION_IDLE_MAX, SESSION_MAX, Session};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};
 pub use verification::Verification;
 pub use wrkflw_audit::verify::Finding;
 pub use wrkflw_store::drafts::Draft;
 pub use wrkflw_store::saved_views::SavedView;
-pub use wrkflw_store::sessions::SessionRow;
+pub use wrkflw_store::sessions::{Preference, SessionRow};
 
 /// Limit of the cached definition versions.
 const VERSIONS_MAX: u64 = 10_000;

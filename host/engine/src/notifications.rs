@@ -1,4 +1,4 @@
-//! Marks notifications as read, and keeps which kinds a person does not want.
+//! Marks notifications as read, and keeps what a person prefers.
 
 use uuid::Uuid;
 
@@ -6,12 +6,19 @@ use super::Engine;
 use super::error::Error;
 use super::request::Identity;
 use wrkflw_core::notification::Kind;
+use wrkflw_store::sessions::Preference;
 
 impl Engine {
-    /// Replaces the kinds of notifications that the caller does not want.
-    pub async fn mute(&self, who: &Identity, kinds: &[Kind]) -> Result<(), Error> {
-        self.permit(who, "notification:read").await?;
-        Ok(self.0.store.mute(who.tenant, &who.subject, kinds).await?)
+    /// Replaces the kinds of notifications that the caller does not want, and how they want pages to be.
+    pub async fn prefer(
+        &self,
+        who: &Identity,
+        muted: &[Kind],
+        preference: &Preference,
+    ) -> Result<(), Error> {
+        let (tenant, person) = (who.tenant, &who.subject);
+        let stored = self.0.store.prefer(tenant, person, muted, preference);
+        Ok(stored.await?)
     }
 
     /// Marks a notification as read. If it is a group's, it is read for all members.

@@ -15,7 +15,7 @@ use super::request::Identity;
 use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock;
 use wrkflw_store::StoreError;
-use wrkflw_store::sessions::{NewSession, SessionRow};
+use wrkflw_store::sessions::{FoundSession, NewSession, Preference, SessionRow};
 
 /// How long a session lasts at most. Its roles are those of the sign-in, so this bounds how old they are.
 pub const SESSION_MAX: Duration = Duration::from_hours(24);
@@ -35,6 +35,16 @@ pub struct Session {
     pub who: Identity,
     /// When it ends at the latest.
     pub until: Timestamp,
+    pub preference: Preference,
+}
+
+/// The session at the identity provider by which a session began.
+#[derive(Debug, Clone)]
+pub struct ProviderSession {
+    /// Its name there, if the provider says it.
+    pub name: Option<String>,
+    /// Shown to the provider when one signs out.
+    pub id_token: String,
 }
 
 fn digest(secret: &[u8]) -> [u8; 32] {
@@ -48,12 +58,14 @@ impl Engine {
         who: &Identity,
         client: &str,
         until: Timestamp,
+        provider: Option<&ProviderSession>,
     ) -> Result<(Session, [u8; 32]), StoreError> {
         let (now, secret) = (self.0.clock.now(), clock::random());
         let session = Session {
             id: clock::new_id(),
             who: who.clone(),
             until: until.min(clock::later(now, SESSION_MAX)),
+            preference: Preference::default(),
         };
         let client = client.chars().filter(|char| !char.is_control());
         let client: String = client.take(CLIENT_CHARS_MAX).collect();
@@ -65,6 +77,8 @@ impl Engine {
             client: &client,
             created_at: now,
             expires_at: session.until,
+            provider_session: provider.and_then(|one| one.name.as_deref()),
+            id_token: provider.map(|one| one.id_token.as_str()),
         };
         let store = &self.0.store;
         store.add_session(who.tenant, &new, SESSIONS_MAX).await?;
@@ -76,7 +90,12 @@ impl Engine {
         let (store, now) = (&self.0.store, self.0.clock.now());
         let found = store.session(tenant, &digest(secret)).await?;
         let idle = |row: &SessionRow| clock::later(row.used_at, SESSION_IDLE_MAX) <= now;
-        let Some((person, row)) = found.filter(|(_, row)| row.expires_at > now && !idle(row))
+        let found = found.filter(|one| one.row.expires_at > now && !idle(&one.row));
+        let Some(FoundSession {
+            person,
+            row,
+            preference,
+        }) = found
         else {
             return Ok(None);
         };
@@ -93,6 +112,7 @@ impl Engine {
                 roles: row.roles,
             },
             until: row.expires_at,
+            preference,
         }))
     }
 
@@ -108,13 +128,21 @@ impl Engine {
         Ok(rows)
     }
 
-    /// Ends a session of the caller.
-    pub async fn end_session(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
+    /// Ends a session of the caller. Returns its ID token, if it began at an identity provider.
+    pub async fn end_session(&self, who: &Identity, id: Uuid) -> Result<Option<String>, Error> {
         let store = &self.0.store;
-        if store.delete_session(who.tenant, &who.subject, id).await? {
-            Ok(())
-        } else {
-            Err(Error::missing("session of yours", id))
-        }
+        let ended = store.delete_session(who.tenant, &who.subject, id).await?;
+        ended.ok_or_else(|| Error::missing("session of yours", id))
+    }
+
+    /// Ends what began by one session at the identity provider; without its name, all sessions of the person. Returns how many
+    /// sessions ended.
+    pub async fn end_provider_sessions(
+        &self,
+        person: Option<&str>,
+        session: Option<&str>,
+    ) -> Result<u64, StoreError> {
+        let store = &self.0.store;
+        store.delete_provider_sessions(person, session).await
     }
 }

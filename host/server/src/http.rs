@@ -212,6 +212,11 @@ impl App {
                 retry_after: error.retry_after(),
                 ..Problem::new(error.code(), error.to_string())
             })?;
+        Ok((self.identity(claims).await?, until))
+    }
+
+    /// The caller with these claims, which were verified.
+    pub async fn identity(&self, claims: auth::Claims) -> Result<Identity, Problem> {
         let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant) {
             tenant
         } else {
@@ -226,13 +231,12 @@ impl App {
             self.tenants.insert(claims.tenant.clone(), tenant);
             tenant
         };
-        let who = Identity {
+        Ok(Identity {
             tenant,
             tenant_name: claims.tenant,
             subject: claims.subject,
             roles: claims.roles,
-        };
-        Ok((who, until))
+        })
     }
 }
 

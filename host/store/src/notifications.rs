@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::sessions::Preference;
 use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
@@ -127,24 +128,33 @@ impl Reader {
 }
 
 impl Store {
-    /// Replaces the kinds that a person has muted.
-    pub async fn mute(
+    /// Replaces what a person prefers: the kinds that they have muted, and how pages are.
+    pub async fn prefer(
         &self,
         tenant: TenantId,
         person: &str,
         kinds: &[Kind],
+        preference: &Preference,
     ) -> Result<(), StoreError> {
         let kinds: Vec<_> = kinds.iter().map(|kind| kind.name().to_owned()).collect();
         sqlx::query!(
             "with gone as (
                 delete from muted_notification where tenant_id = $1 and person_id = $2 and kind <> all($3)
+            ),
+            kept as (
+                insert into preference (tenant_id, person, language, time_zone, theme) values ($1, $2, $4, $5, $6)
+                on conflict (tenant_id, person) do update set
+                    language = excluded.language, time_zone = excluded.time_zone, theme = excluded.theme
             )
             insert into muted_notification (tenant_id, person_id, kind)
             select distinct $1::int, $2::text, k from unnest($3::text[]) k
             on conflict do nothing",
             tenant.0,
             person,
-            &kinds
+            &kinds,
+            preference.language,
+            preference.time_zone,
+            preference.theme
         )
         .execute(&self.writer)
         .await?;

@@ -18,6 +18,22 @@ pub struct SessionRow {
     pub expires_at: Timestamp,
 }
 
+/// How somebody wants pages to be. What they did not choose is none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Preference {
+    pub language: Option<String>,
+    pub time_zone: Option<String>,
+    pub theme: Option<String>,
+}
+
+/// A session that was found by its secret.
+#[derive(Debug)]
+pub struct FoundSession {
+    pub person: String,
+    pub row: SessionRow,
+    pub preference: Preference,
+}
+
 /// A session that begins.
 #[derive(Debug)]
 pub struct NewSession<'a> {
@@ -28,12 +44,13 @@ pub struct NewSession<'a> {
     pub client: &'a str,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
+    pub provider_session: Option<&'a str>,
+    pub id_token: Option<&'a str>,
 }
 
 /// A row with its columns' types.
 struct Row {
     id: Uuid,
-    person: String,
     client: String,
     roles: Vec<String>,
     created_at: Time,
@@ -64,7 +81,7 @@ impl Reader {
     ) -> Result<Vec<SessionRow>, StoreError> {
         let rows = sqlx::query_as!(
             Row,
-            r#"select id, person, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
+            r#"select id, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
                 expires_at as "expires_at: Time"
             from session where tenant_id = $1 and person = $2 order by id desc limit $3"#,
             tenant.0,
@@ -76,23 +93,55 @@ impl Reader {
         Ok(rows.into_iter().map(Row::session).collect())
     }
 
-    /// The session whose secret has this digest, and its person.
+    /// The session whose secret has this digest, with its person and what they prefer.
     pub async fn session(
         &self,
         tenant: TenantId,
         secret_digest: &[u8],
-    ) -> Result<Option<(String, SessionRow)>, StoreError> {
-        let row = sqlx::query_as!(
-            Row,
-            r#"select id, person, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
-                expires_at as "expires_at: Time"
-            from session where tenant_id = $1 and secret_digest = $2"#,
+    ) -> Result<Option<FoundSession>, StoreError> {
+        let row = sqlx::query!(
+            r#"select id, s.person, client, roles, created_at as "created_at: Time", used_at as "used_at: Time",
+                expires_at as "expires_at: Time", language as "language?", time_zone as "time_zone?", theme as "theme?"
+            from session s left join preference p on p.tenant_id = s.tenant_id and p.person = s.person
+            where s.tenant_id = $1 and secret_digest = $2"#,
             tenant.0,
             secret_digest
         )
         .fetch_optional(&mut *self.reading(tenant).await?)
         .await?;
-        Ok(row.map(|row| (row.person.clone(), row.session())))
+        Ok(row.map(|row| FoundSession {
+            person: row.person,
+            row: SessionRow {
+                id: row.id,
+                client: row.client,
+                roles: row.roles,
+                created_at: row.created_at.0,
+                used_at: row.used_at.0,
+                expires_at: row.expires_at.0,
+            },
+            preference: Preference {
+                language: row.language,
+                time_zone: row.time_zone,
+                theme: row.theme,
+            },
+        }))
+    }
+
+    /// What a person prefers.
+    pub async fn preference(
+        &self,
+        tenant: TenantId,
+        person: &str,
+    ) -> Result<Preference, StoreError> {
+        let found = sqlx::query_as!(
+            Preference,
+            "select language, time_zone, theme from preference where tenant_id = $1 and person = $2",
+            tenant.0,
+            person
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(found.unwrap_or_default())
     }
 }
 
@@ -109,8 +158,9 @@ impl Store {
                 delete from session where tenant_id = $1 and id in (
                     select id from session where tenant_id = $1 and person = $4 order by id desc offset $9)
              )
-             insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at)
-             values ($1, $2, $3, $4, $5, $6, $7, $7, $8)",
+             insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at,
+                 provider_session, id_token)
+             values ($1, $2, $3, $4, $5, $6, $7, $7, $8, $10, $11)",
             tenant.0,
             new.id,
             new.secret_digest,
@@ -119,7 +169,9 @@ impl Store {
             new.client,
             Time(new.created_at) as _,
             Time(new.expires_at) as _,
-            most - 1
+            most - 1,
+            new.provider_session,
+            new.id_token
         )
         .execute(&self.writer)
         .await?;
@@ -144,21 +196,39 @@ impl Store {
         Ok(())
     }
 
-    /// Ends a session of this person. False if they have none with this id.
+    /// Ends a session of this person. Returns its ID token, if it has one; none if they have no session with this id.
     pub async fn delete_session(
         &self,
         tenant: TenantId,
         person: &str,
         id: Uuid,
-    ) -> Result<bool, StoreError> {
-        let ended = sqlx::query!(
-            "delete from session where tenant_id = $1 and person = $2 and id = $3",
+    ) -> Result<Option<Option<String>>, StoreError> {
+        let ended = sqlx::query_scalar!(
+            "delete from session where tenant_id = $1 and person = $2 and id = $3 returning id_token",
             tenant.0,
             person,
             id
         )
-        .execute(&self.writer)
+        .fetch_optional(&self.writer)
         .await?;
-        Ok(ended.rows_affected() > 0)
+        Ok(ended)
+    }
+
+    /// Ends the sessions of one session at the identity provider; without its name, all sessions of the person. The provider
+    /// knows no tenants. Returns how many ended.
+    pub async fn delete_provider_sessions(
+        &self,
+        person: Option<&str>,
+        provider_session: Option<&str>,
+    ) -> Result<u64, StoreError> {
+        let ended = match provider_session {
+            Some(session) => sqlx::query!(
+                "delete from session where provider_session = $1 and ($2::text is null or person = $2)",
+                session,
+                person
+            ),
+            None => sqlx::query!("delete from session where person = $1", person),
+        };
+        Ok(ended.execute(&self.writer).await?.rows_affected())
     }
 }

@@ -286,6 +286,7 @@ const SINCE: &str =
     "the commit after which a subscription begins; its creation and time are proven";
 const MUTED: &str = "what a person wants to be notified of, which concerns nobody else";
 const OWN: &str = "what a person keeps for themselves, which is not part of what happened";
+const PREFERRED: &str = "how a person wants pages to be, which concerns nobody else";
 const SIGNED_IN: &str = "sessions of browsers are not part of what happened";
 const TOLD: &str = "who was notified of what; derived from events, which are proven";
 const WORK: &str = "pending work; the entries that it leads to are proven";
@@ -406,6 +407,11 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("participant.kind", PART),
     ("participant.principal", PART),
     ("participant.tenant_id", PART),
+    ("preference.language", PREFERRED),
+    ("preference.person", PREFERRED),
+    ("preference.tenant_id", PREFERRED),
+    ("preference.theme", PREFERRED),
+    ("preference.time_zone", PREFERRED),
     ("reassessment.after", WORK),
     ("reassessment.attempts", WORK),
     ("reassessment.closing", WORK),
@@ -427,7 +433,9 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("session.created_at", SIGNED_IN),
     ("session.expires_at", SIGNED_IN),
     ("session.id", SIGNED_IN),
+    ("session.id_token", SIGNED_IN),
     ("session.person", SIGNED_IN),
+    ("session.provider_session", SIGNED_IN),
     ("session.roles", SIGNED_IN),
     ("session.secret_digest", SIGNED_IN),
     ("session.tenant_id", SIGNED_IN),

@@ -19,7 +19,7 @@ use super::serve::not_migrated;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
-use wrkflw_console::DemoPerson;
+use wrkflw_console::{DemoPerson, Entrance};
 use wrkflw_engine::Engine;
 use wrkflw_engine::checkpoint::Checkpointer;
 use wrkflw_engine::jobs::Jobs;
@@ -138,6 +138,10 @@ impl Host {
             .has(Role::Relay)
             .then(|| settings.kafka())
             .transpose()?;
+        let entrance = Entrance {
+            demo,
+            provider: settings.auth.provider(&settings.public_url)?,
+        };
         let clock = Clock::System;
         let auth = authenticator(settings, &clock)?;
         let store = Store::connect(settings.database.url()?, settings.pools())?;
@@ -165,7 +169,7 @@ impl Host {
             (Some(engine), Some(auth)) => {
                 let app = app(settings, engine, auth, operation, &stages);
                 streams = app.tracker.clone();
-                wrkflw_console::router(app, demo)
+                wrkflw_console::router(app, entrance)
             }
             _ => operational(operation),
         };

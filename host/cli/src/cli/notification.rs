@@ -79,7 +79,9 @@ pub(super) fn run(
         }
         NotificationCommand::Mute { kinds, connection } => {
             let client = connection.open(environment)?;
-            let body = json!({ "mutedNotifications": kinds });
+            // The others stay: what the body lacks would be forgotten.
+            let mut body = client.get("/v1/me/preferences", &[])?;
+            body["mutedNotifications"] = json!(kinds);
             output.record(&client.put("/v1/me/preferences", &[], &body)?, MUTED)
         }
         NotificationCommand::Muted { connection } => {

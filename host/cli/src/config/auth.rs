@@ -1,9 +1,12 @@
-//! How bearer tokens are verified. Exactly one source of keys is set: a shared secret or the URL of a key set.
+//! How bearer tokens are verified, and where people sign in. Exactly one source of keys is set: a shared secret or the URL of a
+//! key set.
 
 use clap::Args;
 
 use super::secrets::Hidden;
 use super::texts::{present, tenant};
+use super::{SettingsError, missing};
+use wrkflw_console::ProviderSettings;
 use wrkflw_server::http::auth::{AuthSettings, KeyAges, Secret};
 
 /// Which tokens are accepted.
@@ -34,6 +37,15 @@ pub struct AuthArgs {
     /// The tenant of tokens that name none, if the host serves a single tenant. If it is not set, such tokens are refused
     #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", value_name = "NAME", value_parser = tenant)]
     pub jwt_default_tenant: Option<String>,
+    /// The id of the console at the identity provider `jwt_issuer`. With it, people sign in there. Not the audience of bearer tokens
+    #[arg(long, env = "WRKFLW_OIDC_CLIENT_ID", value_name = "ID", value_parser = present)]
+    pub oidc_client_id: Option<String>,
+    /// Secret of the console at the identity provider, if it has one
+    #[arg(long, env = "WRKFLW_OIDC_CLIENT_SECRET", hide_env_values = true)]
+    pub oidc_client_secret: Option<Hidden>,
+    /// Scopes that a sign-in asks for, separated by spaces: those by which the ID token has tenant and roles
+    #[arg(long, env = "WRKFLW_OIDC_SCOPES", default_value = "openid profile", value_parser = present)]
+    pub oidc_scopes: String,
 }
 
 impl AuthArgs {
@@ -52,5 +64,81 @@ impl AuthArgs {
             default_tenant: self.jwt_default_tenant.clone(),
             ..AuthSettings::default()
         }
+    }
+
+    /// The identity provider at which people sign in, if there is one. `public_url` is the address of this host.
+    pub fn provider(&self, public_url: &str) -> Result<Option<ProviderSettings>, SettingsError> {
+        let Some(client_id) = self.oidc_client_id.clone() else {
+            return Ok(None);
+        };
+        let why = "oidc_client_id is set, so people sign in at an identity provider";
+        let issuer = self.jwt_issuer.clone();
+        let issuer = issuer.ok_or_else(|| missing("jwt_issuer", why))?;
+        if self.jwks_url.is_none() {
+            return Err(missing("jwks_url", why));
+        }
+        // Otherwise an ID token, which browsers carry and the database keeps, would open the API.
+        match &self.jwt_audience {
+            None => return Err(missing("jwt_audience", why)),
+            Some(audience) if *audience == client_id => {
+                return Err(SettingsError(format!(
+                    "jwt_audience and oidc_client_id are both {client_id}: have the provider name the API by another audience"
+                )));
+            }
+            Some(_) => {}
+        }
+        let settings = ProviderSettings {
+            issuer,
+            client_id,
+            client_secret: self
+                .oidc_client_secret
+                .as_ref()
+                .map(|secret| secret.reveal().to_owned()),
+            scopes: self.oidc_scopes.clone(),
+            public_url: public_url.to_owned(),
+        };
+        settings.check().map_err(SettingsError)?;
+        Ok(Some(settings))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Settings;
+
+    fn refusal(change: impl FnOnce(&mut AuthArgs)) -> String {
+        let mut args = Settings::defaults().auth;
+        args.oidc_client_id = Some("console".to_owned());
+        args.jwt_issuer = Some("https://id.example".to_owned());
+        args.jwks_url = Some("https://id.example/keys".to_owned());
+        args.jwt_audience = Some("wrkflw".to_owned());
+        change(&mut args);
+        let provider = args.provider("https://flows.example");
+        provider.err().map_or_else(String::new, |error| error.0)
+    }
+
+    #[test]
+    fn a_sign_in_needs_a_provider_whose_id_tokens_do_not_open_the_api() {
+        assert_eq!(refusal(|_| ()), "");
+        assert!(refusal(|args| args.jwt_issuer = None).starts_with("jwt_issuer is not set"));
+        assert!(refusal(|args| args.jwks_url = None).starts_with("jwks_url is not set"));
+        assert!(refusal(|args| args.jwt_audience = None).starts_with("jwt_audience is not set"));
+        let same = refusal(|args| args.jwt_audience = Some("console".to_owned()));
+        assert!(
+            same.starts_with("jwt_audience and oidc_client_id"),
+            "{same}"
+        );
+        let open = refusal(|args| args.jwt_issuer = Some("http://id.example".to_owned()));
+        assert!(open.starts_with("jwt_issuer is http://"), "{open}");
+    }
+
+    #[test]
+    fn without_a_client_id_nobody_is_led_to_a_provider() {
+        let args = Settings::defaults().auth;
+        assert!(
+            args.provider("http://flows.example")
+                .is_ok_and(|none| none.is_none())
+        );
     }
 }

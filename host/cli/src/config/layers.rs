@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn settings_are_few() {
         let settings = Settings::augment_args(Command::new("settings"));
-        assert_eq!(settings.get_arguments().count(), 38);
+        assert_eq!(settings.get_arguments().count(), 41);
     }
 
     #[test]

@@ -1,24 +1,34 @@
-//! The visitor: groups, roles, absences, and the browsers in which they are signed in.
+//! The visitor: groups, roles, absences as a calendar, what they prefer, and the browsers in which they are signed in.
+
+mod month;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::Path;
-use axum::http::StatusCode;
+use axum::extract::{Path, Query};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::Value;
 use uuid::Uuid;
 
+use month::Month;
+use wrkflw_runtime::clock::Clock;
+
 use crate::Console;
+use crate::api::Trouble;
+use crate::language::{self, Language};
 use crate::moment::Moment;
 use crate::posted::Posted;
-use crate::session::{Answer, Visitor};
+use crate::session::{Answer, Visitor, set_cookie};
 use crate::shell::{Shell, page};
+use crate::zone;
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/me", get(show))
+        .route("/console/me/preferences", post(change))
         .route("/console/me/sessions/{id}/end", post(end))
 }
 
@@ -42,6 +52,21 @@ struct Absence {
     substitute: String,
     from: Timestamp,
     until: Timestamp,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Preferences {
+    language: Option<String>,
+    time_zone: Option<String>,
+    theme: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    /// `2026-11`; empty for the present one.
+    #[serde(default)]
+    month: String,
 }
 
 #[derive(Deserialize)]
@@ -80,13 +105,35 @@ struct Page {
     shell: Shell,
     me: Me,
     away: Vec<Away>,
+    month: Month,
+    prefers: Preferences,
     sign_ins: Vec<SignIn>,
 }
 
-async fn show(visitor: Visitor) -> Answer {
+impl Page {
+    #[expect(
+        clippy::unused_self,
+        reason = "the template reaches it through the page"
+    )]
+    fn languages(&self) -> &'static [Language] {
+        language::all()
+    }
+
+    #[expect(
+        clippy::unused_self,
+        reason = "the template reaches it through the page"
+    )]
+    fn zones(&self) -> impl Iterator<Item = &'static str> {
+        zone::names()
+    }
+}
+
+async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let w = visitor.w;
     let me: Me = visitor.get("/v1/me").await?;
     let sessions: Sessions = visitor.get("/v1/me/sessions").await?;
+    let prefers: Preferences = visitor.get("/v1/me/preferences").await?;
+    let month = Month::of(&asked.month, &me, Clock::System.now(), w);
     let away = |id: &str, absence: &Absence| Away {
         sentence: w.say(
             id,
@@ -111,11 +158,34 @@ async fn show(visitor: Visitor) -> Answer {
     });
     let template = Page {
         away: own.chain(others).collect(),
+        month,
+        prefers,
         sign_ins: sign_ins.collect(),
         shell: Shell::of(&visitor, "me", w.t("me").into_owned()).await,
         me,
     };
     Ok(page(StatusCode::OK, &template))
+}
+
+/// Changes some of the visitor's preferences. An empty value takes a choice back.
+pub(crate) async fn prefer(visitor: &Visitor, changes: &[(&str, &str)]) -> Result<(), Trouble> {
+    const PATH: &str = "/v1/me/preferences";
+    let mut preferences: Value = visitor.api.get(PATH).await?;
+    for (name, value) in changes {
+        preferences[*name] = Some(*value).filter(|value| !value.is_empty()).into();
+    }
+    visitor.api.put(PATH, &preferences).await.map(drop)
+}
+
+/// The form with the preferences was sent. The cookie with the language of this browser gives way to the choice.
+async fn change(Posted { visitor, fields }: Posted) -> Answer {
+    let names = ["language", "timeZone", "theme"];
+    let changes = names.map(|name| (name, fields.get(name)));
+    let stored = prefer(&visitor, &changes).await;
+    stored.map_err(|trouble| visitor.halt(&trouble))?;
+    let forgotten = set_cookie(language::COOKIE, "", Some(0));
+    let to = Redirect::to("/console/me");
+    Ok(([(header::SET_COOKIE, forgotten)], to).into_response())
 }
 
 async fn end(Path(id): Path<Uuid>, Posted { visitor, .. }: Posted) -> Answer {

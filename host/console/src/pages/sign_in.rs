@@ -1,6 +1,6 @@
 //! Signing in and out, and the choice of the language.
 //!
-//! A host for development has people as whom anybody may sign in by one click. Everywhere, a bearer token of the API begins a
+//! With an identity provider, people sign in there (`provider`). A host for development has people as whom anybody may sign in by one click. Everywhere, a bearer token of the API begins a
 //! session that lasts no longer than the token.
 
 use askama::Template;
@@ -14,7 +14,9 @@ use serde::Deserialize;
 
 use wrkflw_engine::Identity;
 
+use crate::api::with_query;
 use crate::language::{self, Words};
+use crate::pages::me;
 use crate::posted::{Anonymous, Posted};
 use crate::session::{self, next_page, set_cookie};
 use crate::shell::{Shell, page};
@@ -45,11 +47,14 @@ struct SignIn<'a> {
     shell: Shell,
     next: &'a str,
     demo: &'a [DemoPerson],
+    /// Where the identity provider is asked; empty if there is none.
+    provider: String,
     /// Why the last attempt failed.
     refusal: Option<String>,
 }
 
-fn form(console: &Console, w: Words, next: &str, refusal: Option<String>) -> Response {
+/// The page for signing in, with the reason why the last attempt failed.
+pub(crate) fn form(console: &Console, w: Words, next: &str, refusal: Option<String>) -> Response {
     let status = if refusal.is_some() {
         StatusCode::UNAUTHORIZED
     } else {
@@ -59,6 +64,10 @@ fn form(console: &Console, w: Words, next: &str, refusal: Option<String>) -> Res
         shell: Shell::plain(w, w.t("sign-in").into_owned()),
         next,
         demo: &console.demo,
+        provider: match console.provider {
+            Some(_) => with_query("/console/sign-in/provider", &[("next", next)]),
+            None => String::new(),
+        },
         refusal,
     };
     page(status, &template)
@@ -84,7 +93,7 @@ async fn with_token(
         return form(&console, w, next, Some(refusal));
     }
     match console.app.identify(Some(&format!("Bearer {token}"))).await {
-        Ok((who, until)) => session::begin(&console, &who, until, &headers, next).await,
+        Ok((who, until)) => session::begin(&console, &who, until, None, &headers, next).await,
         Err(problem) => {
             let refusal = w.with("sign-in-refused", "detail", &problem.detail);
             form(&console, w, next, Some(refusal))
@@ -111,21 +120,34 @@ async fn as_demo(
         subject: person.id.clone(),
         roles: person.roles.clone(),
     };
-    session::begin(&console, &who, Timestamp::MAX, &headers, next).await
+    session::begin(&console, &who, Timestamp::MAX, None, &headers, next).await
 }
 
 async fn sign_out(State(console): State<Console>, headers: HeaderMap, _: Posted) -> Response {
-    session::end(&console, &headers).await;
+    if let Some(id_token) = session::end(&console, &headers).await
+        && let Some(page) =
+            super::provider::signing_out(&console, Words::of(&headers), &id_token).await
+    {
+        return page;
+    }
     let forgotten = [(header::SET_COOKIE, session::forgotten())];
     (forgotten, Redirect::to(&format!("{ROOT}/sign-in"))).into_response()
 }
 
-/// Remembers the language in a cookie.
-async fn choose(Anonymous { fields, .. }: Anonymous) -> Response {
+/// Remembers the language in a cookie, and for whoever is signed in with their preferences.
+async fn choose(
+    State(console): State<Console>,
+    Anonymous { fields, headers }: Anonymous,
+) -> Response {
     let next = next_page(fields.get("next"));
     let Some(w) = Words::named(fields.get("to")) else {
         return StatusCode::NOT_FOUND.into_response();
     };
+    if let Some(visitor) = session::visitor(&console, &headers).await
+        && let Err(trouble) = me::prefer(&visitor, &[("language", w.code())]).await
+    {
+        return visitor.halt(&trouble).into_response();
+    }
     let cookie = set_cookie(language::COOKIE, w.code(), Some(LANGUAGE_SECONDS));
     ([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response()
 }

@@ -1,14 +1,14 @@
 //! Reads the settings of a calendar, and reports all violations at once, each with its JSON Pointer.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 use jiff::civil::Date;
-use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
 
 use super::{Calendar, DAY_MINUTES, Hours, Minute, Week};
 use crate::answer::Violation;
+use crate::zone;
 
 /// How many holidays a calendar may have.
 const HOLIDAYS_MAX: usize = 1000;
@@ -18,9 +18,6 @@ const EXCEPTIONS_MAX: usize = 1000;
 const INTERVALS_MAX: usize = 24;
 /// How many violations are reported.
 const VIOLATIONS_MAX: usize = 100;
-
-/// The compiled-in time zones, because the databases of two machines may differ.
-static TIME_ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 #[derive(Default)]
 struct Violations(Vec<Violation>);
@@ -104,9 +101,7 @@ fn time_zone(value: Option<&Value>, wrong: &mut Violations) -> Option<TimeZone> 
         wrong.add(AT, "required", "name a time zone, such as Europe/Berlin");
         return None;
     };
-    let found = value.as_str().and_then(|name| TIME_ZONES.get(name).ok());
-    // A zone without a name cannot be serialised.
-    let found = found.filter(|zone| zone.iana_name().is_some());
+    let found = value.as_str().and_then(zone::named);
     if found.is_none() {
         let detail = "no time zone of the IANA database, such as Europe/Berlin";
         wrong.add(AT, "unknown_time_zone", detail);

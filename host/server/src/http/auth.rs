@@ -9,6 +9,7 @@ mod claims;
 mod error;
 mod jwks;
 mod keys;
+mod provider_tokens;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 
 pub use claims::{Claims, ROLE_CHARS_MAX, ROLES_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
 pub use error::AuthError;
+pub use provider_tokens::{IdToken, LogoutToken};
 pub(in crate::http) use settings::checked_secret;
 pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
 
@@ -103,13 +105,7 @@ impl Authenticator {
                 ));
             }
         }
-        let header = jsonwebtoken::decode_header(token).map_err(|_| AuthError::Malformed)?;
-        // Critical extensions must not be ignored (RFC 7515, section 4.1.11), and this host knows none.
-        if header.crit.is_some() {
-            return Err(AuthError::Malformed);
-        }
-        let key = self.key(header.kid.as_deref(), header.alg).await?;
-        let content = verified(token, &header, &key)?;
+        let (header, key, content) = self.verify(token).await?;
         let (claims, validity) = Claims::read(&content, &self.settings, self.clock.now())?;
         let accepted = Accepted {
             key_id: header.kid,
@@ -120,6 +116,21 @@ impl Authenticator {
         };
         self.memory.keep(name, accepted);
         Ok((claims, validity.ends(self.settings.leeway)))
+    }
+
+    /// The header of a token whose signature is valid, its key, and its content, which is not checked.
+    async fn verify(
+        &self,
+        token: &str,
+    ) -> Result<(Header, Arc<Key>, Map<String, Value>), AuthError> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| AuthError::Malformed)?;
+        // Critical extensions must not be ignored (RFC 7515, section 4.1.11), and this host knows none.
+        if header.crit.is_some() {
+            return Err(AuthError::Malformed);
+        }
+        let key = self.key(header.kid.as_deref(), header.alg).await?;
+        let content = verified(token, &header, &key)?;
+        Ok((header, key, content))
     }
 
     /// Whether a token that is valid until `until` has expired, by this host's clock.

@@ -1,4 +1,4 @@
-//! What the caller wants to be notified of.
+//! What the caller wants to be notified of, and how they want pages to be.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -9,10 +9,22 @@ use super::extract::{Body, Caller};
 use super::problem::Problem;
 use super::shapes::NotificationKind;
 use wrkflw_core::notification::Kind;
-use wrkflw_engine::Error;
+use wrkflw_core::zone;
+use wrkflw_engine::{Error, Preference};
 
 /// As many as there are.
 const KINDS_MAX: usize = 5;
+
+/// The longest tag of a language that is kept (RFC 5646 advises 35).
+const LANGUAGE_CHARS_MAX: usize = 35;
+
+/// The colours of pages.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Theme {
+    Light,
+    Dark,
+}
 
 /// What a person wants. Whoever never chose wants all notifications.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -22,24 +34,89 @@ pub(super) struct Preferences {
     /// of their groups.
     #[schema(max_items = 5)]
     pub muted_notifications: Vec<NotificationKind>,
+    /// The language of pages, such as `de`. Without it, that of the browser.
+    #[serde(default)]
+    #[schema(max_length = 35)]
+    pub language: Option<String>,
+    /// The time zone in which pages show dates, such as `Asia/Bangkok`. Without it, that of the browser.
+    #[serde(default)]
+    #[schema(max_length = 64)]
+    pub time_zone: Option<String>,
+    /// The colours of pages. Without it, those of the device.
+    #[serde(default)]
+    pub theme: Option<Theme>,
 }
 
-/// The preferences of the caller.
+impl Preferences {
+    fn check(&self) -> Result<(), Error> {
+        if self.muted_notifications.len() > KINDS_MAX {
+            let detail = format!("there are {KINDS_MAX} kinds of notifications");
+            return Err(Error::malformed("/mutedNotifications", detail));
+        }
+        if self
+            .language
+            .as_deref()
+            .is_some_and(|tag| !is_language(tag))
+        {
+            let detail = "write the tag of a language, such as de or de-CH";
+            return Err(Error::malformed("/language", detail));
+        }
+        let zone = self.time_zone.as_deref();
+        if zone.is_some_and(|name| zone::named(name).is_none()) {
+            let detail = "no time zone of the IANA database, such as Asia/Bangkok";
+            return Err(Error::invalid("/timeZone", "unknown_time_zone", detail));
+        }
+        Ok(())
+    }
+
+    fn preference(&self) -> Preference {
+        let theme = self.theme.map(|theme| match theme {
+            Theme::Light => "light",
+            Theme::Dark => "dark",
+        });
+        Preference {
+            language: self.language.clone(),
+            time_zone: self.time_zone.clone(),
+            theme: theme.map(str::to_owned),
+        }
+    }
+}
+
+/// Whether a text is formed like the tag of a language: letters, then parts of letters and digits.
+fn is_language(tag: &str) -> bool {
+    let mut parts = tag.split('-');
+    let first = parts.next().unwrap_or_default();
+    let letters = first.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let rest = |part: &str| {
+        (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    tag.len() <= LANGUAGE_CHARS_MAX && (2..=8).contains(&first.len()) && letters && parts.all(rest)
+}
+
+/// The preferences of the caller. It needs no permission.
 #[utoipa::path(get, path = "/v1/me/preferences", tag = "notifications", operation_id = "getPreferences",
     responses((status = 200, body = Preferences)))]
 pub(super) async fn show(
     State(app): State<App>,
     Caller(who): Caller,
 ) -> Result<axum::Json<Preferences>, Problem> {
-    app.engine.permit(&who, "notification:read").await?;
-    let muted = app.engine.reader().muted(who.tenant, &who.subject).await?;
-    let muted_notifications = muted.into_iter().map(NotificationKind::from).collect();
+    let (reader, tenant, person) = (app.engine.reader(), who.tenant, who.subject.as_str());
+    let muted = reader.muted(tenant, person).await?;
+    let preference = reader.preference(tenant, person).await?;
     Ok(axum::Json(Preferences {
-        muted_notifications,
+        muted_notifications: muted.into_iter().map(NotificationKind::from).collect(),
+        language: preference.language,
+        time_zone: preference.time_zone,
+        theme: match preference.theme.as_deref() {
+            Some("light") => Some(Theme::Light),
+            Some("dark") => Some(Theme::Dark),
+            _ => None,
+        },
     }))
 }
 
-/// Replaces the preferences of the caller. Notifications that exist stay.
+/// Replaces the preferences of the caller; what the body lacks, they did not choose. Notifications that exist stay. It needs no
+/// permission.
 #[utoipa::path(put, path = "/v1/me/preferences", tag = "notifications", operation_id = "putPreferences",
     request_body = Preferences, responses((status = 200, body = Preferences)))]
 pub(super) async fn put(
@@ -47,12 +124,34 @@ pub(super) async fn put(
     Caller(who): Caller,
     Body { value, .. }: Body<Preferences>,
 ) -> Result<axum::Json<Preferences>, Problem> {
-    let muted = value.muted_notifications;
-    if muted.len() > KINDS_MAX {
-        let detail = format!("there are {KINDS_MAX} kinds of notifications");
-        return Err(Error::malformed("/mutedNotifications", detail).into());
-    }
-    let kinds: Vec<Kind> = muted.iter().map(|one| one.kind()).collect();
-    app.engine.mute(&who, &kinds).await?;
+    value.check()?;
+    let muted = value.muted_notifications.iter();
+    let kinds: Vec<Kind> = muted.map(|one| one.kind()).collect();
+    app.engine.prefer(&who, &kinds, &value.preference()).await?;
     show(State(app), Caller(who)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_of_languages_are_told_from_other_texts() {
+        for tag in ["de", "de-CH", "zh-Hant-TW", "sr-Latn"] {
+            assert!(is_language(tag), "{tag}");
+        }
+        for text in [
+            "",
+            "d",
+            "de_CH",
+            "de-",
+            "-de",
+            "d3",
+            "<b>",
+            "deutsch-sprachige",
+            &"de-abcdefg".repeat(4),
+        ] {
+            assert!(!is_language(text), "{text}");
+        }
+    }
 }

@@ -75,17 +75,17 @@ impl Claims {
     }
 }
 
-fn is_name(text: &str, chars_max: usize) -> bool {
+pub(super) fn is_name(text: &str, chars_max: usize) -> bool {
     !text.trim().is_empty() && check_id(text, chars_max).is_ok()
 }
 
-fn unfit(claim: &str) -> AuthError {
+pub(super) fn unfit(claim: &str) -> AuthError {
     AuthError::Claim {
         claim: claim.to_owned(),
     }
 }
 
-fn text<'a>(value: Option<&'a Value>, claim: &str) -> Result<&'a str, AuthError> {
+pub(super) fn text<'a>(value: Option<&'a Value>, claim: &str) -> Result<&'a str, AuthError> {
     value.and_then(Value::as_str).ok_or_else(|| unfit(claim))
 }
 
@@ -139,7 +139,10 @@ impl Validity {
 }
 
 /// Seconds of the Unix epoch, possibly with a fraction.
-fn moment(token: &Map<String, Value>, claim: &str) -> Result<Option<SignedDuration>, AuthError> {
+pub(super) fn moment(
+    token: &Map<String, Value>,
+    claim: &str,
+) -> Result<Option<SignedDuration>, AuthError> {
     let Some(value) = token.get(claim) else {
         return Ok(None);
     };
@@ -151,7 +154,10 @@ fn moment(token: &Map<String, Value>, claim: &str) -> Result<Option<SignedDurati
         .ok_or_else(|| unfit(claim))
 }
 
-fn check_place(token: &Map<String, Value>, settings: &AuthSettings) -> Result<(), AuthError> {
+pub(super) fn check_place(
+    token: &Map<String, Value>,
+    settings: &AuthSettings,
+) -> Result<(), AuthError> {
     let is = |value: &Value, wanted: &str| value.as_str() == Some(wanted);
     if let Some(issuer) = &settings.issuer
         && !token.get("iss").is_some_and(|value| is(value, issuer))

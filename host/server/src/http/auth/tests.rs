@@ -2,6 +2,7 @@
 
 mod doubled;
 mod provider;
+mod provider_tokens;
 mod rotation;
 
 use std::sync::Arc;

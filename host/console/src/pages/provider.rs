@@ -1,0 +1,385 @@
+//! Signing in and out at the identity provider.
+//!
+//! A sign-in is bound to the browser that began it by a cookie with a secret. State, nonce and the verifier of PKCE are derived
+//! from the secret, so a code or a link from another browser is of no use, and hosts keep nothing in between.
+
+use std::time::Duration;
+
+use askama::Template;
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::{get, post};
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+use url::Url;
+
+use wrkflw_engine::{Identity, ProviderSession};
+use wrkflw_runtime::clock;
+use wrkflw_server::http::auth::{AuthError, TOKEN_BYTES_MAX};
+
+use super::sign_in;
+use crate::Console;
+use crate::language::Words;
+use crate::posted::same;
+use crate::provider::{Failure, Provider, error_code};
+use crate::session::{self, cookie, next_page, set_cookie};
+use crate::shell::{Shell, page};
+
+/// The cookie of a sign-in that has begun.
+const COOKIE: &str = "__Host-wrkflw-sign-in";
+/// How long a sign-in may take.
+const SIGN_IN_SECONDS: u32 = 600;
+const SECRET_BYTES: usize = 32;
+/// Longer addresses are not come back to.
+const NEXT_BYTES_MAX: usize = 1024;
+/// The longest code of a provider.
+const CODE_BYTES_MAX: usize = 4096;
+/// A form with a logout token, and how long it may take to arrive.
+const LOGOUT_BYTES_MAX: usize = TOKEN_BYTES_MAX + 1024;
+const LOGOUT_TIME_MAX: Duration = Duration::from_secs(10);
+
+pub(crate) fn routes() -> Router<Console> {
+    Router::new()
+        .route("/console/sign-in/provider", get(begin))
+        .route("/console/sign-in/return", get(finish))
+        .route("/console/sign-out/provider", post(signed_out_there))
+}
+
+/// A sign-in that has begun in this browser.
+struct Begun {
+    secret: [u8; SECRET_BYTES],
+    next: String,
+}
+
+impl Begun {
+    fn new(next: &str) -> Begun {
+        let next = if next.len() <= NEXT_BYTES_MAX {
+            next
+        } else {
+            ""
+        };
+        Begun {
+            secret: clock::random(),
+            next: next_page(next).to_owned(),
+        }
+    }
+
+    fn cookie(&self) -> String {
+        format!(
+            "{}.{}",
+            BASE64.encode(self.secret),
+            BASE64.encode(&self.next)
+        )
+    }
+
+    fn parse(value: &str) -> Option<Begun> {
+        let (secret, next) = value.split_once('.')?;
+        let next = String::from_utf8(BASE64.decode(next).ok()?).ok()?;
+        Some(Begun {
+            secret: BASE64.decode(secret).ok()?.try_into().ok()?,
+            next: next_page(&next).to_owned(),
+        })
+    }
+
+    /// A value that only this browser can know, for one use.
+    fn derived(&self, what: &str) -> String {
+        let mut hasher = Sha256::new();
+        hasher.update(format!("wrkflw sign-in {what}\n"));
+        hasher.update(self.secret);
+        BASE64.encode(hasher.finalize())
+    }
+}
+
+/// What the provider is told of a verifier (PKCE, S256).
+fn challenge(verifier: &str) -> String {
+    BASE64.encode(Sha256::digest(verifier))
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    #[serde(default)]
+    next: String,
+}
+
+/// Leads to the provider.
+async fn begin(
+    State(console): State<Console>,
+    Query(asked): Query<Asked>,
+    headers: HeaderMap,
+) -> Response {
+    let w = Words::of(&headers);
+    let Some(provider) = &console.provider else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    // A page of another site does not begin a sign-in.
+    let site = headers.get("sec-fetch-site");
+    if site.is_some_and(|site| site == "cross-site" || site == "same-site") {
+        return sign_in::form(&console, w, next_page(&asked.next), None);
+    }
+    let begun = Begun::new(&asked.next);
+    let address = provider.metadata().await.and_then(|metadata| {
+        let (state, nonce) = (begun.derived("state"), begun.derived("nonce"));
+        provider.authorization(
+            &metadata,
+            &state,
+            &nonce,
+            &challenge(&begun.derived("verifier")),
+        )
+    });
+    match address {
+        Ok(address) => {
+            let set = set_cookie(COOKIE, &begun.cookie(), Some(SIGN_IN_SECONDS));
+            ([(header::SET_COOKIE, set)], Redirect::to(&address)).into_response()
+        }
+        Err(failure) => refused(&console, w, &begun.next, &said(w, &failure)),
+    }
+}
+
+/// What the provider adds to the address to which it leads back.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Answered {
+    state: String,
+    code: String,
+    error: String,
+    iss: String,
+}
+
+/// The browser comes back from the provider.
+async fn finish(
+    State(console): State<Console>,
+    Query(answered): Query<Answered>,
+    headers: HeaderMap,
+) -> Response {
+    let w = Words::of(&headers);
+    let Some(provider) = &console.provider else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let begun = cookie(&headers, COOKIE).and_then(|value| Begun::parse(&value));
+    let begun = begun.filter(|begun| same(&answered.state, &begun.derived("state")));
+    let Some(begun) = begun.filter(|_| provider.sent(&answered.iss)) else {
+        return refused(&console, w, "", &w.t("sign-in-not-begun"));
+    };
+    let mut response = match signed_in(&console, provider, &begun, &answered).await {
+        Ok((who, held)) => {
+            let (until, held) = (Timestamp::MAX, Some(&held));
+            session::begin(&console, &who, until, held, &headers, &begun.next).await
+        }
+        Err(why) => refused(&console, w, &begun.next, &why.said(w)),
+    };
+    // What begun counts once.
+    response
+        .headers_mut()
+        .append(header::SET_COOKIE, set_cookie(COOKIE, "", Some(0)));
+    response
+}
+
+/// Why a sign-in ended without a session.
+enum Why {
+    Failed(Failure),
+    Token(AuthError),
+    Unknown(String),
+}
+
+impl Why {
+    fn said(&self, w: Words) -> String {
+        match self {
+            Why::Failed(failure) => said(w, failure),
+            Why::Token(error) => {
+                tracing::warn!(%error, "the ID token of a sign-in was refused");
+                match error {
+                    AuthError::Expired | AuthError::NotYetValid => {
+                        w.t("sign-in-clocks").into_owned()
+                    }
+                    AuthError::Claim { claim } => w.with("sign-in-claim", "claim", claim),
+                    AuthError::Foreign { claim } => w.with("sign-in-foreign", "claim", claim),
+                    AuthError::Unavailable => w.with("sign-in-down", "detail", "jwks_url"),
+                    _ => w.t("sign-in-untrusted").into_owned(),
+                }
+            }
+            Why::Unknown(detail) => w.with("sign-in-unknown", "detail", detail),
+        }
+    }
+}
+
+/// What to mend, for people. The log has the rest.
+fn said(w: Words, failure: &Failure) -> String {
+    match failure {
+        Failure::Down(detail) => w.with("sign-in-down", "detail", detail),
+        Failure::Setting(detail) => w.with("sign-in-setting", "detail", detail),
+        Failure::Busy => w.t("sign-in-busy").into_owned(),
+        Failure::Refused(code) => match code.as_str() {
+            "invalid_client" | "unauthorized_client" => w.with("sign-in-client", "code", code),
+            _ => w.with("sign-in-provider-refused", "code", code),
+        },
+    }
+}
+
+/// Who signed in, by the ID token that the code is good for.
+async fn signed_in(
+    console: &Console,
+    provider: &Provider,
+    begun: &Begun,
+    answered: &Answered,
+) -> Result<(Identity, ProviderSession), Why> {
+    if !answered.error.is_empty() {
+        let code = error_code(&answered.error);
+        let code = code.unwrap_or_else(|| "unknown_error".to_owned());
+        return Err(Why::Failed(Failure::Refused(code)));
+    }
+    if answered.code.is_empty() || answered.code.len() > CODE_BYTES_MAX {
+        let detail = "it led back without a code".to_owned();
+        return Err(Why::Failed(Failure::Setting(detail)));
+    }
+    let verifier = begun.derived("verifier");
+    let exchanged = provider.exchange(&answered.code, &verifier);
+    let token = exchanged.await.map_err(Why::Failed)?;
+    let (client, nonce) = (&provider.settings.client_id, begun.derived("nonce"));
+    let checked = console.app.auth.id_token(&token, client, &nonce).await;
+    let checked = checked.map_err(Why::Token)?;
+    let who = console.app.identity(checked.claims).await;
+    let who = who.map_err(|problem| Why::Unknown(problem.detail))?;
+    let held = ProviderSession {
+        name: checked.session,
+        id_token: token,
+    };
+    Ok((who, held))
+}
+
+fn refused(console: &Console, w: Words, next: &str, why: &str) -> Response {
+    sign_in::form(console, w, next_page(next), Some(why.to_owned()))
+}
+
+#[derive(Template)]
+#[template(path = "signed_out.html")]
+struct SignedOut {
+    shell: Shell,
+    address: String,
+}
+
+/// The page that leads on to sign out at the provider, too. None if the provider has no page for it or cannot be asked: one is
+/// signed out here anyway.
+///
+/// It is a link and no form: a form would not carry the cookies by which most providers know the browser, as it comes from
+/// another site. So the address there has the ID token, which opens nothing here.
+pub(crate) async fn signing_out(console: &Console, w: Words, id_token: &str) -> Option<Response> {
+    let provider = console.provider.as_ref()?;
+    let address = provider.metadata().await.ok()?.end_session_endpoint?;
+    let mut address = Url::parse(&address).ok()?;
+    address
+        .query_pairs_mut()
+        .append_pair("id_token_hint", id_token)
+        .append_pair("client_id", &provider.settings.client_id)
+        .append_pair("post_logout_redirect_uri", &provider.out());
+    let template = SignedOut {
+        shell: Shell::plain(w, w.t("sign-out").into_owned()),
+        address: address.into(),
+    };
+    let forgotten = [(header::SET_COOKIE, session::forgotten())];
+    Some((forgotten, page(StatusCode::OK, &template)).into_response())
+}
+
+/// The provider says that somebody signed out there (back-channel logout). No browser sends this.
+async fn signed_out_there(State(console): State<Console>, request: Request) -> Response {
+    let Some(provider) = &console.provider else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let body = to_bytes(request.into_body(), LOGOUT_BYTES_MAX);
+    let Ok(Ok(body)) = tokio::time::timeout(LOGOUT_TIME_MAX, body).await else {
+        return wrong("the form with the logout token is too large or did not arrive");
+    };
+    let mut fields = url::form_urlencoded::parse(&body);
+    let Some((_, token)) = fields.find(|(name, _)| name == "logout_token") else {
+        return wrong("the form has no logout_token");
+    };
+    let client = &provider.settings.client_id;
+    let logout = match console.app.auth.logout_token(&token, client).await {
+        Ok(logout) => logout,
+        Err(AuthError::Unavailable) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Err(error) => return wrong(&error.to_string()),
+    };
+    if !provider.is_first(&logout.id) {
+        return wrong("the logout token was used before");
+    }
+    let (person, session) = (logout.person.as_deref(), logout.session.as_deref());
+    match console
+        .app
+        .engine
+        .end_provider_sessions(person, session)
+        .await
+    {
+        Ok(ended) => {
+            tracing::info!(ended, "the identity provider signed somebody out");
+            StatusCode::OK.into_response()
+        }
+        Err(error) => {
+            tracing::error!(%error, "sessions could not be ended");
+            provider.forget(&logout.id);
+            StatusCode::SERVICE_UNAVAILABLE.into_response()
+        }
+    }
+}
+
+fn wrong(detail: &str) -> Response {
+    tracing::warn!(detail, "a logout token was refused");
+    let body = json!({ "error": "invalid_request", "error_description": detail });
+    (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_binds_a_sign_in_to_its_browser_differs_by_use_and_by_browser() {
+        let (one, other) = (Begun::new("/console/me"), Begun::new("/console/me"));
+        let uses = ["state", "nonce", "verifier"];
+        let all: std::collections::BTreeSet<_> = [&one, &other]
+            .into_iter()
+            .flat_map(|begun| uses.map(|what| begun.derived(what)))
+            .collect();
+        assert_eq!(all.len(), 6);
+        assert!(all.iter().all(|value| value.len() == 43));
+        let read = Begun::parse(&one.cookie()).expect("its own cookie");
+        assert_eq!(read.derived("state"), one.derived("state"));
+        assert_eq!(read.next, "/console/me");
+    }
+
+    #[test]
+    fn the_challenge_is_that_of_the_standard() {
+        // RFC 7636, appendix B.
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+        let expected = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+        assert_eq!(challenge(verifier), expected);
+    }
+
+    #[test]
+    fn a_cookie_leads_nowhere_but_into_the_console() {
+        let secret = BASE64.encode([7; SECRET_BYTES]);
+        let planted = |next: &str| format!("{secret}.{}", BASE64.encode(next));
+        for outside in [
+            "https://evil.example",
+            "//evil.example",
+            "javascript:alert(1)",
+        ] {
+            assert_eq!(
+                Begun::parse(&planted(outside)).expect("a cookie").next,
+                "/console"
+            );
+            assert_eq!(Begun::new(outside).next, "/console");
+        }
+        assert_eq!(
+            Begun::new(&format!("/console?{}", "a".repeat(NEXT_BYTES_MAX))).next,
+            "/console"
+        );
+        for broken in ["", "a", "a.b", &format!("{}.", BASE64.encode([7; 31]))] {
+            assert!(Begun::parse(broken).is_none(), "{broken}");
+        }
+    }
+}

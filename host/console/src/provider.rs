@@ -1,0 +1,520 @@
+//! The identity provider at which people sign in: what it publishes of itself, and the exchange of a code for an ID token.
+//!
+//! `OpenID` Connect with the authorization code flow and PKCE. The keys of the provider, its issuer and the names of claims
+//! are those of the API's bearer tokens.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use axum::http::{Request, StatusCode, header};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::{Mutex, Semaphore};
+use url::Url;
+
+use wrkflw_runtime::clock::{Clock, later};
+use wrkflw_runtime::http_client::{HttpClient, Route, is_loopback};
+use wrkflw_runtime::lru::Lru;
+use wrkflw_server::http::auth::TOKEN_BYTES_MAX;
+
+use crate::ROOT;
+
+/// The timeout of a request to the provider.
+const TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest answer that is read.
+const ANSWER_BYTES_MAX: usize = 128 * 1024;
+/// How long it is known what the provider publishes of itself.
+const KNOWN: Duration = Duration::from_hours(1);
+/// How long a provider that failed is not asked again: anybody may ask for a sign-in.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Codes that are exchanged at a time. Each is a request to the provider, which anybody can cause.
+const EXCHANGES_MAX: usize = 16;
+/// Logout tokens that are remembered, and for how long: longer than they are valid.
+const LOGOUTS_MAX: usize = 10_000;
+const LOGOUT_KEPT: Duration = Duration::from_mins(15);
+/// The longest code of an error that is shown.
+const CODE_CHARS_MAX: usize = 64;
+
+/// How the console is known at the provider.
+#[derive(Clone)]
+pub struct ProviderSettings {
+    /// The issuer of tokens, below which the provider publishes its endpoints.
+    pub issuer: String,
+    pub client_id: String,
+    pub client_secret: Option<String>,
+    /// Separated by spaces; `openid` is one of them.
+    pub scopes: String,
+    /// The address of this host for browsers.
+    pub public_url: String,
+}
+
+impl ProviderSettings {
+    /// The error says what to change.
+    pub fn check(&self) -> Result<(), String> {
+        if !is_secure(&self.issuer) {
+            return Err(format!(
+                "jwt_issuer is {}: people sign in there, so it needs https://, or http:// on this machine",
+                self.issuer
+            ));
+        }
+        let public = Url::parse(&self.public_url).map_err(|error| error.to_string());
+        if !is_secure(&self.public_url) || public.is_ok_and(|url| url.path() != "/") {
+            return Err(format!(
+                "public_url is {}: the provider leads browsers back there, so it needs https://, or http:// on this machine, and no path",
+                self.public_url
+            ));
+        }
+        if !self.scopes.split(' ').any(|scope| scope == "openid") {
+            return Err("oidc_scopes lacks openid: without it, there is no ID token".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// What the provider publishes of itself (`OpenID` Connect Discovery). Unknown members are ignored.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Metadata {
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    pub(crate) end_session_endpoint: Option<String>,
+    #[serde(default)]
+    token_endpoint_auth_methods_supported: Vec<String>,
+    #[serde(default)]
+    code_challenge_methods_supported: Option<Vec<String>>,
+}
+
+impl Metadata {
+    fn check(self, issuer: &str) -> Result<Metadata, Failure> {
+        if self.issuer != issuer {
+            return Err(Failure::Setting(format!(
+                "it calls itself {}, and jwt_issuer is {issuer}",
+                self.issuer
+            )));
+        }
+        let endpoints = [&self.authorization_endpoint, &self.token_endpoint];
+        let endpoints = endpoints.into_iter().chain(&self.end_session_endpoint);
+        if let Some(open) = endpoints.into_iter().find(|url| !is_secure(url)) {
+            return Err(Failure::Setting(format!(
+                "its endpoint {open} is not protected by TLS"
+            )));
+        }
+        let methods = self.code_challenge_methods_supported.as_ref();
+        if methods.is_some_and(|all| !all.iter().any(|one| one == "S256")) {
+            return Err(Failure::Setting("it has no PKCE with S256".to_owned()));
+        }
+        Ok(self)
+    }
+}
+
+/// Why somebody could not be signed in at the provider. The texts are for operators and have no tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// It gave no answer, or one that cannot be read.
+    Down(String),
+    /// It and this host do not fit together.
+    Setting(String),
+    /// It refuses, with one of the codes of OAuth.
+    Refused(String),
+    /// Too many sign-ins at once.
+    Busy,
+}
+
+#[derive(Deserialize)]
+struct Granted {
+    id_token: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    error: String,
+}
+
+struct Known {
+    metadata: Result<Metadata, Failure>,
+    until: Timestamp,
+}
+
+pub(crate) struct Provider {
+    pub(crate) settings: ProviderSettings,
+    client: HttpClient,
+    clock: Clock,
+    known: Mutex<Option<Known>>,
+    exchanges: Semaphore,
+    logouts: Lru<String, ()>,
+}
+
+impl Provider {
+    pub(crate) fn new(settings: ProviderSettings) -> Provider {
+        Provider {
+            settings,
+            client: HttpClient::new(),
+            clock: Clock::System,
+            known: Mutex::new(None),
+            exchanges: Semaphore::new(EXCHANGES_MAX),
+            logouts: Lru::new(LOGOUTS_MAX).expiring(LOGOUT_KEPT),
+        }
+    }
+
+    /// Where the provider leads browsers after a sign-in.
+    pub(crate) fn back(&self) -> String {
+        self.own("/sign-in/return")
+    }
+
+    /// Where it leads them after a sign-out.
+    pub(crate) fn out(&self) -> String {
+        self.own("/sign-in")
+    }
+
+    fn own(&self, path: &str) -> String {
+        let base = self.settings.public_url.trim_end_matches('/');
+        format!("{base}{ROOT}{path}")
+    }
+
+    /// What the provider publishes of itself. Those who wait share one request.
+    pub(crate) async fn metadata(&self) -> Result<Metadata, Failure> {
+        let mut known = self.known.lock().await;
+        let now = self.clock.now();
+        if let Some(known) = known.as_ref().filter(|known| now < known.until) {
+            return known.metadata.clone();
+        }
+        let metadata = self.discover().await;
+        if let Err(failure) = &metadata {
+            tracing::warn!(
+                issuer = self.settings.issuer,
+                ?failure,
+                "nobody can sign in at the identity provider"
+            );
+        }
+        let kept = if metadata.is_ok() { KNOWN } else { PAUSE };
+        *known = Some(Known {
+            metadata: metadata.clone(),
+            until: later(self.clock.now(), kept),
+        });
+        metadata
+    }
+
+    async fn discover(&self) -> Result<Metadata, Failure> {
+        let issuer = self.settings.issuer.as_str();
+        let url = format!(
+            "{}/.well-known/openid-configuration",
+            issuer.trim_end_matches('/')
+        );
+        let request = Request::get(&url).body(Vec::new());
+        let request = request.map_err(|error| Failure::Setting(error.to_string()))?;
+        let (status, body) = self.send(request).await?;
+        if status != StatusCode::OK {
+            return Err(Failure::Setting(format!(
+                "{url} answers {status}: check jwt_issuer"
+            )));
+        }
+        parse::<Metadata>(&body)?.check(issuer)
+    }
+
+    /// The page of the provider that begins a sign-in.
+    pub(crate) fn authorization(
+        &self,
+        metadata: &Metadata,
+        state: &str,
+        nonce: &str,
+        challenge: &str,
+    ) -> Result<String, Failure> {
+        let url = Url::parse(&metadata.authorization_endpoint);
+        let mut url = url.map_err(|error| Failure::Setting(error.to_string()))?;
+        url.query_pairs_mut()
+            .append_pair("response_type", "code")
+            .append_pair("client_id", &self.settings.client_id)
+            .append_pair("redirect_uri", &self.back())
+            .append_pair("scope", &self.settings.scopes)
+            .append_pair("state", state)
+            .append_pair("nonce", nonce)
+            .append_pair("code_challenge", challenge)
+            .append_pair("code_challenge_method", "S256");
+        Ok(url.into())
+    }
+
+    /// Whether a response names this provider as its sender, if it names one (RFC 9207).
+    pub(crate) fn sent(&self, issuer: &str) -> bool {
+        issuer.is_empty() || issuer == self.settings.issuer
+    }
+
+    /// Exchanges a code for an ID token, which is not verified yet.
+    pub(crate) async fn exchange(&self, code: &str, verifier: &str) -> Result<String, Failure> {
+        let _turn = self.exchanges.try_acquire().map_err(|_| Failure::Busy)?;
+        let metadata = self.metadata().await?;
+        let request = self.token_request(&metadata, code, verifier)?;
+        let (status, body) = self.send(request).await?;
+        if status == StatusCode::OK {
+            let granted: Granted = parse(&body)?;
+            let token = granted
+                .id_token
+                .filter(|token| token.len() <= TOKEN_BYTES_MAX);
+            return token.ok_or_else(|| {
+                Failure::Setting(format!(
+                    "its answer has no ID token of at most {TOKEN_BYTES_MAX} bytes"
+                ))
+            });
+        }
+        let code = parse::<Refused>(&body).ok();
+        let code = code.and_then(|refused| error_code(&refused.error));
+        let failure = match code {
+            Some(code) => Failure::Refused(code),
+            None => Failure::Down(format!("the token endpoint answers {status}")),
+        };
+        tracing::warn!(?failure, "the identity provider gave no ID token");
+        Err(failure)
+    }
+
+    /// The request that exchanges a code.
+    fn token_request(
+        &self,
+        metadata: &Metadata,
+        code: &str,
+        verifier: &str,
+    ) -> Result<Request<Vec<u8>>, Failure> {
+        let settings = &self.settings;
+        let back = self.back();
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
+        form.append_pair("grant_type", "authorization_code")
+            .append_pair("code", code)
+            .append_pair("redirect_uri", &back)
+            .append_pair("code_verifier", verifier);
+        let mut request = Request::post(&metadata.token_endpoint)
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .header(header::ACCEPT, "application/json");
+        let methods = &metadata.token_endpoint_auth_methods_supported;
+        let has = |method: &str| methods.iter().any(|one| one == method);
+        match &settings.client_secret {
+            Some(secret) if has("client_secret_post") && !has("client_secret_basic") => {
+                form.append_pair("client_id", &settings.client_id)
+                    .append_pair("client_secret", secret);
+            }
+            Some(secret) => {
+                request = request.header(header::AUTHORIZATION, basic(&settings.client_id, secret));
+            }
+            None => {
+                form.append_pair("client_id", &settings.client_id);
+            }
+        }
+        let request = request.body(form.finish().into_bytes());
+        request.map_err(|error| Failure::Setting(error.to_string()))
+    }
+
+    /// Whether a logout token with this name is the first one here.
+    pub(crate) fn is_first(&self, logout: &str) -> bool {
+        if self.logouts.get(logout).is_some() {
+            return false;
+        }
+        self.logouts.insert(logout.to_owned(), ());
+        true
+    }
+
+    /// Takes a logout token back that had no effect, so that the provider can send it again.
+    pub(crate) fn forget(&self, logout: &str) {
+        self.logouts.remove(logout);
+    }
+
+    async fn send(&self, request: Request<Vec<u8>>) -> Result<(StatusCode, Bytes), Failure> {
+        let route = match request.uri().host() {
+            Some(host) if is_loopback(host) => Route::Direct,
+            _ => Route::Proxied,
+        };
+        let answer = self
+            .client
+            .fetch(request, route, TIMEOUT, ANSWER_BYTES_MAX)
+            .await;
+        let answer = answer.map_err(|error| Failure::Down(error.to_string()))?;
+        Ok((answer.status(), answer.into_body()))
+    }
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Failure> {
+    // The error of the parser would quote the body, in which there may be a token.
+    serde_json::from_slice(body).map_err(|error| {
+        Failure::Down(format!(
+            "its answer cannot be read, at line {} column {}",
+            error.line(),
+            error.column()
+        ))
+    })
+}
+
+/// Who the client is, in a header (RFC 6749, section 2.3.1).
+fn basic(id: &str, secret: &str) -> String {
+    let encoded =
+        |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", encoded(id), encoded(secret));
+    format!("Basic {}", BASE64_STANDARD.encode(pair))
+}
+
+/// The code of an error, if it is one: other text of a query or an answer is not shown.
+pub(crate) fn error_code(text: &str) -> Option<String> {
+    let fits = (1..=CODE_CHARS_MAX).contains(&text.len());
+    let plain = text
+        .bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    (fits && plain).then(|| text.to_owned())
+}
+
+/// Whether a URL is protected by TLS, or is on this machine.
+fn is_secure(text: &str) -> bool {
+    let Ok(url) = Url::parse(text) else {
+        return false;
+    };
+    let named = url.username().is_empty() && url.password().is_none();
+    named
+        && match (url.scheme(), url.host_str()) {
+            ("https", Some(_)) => true,
+            ("http", Some(host)) => is_loopback(host),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> ProviderSettings {
+        ProviderSettings {
+            issuer: "https://id.example".to_owned(),
+            client_id: "console".to_owned(),
+            client_secret: None,
+            scopes: "openid profile".to_owned(),
+            public_url: "https://flows.example".to_owned(),
+        }
+    }
+
+    fn metadata() -> Metadata {
+        Metadata {
+            issuer: "https://id.example".to_owned(),
+            authorization_endpoint: "https://id.example/auth?a=b".to_owned(),
+            token_endpoint: "https://id.example/token".to_owned(),
+            end_session_endpoint: None,
+            token_endpoint_auth_methods_supported: Vec::new(),
+            code_challenge_methods_supported: None,
+        }
+    }
+
+    #[test]
+    fn settings_without_tls_are_refused_with_what_to_mend() {
+        assert_eq!(settings().check(), Ok(()));
+        let cases: [(fn(&mut ProviderSettings), &str); 5] = [
+            (
+                |one| one.issuer = "http://id.example".to_owned(),
+                "jwt_issuer",
+            ),
+            (
+                |one| one.public_url = "http://flows.example".to_owned(),
+                "public_url",
+            ),
+            (
+                |one| one.public_url = "https://a@flows.example".to_owned(),
+                "public_url",
+            ),
+            (
+                |one| one.public_url = "https://flows.example/path".to_owned(),
+                "public_url",
+            ),
+            (|one| one.scopes = "profile".to_owned(), "oidc_scopes"),
+        ];
+        for (change, named) in cases {
+            let mut wrong = settings();
+            change(&mut wrong);
+            let error = wrong.check().expect_err(named);
+            assert!(error.starts_with(named), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_provider_that_is_another_or_open_or_without_pkce_is_refused() {
+        assert!(metadata().check("https://id.example").is_ok());
+        let methods = |all: &[&str]| Some(all.iter().map(|one| (*one).to_owned()).collect());
+        let cases: [(Metadata, &str); 5] = [
+            (
+                Metadata {
+                    issuer: "https://id.example/".to_owned(),
+                    ..metadata()
+                },
+                "calls itself",
+            ),
+            (
+                Metadata {
+                    token_endpoint: "http://id.example/token".to_owned(),
+                    ..metadata()
+                },
+                "TLS",
+            ),
+            (
+                Metadata {
+                    authorization_endpoint: "javascript:alert(1)".to_owned(),
+                    ..metadata()
+                },
+                "TLS",
+            ),
+            (
+                Metadata {
+                    end_session_endpoint: Some("http://evil.example".to_owned()),
+                    ..metadata()
+                },
+                "TLS",
+            ),
+            (
+                Metadata {
+                    code_challenge_methods_supported: methods(&["plain"]),
+                    ..metadata()
+                },
+                "S256",
+            ),
+        ];
+        for (wrong, said) in cases {
+            let Err(Failure::Setting(error)) = wrong.check("https://id.example") else {
+                panic!("{said}");
+            };
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_request_has_what_binds_it_to_the_browser() {
+        let provider = Provider::new(settings());
+        let url = provider
+            .authorization(&metadata(), "s", "n", "c")
+            .expect("a URL");
+        assert_eq!(
+            url,
+            "https://id.example/auth?a=b&response_type=code&client_id=console&redirect_uri=https%3A%2F%2Fflows.example%2Fconsole%2Fsign-in%2Freturn\
+             &scope=openid+profile&state=s&nonce=n&code_challenge=c&code_challenge_method=S256"
+        );
+    }
+
+    #[test]
+    fn only_codes_of_errors_are_shown() {
+        assert_eq!(
+            error_code("access_denied").as_deref(),
+            Some("access_denied")
+        );
+        for text in ["", "Call 555-1234", "<b>", "access denied", &"a".repeat(65)] {
+            assert_eq!(error_code(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_logout_counts_once() {
+        let provider = Provider::new(settings());
+        assert!(provider.is_first("a"));
+        assert!(!provider.is_first("a"));
+        assert!(provider.is_first("b"));
+        provider.forget("a");
+        assert!(provider.is_first("a"));
+    }
+
+    #[test]
+    fn a_secret_with_special_characters_is_encoded() {
+        assert_eq!(
+            basic("a", "b:c d"),
+            format!("Basic {}", BASE64_STANDARD.encode("a:b%3Ac+d"))
+        );
+    }
+}

@@ -1,0 +1,97 @@
+// What a person prefers is kept by the host, and every page follows it, in whatever browser they sign in.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
+
+let browser;
+before(async () => (browser = await launch()));
+after(async () => {
+  await api("PUT", "/me/preferences", { mutedNotifications: [] }, tokenOf("reviewer2"));
+  await browser.close();
+});
+
+const html = (page, attribute) => page.locator("html").getAttribute(attribute);
+
+test("language, zone and theme are chosen once, for every browser and page", async () => {
+  const begun = await started(entity("zone"), "A plan for another zone");
+  const page = await signedIn(browser, "reviewer2", { timezoneId: "America/New_York" });
+  await page.goto(`${url}/console/me`);
+  assert.equal(await html(page, "data-zone"), null);
+  await page.getByLabel("Language", { exact: true }).selectOption("de");
+  await page.getByLabel("Time zone").selectOption("Asia/Bangkok");
+  await page.getByLabel("Colours").selectOption("dark");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "Wie Sie die Seiten wünschen" }).waitFor();
+  await page.context().close();
+
+  const other = await signedIn(browser, "reviewer2", { timezoneId: "America/New_York" });
+  for (const path of ["/console", `/console/instances/${begun.id}`, "/console/me", "/console/search?q=zone"]) {
+    await other.goto(url + path);
+    assert.equal(await html(other, "lang"), "de", path);
+    assert.equal(await html(other, "data-zone"), "Asia/Bangkok", path);
+    assert.equal(await other.evaluate(() => getComputedStyle(document.documentElement).colorScheme), "dark", path);
+  }
+  await other.goto(`${url}/console/instances/${begun.id}`);
+  const time = other.locator("time[datetime]").first();
+  const at = new Date(await time.getAttribute("datetime"));
+  const format = { dateStyle: "medium", timeStyle: "short", timeZone: "Asia/Bangkok" };
+  assert.equal(await time.getAttribute("title"), new Intl.DateTimeFormat("de", format).format(at));
+
+  // The footer changes the choice of the person, and the form takes it back.
+  await other.getByRole("button", { name: "ไทย" }).click();
+  assert.equal(await html(other, "lang"), "th");
+  const kept = await api("GET", "/me/preferences", undefined, tokenOf("reviewer2"));
+  assert.deepEqual([kept.body.language, kept.body.timeZone, kept.body.theme], ["th", "Asia/Bangkok", "dark"]);
+  await other.goto(`${url}/console/me`);
+  for (const field of ["language", "zone", "theme"]) await other.locator(`#${field}`).selectOption("");
+  await other.locator("form[action='/console/me/preferences'] button").click();
+  await other.getByRole("heading", { name: "How you want pages" }).waitFor();
+  assert.deepEqual([await html(other, "data-zone"), await html(other, "data-theme")], [null, null]);
+  await other.context().close();
+});
+
+test("without scripts, moments are in the zone that one chose", async () => {
+  const begun = await started(entity("zone"), "A plan without scripts");
+  await api("PUT", "/me/preferences", { mutedNotifications: [], timeZone: "Asia/Bangkok" }, tokenOf("reviewer2"));
+  const page = await signedIn(browser, "reviewer2", { javaScriptEnabled: false });
+  await page.goto(`${url}/console/instances/${begun.id}`);
+  assert.match(await page.locator("time[datetime]").first().getAttribute("title"), /^\d{4}-\d\d-\d\d \d\d:\d\d \+07$/);
+  await page.context().close();
+});
+
+test("absences and whom one stands in for are in a calendar", async () => {
+  const now = Date.now();
+  const day = 24 * 60 * 60 * 1000;
+  const body = { substitute: "reviewer", from: new Date(now - day).toISOString(), until: new Date(now + 40 * day).toISOString() };
+  const created = await api("POST", "/people/author/absences", body);
+  assert.equal(created.status, 201, JSON.stringify(created.body));
+  const page = await signedIn(browser, "author");
+  await page.goto(`${url}/console/me`);
+  const today = page.locator("td.today");
+  await today.getByText("Away: reviewer stands in").waitFor();
+  await sound(page, "me-absent");
+  await page.getByRole("link", { name: "Next month" }).click();
+  assert.match(page.url(), /month=\d{4}-\d\d#absences$/);
+  await page.locator("td").filter({ hasText: "Away: reviewer stands in" }).first().waitFor();
+  await page.context().close();
+  const substitute = await signedIn(browser, "reviewer");
+  await substitute.goto(`${url}/console/me`);
+  await substitute.locator("td.today").getByText("For author").waitFor();
+  await substitute.context().close();
+  const id = created.body.absence?.id ?? created.body.id;
+  assert.ok([200, 204].includes((await api("DELETE", `/people/author/absences/${id}`)).status));
+});
+
+test("a page of another site, and a form without the token, changes no preference", async () => {
+  const page = await signedIn(browser, "reviewer2");
+  const cookie = (await page.context().cookies()).map((one) => `${one.name}=${one.value}`).join("; ");
+  const post = async (headers, fields) => {
+    const body = new URLSearchParams({ theme: "dark", ...fields });
+    return (await fetch(`${url}/console/me/preferences`, { method: "POST", redirect: "manual", body, headers: { cookie, ...headers } })).status;
+  };
+  assert.equal(await post({ origin: "https://evil.example" }, {}), 403);
+  assert.equal(await post({ origin: url }, { token: "guessed" }), 403);
+  const kept = await api("GET", "/me/preferences", undefined, tokenOf("reviewer2"));
+  assert.notEqual(kept.body.theme, "dark");
+  await page.context().close();
+});
