@@ -73,8 +73,6 @@ pub(crate) struct State {
     #[serde(default)]
     pub(crate) name: String,
     #[serde(default)]
-    pub(crate) name: String,
-    #[serde(default)]
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) description: String,

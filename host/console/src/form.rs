@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock;
 
-use crate::api::Trouble;
+use crate::api::{Trouble, segment};
 use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::list::Link;

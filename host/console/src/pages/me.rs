@@ -174,7 +174,7 @@ pub(crate) async fn prefer(visitor: &Visitor, changes: &[(&str, &str)]) -> Resul
     for (name, value) in changes {
         preferences[*name] = Some(*value).filter(|value| !value.is_empty()).into();
     }
-    visitor.api.put(PATH, &preferences).await.map(drop)
+    visitor.api.put::<Value>(PATH, &preferences).await.map(drop)
 }
 
 /// The form with the preferences was sent. The cookie with the language of this browser gives way to the choice.
