@@ -695,6 +695,14 @@ CREATE TABLE public.descendant_place (
 )
 WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 
+CREATE TABLE public.draft (
+    tenant_id integer NOT NULL,
+    person text NOT NULL,
+    task_id uuid NOT NULL,
+    comment text NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+
 CREATE TABLE public.engine_profile (
     digest bytea NOT NULL,
     profile text NOT NULL,
@@ -901,6 +909,15 @@ CREATE TABLE public.role_permission (
     tenant_id integer NOT NULL,
     role text NOT NULL,
     permission text NOT NULL
+);
+
+CREATE TABLE public.saved_view (
+    tenant_id integer NOT NULL,
+    person text NOT NULL,
+    id uuid NOT NULL,
+    name text NOT NULL,
+    query text NOT NULL,
+    is_default boolean NOT NULL
 );
 
 CREATE TABLE public.session (
@@ -1123,6 +1140,8 @@ ALTER TABLE ONLY public.descendant_count
     ADD CONSTRAINT descendant_count_pkey PRIMARY KEY (tenant_id, root_id);
 ALTER TABLE ONLY public.descendant_place
     ADD CONSTRAINT descendant_place_pkey PRIMARY KEY (tenant_id, instance_id);
+ALTER TABLE ONLY public.draft
+    ADD CONSTRAINT draft_pkey PRIMARY KEY (tenant_id, person, task_id);
 ALTER TABLE ONLY public.engine_profile
     ADD CONSTRAINT engine_profile_pkey PRIMARY KEY (digest);
 ALTER TABLE ONLY public.feed_epoch
@@ -1159,6 +1178,8 @@ ALTER TABLE ONLY public.refused_attempt
     ADD CONSTRAINT refused_attempt_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.role_permission
     ADD CONSTRAINT role_permission_pkey PRIMARY KEY (tenant_id, role, permission);
+ALTER TABLE ONLY public.saved_view
+    ADD CONSTRAINT saved_view_pkey PRIMARY KEY (tenant_id, person, id);
 ALTER TABLE ONLY public.session
     ADD CONSTRAINT session_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.session
@@ -1313,6 +1334,7 @@ ALTER TABLE public.definition_version ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.delegation_seal ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.descendant_count ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.descendant_place ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.draft ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public."group" ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.idempotency_key ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.instance ENABLE ROW LEVEL SECURITY;
@@ -1343,6 +1365,7 @@ CREATE POLICY reader ON public.definition_version FOR SELECT TO wrkflw_reader US
 CREATE POLICY reader ON public.delegation_seal FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.descendant_count FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.descendant_place FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.draft FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public."group" FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.idempotency_key FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.instance FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1358,6 +1381,7 @@ CREATE POLICY reader ON public.person FOR SELECT TO wrkflw_reader USING ((tenant
 CREATE POLICY reader ON public.reassessment FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.refused_attempt FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.role_permission FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.saved_view FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.session FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal_inbox FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1379,6 +1403,7 @@ CREATE POLICY relay ON public.outbox_event TO wrkflw_relay USING (true) WITH CHE
 CREATE POLICY relay ON public.state_instance TO wrkflw_relay USING (true) WITH CHECK (true);
 CREATE POLICY relay ON public.task TO wrkflw_relay USING (true) WITH CHECK (true);
 ALTER TABLE public.role_permission ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.saved_view ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.session ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal_inbox ENABLE ROW LEVEL SECURITY;
@@ -1480,6 +1505,7 @@ CREATE POLICY writer ON public.definition_version TO wrkflw_writer USING (true) 
 CREATE POLICY writer ON public.delegation_seal TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.descendant_count TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.descendant_place TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.draft TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public."group" TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.idempotency_key TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.instance TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1495,6 +1521,7 @@ CREATE POLICY writer ON public.person TO wrkflw_writer USING (true) WITH CHECK (
 CREATE POLICY writer ON public.reassessment TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.refused_attempt TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.role_permission TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.saved_view TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.session TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal_inbox TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1579,6 +1606,8 @@ GRANT SELECT,INSERT,UPDATE ON TABLE public.descendant_count TO wrkflw_writer;
 GRANT SELECT ON TABLE public.descendant_count TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.descendant_place TO wrkflw_writer;
 GRANT SELECT ON TABLE public.descendant_place TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.draft TO wrkflw_writer;
+GRANT SELECT ON TABLE public.draft TO wrkflw_reader;
 GRANT SELECT,INSERT ON TABLE public.engine_profile TO wrkflw_writer;
 GRANT SELECT ON TABLE public.engine_profile TO wrkflw_reader;
 GRANT SELECT ON TABLE public.feed_epoch TO wrkflw_writer;
@@ -1616,6 +1645,8 @@ GRANT SELECT,INSERT ON TABLE public.refused_attempt TO wrkflw_writer;
 GRANT SELECT ON TABLE public.refused_attempt TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.role_permission TO wrkflw_writer;
 GRANT SELECT ON TABLE public.role_permission TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.saved_view TO wrkflw_writer;
+GRANT SELECT ON TABLE public.saved_view TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.session TO wrkflw_writer;
 GRANT SELECT ON TABLE public.session TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.signal TO wrkflw_writer;

@@ -108,6 +108,7 @@ async fn furnish(world: &World) {
         insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
         insert into muted_notification select tenant_id, p, 'MENTION' from subscription, unnest('{admin,author,reviewer}'::text[]) p;
+        insert into saved_view select tenant_id, p, id, 'Mine', 'view=mine', false from subscription, unnest('{admin,author,reviewer}'::text[]) p;
         update instance set revision = revision + 1;
         update task set due_at = '2099-01-01' where ended_at is null;
         insert into attribute_declaration

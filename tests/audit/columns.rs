@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod lists;
+mod reasons;
 
 use std::collections::{BTreeMap, BTreeSet};
 

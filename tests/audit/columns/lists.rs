@@ -2,6 +2,11 @@
 //! promised to nobody, with a reason that the documentation repeats. The columns are asked of the database, so that a
 //! new one cannot be forgotten. A new column goes into one of the two lists: one line each, sorted.
 
+use super::reasons::{
+    ALLOCATED, CURSOR, DELIVERED, ENDURED, HISTORY, MUTED, OWN, PART, PROGRESS, READ, REPLIES,
+    SENT, SIGNALS, SIGNED_IN, SINCE, TOLD, WORK,
+};
+
 /// Found when they are changed.
 pub(super) const PROVEN: &[&str] = &[
     "absence.active_from",
@@ -267,29 +272,6 @@ pub(super) const PROVEN: &[&str] = &[
     "tenant.id",
     "tenant.name",
 ];
-
-const ALLOCATED: &str =
-    "when somebody was last given a task; it was recorded with each choice that rests on it";
-const CURSOR: &str = "the position of signing; skipped entries are found as entries without a leaf";
-const DELIVERED: &str = "deliveries to receivers; the events themselves are proven";
-const ENDURED: &str = "results of deliveries, which nobody decided";
-const HISTORY: &str = "on which server entries were written; used only in cursors";
-const PART: &str = "who has a part in an instance, so that it is listed for them; derived from events, which are proven";
-const PROGRESS: &str =
-    "progress of an operation; what was done to each instance is an entry of that instance";
-const READ: &str = "how far the notifier has read";
-const REPLIES: &str =
-    "when a reply was stored, and by which command; replies are deleted after a day";
-const SENT: &str = "events that Kafka has not acknowledged yet; the events themselves are proven, and a deleted row is found by its number";
-const SIGNALS: &str = "signals that wait for an instance, or were taken by one; the entry of each taken signal is proven";
-const SINCE: &str =
-    "the commit after which a subscription begins; its creation and time are proven";
-const MUTED: &str = "what a person wants to be notified of, which concerns nobody else";
-const OWN: &str = "what a person keeps for themselves, which is not part of what happened";
-const PREFERRED: &str = "how a person wants pages to be, which concerns nobody else";
-const SIGNED_IN: &str = "sessions of browsers are not part of what happened";
-const TOLD: &str = "who was notified of what; derived from events, which are proven";
-const WORK: &str = "pending work; the entries that it leads to are proven";
 
 /// Not promised, and why.
 pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
