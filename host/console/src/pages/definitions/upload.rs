@@ -24,7 +24,7 @@ pub(super) const PERMISSION: &str = "definition:publish";
 /// Uploads that this host reads at a time: each is held in memory.
 const UPLOADS_MAX: usize = 2;
 /// How long an upload may take to arrive.
-const UPLOAD_TIME_MAX: Duration = Duration::from_secs(60);
+const UPLOAD_TIME_MAX: Duration = Duration::from_mins(1);
 /// The largest form. The API has a limit of its own for what it is passed.
 pub(super) const FORM_BYTES_MAX: usize = 26 * 1024 * 1024;
 /// Fields of a form besides the file.

@@ -73,11 +73,8 @@ impl Change {
     async fn tried(&self, visitor: &Visitor) -> Result<Tried, Trouble> {
         let path = format!("{}?dryRun=true", self.path);
         let body = self.body.as_ref();
-        let answer = visitor
-            .api
-            .change(self.method.clone(), &path, body, None)
-            .await;
-        answer
+        let method = self.method.clone();
+        visitor.api.change(method, &path, body, None).await
     }
 }
 
