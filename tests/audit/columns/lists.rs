@@ -3,7 +3,7 @@
 //! new one cannot be forgotten. A new column goes into one of the two lists: one line each, sorted.
 
 use super::reasons::{
-    ALLOCATED, CURSOR, DELIVERED, ENDURED, HISTORY, MUTED, OWN, PART, PROGRESS, READ, REPLIES,
+    ALLOCATED, CURSOR, DELIVERED, ENDURED, HISTORY, MUTED, OWN, PART, PREFERRED, PROGRESS, READ, REPLIES,
     SENT, SIGNALS, SIGNED_IN, SINCE, TOLD, WORK,
 };
 

@@ -111,7 +111,7 @@ impl Client {
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value> {
         let request = self.request(Method::POST, path, &[]);
         let request = request.header(CONTENT_TYPE, JSON);
-        json(&self.answer(request, body.to_string().into())?)
+        json_if_any(&self.answer(request, body.to_string().into())?)
     }
 
     /// Puts a document under a name.
@@ -128,11 +128,7 @@ impl Client {
 
     /// Deletes what is there. The answer may be empty, which is null.
     pub(super) fn delete(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value> {
-        let text = self.answer(self.request(Method::DELETE, path, query), Vec::new())?;
-        if text.is_empty() {
-            return Ok(Value::Null);
-        }
-        json(&text)
+        json_if_any(&self.answer(self.request(Method::DELETE, path, query), Vec::new())?)
     }
 
     /// A command on an instance or a task.
@@ -285,6 +281,14 @@ impl Read for Stream {
         let count = buffer.len().min(self.unread.len());
         buffer[..count].copy_from_slice(&self.unread.split_to(count));
         Ok(count)
+    }
+}
+
+/// The answer of a change, which is null if it is empty.
+fn json_if_any(text: &[u8]) -> Result<Value> {
+    match text {
+        [] => Ok(Value::Null),
+        text => json(text),
     }
 }
 

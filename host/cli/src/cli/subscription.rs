@@ -1,4 +1,4 @@
-//! `wrkflw subscription`: webhooks, and the deliveries that their receivers have not accepted.
+//! `wrkflw subscription`: webhooks, a test event for them, and their deliveries with every attempt.
 
 mod listen;
 
@@ -25,7 +25,9 @@ pub(super) enum SubscriptionCommand {
     Create(CreateArgs),
     /// Delete a subscription and its open deliveries
     Delete(OneArgs),
-    /// List the deliveries that the receiver has not accepted, newest first
+    /// Send a test event, whatever the types of the subscription are
+    Test(OneArgs),
+    /// List the deliveries of the last 30 days, newest first
     Deliveries {
         #[command(flatten)]
         one: OneArgs,
@@ -35,8 +37,18 @@ pub(super) enum SubscriptionCommand {
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Send dead deliveries again, and enable the subscription
-    Retry(OneArgs),
+    /// List the newest attempts of a delivery, each with its status and time
+    Attempts(DeliveryArgs),
+    /// Send one delivery again, whatever became of it, or all dead ones, and enable the subscription
+    Retry {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Id of the delivery. Default: all that are dead
+        #[arg(value_parser = super::pick::id)]
+        delivery: Option<Uuid>,
+    },
+    /// Give up a delivery that the receiver has not accepted
+    Discard(DeliveryArgs),
     /// Receive webhooks on this machine, verify their signatures, and print the events
     Listen(listen::ListenArgs),
 }
@@ -45,8 +57,21 @@ pub(super) enum SubscriptionCommand {
 pub(super) enum DeliveryState {
     /// The host tries it again
     Pending,
+    /// The receiver accepted it
+    Delivered,
     /// The host gave up
     Dead,
+    /// An operator gave it up
+    Discarded,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DeliveryArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// Id of the delivery
+    #[arg(value_parser = super::pick::id)]
+    delivery: Uuid,
 }
 
 #[derive(Debug, Args)]
@@ -105,6 +130,13 @@ const DELIVERIES: &[Column] = &[
     ("DUE", "/dueAt"),
 ];
 
+const ATTEMPTS: &[Column] = &[
+    ("WHEN", "/at"),
+    ("STATUS", "/status"),
+    ("MS", "/durationMs"),
+    ("ERROR", "/error"),
+];
+
 pub(super) fn run(
     command: SubscriptionCommand,
     output: Output,
@@ -133,27 +165,80 @@ pub(super) fn run(
             one.connection.open(environment)?.delete(&one.path(), &[])?;
             output.record(&json!({ "deleted": one.id }), &[("deleted", "/deleted")])
         }
+        SubscriptionCommand::Listen(args) => listen::run(&args, output),
+        about_deliveries => deliver(about_deliveries, output, environment),
+    }
+}
+
+/// The commands on deliveries.
+fn deliver(command: SubscriptionCommand, output: Output, environment: &Environment) -> Result<()> {
+    match command {
         SubscriptionCommand::Deliveries { one, state, page } => {
-            let state = state.map(|state| match state {
-                DeliveryState::Pending => "pending".to_owned(),
-                DeliveryState::Dead => "dead".to_owned(),
-            });
+            let state =
+                state.and_then(|state| Some(state.to_possible_value()?.get_name().to_owned()));
             let query: Vec<_> = [("state", state)].into_iter().chain(page.query()).collect();
             let client = one.connection.open(environment)?;
             let path = format!("{}/deliveries", one.path());
             output.list(&client.get(&path, &query)?, DELIVERIES)
         }
-        SubscriptionCommand::Listen(args) => listen::run(&args, output),
-        SubscriptionCommand::Retry(one) => {
+        SubscriptionCommand::Test(one) => {
+            let client = one.connection.open(environment)?;
+            let sent = client.post(&format!("{}/test", one.path()), &json!({}))?;
+            output.record(&sent, &[("delivery", "/id")])
+        }
+        SubscriptionCommand::Attempts(args) => {
+            let client = args.one.connection.open(environment)?;
+            let path = format!("{}/attempts", args.path());
+            output.list(&client.get(&path, &[])?, ATTEMPTS)
+        }
+        SubscriptionCommand::Retry {
+            one,
+            delivery: Some(delivery),
+        } => DeliveryArgs { one, delivery }.change(
+            "retry",
+            &[("retried", "/delivery")],
+            output,
+            environment,
+        ),
+        SubscriptionCommand::Retry {
+            one,
+            delivery: None,
+        } => {
             let client = one.connection.open(environment)?;
             let path = format!("{}/deliveries/retry", one.path());
             output.record(&client.post(&path, &json!({}))?, &[("retried", "/retried")])
         }
+        SubscriptionCommand::Discard(args) => args.change(
+            "discard",
+            &[("discarded", "/delivery")],
+            output,
+            environment,
+        ),
+        elsewhere => unreachable!("{elsewhere:?} is about no delivery"),
     }
 }
 
 impl OneArgs {
     fn path(&self) -> String {
         format!("/v1/subscriptions/{}", self.id)
+    }
+}
+
+impl DeliveryArgs {
+    fn path(&self) -> String {
+        format!("{}/deliveries/{}", self.one.path(), self.delivery)
+    }
+
+    /// Does this to the delivery. The answer has no content, so its id is printed, as `done` says.
+    fn change(
+        &self,
+        what: &str,
+        done: &[Column],
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
+        let client = self.one.connection.open(environment)?;
+        client.post(&format!("{}/{what}", self.path()), &json!({}))?;
+        output.record(&json!({ "delivery": self.delivery }), done)
     }
 }

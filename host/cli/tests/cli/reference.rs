@@ -28,6 +28,21 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         include_str!("webhooks.rs"),
         "subscription listen",
     ),
+    (
+        "subscription test",
+        include_str!("webhooks.rs"),
+        "subscription test",
+    ),
+    (
+        "subscription attempts",
+        include_str!("webhooks.rs"),
+        "subscription attempts",
+    ),
+    (
+        "subscription discard",
+        include_str!("webhooks.rs"),
+        "subscription discard",
+    ),
 ];
 /// How long a checkpoint may take, on a busy machine.
 const LISTED_MAX: Duration = Duration::from_mins(1);

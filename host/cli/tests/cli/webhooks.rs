@@ -1,12 +1,16 @@
-//! `wrkflw subscription listen`: a receiver of webhooks on this machine.
+//! `wrkflw subscription`: a receiver of webhooks on this machine, a test event, and what became of a delivery.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::program::Place;
+
+/// How long an attempt may be awaited on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_local_receiver_prints_what_a_subscription_sends() {
@@ -43,4 +47,45 @@ fn a_local_receiver_prints_what_a_subscription_sends() {
         "{}",
         wrong.stderr
     );
+}
+
+#[test]
+fn a_test_event_is_listed_with_its_attempts_sent_again_and_given_up() {
+    let place = Place::new();
+    let _dev = place.start("dev --empty --ephemeral --port 0");
+    // Nothing listens there, so no attempt succeeds.
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+    let port = free.local_addr().expect("its address").port();
+    drop(free);
+    let url = format!("http://127.0.0.1:{port}/");
+    let created = place.data(&format!("subscription create {url} --type flow.started"));
+    let id = created["id"].as_str().expect("an id");
+    let sent = place.data(&format!("subscription test {id}"));
+    let delivery = sent["id"].as_str().expect("an id");
+    let attempts = || {
+        let listed = place.data(&format!("subscription attempts {id} {delivery}"));
+        listed["data"].as_array().expect("a list").clone()
+    };
+    let until = |count: usize| {
+        let begun = Instant::now();
+        while attempts().len() < count {
+            assert!(begun.elapsed() < TIMEOUT, "{:?}", attempts());
+        }
+    };
+    until(1);
+    assert!(attempts()[0]["error"].is_string(), "{:?}", attempts());
+    let again = place.data(&format!("subscription retry {id} {delivery}"));
+    assert_eq!(again["delivery"], delivery);
+    until(2);
+    let discarded = place.data(&format!("subscription discard {id} {delivery}"));
+    assert_eq!(discarded["delivery"], delivery);
+    let states = |options: &str| {
+        let listed = place.data(&format!("subscription deliveries {id}{options}"));
+        let deliveries = listed["data"].as_array().expect("a list").iter();
+        let states = deliveries.map(|one| one["state"].as_str().expect("a state").to_owned());
+        states.collect::<Vec<_>>()
+    };
+    assert_eq!(states(""), ["discarded"]);
+    assert_eq!(states(" --state discarded"), ["discarded"]);
+    assert_eq!(states(" --state delivered"), [""; 0]);
 }
