@@ -100,7 +100,6 @@ async fn five_hundred_open_pages_cost_less_than_a_hundred_megabytes() {
         read_until(page, "data: changed").await;
     }
     let after = host.memory_kib();
-    println!("500 open pages: {before} KiB before, {after} KiB after");
     assert!(
         after < before + COST_KIB_MAX,
         "{before} KiB before, {after} KiB with 500 open pages"

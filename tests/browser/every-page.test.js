@@ -32,6 +32,7 @@ async function everyPage() {
     "start-form": "/console/start?definition=document-approval",
     search: "/console/search?q=plan",
     notifications: "/console/notifications",
+    queue: `${instance}?queue=view%3Dall`,
     me: "/console/me",
     missing: "/console/nowhere",
     forbidden: "/console/audit",
@@ -51,6 +52,18 @@ async function everyPage() {
     webhooks: "/console/operations/webhooks",
     webhook: `/console/operations/webhooks/${webhook.body.id}`,
     "audit-list": "/console/audit",
+    compliance: "/console/audit/self-approvals",
+    custody: `${instance}/custody`,
+    verified: `${instance}?tab=audit&verify=1`,
+    people: "/console/people",
+    person: "/console/people/reviewer",
+    groups: "/console/groups",
+    group: "/console/groups/reviewers",
+    roles: "/console/roles",
+    role: "/console/roles/reviewer",
+    upload: "/console/upload",
+    migrate: "/console/definitions/document-approval/1/migrate",
+    "bulk-operations": "/console/operations/bulk",
   };
   return { reviewer, admin };
 }

@@ -3,8 +3,8 @@
 //! new one cannot be forgotten. A new column goes into one of the two lists: one line each, sorted.
 
 use super::reasons::{
-    ALLOCATED, CURSOR, DELIVERED, ENDURED, HISTORY, MUTED, OWN, PART, PREFERRED, PROGRESS, READ, REPLIES,
-    SENT, SIGNALS, SIGNED_IN, SINCE, TOLD, WORK,
+    ALLOCATED, CURSOR, DELIVERED, ENDURED, HISTORY, MUTED, OWN, PART, PREFERRED, PROGRESS, READ,
+    REPLIES, SENT, SIGNALS, SIGNED_IN, SINCE, TOLD, WORK,
 };
 
 /// Found when they are changed.

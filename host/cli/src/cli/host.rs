@@ -107,6 +107,15 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
     })
 }
 
+/// What a role needs; none if the host does not have the role.
+fn of_role<T, E>(
+    settings: &Settings,
+    role: Role,
+    needed: impl FnOnce(&Settings) -> Result<T, E>,
+) -> Result<Option<T>, E> {
+    settings.has(role).then(|| needed(settings)).transpose()
+}
+
 async fn prepare_with(
     engine: Option<&Engine>,
     prepare: impl AsyncFnOnce(&Engine) -> Result<()>,
@@ -118,8 +127,8 @@ async fn prepare_with(
 }
 
 impl Host {
-    /// Starts the roles in the settings. Anybody may sign in to the console as one of the people of `demo`. A host without the API also listens, for probes and metrics. It serves once `prepare` is
-    /// done; until then, connections wait.
+    /// Starts the roles in the settings. Anybody may sign in to the console as one of the people of `demo`. A host without the API
+    /// also listens, for probes and metrics. It serves once `prepare` is done; until then, connections wait.
     pub(super) async fn start(
         settings: &Settings,
         listener: TcpListener,
@@ -130,14 +139,8 @@ impl Host {
     ) -> Result<Host> {
         // Missing settings are reported before any connection is made.
         let logic = logic(settings, program)?;
-        let checkpoints = settings
-            .has(Role::Timers)
-            .then(|| settings.checkpoints())
-            .transpose()?;
-        let kafka = settings
-            .has(Role::Relay)
-            .then(|| settings.kafka())
-            .transpose()?;
+        let checkpoints = of_role(settings, Role::Timers, Settings::checkpoints)?;
+        let kafka = of_role(settings, Role::Relay, Settings::kafka)?;
         let entrance = Entrance {
             demo,
             provider: settings.auth.provider(&settings.public_url)?,

@@ -4,7 +4,7 @@ mod listen;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Environment;
@@ -48,7 +48,13 @@ pub(super) enum SubscriptionCommand {
         delivery: Option<Uuid>,
     },
     /// Give up a delivery that the receiver has not accepted
-    Discard(DeliveryArgs),
+    Discard {
+        #[command(flatten)]
+        args: DeliveryArgs,
+        /// Why; the audit keeps it
+        #[arg(long)]
+        reason: String,
+    },
     /// Receive webhooks on this machine, verify their signatures, and print the events
     Listen(listen::ListenArgs),
 }
@@ -195,7 +201,7 @@ fn deliver(command: SubscriptionCommand, output: Output, environment: &Environme
             one,
             delivery: Some(delivery),
         } => DeliveryArgs { one, delivery }.change(
-            "retry",
+            ("retry", &json!({})),
             &[("retried", "/delivery")],
             output,
             environment,
@@ -208,8 +214,8 @@ fn deliver(command: SubscriptionCommand, output: Output, environment: &Environme
             let path = format!("{}/deliveries/retry", one.path());
             output.record(&client.post(&path, &json!({}))?, &[("retried", "/retried")])
         }
-        SubscriptionCommand::Discard(args) => args.change(
-            "discard",
+        SubscriptionCommand::Discard { args, reason } => args.change(
+            ("discard", &json!({ "reason": reason })),
             &[("discarded", "/delivery")],
             output,
             environment,
@@ -232,13 +238,13 @@ impl DeliveryArgs {
     /// Does this to the delivery. The answer has no content, so its id is printed, as `done` says.
     fn change(
         &self,
-        what: &str,
+        (what, body): (&str, &Value),
         done: &[Column],
         output: Output,
         environment: &Environment,
     ) -> Result<()> {
         let client = self.one.connection.open(environment)?;
-        client.post(&format!("{}/{what}", self.path()), &json!({}))?;
+        client.post(&format!("{}/{what}", self.path()), body)?;
         output.record(&json!({ "delivery": self.delivery }), done)
     }
 }

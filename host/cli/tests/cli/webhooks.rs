@@ -77,7 +77,9 @@ fn a_test_event_is_listed_with_its_attempts_sent_again_and_given_up() {
     let again = place.data(&format!("subscription retry {id} {delivery}"));
     assert_eq!(again["delivery"], delivery);
     until(2);
-    let discarded = place.data(&format!("subscription discard {id} {delivery}"));
+    let discarded = place.data(&format!(
+        "subscription discard {id} {delivery} --reason gone"
+    ));
     assert_eq!(discarded["delivery"], delivery);
     let states = |options: &str| {
         let listed = place.data(&format!("subscription deliveries {id}{options}"));

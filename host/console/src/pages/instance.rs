@@ -31,6 +31,7 @@ use crate::Console;
 use crate::api::Trouble;
 use crate::data::{Actions, History, Instance};
 use crate::form::Form;
+use crate::language::Words;
 use crate::list::{Link, Table};
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
@@ -179,18 +180,13 @@ async fn render(
         name: w.t(&format!("tab-{one}")).into_owned(),
         is_current: one == tab,
     });
-    let done = match asked.done.as_str() {
-        "" => None,
-        "queue" => Some(w.t("queue-done")),
-        done => w.known(&format!("done-{done}")),
-    };
     let banner = Banner::of(&read, visitor);
     let template = Page {
         queue: Queue::of(visitor, &asked.queue, id).await,
         again: queue::address(id, &asked.queue, &[("tab", tab)]),
         shell: Shell::of(visitor, "inbox", banner.title.clone()).await,
         form,
-        done: done.map(std::borrow::Cow::into_owned),
+        done: done(asked, w),
         undo,
         tabs: tabs.collect(),
         tab,
@@ -204,6 +200,16 @@ async fn render(
         banner,
     };
     Ok(page(status, &template))
+}
+
+/// What was done just before.
+fn done(asked: &Asked, w: Words) -> Option<String> {
+    let done = match asked.done.as_str() {
+        "" => None,
+        "queue" => Some(w.t("queue-done")),
+        done => w.known(&format!("done-{done}")),
+    };
+    done.map(std::borrow::Cow::into_owned)
 }
 
 /// The drawing of the API, as an image of the page.

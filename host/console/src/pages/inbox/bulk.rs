@@ -138,9 +138,10 @@ pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
         return Ok(page(StatusCode::OK, &shown));
     }
     let is_confirmed = form::is_confirmed(&fields, &body);
-    let (path, key) = match is_confirmed {
-        true => ("/v1/tasks/bulk", form::key(&fields)),
-        false => ("/v1/tasks/bulk?dryRun=true", None),
+    let (path, key) = if is_confirmed {
+        ("/v1/tasks/bulk", form::key(&fields))
+    } else {
+        ("/v1/tasks/bulk?dryRun=true", None)
     };
     match visitor.api.post::<Results>(path, &body, key).await {
         Ok(results) => {
@@ -226,9 +227,10 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
 /// A task that the list does not have any more: somebody else has claimed or decided it.
 async fn alone(visitor: &Visitor, id: Uuid, is_looked_up: bool) -> Named {
     let path = format!("/v1/tasks/{id}");
-    let found = match is_looked_up {
-        true => visitor.api.get::<Alone>(&path).await.ok(),
-        false => None,
+    let found = if is_looked_up {
+        visitor.api.get::<Alone>(&path).await.ok()
+    } else {
+        None
     };
     match found {
         Some(Alone { instance }) => Named {
