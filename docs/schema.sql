@@ -874,6 +874,15 @@ CREATE TABLE public.person (
     created_at timestamp with time zone NOT NULL
 );
 
+CREATE TABLE public.preference (
+    tenant_id integer NOT NULL,
+    person text NOT NULL,
+    language text,
+    time_zone text,
+    theme text,
+    CONSTRAINT preference_theme_check CHECK ((theme = ANY (ARRAY['light'::text, 'dark'::text])))
+);
+
 CREATE TABLE public.reassessment (
     tenant_id integer NOT NULL,
     id uuid NOT NULL,
@@ -929,7 +938,9 @@ CREATE TABLE public.session (
     client text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     used_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    provider_session text,
+    id_token text
 );
 
 CREATE TABLE public.signal (
@@ -1172,6 +1183,8 @@ ALTER TABLE ONLY public.participant
     ADD CONSTRAINT participant_pkey PRIMARY KEY (tenant_id, instance_id, kind, principal);
 ALTER TABLE ONLY public.person
     ADD CONSTRAINT person_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.preference
+    ADD CONSTRAINT preference_pkey PRIMARY KEY (tenant_id, person);
 ALTER TABLE ONLY public.reassessment
     ADD CONSTRAINT reassessment_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.refused_attempt
@@ -1269,6 +1282,7 @@ CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurr
 CREATE INDEX refused_attempt_pos ON public.refused_attempt USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX session_by_expiry ON public.session USING btree (expires_at);
 CREATE INDEX session_by_person ON public.session USING btree (tenant_id, person, id);
+CREATE INDEX session_by_provider_session ON public.session USING btree (provider_session) WHERE (provider_session IS NOT NULL);
 CREATE INDEX signal_by_age ON public.signal USING brin (received_at);
 CREATE INDEX signal_inbox_by_age ON public.signal_inbox USING btree (received_at);
 CREATE INDEX signal_inbox_by_sender ON public.signal_inbox USING btree (tenant_id, sender_id, correlation) INCLUDE (received_at, to_all) WHERE (delivered_at IS NULL);
@@ -1347,6 +1361,7 @@ ALTER TABLE public.notifier_cursor ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.outbox_event ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.participant ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.person ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.preference ENABLE ROW LEVEL SECURITY;
 CREATE POLICY reader ON public.absence FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.allocation FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.attribute FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1378,6 +1393,7 @@ CREATE POLICY reader ON public.notifier_cursor FOR SELECT TO wrkflw_reader USING
 CREATE POLICY reader ON public.outbox_event FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.participant FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.person FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.preference FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.reassessment FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.refused_attempt FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.role_permission FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1518,6 +1534,7 @@ CREATE POLICY writer ON public.notifier_cursor TO wrkflw_writer USING (true) WIT
 CREATE POLICY writer ON public.outbox_event TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.participant TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.person TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.preference TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.reassessment TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.refused_attempt TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.role_permission TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1639,6 +1656,8 @@ GRANT SELECT,INSERT ON TABLE public.participant TO wrkflw_writer;
 GRANT SELECT ON TABLE public.participant TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.person TO wrkflw_writer;
 GRANT SELECT ON TABLE public.person TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.preference TO wrkflw_writer;
+GRANT SELECT ON TABLE public.preference TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.reassessment TO wrkflw_writer;
 GRANT SELECT ON TABLE public.reassessment TO wrkflw_reader;
 GRANT SELECT,INSERT ON TABLE public.refused_attempt TO wrkflw_writer;
