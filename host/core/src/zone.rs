@@ -16,7 +16,9 @@ pub fn named(name: &str) -> Option<TimeZone> {
 /// All names, in the order of the alphabet.
 pub fn names() -> Vec<String> {
     let names = TIME_ZONES.available();
-    names.map(|name| name.as_str().to_owned()).collect()
+    let mut names: Vec<_> = names.map(|name| name.as_str().to_owned()).collect();
+    names.sort_unstable();
+    names
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ pub(super) struct Preferences {
     pub muted_notifications: Vec<NotificationKind>,
     /// The language of pages, such as `de`. Without it, that of the browser.
     #[serde(default)]
-    #[schema(max_length = 35)]
+    #[schema(max_length = 35, pattern = "^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")]
     pub language: Option<String>,
     /// The time zone in which pages show dates, such as `Asia/Bangkok`. Without it, that of the browser.
     #[serde(default)]
