@@ -135,6 +135,7 @@ async fn used() -> TestApp {
         insert into signal select tenant_id, id, 's-1', started_at from instance;
         insert into session (tenant_id, id, secret_digest, person, roles, client, created_at, used_at, expires_at)
         select tenant_id, id, '', 'author', '{user}', '', started_at, started_at, started_at from instance;
+        insert into preference select tenant_id, 'author', 'de', null, null from instance;
         insert into saved_view select tenant_id, 'author', id, 'Mine', 'view=mine', true from instance;
         insert into draft select tenant_id, 'author', id, 'So', started_at from instance;
         insert into signal_subscription select tenant_id, 'c-1', 'GO', started_at, id, id from instance;

@@ -112,9 +112,14 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("put /v1/calendars/{name}", "/hours/*/*/until", Form),
     ("put /v1/calendars/{name}", "/timeZone", Form),
     ("put /v1/groups/{id}", "/name", Prose),
+    ("put /v1/me/preferences", "/language", Form),
+    ("put /v1/me/preferences", "/timeZone", Form),
+    ("put /v1/me/views/{id}", "/name", Prose),
+    ("put /v1/me/views/{id}", "/query", Form),
     ("put /v1/people/{id}", "/name", Prose),
     ("put /v1/people/{id}/manager", "/manager", Id),
     ("put /v1/roles/{id}", "/permissions/*", Name),
+    ("put /v1/tasks/{id}/draft", "/comment", Prose),
 ];
 
 /// A valid body of each operation that takes an id.

@@ -70,7 +70,7 @@ async fn what_is_no_component_is_refused() {
             "not_a_component",
             "no WebAssembly",
         ),
-        ("half a component", junk, "component_invalid", "not valid"),
+        ("half a component", junk, "component_invalid", "cut off"),
         (
             "a core module",
             text("(module)"),
