@@ -1281,7 +1281,7 @@ CREATE INDEX refused_attempt_by_time ON public.refused_attempt USING btree (tena
 CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX refused_attempt_pos ON public.refused_attempt USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
 CREATE INDEX session_by_expiry ON public.session USING btree (expires_at);
-CREATE INDEX session_by_person ON public.session USING btree (tenant_id, person, id);
+CREATE INDEX session_by_person ON public.session USING btree (person, tenant_id, id);
 CREATE INDEX session_by_provider_session ON public.session USING btree (provider_session) WHERE (provider_session IS NOT NULL);
 CREATE INDEX signal_by_age ON public.signal USING brin (received_at);
 CREATE INDEX signal_inbox_by_age ON public.signal_inbox USING btree (received_at);

@@ -124,7 +124,8 @@ create table session (
     primary key (tenant_id, id),
     constraint session_secret_digest_key unique (tenant_id, secret_digest)
 );
-create index session_by_person on session (tenant_id, person, id);
+-- The person first: a sign-out at the identity provider names a person and no tenant.
+create index session_by_person on session (person, tenant_id, id);
 create index session_by_expiry on session (expires_at);
 -- The provider names no tenant.
 create index session_by_provider_session on session (provider_session) where provider_session is not null;

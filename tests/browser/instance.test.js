@@ -43,5 +43,12 @@ test("the data show what each step changed, and who did it", async () => {
   await row.getByText(`/title = ${JSON.stringify(hostile)}`).waitFor();
   assert.equal(await page.locator("main img").count(), 0);
   await sound(page, "data-changes");
+  // A page has fifty events; nothing behind them is left out in silence.
+  assert.equal(await page.getByRole("link", { name: "Next page" }).count(), 0);
+  for (let said = 0; said < 50; said++) await api("POST", `/instances/${id}/comment`, { comment: `${said}` }, tokenOf("author"));
+  await page.reload();
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.getByText("None of these events changed the data.").waitFor();
+  assert.match(page.url(), /tab=data&after=/);
   await page.context().close();
 });

@@ -43,7 +43,7 @@ pub trait Record: Reading + Send + Sync {
     /// there are more than were committed.
     fn missing_events(&self) -> impl Future<Output = Result<i64, Self::Error>> + Send;
 
-    /// A snapshot of the tenant's tables at this moment. Its statements have no time limit, because they read whole tables.
+    /// A snapshot of the tenant's tables at this moment. Its statements may read whole tables.
     fn snapshot(
         &self,
         tenant: TenantId,

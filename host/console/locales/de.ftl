@@ -715,7 +715,7 @@ column-result = Ergebnis
 
 # Daten und Diagramm einer Instanz.
 data-changes = Was jeder Schritt geändert hat
-data-changes-none = Noch hat kein Schritt die Daten geändert.
+data-changes-none = Keines dieser Ereignisse hat die Daten geändert.
 data-start = Start
 diagram-step = Zum Schritt: { $state }
 column-step = Schritt

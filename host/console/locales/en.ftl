@@ -715,7 +715,7 @@ column-result = Result
 
 # The data and the diagram of an instance.
 data-changes = What each step changed
-data-changes-none = No step has changed the data yet.
+data-changes-none = None of these events changed the data.
 data-start = Start
 diagram-step = To the step: { $state }
 column-step = Step

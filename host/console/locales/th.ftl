@@ -639,7 +639,7 @@ column-result = ผล
 
 # ข้อมูลและแผนภาพของอินสแตนซ์
 data-changes = สิ่งที่แต่ละขั้นตอนเปลี่ยน
-data-changes-none = ยังไม่มีขั้นตอนใดเปลี่ยนข้อมูล
+data-changes-none = ไม่มีเหตุการณ์ใดในรายการนี้ที่เปลี่ยนข้อมูล
 data-start = เริ่มต้น
 diagram-step = ไปยังขั้นตอน: { $state }
 column-step = ขั้นตอน

@@ -185,7 +185,10 @@ impl Refusal {
             let who = names.person(id);
             match text("outcome") {
                 Some(outcome) if id == visitor.id() => w.with("first-you", "outcome", outcome),
-                Some(outcome) => w.say("first-decided", &[("who", &who), ("outcome", outcome)]),
+                Some(outcome) => w.say(
+                    "first-decided",
+                    &[("who", who.as_str()), ("outcome", outcome)],
+                ),
                 None => w.with("first-acted", "who", &who),
             }
         });

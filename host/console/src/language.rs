@@ -122,10 +122,10 @@ impl Words {
     }
 
     /// A text with variables.
-    pub(crate) fn say(self, id: &str, variables: &[(&'static str, &str)]) -> String {
+    pub(crate) fn say(self, id: &str, variables: &[(&'static str, impl AsRef<str>)]) -> String {
         let mut arguments = FluentArgs::new();
         for (name, value) in variables {
-            arguments.set(*name, FluentValue::from((*value).to_owned()));
+            arguments.set(*name, FluentValue::from(value.as_ref().to_owned()));
         }
         self.format(id, Some(&arguments)).into_owned()
     }

@@ -274,8 +274,8 @@ impl Engine {
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
     /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
-    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, and
-    /// drafts until their task has ended. The clock of the database counts, not this host's.
+    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, and drafts until their task has ended. The
+    /// clock of the database counts, not this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
         while store.purge_replies(REPLIES_KEPT).await? {}

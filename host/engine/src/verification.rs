@@ -72,7 +72,9 @@ impl Engine {
                 findings.push(finding);
             }
         };
-        let verifier = Verifier::new(self.reader(), how, tell);
+        // What is cut off here must not go on in the database.
+        let reader = self.reader().limiting_snapshots(self.timeout());
+        let verifier = Verifier::new(&reader, how, tell);
         let run = verifier.instance((who.tenant, &who.tenant_name), instance);
         let Ok(tally) = tokio::time::timeout(self.timeout(), run).await else {
             let detail = format!(

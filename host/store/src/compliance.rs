@@ -2,6 +2,8 @@
 //!
 //! They are computed from the stored rows alone. A decision that was not written by the host counts like any other.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -11,8 +13,8 @@ use super::{Reader, StoreError};
 use wrkflw_audit::record::Record as _;
 use wrkflw_core::ids::TenantId;
 
-/// The statement timeout for the examination of a period, in milliseconds.
-const EXAMINATION_MS: &str = "20000";
+/// How long the examination of a period may take.
+const EXAMINATION_MAX: Duration = Duration::from_secs(20);
 /// Findings and refused attempts that are listed, newest first. All are counted.
 pub const LISTED_MAX: i64 = 100;
 
@@ -72,13 +74,8 @@ impl Reader {
         tenant: TenantId,
         period: &Period,
     ) -> Result<SelfApprovals, StoreError> {
-        let mut transaction = self.snapshot(tenant).await?.transaction;
-        sqlx::query_scalar!(
-            "select set_config('statement_timeout', $1, true)",
-            EXAMINATION_MS
-        )
-        .fetch_one(&mut *transaction)
-        .await?;
+        let reader = self.limiting_snapshots(EXAMINATION_MAX);
+        let mut transaction = reader.snapshot(tenant).await?.transaction;
         let rows = sqlx::query_file!(
             "src/compliance.sql",
             tenant.0,

@@ -117,6 +117,8 @@ pub struct Reader {
     pub(super) reader: Pool,
     relay: Pool,
     pub(super) texts: KeptTexts,
+    /// The time limit of a statement of a snapshot; zero is none.
+    pub(super) snapshot_statement_max: Duration,
 }
 
 /// The queries of a [`Reader`], and the writes. Cheap to clone.
@@ -132,6 +134,15 @@ impl Deref for Store {
 }
 
 impl Reader {
+    /// The same, for somebody who waits: no statement of a snapshot runs longer than this.
+    #[must_use]
+    pub fn limiting_snapshots(&self, statement_max: Duration) -> Reader {
+        Reader {
+            snapshot_statement_max: statement_max,
+            ..self.clone()
+        }
+    }
+
     /// Whether the database answers, has all the migrations that this host was built with, and takes writes. Only the last
     /// migration is checked: it implies the earlier ones. Later migrations are harmless, because each keeps what the previous
     /// release reads.
@@ -235,6 +246,7 @@ impl Store {
             reader: Pool::open(reader, &["set role wrkflw_viewer"], sizes.reader, &renewal),
             relay: Pool::open(relay, &["set role wrkflw_relay"], sizes.relay, &renewal),
             texts: KeptTexts::default(),
+            snapshot_statement_max: Duration::ZERO,
         }))
     }
 

@@ -64,12 +64,13 @@ impl Record for Reader {
     }
 
     async fn snapshot(&self, tenant: TenantId) -> Result<Snapshot, StoreError> {
-        let begin =
-            "begin isolation level repeatable read read only; set local statement_timeout = 0";
+        let begin = "begin isolation level repeatable read read only";
         let mut transaction = self.reader.begin_with(begin).await?;
         sqlx::query_scalar!(
-            "select set_config('wrkflw.tenant', $1, true) || set_config('role', 'wrkflw_reader', true) || set_config('timezone', 'UTC', true)",
-            tenant.to_string()
+            "select set_config('wrkflw.tenant', $1, true) || set_config('role', 'wrkflw_reader', true) || set_config('timezone', 'UTC', true)
+                || set_config('statement_timeout', $2, true)",
+            tenant.to_string(),
+            self.snapshot_statement_max.as_millis().to_string()
         )
         .fetch_one(&mut *transaction)
         .await?;

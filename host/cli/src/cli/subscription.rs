@@ -172,13 +172,11 @@ pub(super) fn run(
             output.record(&json!({ "deleted": one.id }), &[("deleted", "/deleted")])
         }
         SubscriptionCommand::Listen(args) => listen::run(&args, output),
-        about_deliveries => deliver(about_deliveries, output, environment),
-    }
-}
-
-/// The commands on deliveries.
-fn deliver(command: SubscriptionCommand, output: Output, environment: &Environment) -> Result<()> {
-    match command {
+        SubscriptionCommand::Test(one) => {
+            let client = one.connection.open(environment)?;
+            let sent = client.post(&format!("{}/test", one.path()), &json!({}))?;
+            output.record(&sent, &[("delivery", "/id")])
+        }
         SubscriptionCommand::Deliveries { one, state, page } => {
             let state =
                 state.and_then(|state| Some(state.to_possible_value()?.get_name().to_owned()));
@@ -187,41 +185,33 @@ fn deliver(command: SubscriptionCommand, output: Output, environment: &Environme
             let path = format!("{}/deliveries", one.path());
             output.list(&client.get(&path, &query)?, DELIVERIES)
         }
-        SubscriptionCommand::Test(one) => {
-            let client = one.connection.open(environment)?;
-            let sent = client.post(&format!("{}/test", one.path()), &json!({}))?;
-            output.record(&sent, &[("delivery", "/id")])
-        }
         SubscriptionCommand::Attempts(args) => {
             let client = args.one.connection.open(environment)?;
             let path = format!("{}/attempts", args.path());
             output.list(&client.get(&path, &[])?, ATTEMPTS)
         }
-        SubscriptionCommand::Retry {
-            one,
-            delivery: Some(delivery),
-        } => DeliveryArgs { one, delivery }.change(
-            ("retry", &json!({})),
-            &[("retried", "/delivery")],
-            output,
-            environment,
-        ),
-        SubscriptionCommand::Retry {
-            one,
-            delivery: None,
-        } => {
-            let client = one.connection.open(environment)?;
-            let path = format!("{}/deliveries/retry", one.path());
-            output.record(&client.post(&path, &json!({}))?, &[("retried", "/retried")])
+        SubscriptionCommand::Retry { one, delivery } => retry(one, delivery, output, environment),
+        SubscriptionCommand::Discard { args, reason } => {
+            let body = json!({ "reason": reason });
+            args.change(("discard", &body), "discarded", output, environment)
         }
-        SubscriptionCommand::Discard { args, reason } => args.change(
-            ("discard", &json!({ "reason": reason })),
-            &[("discarded", "/delivery")],
-            output,
-            environment,
-        ),
-        elsewhere => unreachable!("{elsewhere:?} is about no delivery"),
     }
+}
+
+/// Sends one delivery again, or all that are dead.
+fn retry(
+    one: OneArgs,
+    delivery: Option<Uuid>,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    if let Some(delivery) = delivery {
+        let args = DeliveryArgs { one, delivery };
+        return args.change(("retry", &json!({})), "retried", output, environment);
+    }
+    let client = one.connection.open(environment)?;
+    let path = format!("{}/deliveries/retry", one.path());
+    output.record(&client.post(&path, &json!({}))?, &[("retried", "/retried")])
 }
 
 impl OneArgs {
@@ -239,12 +229,13 @@ impl DeliveryArgs {
     fn change(
         &self,
         (what, body): (&str, &Value),
-        done: &[Column],
+        done: &'static str,
         output: Output,
         environment: &Environment,
     ) -> Result<()> {
         let client = self.one.connection.open(environment)?;
         client.post(&format!("{}/{what}", self.path()), body)?;
-        output.record(&json!({ "delivery": self.delivery }), done)
+        let column = (done, "/delivery");
+        output.record(&json!({ "delivery": self.delivery }), &[column])
     }
 }

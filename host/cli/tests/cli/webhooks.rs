@@ -12,15 +12,21 @@ use crate::program::Place;
 /// How long an attempt may be awaited on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-#[test]
-fn a_local_receiver_prints_what_a_subscription_sends() {
-    let place = Place::new();
-    let _dev = place.start("dev --empty --ephemeral --port 0");
+/// A subscription with the address of a free port, and the port.
+fn subscribed(place: &Place) -> (u16, Value) {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let port = free.local_addr().expect("its address").port();
     drop(free);
     let url = format!("http://127.0.0.1:{port}/");
     let created = place.data(&format!("subscription create {url} --type flow.started"));
+    (port, created)
+}
+
+#[test]
+fn a_local_receiver_prints_what_a_subscription_sends() {
+    let place = Place::new();
+    let _dev = place.start("dev --empty --ephemeral --port 0");
+    let (port, created) = subscribed(&place);
     let secret = created["secret"].as_str().expect("a secret");
     fs::write(place.folder.join("hook.secret"), secret).expect("our own folder");
     let line = format!(
@@ -54,11 +60,7 @@ fn a_test_event_is_listed_with_its_attempts_sent_again_and_given_up() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     // Nothing listens there, so no attempt succeeds.
-    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    let port = free.local_addr().expect("its address").port();
-    drop(free);
-    let url = format!("http://127.0.0.1:{port}/");
-    let created = place.data(&format!("subscription create {url} --type flow.started"));
+    let (_, created) = subscribed(&place);
     let id = created["id"].as_str().expect("an id");
     let sent = place.data(&format!("subscription test {id}"));
     let delivery = sent["id"].as_str().expect("an id");

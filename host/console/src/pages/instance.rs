@@ -32,7 +32,7 @@ use crate::api::Trouble;
 use crate::data::{Actions, History, Instance};
 use crate::form::Form;
 use crate::language::Words;
-use crate::list::{Link, Table};
+use crate::list::Link;
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
@@ -92,7 +92,7 @@ struct Page {
     /// The states of the diagram that lead to their steps.
     areas: Vec<diagram::Area>,
     /// What changed of the data, by step.
-    changes: Option<Table>,
+    changes: Option<record::Changes>,
     queue: Option<Queue>,
     /// Where a script reads the page again.
     again: String,

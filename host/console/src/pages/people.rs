@@ -1,6 +1,8 @@
 //! People, groups and roles: lists, one of them, and changes. `deeds` are the changes, each with what it would leave to nobody
-//! before it is confirmed; `one` has the pages of one person, group or role; `lists` those of all.
+//! before it is confirmed; `change` is the operation of the API behind each; `one` has the pages of one person, group or role;
+//! `lists` those of all.
 
+mod change;
 mod deeds;
 mod lists;
 mod one;

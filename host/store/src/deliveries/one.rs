@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::pool::transacted;
 use crate::streams::Note;
 use crate::subscriptions::record;
 use crate::time::Time;
@@ -129,6 +130,7 @@ impl Store {
         reason: &str,
         note: &Note<'_>,
     ) -> Result<bool, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let discarded = sqlx::query!(
             "update webhook_delivery set state = 'discarded', due_at = now(), lease_until = null
@@ -153,5 +155,6 @@ impl Store {
         .await?;
         transaction.commit().await?;
         Ok(true)
+        })).await
     }
 }

@@ -119,9 +119,6 @@ async fn show(
         ("valid", valid.to_string()),
         ("all", records.len().to_string()),
     ];
-    let counts = counts
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
     let heading = w.t("custody").into_owned();
     let rows = records.iter().map(|one| row(one, &names, w)).collect();
     let columns = [

@@ -210,9 +210,6 @@ fn effects(w: Words, trial: &Trial) -> Vec<Link> {
         ("refused", trial.refused.to_string()),
         ("failed", trial.failed.to_string()),
     ];
-    let counts = counts
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
     let mut effects = vec![said(total), said(w.say("migrate-tried", &counts))];
     let others = trial.sample.iter().filter(|one| one.result != "done");
     effects.extend(others.map(|one| {

@@ -1,6 +1,8 @@
 //! Publishing a version: a component, or the component of a published version with another config. What the checker finds is
 //! shown as a table, and what was written stays.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use askama::Template;
@@ -9,8 +11,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use serde::Deserialize;
 use serde_json::Value;
-use tokio::sync::Semaphore;
 
+use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock;
 
 use super::{address, overview};
@@ -21,7 +23,7 @@ use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
 pub(super) const PERMISSION: &str = "definition:publish";
-/// Uploads that this host reads at a time: each is held in memory.
+/// Uploads that this host reads at a time, of as many tenants: each is held in memory.
 const UPLOADS_MAX: usize = 2;
 /// How long an upload may take to arrive.
 const UPLOAD_TIME_MAX: Duration = Duration::from_mins(1);
@@ -30,7 +32,27 @@ pub(super) const FORM_BYTES_MAX: usize = 26 * 1024 * 1024;
 /// Fields of a form besides the file.
 const FIELDS_MAX: usize = 8;
 
-static UPLOADS: Semaphore = Semaphore::const_new(UPLOADS_MAX);
+static UPLOADING: Mutex<BTreeSet<TenantId>> = Mutex::new(BTreeSet::new());
+
+/// The place of an upload. A tenant has one at a time, so that none keeps all others waiting.
+struct Place(TenantId);
+
+impl Place {
+    fn take(tenant: TenantId) -> Option<Place> {
+        let mut uploading = uploading();
+        (uploading.len() < UPLOADS_MAX && uploading.insert(tenant)).then_some(Place(tenant))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        uploading().remove(&self.0);
+    }
+}
+
+fn uploading() -> MutexGuard<'static, BTreeSet<TenantId>> {
+    UPLOADING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the address says.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -134,7 +156,7 @@ pub(super) async fn publish(visitor: Visitor, request: Request) -> Answer {
         return Err(refused(&headers));
     }
     visitor.require(PERMISSION).await?;
-    let Ok(_place) = UPLOADS.try_acquire() else {
+    let Some(_place) = Place::take(visitor.session.who.tenant) else {
         let trouble = Trouble {
             status: StatusCode::SERVICE_UNAVAILABLE.as_u16(),
             detail: visitor.w.t("upload-busy").into_owned(),
@@ -224,4 +246,19 @@ fn multipart(parts: &[(&str, &[u8])]) -> (String, Vec<u8>) {
     }
     body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     (format!("multipart/form-data; boundary={boundary}"), body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_has_one_place_and_all_tenants_together_few() {
+        let (one, other) = (Place::take(TenantId(1)), Place::take(TenantId(2)));
+        assert!(one.is_some() && other.is_some());
+        assert!(Place::take(TenantId(3)).is_none());
+        drop(other);
+        assert!(Place::take(TenantId(1)).is_none());
+        assert!(Place::take(TenantId(3)).is_some());
+    }
 }

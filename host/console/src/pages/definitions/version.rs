@@ -160,9 +160,6 @@ pub(super) async fn render(
         ("who", names.person(&version.published_by)),
         ("when", Moment::of(version.published_at, w).relative),
     ];
-    let published = published
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
     let template = Page {
         shell: Shell::of(visitor, "definitions", title.clone()).await,
         trail: vec![

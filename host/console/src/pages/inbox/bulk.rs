@@ -74,6 +74,17 @@ struct Named {
     title: String,
 }
 
+impl Named {
+    /// A task that is shown by its id.
+    fn unknown(id: Uuid) -> Named {
+        Named {
+            id,
+            instance: None,
+            title: id.to_string(),
+        }
+    }
+}
+
 /// An outcome that some of the tasks take.
 struct Choice {
     outcome: String,
@@ -198,7 +209,11 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
     for id in ids {
         let Some(task) = known.remove(&id) else {
             looked_up += 1;
-            tasks.push(alone(visitor, id, looked_up <= LOOKED_UP_MAX).await);
+            tasks.push(if looked_up <= LOOKED_UP_MAX {
+                alone(visitor, id).await
+            } else {
+                Named::unknown(id)
+            });
             continue;
         };
         for outcome in task.outcomes {
@@ -225,26 +240,16 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
 }
 
 /// A task that the list does not have any more: somebody else has claimed or decided it.
-async fn alone(visitor: &Visitor, id: Uuid, is_looked_up: bool) -> Named {
-    let path = format!("/v1/tasks/{id}");
-    let found = if is_looked_up {
-        visitor.api.get::<Alone>(&path).await.ok()
-    } else {
-        None
+async fn alone(visitor: &Visitor, id: Uuid) -> Named {
+    let found = visitor.api.get::<Alone>(&format!("/v1/tasks/{id}")).await;
+    let Ok(Alone { instance }) = found else {
+        return Named::unknown(id);
     };
-    match found {
-        Some(Alone { instance }) => Named {
-            id,
-            instance: Some(instance.id),
-            title: instance
-                .title
-                .unwrap_or_else(|| format!("{} {}", instance.entity_type, instance.entity_id)),
-        },
-        None => Named {
-            id,
-            instance: None,
-            title: id.to_string(),
-        },
+    let entity = || format!("{} {}", instance.entity_type, instance.entity_id);
+    Named {
+        id,
+        instance: Some(instance.id),
+        title: instance.title.unwrap_or_else(entity),
     }
 }
 

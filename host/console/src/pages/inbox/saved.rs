@@ -59,14 +59,13 @@ pub(super) async fn keep(Posted { visitor, fields }: Posted) -> Answer {
     let id = Uuid::parse_str(fields.get("id")).ok();
     let path = |id: Uuid| format!("/v1/me/views/{id}");
     if let (Some(id), "delete") = (id, fields.get("step")) {
-        // A view that another page deleted before is as good as deleted.
-        let deleted = visitor.api.delete(&path(id)).await;
-        if let Err(trouble) = deleted.as_ref().map_err(Clone::clone)
-            && trouble.status != StatusCode::NOT_FOUND.as_u16()
-        {
-            return Err(visitor.halt(&trouble));
-        }
-        return Ok(Redirect::to(&address).into_response());
+        return match visitor.api.delete(&path(id)).await {
+            Err(trouble) if trouble.status() != StatusCode::NOT_FOUND => {
+                Err(visitor.halt(&trouble))
+            }
+            // Another page may have deleted it before.
+            _ => Ok(Redirect::to(&address).into_response()),
+        };
     }
     let name = fields.get("name").trim();
     let body = json!({

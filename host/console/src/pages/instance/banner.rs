@@ -203,7 +203,7 @@ impl Banner {
             reason: reason.and_then(|reason| {
                 let by = names.person(reason.by.as_deref()?);
                 let why = reason.reason.as_deref().unwrap_or_default();
-                Some(w.say("stopped-by", &[("who", &by), ("reason", why)]))
+                Some(w.say("stopped-by", &[("who", by.as_str()), ("reason", why)]))
             }),
             tasks,
             whole: whole.map(|one| Button::of(one, read, visitor)).collect(),

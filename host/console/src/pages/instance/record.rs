@@ -102,6 +102,12 @@ async fn list<T: DeserializeOwned>(
     Ok((list.data, next))
 }
 
+/// The address of the next page of a tab.
+fn further(instance: &Instance, tab: &str, next: &str) -> String {
+    let page = format!("/console/instances/{}", instance.id);
+    with_query(&page, &[("tab", tab), ("after", next)])
+}
+
 impl Record {
     fn of(
         found: Result<(Vec<Line>, Option<String>), Trouble>,
@@ -111,10 +117,7 @@ impl Record {
         match found {
             Ok((lines, next)) => Record {
                 lines,
-                next: next.map(|next| {
-                    let page = format!("/console/instances/{}", instance.id);
-                    with_query(&page, &[("tab", tab), ("after", &next)])
-                }),
+                next: next.map(|next| further(instance, tab, &next)),
                 refusal: String::new(),
             },
             Err(trouble) => Record {
@@ -126,8 +129,8 @@ impl Record {
 
     /// The events that were published.
     pub(super) async fn events(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
-        let (names, w, id) = (instance.names(), visitor.w, instance.id.to_string());
-        let found = list::<Event>(visitor, "/v1/events", &[("instanceId", &id)], after).await;
+        let (names, w) = (instance.names(), visitor.w);
+        let found = events(visitor, instance, after).await;
         let found = found.map(|(events, next)| {
             let events = events.into_iter();
             let line = |one: Event| line(one.kind, one.time, &one.authid, &one.data, &names, w);
@@ -159,20 +162,30 @@ impl Record {
     }
 }
 
-/// Steps whose changes of the data are listed.
-const CHANGES_MAX: usize = 100;
+/// The changes of the data among a page of events.
+pub(super) struct Changes {
+    pub(super) table: Table,
+    pub(super) next: Option<String>,
+}
+
+/// A page of the events of an instance.
+async fn events(
+    visitor: &Visitor,
+    instance: &Instance,
+    after: &str,
+) -> Result<(Vec<Event>, Option<String>), Trouble> {
+    let id = instance.id.to_string();
+    list(visitor, "/v1/events", &[("instanceId", &id)], after).await
+}
 
 /// Which parts of the data each step changed, oldest first. None if the visitor may not read events.
-pub(super) async fn changes(visitor: &Visitor, instance: &Instance, after: &str) -> Option<Table> {
-    let (w, names, id) = (visitor.w, instance.names(), instance.id.to_string());
-    let limit = CHANGES_MAX.to_string();
-    let parameters = [
-        ("instanceId", id.as_str()),
-        ("limit", &limit),
-        ("after", after),
-    ];
-    let path = with_query("/v1/events", &parameters);
-    let events: List<Event> = visitor.api.get(&path).await.ok()?;
+pub(super) async fn changes(
+    visitor: &Visitor,
+    instance: &Instance,
+    after: &str,
+) -> Option<Changes> {
+    let (w, names) = (visitor.w, instance.names());
+    let (events, next) = events(visitor, instance, after).await.ok()?;
     let row = |one: &Event| {
         let pointers = one.data["dataPointers"].as_array()?;
         let pointers: Vec<_> = pointers.iter().filter_map(Value::as_str).collect();
@@ -198,9 +211,12 @@ pub(super) async fn changes(visitor: &Visitor, instance: &Instance, after: &str)
             Cell::text(pointers.join(", ")).below(now.collect::<Vec<_>>().join(", ")),
         ])
     };
-    let rows = events.data.iter().filter_map(row).collect();
+    let rows = events.iter().filter_map(row).collect();
     let columns = ["column-when", "column-step", "column-actor", "column-data"];
-    Some(Table::new(w, &w.t("data-changes"), &columns, rows))
+    Some(Changes {
+        table: Table::new(w, &w.t("data-changes"), &columns, rows),
+        next: next.map(|next| further(instance, "data", &next)),
+    })
 }
 
 /// The beginning of a value.
@@ -261,9 +277,6 @@ pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
         ("seals", verified.seals.to_string()),
         ("leaves", verified.leaves.to_string()),
     ];
-    let counts = counts
-        .each_ref()
-        .map(|(name, value)| (*name, value.as_str()));
     let findings = verified.findings.into_iter().map(|one| {
         let code = match one.seq {
             Some(seq) => format!("{} {seq}", one.code),

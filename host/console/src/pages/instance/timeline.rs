@@ -119,7 +119,7 @@ impl Step {
                     ];
                     w.say("decided-for", &variables)
                 }
-                None => w.say("decided", &[("who", &actor), ("outcome", outcome)]),
+                None => w.say("decided", &[("who", actor.as_str()), ("outcome", outcome)]),
             };
             Some(Made {
                 sentence,

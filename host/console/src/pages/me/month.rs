@@ -69,7 +69,7 @@ impl Month {
             title: w.say(
                 "month-title",
                 &[
-                    ("month", &w.t(&format!("month-{}", first.month()))),
+                    ("month", w.t(&format!("month-{}", first.month())).as_ref()),
                     ("year", &first.year().to_string()),
                 ],
             ),

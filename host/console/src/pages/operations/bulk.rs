@@ -76,9 +76,6 @@ impl Operation {
             ("refused", self.refused.to_string()),
             ("failed", self.failed.to_string()),
         ];
-        let counts = counts
-            .each_ref()
-            .map(|(name, value)| (*name, value.as_str()));
         w.say("bulk-counts", &counts)
     }
 }

@@ -1,15 +1,13 @@
 //! The changes of people, groups and roles. Each is one operation of the API. Those that may leave work to nobody have a dry run
 //! there, which the form shows before it is confirmed.
 
-use axum::http::Method;
-use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::{Value, json};
-use uuid::Uuid;
+use serde_json::json;
 
 use wrkflw_engine::PERMISSIONS;
 
 use super::Subject;
+use super::change::{Change, Permitted, of_person};
 use crate::api::{Trouble, segment};
 use crate::fields::Field;
 use crate::form::{self, Form, Person};
@@ -31,78 +29,6 @@ pub(super) struct Deed {
     permission: &'static str,
     /// Whether the API has a dry run of it.
     is_tried: bool,
-}
-
-/// The operation of the API that makes a change.
-pub(super) struct Change {
-    method: Method,
-    path: String,
-    body: Option<Value>,
-}
-
-impl Change {
-    fn put(path: String, body: Option<Value>) -> Change {
-        let method = Method::PUT;
-        Change { method, path, body }
-    }
-
-    fn delete(path: String) -> Change {
-        Change {
-            method: Method::DELETE,
-            path,
-            body: None,
-        }
-    }
-
-    /// What a preview is about.
-    pub(super) fn seen(&self) -> Value {
-        json!({ "method": self.method.as_str(), "path": self.path, "body": self.body })
-    }
-
-    pub(super) async fn make(&self, visitor: &Visitor, key: Option<&str>) -> Result<(), Trouble> {
-        // Only what is created takes a key; the others may be repeated without.
-        let key = key.filter(|_| self.method == Method::POST);
-        let (method, body) = (self.method.clone(), self.body.as_ref());
-        let answer = visitor
-            .api
-            .change::<Value>(method, &self.path, body, key)
-            .await;
-        answer.map(drop)
-    }
-
-    async fn tried(&self, visitor: &Visitor) -> Result<Tried, Trouble> {
-        let path = format!("{}?dryRun=true", self.path);
-        let body = self.body.as_ref();
-        let method = self.method.clone();
-        visitor.api.change(method, &path, body, None).await
-    }
-}
-
-/// The answer to a dry run.
-#[derive(Deserialize)]
-struct Tried {
-    #[serde(default)]
-    orphans: Vec<Orphan>,
-    #[serde(default)]
-    more: bool,
-    before: Option<Permitted>,
-    role: Option<Permitted>,
-}
-
-/// An open task for which nobody would be eligible.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Orphan {
-    instance_id: Uuid,
-    definition_key: String,
-    state: String,
-    label: String,
-    why: String,
-}
-
-#[derive(Deserialize)]
-struct Permitted {
-    permissions: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -354,44 +280,6 @@ async fn name_at(visitor: &Visitor, path: &str) -> Vec<(String, String)> {
     known.into_iter().collect()
 }
 
-/// The changes of a person that are not those of a group.
-fn of_person(id: &str, deed: &str, of: &str, filled: &Fields) -> Change {
-    let person = format!("/v1/people/{}", segment(id));
-    let text = |name: &str| filled.get(name).trim();
-    match deed {
-        "manager" => {
-            let body = json!({ "manager": text("manager") });
-            Change::put(format!("{person}/manager"), Some(body))
-        }
-        "no-manager" => Change::delete(format!("{person}/manager")),
-        "return" => Change::delete(format!("{person}/absences/{}", segment(of))),
-        _ => {
-            let mut body = json!({
-                "substitute": text("substitute"),
-                "from": moment(text("from")),
-                "until": moment(text("until")),
-            });
-            if !text("definitionKey").is_empty() {
-                body["definitionKey"] = json!(text("definitionKey"));
-            }
-            Change {
-                method: Method::POST,
-                path: format!("{person}/absences"),
-                body: Some(body),
-            }
-        }
-    }
-}
-
-/// A moment in UTC, as a field gives it. What is none goes to the API as it is, and the refusal names it.
-fn moment(text: &str) -> String {
-    let whole = format!("{text}Z");
-    let parsed = [format!("{text}:00Z"), whole]
-        .into_iter()
-        .find(|text| text.parse::<Timestamp>().is_ok());
-    parsed.unwrap_or_else(|| text.to_owned())
-}
-
 /// A box for each permission of the host, and a field for those that flows ask for.
 fn permission_fields(w: Words, filled: &Fields) -> Vec<Field> {
     let field = |name: &str, kind: &'static str| Field {
@@ -444,18 +332,6 @@ fn differences(w: Words, before: &[String], after: &[String]) -> Vec<Link> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_moment_of_a_field_is_one_in_utc() {
-        for (given, expected) in [
-            ("2026-03-01T12:00", "2026-03-01T12:00:00Z"),
-            ("2026-03-01T12:00:05", "2026-03-01T12:00:05Z"),
-            ("soon", "soon"),
-            ("", ""),
-        ] {
-            assert_eq!(moment(given), expected);
-        }
-    }
 
     #[test]
     fn a_page_has_its_own_deeds_alone() {
