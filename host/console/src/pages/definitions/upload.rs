@@ -40,7 +40,8 @@ struct Place(TenantId);
 impl Place {
     fn take(tenant: TenantId) -> Option<Place> {
         let mut uploading = uploading();
-        (uploading.len() < UPLOADS_MAX && uploading.insert(tenant)).then_some(Place(tenant))
+        let is_free = uploading.len() < UPLOADS_MAX && uploading.insert(tenant);
+        is_free.then(|| Place(tenant))
     }
 }
 
