@@ -19,12 +19,11 @@ mod fallback;
 mod familiar;
 mod fault;
 mod fork;
-mod labels;
-mod matching;
 mod members;
 mod migration;
 mod next;
 mod operation;
+mod overdue;
 mod ownership;
 mod plan;
 mod reassessment;
@@ -50,12 +49,12 @@ use super::answer::Work;
 use super::apply::{Stamp, apply_to};
 use super::command::Command;
 use super::event::Event;
-use super::graph::{State, StateKind};
+use super::graph::State;
 use super::ids::{ForkId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
 use super::lookup::Lookup;
-use super::question::{Answer, EntryCause, Facts, Occurrence, Question, Source};
+use super::question::{Answer, Facts, Occurrence, Question};
 use super::shown;
 use super::version::Version;
 
@@ -243,8 +242,8 @@ impl<'a> Execution<'a> {
     ) -> Result<Execution<'a>, ExecutionError> {
         let revision = instance.revision + 1;
         let mut execution = Execution::new(context, instance, revision, ids);
-        execution.may_enlarge = operation::may_enlarge(command);
-        operation::not_suspended(&execution.instance, command)?;
+        execution.may_enlarge = rules::may_enlarge(command);
+        rules::not_suspended(&execution.instance, command)?;
         match command {
             Command::Start { .. } => unreachable!("a start has no instance yet"),
             Command::Claim { task } => execution.claim(*task)?,
@@ -307,11 +306,13 @@ impl<'a> Execution<'a> {
                 self.begin_work(asked, work)?;
             } else if !self.entering.is_empty() {
                 self.enter_pending()?;
-            } else if self.take_buffered() || self.begin_joins()? || self.assign_migrated_states() {
+            } else if self.follow_up()? {
             } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
                 self.review(staffing_check);
             } else {
-                self.check_still_assignable()?;
+                if self.migration.is_some() {
+                    self.check_still_assignable()?;
+                }
                 if self.may_enlarge && self.instance.status.ended_at().is_none() {
                     shown::check(&self.instance)?;
                 }
@@ -326,6 +327,15 @@ impl<'a> Execution<'a> {
             Phase::Settle => unreachable!("the loop above leaves this phase"),
         };
         Ok(Some(Ask::Logic(question)))
+    }
+
+    /// Lets a buffered signal, a join or a state of a migration follow. False if there is none, as after most commands.
+    fn follow_up(&mut self) -> Result<bool, ExecutionError> {
+        let (buffered, waiting) = (&self.instance.buffered, &self.instance.waiting);
+        let (has_buffered, has_waiting) = (!buffered.is_empty(), !waiting.is_empty());
+        Ok(has_buffered && self.take_buffered()
+            || has_waiting && self.begin_joins()?
+            || self.migration.is_some() && self.assign_migrated_states())
     }
 
     /// The instance as the pending question sees it.
@@ -400,65 +410,6 @@ impl<'a> Execution<'a> {
             instance: self.instance,
             events: self.events,
         }
-    }
-
-    /// Enters a state instance by the kind of its state.
-    fn begin_state(&mut self, state_instance: StateInstance) -> Result<(), ExecutionError> {
-        let declared = self.declared(&state_instance.name);
-        match &declared.kind {
-            StateKind::Task | StateKind::Service | StateKind::Wait => {
-                self.phase = Phase::Enter(vec![Asked {
-                    state_instance,
-                    cause: EntryCause::Entered,
-                }]);
-            }
-            StateKind::Router => {
-                self.router_steps += 1;
-                if self.router_steps > ROUTER_STEPS_MAX {
-                    return Err(Fault::new(
-                        "transition",
-                        format!("more than {ROUTER_STEPS_MAX} router states in a row"),
-                    )
-                    .into());
-                }
-                let way_out = self
-                    .context
-                    .version
-                    .graph
-                    .leaving(&state_instance.name)
-                    .next()
-                    .expect("a router has one transition");
-                let occurrence = Occurrence {
-                    state_instance: Some(state_instance.id.to_string()),
-                    trigger: way_out.trigger.clone(),
-                    source: Source::Entry,
-                    input: Json::empty(),
-                };
-                self.phase = Phase::Transition(
-                    occurrence,
-                    Moving {
-                        state: state_instance.id,
-                        decision: None,
-                    },
-                );
-                self.emit(Event::StateEntered {
-                    state: state_instance,
-                });
-            }
-            StateKind::Terminal(outcome) => {
-                self.entering.clear();
-                self.works.clear();
-                self.ready_joins.clear();
-                self.cancel_open_tasks(None);
-                self.emit(Event::StateEntered {
-                    state: state_instance,
-                });
-                self.emit(Event::FlowCompleted {
-                    outcome: outcome.clone(),
-                });
-            }
-        }
-        Ok(())
     }
 
     fn declared(&self, name: &str) -> &'a State {

@@ -8,7 +8,6 @@
 mod canonical;
 mod members;
 mod node;
-mod parse;
 mod reader;
 mod whole;
 mod writer;
@@ -69,8 +68,8 @@ impl Json {
     /// Serialises a value. It must satisfy the rules of [`Json::parse`], except that it may nest a few levels deeper; panics
     /// otherwise.
     pub fn of(value: &impl Serialize) -> Json {
-        let text = writer::write(value).expect("our own types have a canonical form");
-        Json(text.into())
+        let text = writer::write(value);
+        Json(text.expect("our own types have a canonical form"))
     }
 
     /// An object of these members. If two have the same name, the later one wins.
@@ -79,7 +78,7 @@ impl Json {
         let mut text = String::from("{");
         for (index, (name, value)) in members.iter().enumerate() {
             text.push_str(if index > 0 { "," } else { "" });
-            node::write_string(&mut text, name).expect("writing to a string");
+            canonical::write_string(&mut text, name).expect("writing to a string");
             text.push(':');
             text.push_str(value.as_str());
         }
@@ -97,7 +96,7 @@ impl Json {
 
     /// The text as a tree.
     pub fn node(&self) -> Node {
-        parse::parse(&self.0, COMPOSED_DEPTH_MAX).expect("canonical text parses")
+        node::parse(&self.0, COMPOSED_DEPTH_MAX).expect("canonical text parses")
     }
 
     /// The text as a `serde_json` value, for libraries that need one. Numbers may lose digits.

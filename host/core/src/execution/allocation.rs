@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::assign::LookupPurpose;
-use super::deadline::ESCALATED;
 use super::enter::Asked;
+use super::overdue::ESCALATED;
 use super::staffing::MEMBERS_MAX;
 use super::{Execution, ExecutionError, Phase};
 use crate::answer::{Allocation, Assignment, Offer, Principal};

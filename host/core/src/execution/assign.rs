@@ -1,12 +1,12 @@
 //! Checks who works on a task state, as `enter` answers it, and creates the tasks.
 
 use super::allocation::Allocating;
-use super::enter::{Asked, ENTER};
+use super::enter::{Asked, ENTER, check_subscriptions};
 use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
 use super::ownership::OwnerChange;
 use super::reoffer::Why;
-use super::{Execution, Phase, deadline, members, signal};
+use super::{Execution, Phase, deadline, members};
 use crate::answer::{Assignment, Offer, Principal, Work};
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
@@ -90,7 +90,7 @@ impl Execution<'_> {
         }
         let (graph, state) = (&self.context.version.graph, &state_instance.name);
         deadline::check(ENTER, graph, state, &assignment.deadlines, false)?;
-        signal::check_subscriptions(graph, state, &assignment.subscriptions)?;
+        check_subscriptions(graph, state, &assignment.subscriptions)?;
         for offer in &assignment.offers {
             deadline::check(ENTER, graph, state, &offer.deadlines, true)?;
         }

@@ -1,20 +1,24 @@
 //! Enters states. Flow logic is asked once for the work in all of them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use super::assign::LookupPurpose;
 use super::deadline;
 use super::fault::{self, ExecutionError, Fault};
-use super::{Execution, Pending, Phase};
-use crate::answer::{Reason, Refusal, ServiceCall, Waiting, Work};
-use crate::graph::StateKind;
+use super::{Execution, Moving, Pending, Phase, ROUTER_STEPS_MAX};
+use crate::answer::{Reason, Refusal, ServiceCall, SignalSubscription, Waiting, Work};
+use crate::event::Event;
+use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::StateId;
 use crate::instance::StateInstance;
+use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
-use crate::question::{Entry, EntryCause};
+use crate::question::{Entry, EntryCause, Occurrence, Source};
 use crate::rejection::Rejection;
 
 pub(super) const ENTER: &str = "enter";
+/// How many subscriptions a state instance may have.
+const SUBSCRIPTIONS_MAX: usize = 20;
 
 /// A state instance for which `enter` is asked, and why.
 pub(super) struct Asked {
@@ -86,6 +90,68 @@ impl Execution<'_> {
             return Ok(());
         }
         self.begin_state(state_instance)
+    }
+
+    /// Enters a state instance by the kind of its state.
+    pub(super) fn begin_state(
+        &mut self,
+        state_instance: StateInstance,
+    ) -> Result<(), ExecutionError> {
+        let declared = self.declared(&state_instance.name);
+        match &declared.kind {
+            StateKind::Task | StateKind::Service | StateKind::Wait => {
+                self.phase = Phase::Enter(vec![Asked {
+                    state_instance,
+                    cause: EntryCause::Entered,
+                }]);
+            }
+            StateKind::Router => {
+                self.router_steps += 1;
+                if self.router_steps > ROUTER_STEPS_MAX {
+                    return Err(Fault::new(
+                        "transition",
+                        format!("more than {ROUTER_STEPS_MAX} router states in a row"),
+                    )
+                    .into());
+                }
+                let way_out = self
+                    .context
+                    .version
+                    .graph
+                    .leaving(&state_instance.name)
+                    .next()
+                    .expect("a router has one transition");
+                let occurrence = Occurrence {
+                    state_instance: Some(state_instance.id.to_string()),
+                    trigger: way_out.trigger.clone(),
+                    source: Source::Entry,
+                    input: Json::empty(),
+                };
+                self.phase = Phase::Transition(
+                    occurrence,
+                    Moving {
+                        state: state_instance.id,
+                        decision: None,
+                    },
+                );
+                self.emit(Event::StateEntered {
+                    state: state_instance,
+                });
+            }
+            StateKind::Terminal(outcome) => {
+                self.entering.clear();
+                self.works.clear();
+                self.ready_joins.clear();
+                self.cancel_open_tasks(None);
+                self.emit(Event::StateEntered {
+                    state: state_instance,
+                });
+                self.emit(Event::FlowCompleted {
+                    outcome: outcome.clone(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Takes the answer of `enter`, after checking all of it.
@@ -183,4 +249,49 @@ impl Execution<'_> {
             Work::Wait(waiting) => self.enter_wait(asked.state_instance, waiting, findings),
         }
     }
+
+    /// The declared name of a priority.
+    pub(super) fn priority_name(&self, priority: u8) -> Option<String> {
+        let name = self.context.version.graph.priority_name(priority);
+        name.map(str::to_owned)
+    }
+}
+
+/// Checks the subscriptions of a state.
+pub(super) fn check_subscriptions(
+    graph: &Graph,
+    state: &str,
+    subscriptions: &[SignalSubscription],
+) -> Result<(), Fault> {
+    let fault = |message| Err(Fault::new(ENTER, message));
+    let count = subscriptions.len();
+    if count > SUBSCRIPTIONS_MAX {
+        let message = format!("{state} has {SUBSCRIPTIONS_MAX} subscriptions at most, not {count}");
+        return fault(message);
+    }
+    let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
+    let mut known = BTreeSet::new();
+    for one in subscriptions {
+        let trigger = one.trigger.chars().take(100).collect::<String>();
+        if !graph.transition(state, &one.trigger).is_some_and(by_signal) {
+            let message =
+                format!("{state} subscribes to {trigger:?}, which is declared for no signal there");
+            return fault(message);
+        }
+        if let Some(key) = &one.correlation {
+            fault::id(ENTER, "a correlation key", key)?;
+        } else if !one.buffered {
+            let message = format!(
+                "{state} subscribes to {trigger} without a correlation key, and buffered signals do not count: the subscription \
+                 has no effect"
+            );
+            return fault(message);
+        }
+        if !known.insert((&one.trigger, &one.correlation)) {
+            let key = one.correlation.as_deref();
+            let key = key.map_or_else(String::new, |key| format!(" under the key {key}"));
+            return fault(format!("{state} subscribes to {trigger}{key} twice"));
+        }
+    }
+    Ok(())
 }

@@ -15,7 +15,6 @@
 use std::collections::BTreeSet;
 
 use super::{Execution, ExecutionError};
-use crate::answer::Next;
 use crate::event::Event;
 use crate::graph::{Graph, Join};
 use crate::ids::{ForkId, StateId};
@@ -25,28 +24,6 @@ use crate::instance::StateInstance;
 pub(super) const FORKS_MAX: usize = 16;
 
 impl Execution<'_> {
-    /// The forks and choices of the branches that follow a state instance.
-    pub(super) fn branches(
-        &mut self,
-        from: StateId,
-        trigger: &str,
-        next: &Next,
-    ) -> (Vec<ForkId>, u32) {
-        let opens_fork = self.opens_fork(from, next);
-        let state_instance = self.state_instance_of(from);
-        let (mut forks, mut choices) = (state_instance.forks.clone(), state_instance.choices);
-        let graph = &self.context.version.graph;
-        let declared = graph.transition(&state_instance.name, trigger);
-        if next.goes_on() {
-            // Branches beside the state belong to its fork.
-        } else if opens_fork {
-            forks.push(ForkId((self.ids)()));
-        } else if declared.is_some_and(|declared| declared.targets.len() > 1) {
-            choices |= 1 << forks.len();
-        }
-        (forks, choices)
-    }
-
     /// A branch arrives at a join.
     pub(super) fn arrive(&mut self, arriving: StateInstance) {
         let known = self

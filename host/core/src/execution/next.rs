@@ -12,7 +12,7 @@ use super::plan::TRANSITION;
 use super::{Execution, Moving, Pending};
 use crate::answer::{Next, Target};
 use crate::graph::{FiredBy, StateKind, Transition};
-use crate::ids::{StateId, TaskId, check_id};
+use crate::ids::{ForkId, StateId, TaskId, check_id};
 use crate::instance::StateInstance;
 use crate::json::{Json, JsonError};
 use crate::question::{Occurrence, Source};
@@ -216,6 +216,23 @@ impl Execution<'_> {
             data: data_of(target).unwrap_or_default(),
         });
         self.entering.extend(pending);
+    }
+
+    /// The forks and choices of the branches that follow a state instance.
+    fn branches(&mut self, from: StateId, trigger: &str, next: &Next) -> (Vec<ForkId>, u32) {
+        let opens_fork = self.opens_fork(from, next);
+        let state_instance = self.state_instance_of(from);
+        let (mut forks, mut choices) = (state_instance.forks.clone(), state_instance.choices);
+        let graph = &self.context.version.graph;
+        let declared = graph.transition(&state_instance.name, trigger);
+        if next.goes_on() {
+            // Branches beside the state belong to its fork.
+        } else if opens_fork {
+            forks.push(ForkId((self.ids)()));
+        } else if declared.is_some_and(|declared| declared.targets.len() > 1) {
+            choices |= 1 << forks.len();
+        }
+        (forks, choices)
     }
 }
 

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use super::assign::LookupPurpose;
 use super::eligibility::Place;
-use super::suspension::not_suspended;
-use super::{Execution, ExecutionError, Phase, rules};
+use super::rules::task_not_suspended;
+use super::{Execution, ExecutionError, Phase};
 use crate::answer::Violation;
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
-use crate::instance::{Ownership, Task, TaskStatus};
+use crate::instance::Ownership;
 use crate::lookup::{Findings, Lookup};
-use crate::rejection::{Rejection, Winner};
+use crate::rejection::Rejection;
 
 /// How often a task may be delegated.
 pub const DELEGATIONS_MAX: usize = 3;
@@ -33,49 +33,6 @@ impl Execution<'_> {
         self.change_owner(None, claimed)
     }
 
-    /// The event of a claim by the actor, with no deadlines yet.
-    fn claimed(&self, id: TaskId) -> Result<Event, Rejection> {
-        let (place, task) = self.place(id)?;
-        let state = place.state_instance.id;
-        let on_behalf_of = place.claimed_for(task)?;
-        if let TaskStatus::Claimed {
-            owner, claimed_at, ..
-        } = &task.status
-        {
-            let winner = Winner {
-                task: id,
-                action: "claimed",
-                by: Some(owner.clone()),
-                at: *claimed_at,
-                outcome: None,
-                revision: self.instance.revision,
-            };
-            return Err(Rejection::Taken(winner));
-        }
-        not_suspended(&self.instance, task)?;
-        Ok(Event::TaskClaimed {
-            task: id,
-            state,
-            owner: self.context.actor.id.clone(),
-            on_behalf_of,
-            deadlines: Vec::new(),
-        })
-    }
-
-    /// A decision on a task without an owner claims it first. The rules of a claim apply, and both are recorded. No deadline
-    /// counts from this claim, since the decision ends the task.
-    pub(super) fn claim_if_pending(&mut self, id: TaskId) -> Result<(), ExecutionError> {
-        let (_, task) = rules::open(&self.instance, id)?;
-        match task.status {
-            TaskStatus::Pending => {
-                let claimed = self.claimed(id)?;
-                self.emit(claimed);
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The owner, a substitute of the owner or an operator releases the task.
     pub(super) fn release(&mut self, id: TaskId) -> Result<(), ExecutionError> {
         let (place, task) = self.place(id)?;
@@ -86,7 +43,7 @@ impl Execution<'_> {
             (Err(_), Some(owner)) if actor.may(ASSIGN) => (owner, Some("by an operator")),
             (Err(refusal), _) => return Err(refusal.into()),
         };
-        not_suspended(&self.instance, task)?;
+        task_not_suspended(&self.instance, task)?;
         let event = Event::TaskReleased {
             task: id,
             state,
@@ -106,7 +63,7 @@ impl Execution<'_> {
         let (place, task) = self.place(id)?;
         place.acting_for(task, "delegate")?;
         let (owner, ownership) = place.owned(task, "delegate")?;
-        not_suspended(&self.instance, task)?;
+        task_not_suspended(&self.instance, task)?;
         if place.is_own_work() {
             return Err(own_work(place).into());
         }
@@ -131,7 +88,7 @@ impl Execution<'_> {
     pub(super) fn resolve(&mut self, id: TaskId) -> Result<(), ExecutionError> {
         let (place, task) = self.place(id)?;
         let (owner, ownership) = place.owned(task, "resolve")?;
-        not_suspended(&self.instance, task)?;
+        task_not_suspended(&self.instance, task)?;
         let Some(link) = ownership.delegations.last() else {
             let message = format!("nobody delegated this task to {owner}");
             return Err(Rejection::not_now("not_delegated", message).into());
@@ -240,16 +197,6 @@ impl Execution<'_> {
             Some(owner) => Ok((place.state_instance.id, owner.to_owned())),
             None => Err(Rejection::not_now("not_claimed", "nobody owns this task")),
         }
-    }
-
-    pub(super) fn place(&self, id: TaskId) -> Result<(Place<'_>, &Task), Rejection> {
-        let (state_instance, task) = rules::open(&self.instance, id)?;
-        let place = Place {
-            context: self.context,
-            instance: &self.instance,
-            state_instance,
-        };
-        Ok((place, task))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::json::Json;
 use crate::question::{EntryCause, Occurrence};
 use crate::search::is_decimal;
 use crate::shown::DATA_BYTES_MAX;
+use crate::template::Labels;
 
 pub(super) const TRANSITION: &str = "transition";
 /// The largest data of an event that a plan publishes.
@@ -274,6 +275,46 @@ impl Execution<'_> {
                     declared.kind
                 ),
             ))
+        }
+    }
+
+    /// Cancels the open tasks of one state instance, or of all.
+    pub(super) fn cancel_open_tasks(&mut self, of: Option<StateId>) {
+        let open: Vec<_> = self
+            .instance
+            .active
+            .iter()
+            .filter(|state| of.is_none_or(|id| id == state.id))
+            .flat_map(|state| {
+                state
+                    .tasks
+                    .iter()
+                    .filter(|task| task.status.is_open())
+                    .map(|task| (state.id, task.id))
+            })
+            .collect();
+        for (state, task) in open {
+            self.emit(Event::TaskCancelled {
+                task,
+                state,
+                reason: None,
+            });
+        }
+    }
+
+    /// Records the title and the summary after the data or the version has changed, if they are others now.
+    pub(super) fn retitle(&mut self) {
+        let templates = &self.context.version.templates;
+        let labels = templates.labels(&self.instance.entity, &self.instance.data);
+        if labels != self.instance.labels {
+            let Labels { title, summary } = labels;
+            let before = self.instance.labels.clone();
+            self.emit(Event::FlowRetitled {
+                title,
+                summary,
+                previous_title: before.title,
+                previous_summary: before.summary,
+            });
         }
     }
 }

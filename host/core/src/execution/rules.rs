@@ -1,13 +1,14 @@
-//! The host's rules for starts and decisions. They are checked before flow logic is called, which cannot override them.
+//! The host's rules for starts, claims and decisions. They are checked before flow logic is called, which cannot override them.
 //!
-//! `eligibility` has the rules about who may work in a state instance, and for whom. `ownership` has the rules for claims,
-//! releases and delegations.
+//! `eligibility` has the rules about who may work in a state instance, and for whom. `ownership` has the rules for releases,
+//! delegations and what operators do with tasks.
 
 use super::eligibility::Place;
-use super::suspension::not_suspended;
-use super::{After, Context, Deciding, Moving, Phase, effort};
+use super::{After, Context, Deciding, Execution, ExecutionError, Moving, Phase, effort};
 use crate::actor::Actor;
 use crate::answer::Violation;
+use crate::command::Command;
+use crate::event::Event;
 use crate::graph::{CommentRule, FiredBy, Transition};
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance, Status, Task, TaskStatus};
@@ -54,6 +55,114 @@ pub(super) fn starter(context: Context<'_>, initiator: &str) -> Actor {
     }
 }
 
+/// Whether the command may enlarge the facts that flow logic is shown. The commands below add little or nothing, so they are
+/// never refused for the size.
+pub(super) fn may_enlarge(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Release { .. }
+            | Command::Resolve { .. }
+            | Command::Reset { .. }
+            | Command::ResumeTask { .. }
+            | Command::Comment { .. }
+            | Command::Cancel { .. }
+            | Command::Suspend { .. }
+            | Command::Resume { .. }
+            | Command::Reassessment { .. }
+    )
+}
+
+/// Refuses commands on a suspended instance, except to comment on it, cancel, resume or migrate it. A reassessment is allowed, too; it does
+/// nothing while the instance is suspended.
+pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<(), Rejection> {
+    match (&instance.status, command) {
+        (
+            _,
+            Command::Cancel { .. }
+            | Command::Comment { .. }
+            | Command::Resume { .. }
+            | Command::Migrate { .. }
+            | Command::Reassessment { .. },
+        ) => Ok(()),
+        (Status::Suspended { reason, by, at }, _) => Err(Rejection::Suspended {
+            id: instance.id,
+            reason: reason.clone(),
+            by: by.clone(),
+            at: *at,
+            revision: instance.revision,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses work on a suspended task.
+pub(super) fn task_not_suspended(instance: &Instance, task: &Task) -> Result<(), Rejection> {
+    match &task.suspended {
+        None => Ok(()),
+        Some(suspension) => Err(Rejection::TaskSuspended {
+            task: task.id,
+            suspension: suspension.clone(),
+            revision: instance.revision,
+        }),
+    }
+}
+
+impl Execution<'_> {
+    /// The event of a claim by the actor, with no deadlines yet.
+    pub(super) fn claimed(&self, id: TaskId) -> Result<Event, Rejection> {
+        let (place, task) = self.place(id)?;
+        let state = place.state_instance.id;
+        let on_behalf_of = place.claimed_for(task)?;
+        if let TaskStatus::Claimed {
+            owner, claimed_at, ..
+        } = &task.status
+        {
+            let winner = Winner {
+                task: id,
+                action: "claimed",
+                by: Some(owner.clone()),
+                at: *claimed_at,
+                outcome: None,
+                revision: self.instance.revision,
+            };
+            return Err(Rejection::Taken(winner));
+        }
+        task_not_suspended(&self.instance, task)?;
+        Ok(Event::TaskClaimed {
+            task: id,
+            state,
+            owner: self.context.actor.id.clone(),
+            on_behalf_of,
+            deadlines: Vec::new(),
+        })
+    }
+
+    /// A decision on a task without an owner claims it first. The rules of a claim apply, and both are recorded. No deadline
+    /// counts from this claim, since the decision ends the task.
+    pub(super) fn claim_if_pending(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let (_, task) = open(&self.instance, id)?;
+        match task.status {
+            TaskStatus::Pending => {
+                let claimed = self.claimed(id)?;
+                self.emit(claimed);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The open task and where it is.
+    pub(super) fn place(&self, id: TaskId) -> Result<(Place<'_>, &Task), Rejection> {
+        let (state_instance, task) = open(&self.instance, id)?;
+        let place = Place {
+            context: self.context,
+            instance: &self.instance,
+            state_instance,
+        };
+        Ok((place, task))
+    }
+}
+
 /// Checks a decision, and returns the question to `guard` about it.
 pub(super) fn may_decide(
     context: Context<'_>,
@@ -67,7 +176,7 @@ pub(super) fn may_decide(
         state_instance,
     };
     deciding.on_behalf_of = place.acting_for(task, "decide")?;
-    not_suspended(instance, task)?;
+    task_not_suspended(instance, task)?;
     let transition = may_trigger(context, state_instance, &deciding.outcome)?;
     let comment = deciding.comment.as_deref();
     shown::check_decision(instance, comment, deciding.input.as_str())?;

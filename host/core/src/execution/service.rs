@@ -3,9 +3,9 @@
 //! A commit only records the call. The host makes it afterwards, outside of any command, and reports the reply or the failure of
 //! the last attempt by a command of its own. A report about a state instance that has left the state changes nothing.
 
-use super::enter::ENTER;
+use super::enter::{ENTER, check_subscriptions};
 use super::fault::{ExecutionError, Fault};
-use super::{Execution, deadline, operation, rules, signal};
+use super::{Execution, deadline, operation, rules};
 use crate::answer::{Reason, ServiceCall, Violation};
 use crate::check::names::is_name;
 use crate::command::Command;
@@ -69,7 +69,7 @@ impl Execution<'_> {
             }
         }
         deadline::check(ENTER, graph, state, &call.deadlines, false)?;
-        signal::check_subscriptions(graph, state, &call.subscriptions)
+        check_subscriptions(graph, state, &call.subscriptions)
     }
 
     /// Enters a service state after the checks.

@@ -8,13 +8,11 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
-use super::enter::ENTER;
-use super::fault::{self, ExecutionError, Fault};
+use super::fault::ExecutionError;
 use super::{After, Execution, Moving, Phase, rules};
 use crate::actor::Actor;
-use crate::answer::SignalSubscription;
 use crate::event::Event;
-use crate::graph::{FiredBy, Graph, Transition};
+use crate::graph::{FiredBy, Transition};
 use crate::ids::{StateId, check_id};
 use crate::instance::{BufferedSignal, StateInstance, Status};
 use crate::json::Json;
@@ -27,8 +25,6 @@ pub const BUFFERED_OF_SENDER_MAX: usize = 100;
 /// How many bytes of input the buffered signals may have. Every command on the instance reads and writes them.
 const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
 const BUFFERED_BYTES_OF_SENDER_MAX: usize = 256 * 1024;
-/// How many subscriptions a state instance may have.
-const SUBSCRIPTIONS_MAX: usize = 20;
 /// The code of a refused signal by correlation: no state instance waits for it now.
 pub const NOBODY_WAITS: &str = "nobody_waits";
 /// The longest id of a signal, in bytes.
@@ -301,44 +297,6 @@ impl<'a> Execution<'a> {
         }
         true
     }
-}
-
-/// Checks the subscriptions of a state.
-pub(super) fn check_subscriptions(
-    graph: &Graph,
-    state: &str,
-    subscriptions: &[SignalSubscription],
-) -> Result<(), Fault> {
-    let fault = |message| Err(Fault::new(ENTER, message));
-    let count = subscriptions.len();
-    if count > SUBSCRIPTIONS_MAX {
-        let message = format!("{state} has {SUBSCRIPTIONS_MAX} subscriptions at most, not {count}");
-        return fault(message);
-    }
-    let mut known = BTreeSet::new();
-    for one in subscriptions {
-        let trigger = one.trigger.chars().take(100).collect::<String>();
-        if !graph.transition(state, &one.trigger).is_some_and(by_signal) {
-            let message =
-                format!("{state} subscribes to {trigger:?}, which is declared for no signal there");
-            return fault(message);
-        }
-        if let Some(key) = &one.correlation {
-            fault::id(ENTER, "a correlation key", key)?;
-        } else if !one.buffered {
-            let message = format!(
-                "{state} subscribes to {trigger} without a correlation key, and buffered signals do not count: the subscription \
-                 has no effect"
-            );
-            return fault(message);
-        }
-        if !known.insert((&one.trigger, &one.correlation)) {
-            let key = one.correlation.as_deref();
-            let key = key.map_or_else(String::new, |key| format!(" under the key {key}"));
-            return fault(format!("{state} subscribes to {trigger}{key} twice"));
-        }
-    }
-    Ok(())
 }
 
 fn by_signal(way: &Transition) -> bool {

@@ -4,26 +4,15 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::ownership::ASSIGN;
+use super::rules::task_not_suspended;
 use super::{Execution, ExecutionError};
 use crate::event::Event;
 use crate::ids::{DeadlineId, StateId, TaskId};
-use crate::instance::{Instance, Task};
+use crate::instance::Task;
 use crate::rejection::Rejection;
 
 /// How long a task may be suspended until the host resumes it.
 const UNTIL_MAX: SignedDuration = SignedDuration::from_hours(24 * 366);
-
-/// Refuses work on a suspended task.
-pub(super) fn not_suspended(instance: &Instance, task: &Task) -> Result<(), Rejection> {
-    match &task.suspended {
-        None => Ok(()),
-        Some(suspension) => Err(Rejection::TaskSuspended {
-            task: task.id,
-            suspension: suspension.clone(),
-            revision: instance.revision,
-        }),
-    }
-}
 
 impl Execution<'_> {
     /// The owner, a substitute of the owner or an operator suspends the task.
@@ -34,7 +23,7 @@ impl Execution<'_> {
         until: Option<Timestamp>,
     ) -> Result<(), ExecutionError> {
         let (state, task) = self.task_of(id, "suspend")?;
-        not_suspended(&self.instance, task)?;
+        task_not_suspended(&self.instance, task)?;
         let now = self.context.now;
         let refuse = |code, message: &str| Err(Rejection::invalid("/until", code, message).into());
         match until.map(|until| until.duration_since(now)) {

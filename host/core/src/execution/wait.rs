@@ -5,10 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Execution;
-use super::enter::ENTER;
+use super::enter::{ENTER, check_subscriptions};
 use super::fault::{ExecutionError, Fault};
-use super::{deadline, signal};
+use super::{Execution, deadline};
 use crate::answer::{Child, Waiting};
 use crate::check::names::is_name;
 use crate::command::Command;
@@ -69,7 +68,7 @@ impl Execution<'_> {
     pub(super) fn check_waiting(&self, state: &str, waiting: &Waiting) -> Result<(), Fault> {
         let graph = &self.context.version.graph;
         deadline::check(ENTER, graph, state, &waiting.deadlines, false)?;
-        signal::check_subscriptions(graph, state, &waiting.subscriptions)?;
+        check_subscriptions(graph, state, &waiting.subscriptions)?;
         let count = waiting.children.len();
         if count > CHILDREN_MAX {
             let message = format!("{state} starts {CHILDREN_MAX} instances at most, not {count}");

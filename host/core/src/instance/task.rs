@@ -1,6 +1,5 @@
 //! A task of a state instance: who may claim it, who has it and how, and what was decided.
 
-mod columns;
 mod stored;
 
 use jiff::Timestamp;

@@ -1,13 +1,13 @@
 //! Converts JSON text to canonical form in one pass, without a tree.
 //!
 //! A command writes and reads a dozen documents, so this is fast: the output is written as the text is read, and only an
-//! object with unsorted members is rewritten. It accepts and refuses the same as [`super::parse`].
+//! object with unsorted members is rewritten. It accepts and refuses the same as [`super::node::parse`].
 
 use std::borrow::Cow;
+use std::fmt::{self, Write};
 use std::ops::Range;
 
 use super::JsonError;
-use super::node::write_string;
 use super::reader::{Reader, Step};
 
 /// The canonical form of `text`.
@@ -101,4 +101,42 @@ fn object(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
     }
     out.push('}');
     Ok(())
+}
+
+/// Writes `text` as a canonical JSON string.
+pub(super) fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    if is_plain(text) {
+        out.write_str(text)?;
+        return out.write_char('"');
+    }
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if !is_special(byte) {
+            continue;
+        }
+        out.write_str(&text[plain..at])?;
+        plain = at + 1;
+        match byte {
+            b'"' => out.write_str("\\\"")?,
+            b'\\' => out.write_str("\\\\")?,
+            b'\n' => out.write_str("\\n")?,
+            b'\r' => out.write_str("\\r")?,
+            b'\t' => out.write_str("\\t")?,
+            control => write!(out, "\\u{control:04x}")?,
+        }
+    }
+    out.write_str(&text[plain..])?;
+    out.write_char('"')
+}
+
+/// Whether a JSON string of this text needs no escapes. Written so that the compiler vectorises it.
+pub(super) fn is_plain(text: &str) -> bool {
+    !text
+        .bytes()
+        .fold(false, |found, byte| found | is_special(byte))
+}
+
+fn is_special(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..b' ')
 }

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::canonical;
-use super::node::write_string;
+use super::canonical::{self, write_string};
 use super::reader::{Reader, Step};
 use super::{COMPOSED_DEPTH_MAX, Json, JsonError};
 

@@ -1,9 +1,11 @@
-//! A JSON document as a tree that keeps the text of numbers.
+//! A JSON document as a tree that keeps the text of numbers, and the parser for it.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt::{self, Write};
 
-use super::parse::parse;
+use super::canonical::write_string;
+use super::reader::{Reader, Step};
 use super::{COMPOSED_DEPTH_MAX, JsonError};
 
 /// One JSON value.
@@ -89,40 +91,51 @@ impl Node {
     }
 }
 
-/// Writes `text` as a canonical JSON string.
-pub(super) fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
-    out.write_char('"')?;
-    if is_plain(text) {
-        out.write_str(text)?;
-        return out.write_char('"');
-    }
-    let mut plain = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if !is_special(byte) {
-            continue;
-        }
-        out.write_str(&text[plain..at])?;
-        plain = at + 1;
-        match byte {
-            b'"' => out.write_str("\\\"")?,
-            b'\\' => out.write_str("\\\\")?,
-            b'\n' => out.write_str("\\n")?,
-            b'\r' => out.write_str("\\r")?,
-            b'\t' => out.write_str("\\t")?,
-            control => write!(out, "\\u{control:04x}")?,
-        }
-    }
-    out.write_str(&text[plain..])?;
-    out.write_char('"')
+/// Parses JSON text. It accepts and refuses the same as `canonical`.
+pub(super) fn parse(text: &str, depth_max: usize) -> Result<Node, JsonError> {
+    let mut reader = Reader::new(text, depth_max);
+    let node = value(&mut reader)?;
+    reader.end()?;
+    Ok(node)
 }
 
-/// Whether a JSON string of this text needs no escapes. Written so that the compiler vectorises it.
-pub(super) fn is_plain(text: &str) -> bool {
-    !text
-        .bytes()
-        .fold(false, |found, byte| found | is_special(byte))
+fn value(reader: &mut Reader<'_>) -> Result<Node, JsonError> {
+    match reader.next() {
+        Some(b'{') => object(reader),
+        Some(b'[') => array(reader),
+        Some(b'"') => Ok(Node::String(reader.string()?.into_owned())),
+        Some(b'-' | b'0'..=b'9') => Ok(Node::Number(reader.number()?.to_owned())),
+        _ => Ok(match reader.word()? {
+            "true" => Node::Bool(true),
+            "false" => Node::Bool(false),
+            _ => Node::Null,
+        }),
+    }
 }
 
-fn is_special(byte: u8) -> bool {
-    matches!(byte, b'"' | b'\\' | 0..b' ')
+fn array(reader: &mut Reader<'_>) -> Result<Node, JsonError> {
+    reader.open()?;
+    let mut items = Vec::new();
+    while !reader.closes(b']', items.is_empty())? {
+        reader.enter(Step::Index(items.len()));
+        items.push(value(reader)?);
+        reader.leave();
+    }
+    Ok(Node::Array(items))
+}
+
+fn object(reader: &mut Reader<'_>) -> Result<Node, JsonError> {
+    reader.open()?;
+    let mut members = BTreeMap::new();
+    while !reader.closes(b'}', members.is_empty())? {
+        let name = reader.name()?;
+        reader.enter(Step::Name(name.clone()));
+        let Entry::Vacant(member) = members.entry(name.into_owned()) else {
+            return Err(reader.error("a member named twice"));
+        };
+        reader.colon()?;
+        member.insert(value(reader)?);
+        reader.leave();
+    }
+    Ok(Node::Object(members))
 }

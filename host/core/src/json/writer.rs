@@ -12,7 +12,7 @@ use std::ops::Range;
 use serde::ser::{self, Serialize};
 
 use super::COMPOSED_DEPTH_MAX;
-use super::node::{is_plain, write_string};
+use super::canonical::{is_plain, write_string};
 use super::reader::Reader;
 use wrkflw_fault as fault;
 

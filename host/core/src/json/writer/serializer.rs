@@ -9,7 +9,7 @@ use serde::ser::{
 
 use super::{Items, Unfit, Writer};
 use crate::json::RAW;
-use crate::json::node::is_plain;
+use crate::json::canonical::is_plain;
 
 macro_rules! shown {
     ($($function:ident: $type:ty),+ $(,)?) => {$(

@@ -1,0 +1,229 @@
+//! What happens when a deadline passes.
+//!
+//! The host issues a command when a deadline is due. Its execution reminds, takes the work back, reassigns it, or fires a
+//! trigger. A deadline that is no longer open, or was postponed, does nothing. `deadline` opens deadlines.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::deadline::may_fire;
+use super::{Execution, Moving, Phase, assign};
+use crate::answer::{Assignment, OverdueAction};
+use crate::event::Event;
+use crate::ids::{DeadlineId, StateId, TaskId};
+use crate::instance::{Candidate, OpenDeadline, StateInstance, Status, Task, TaskStatus};
+use crate::json::Json;
+use crate::question::{EntryCause, Occurrence, Source};
+
+/// The reason of a cancelled task whose work went to others.
+pub(super) const ESCALATED: &str = "escalated";
+/// The reason of a release at a deadline.
+pub(super) const OVERDUE: &str = "overdue";
+/// The code of a refused trigger that the instance's version does not declare.
+const NOT_DECLARED: &str = "trigger_not_declared";
+
+/// A deadline that has passed, with its state instance and task.
+struct Passed {
+    state: StateId,
+    task: Option<TaskId>,
+    deadline: OpenDeadline,
+}
+
+impl Execution<'_> {
+    /// Runs the action of a deadline, if it is still open and due at that moment.
+    pub(super) fn deadline(&mut self, id: DeadlineId, due_at: Timestamp) {
+        if self.instance.status != Status::Running {
+            return;
+        }
+        if self.resumes(id, due_at) {
+            return;
+        }
+        let Some(passed) = self
+            .open_deadline(id)
+            .filter(|found| found.deadline.due_at == Some(due_at))
+        else {
+            return;
+        };
+        let (state, task) = (passed.state, passed.task);
+        let count = passed.deadline.count.saturating_add(1);
+        let late = self.context.now.duration_since(due_at).as_secs();
+        self.emit(Event::DeadlinePassed {
+            deadline: id,
+            state,
+            task,
+            action: passed.deadline.action.clone(),
+            due_at,
+            count,
+            late: u64::try_from(late).unwrap_or(0),
+            next: next_repetition(due_at, passed.deadline.repeat, self.context.now),
+        });
+        match passed.deadline.action {
+            OverdueAction::Remind => self.remind(state, task, due_at, count),
+            OverdueAction::Release => self.take_back(state, task),
+            OverdueAction::Escalate => self.escalate(state, task, due_at, count),
+            OverdueAction::Cancel(reason) => self.cancel_all(&reason, Some((state, id))),
+            OverdueAction::Fire(trigger) if self.may_fire(state, &trigger) => {
+                let source = Source::Deadline {
+                    task,
+                    due_at,
+                    count,
+                };
+                self.fire(state, trigger, source, Json::empty());
+            }
+            OverdueAction::Fire(trigger) => self.emit(Event::TriggerRefused {
+                state,
+                message: format!("the definition declares {trigger} for no deadline there"),
+                trigger,
+                code: NOT_DECLARED.to_owned(),
+            }),
+        }
+    }
+
+    /// The trigger was checked when the deadline was opened; a migration may have changed the version since.
+    fn may_fire(&self, state: StateId, trigger: &str) -> bool {
+        let graph = &self.context.version.graph;
+        may_fire(graph, &self.state_instance_of(state).name, trigger)
+    }
+
+    fn open_deadline(&self, id: DeadlineId) -> Option<Passed> {
+        let found = |deadlines: &[OpenDeadline]| {
+            deadlines.iter().find(|deadline| deadline.id == id).cloned()
+        };
+        self.instance.active.iter().find_map(|state_instance| {
+            let state = state_instance.id;
+            let of_state_instance =
+                found(&state_instance.deadlines).map(|deadline| (None, deadline));
+            let open = state_instance
+                .tasks
+                .iter()
+                .filter(|task| task.status.is_open());
+            let mut of_tasks =
+                open.filter_map(|task| Some((Some(task.id), found(task.counting())?)));
+            let (task, deadline) = of_state_instance.or_else(|| of_tasks.next())?;
+            Some(Passed {
+                state,
+                task,
+                deadline,
+            })
+        })
+    }
+
+    /// The open tasks of a deadline.
+    fn overdue(&self, state: StateId, task: Option<TaskId>) -> Vec<Task> {
+        let state_instance = self.state_instance_of(state);
+        let open = state_instance
+            .tasks
+            .iter()
+            .filter(|known| known.status.is_open() && task.is_none_or(|task| task == known.id));
+        open.cloned().collect()
+    }
+
+    fn remind(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
+        let recipients = holders(&self.overdue(state, task));
+        if !recipients.is_empty() {
+            self.emit(Event::TaskReminded {
+                state,
+                task,
+                recipients,
+                due_at,
+                count,
+            });
+        }
+    }
+
+    fn take_back(&mut self, state: StateId, task: Option<TaskId>) {
+        for task in self.overdue(state, task) {
+            if let TaskStatus::Claimed { owner, .. } = task.status {
+                self.emit(Event::TaskReleased {
+                    task: task.id,
+                    state,
+                    owner,
+                    reason: Some(OVERDUE.to_owned()),
+                });
+            }
+        }
+    }
+
+    /// Asks `enter` for a new assignment of the overdue work.
+    fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
+        let overdue = self.overdue(state, task);
+        if overdue.is_empty() {
+            return;
+        }
+        self.emit(Event::TaskEscalated {
+            state,
+            task,
+            // Empty if nobody is eligible.
+            from: holders(&overdue),
+            reason: OVERDUE.to_owned(),
+            to: Vec::new(),
+            due_at: Some(due_at),
+            count: Some(count),
+        });
+        self.ask_again(state, EntryCause::Overdue { task, count });
+    }
+
+    /// Cancels the overdue tasks; the new offers follow.
+    pub(super) fn withdraw_overdue(
+        &mut self,
+        state_instance: &StateInstance,
+        task: Option<TaskId>,
+        assignment: &Assignment,
+    ) {
+        let kept = assign::kept(state_instance, &EntryCause::Overdue { task, count: 0 });
+        self.emit(Event::StateReassigned {
+            state: state_instance.id,
+            needed: assignment.needed_of(assignment.offers.len() + kept),
+            share: assignment.share,
+            exclude: self.all_excluded(&state_instance.name, assignment.exclude.clone()),
+            fallback: assignment.fallback.clone(),
+            priority: assignment.priority,
+            priority_name: self.priority_name(assignment.priority),
+            deadlines: None,
+            subscriptions: None,
+        });
+        for overdue in self.overdue(state_instance.id, task) {
+            self.emit(Event::TaskCancelled {
+                task: overdue.id,
+                state: state_instance.id,
+                reason: Some(ESCALATED.to_owned()),
+            });
+        }
+    }
+
+    /// Fires a trigger without a caller: `guard` is skipped, only `transition` is called.
+    pub(super) fn fire(&mut self, state: StateId, trigger: String, source: Source, input: Json) {
+        let occurrence = Occurrence {
+            state_instance: Some(state.to_string()),
+            trigger,
+            source,
+            input,
+        };
+        let moving = Moving {
+            state,
+            decision: None,
+        };
+        self.set_savepoint(state, &occurrence.trigger);
+        self.phase = Phase::Transition(occurrence, moving);
+    }
+}
+
+/// The owners of the tasks, and the candidates of those without an owner.
+fn holders(tasks: &[Task]) -> Vec<Candidate> {
+    let of = |task: &Task| match task.owner() {
+        Some(owner) => vec![Candidate::User(owner.to_owned())],
+        None => task.candidates.clone(),
+    };
+    let mut holders: Vec<_> = tasks.iter().flat_map(of).collect();
+    holders.sort_unstable();
+    holders.dedup();
+    holders
+}
+
+/// The next repetition after now. Repetitions that were missed while no host ran are skipped.
+fn next_repetition(due_at: Timestamp, repeat: Option<u32>, now: Timestamp) -> Option<Timestamp> {
+    let pause = i64::from(repeat?).max(1);
+    let missed = now.duration_since(due_at).as_secs().max(0) / pause;
+    let seconds = pause.checked_mul(missed + 1)?;
+    let next = SignedDuration::from_secs(seconds);
+    due_at.checked_add(next).ok()
+}
