@@ -49,7 +49,6 @@ pub mod prefixes;
 pub mod purge;
 pub mod reassessments;
 pub mod receipts;
-mod renewal;
 pub mod replay;
 pub mod saved_views;
 pub mod server;

@@ -9,7 +9,6 @@ use sqlx::types::{Json as Column, Uuid};
 
 pub use self::parts::WrittenParts;
 use self::rows::InstanceRow;
-use super::definitions::stops::listed;
 use super::time::Time;
 use super::{Store, StoreError};
 use wrkflw_core::actor::{Actor, StandIn};
@@ -308,11 +307,23 @@ impl Store {
                     entry: row.signalled_entry,
                     at: at.0,
                 }),
-                stopped: listed(row.stopped),
+                stopped: stopped(row.stopped),
             }
         });
         Ok(loaded.collect())
     }
+}
+
+/// Parses the stopped versions as the database lists them: the key, a space and the number.
+fn stopped(versions: Vec<String>) -> Vec<VersionRef> {
+    let version = |text: String| {
+        let (key, version) = text.rsplit_once(' ')?;
+        Some(VersionRef {
+            key: key.to_owned(),
+            version: version.parse().ok()?,
+        })
+    };
+    versions.into_iter().filter_map(version).collect()
 }
 
 /// The text form of an array. PostgreSQL has no arrays of arrays of different lengths.

@@ -31,7 +31,6 @@ use tokio::time::{Instant, timeout};
 
 use self::kept::{Kept, Lease};
 use self::refusal::Refusal;
-use super::renewal::Renewal;
 use wrkflw_core::ids::TenantId;
 
 /// How long a caller waits for a free connection.
@@ -46,6 +45,9 @@ const TRANSACTION_MAX: Duration = Duration::from_secs(30);
 const NO_SUCH_FUNCTION: &str = "42883";
 /// The time limit of a ping, and of finishing an interrupted statement.
 const REST_MAX: Duration = Duration::from_secs(2);
+
+/// The shortest time between two renewals.
+const RENEWED_EVERY: Duration = Duration::from_secs(1);
 
 /// Connections of one role. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -81,6 +83,27 @@ impl Doubt {
             self.cast();
             Err(silent())
         })
+    }
+}
+
+/// The renewal of connections: one that was opened while the database took no writes may stay read-only for ever. Shared by the
+/// pools of one store.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Renewal(Arc<Mutex<Option<Instant>>>);
+
+impl Renewal {
+    /// Has every open connection replaced before it is used again.
+    pub(super) fn begin(&self) {
+        let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if since.is_none_or(|at| at.elapsed() >= RENEWED_EVERY) {
+            *since = Some(Instant::now());
+        }
+    }
+
+    /// Whether a connection of this age must be replaced.
+    pub(super) fn outdates(&self, age: Duration) -> bool {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_some_and(|at| age > at.elapsed())
     }
 }
 

@@ -11,8 +11,7 @@ use sqlx::{Connection, PgConnection};
 use super::StoreError;
 use super::described::KeptTexts;
 use super::outbox::Outbox;
-use super::pool::Pool;
-use super::renewal::Renewal;
+use super::pool::{Pool, Renewal};
 use super::viewer::Viewer;
 
 /// The migrations that this host was built with.

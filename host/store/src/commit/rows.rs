@@ -3,11 +3,8 @@
 //! A state instance or task that one change creates and ends is one row with its final values, because a statement cannot
 //! update a row that it inserts. Each row has the number of its member in the batch.
 
-mod attributes;
 pub(super) mod jobs;
-mod state_instances;
-mod subscriptions;
-mod tasks;
+mod parts;
 
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
@@ -260,14 +257,12 @@ impl<'a> Rows<'a> {
             instance: change.after.id.0,
         };
         let before = change.before.as_ref().map(|stored| &stored.instance);
-        let known = before
-            .map(state_instances::state_instances)
-            .unwrap_or_default();
+        let known = before.map(parts::state_instances).unwrap_or_default();
         let mut ordinal = change
             .before
             .as_ref()
             .map_or(0, |stored| stored.state_instances);
-        for (state, phase) in state_instances::state_instances(&change.after) {
+        for (state, phase) in parts::state_instances(&change.after) {
             match known
                 .iter()
                 .find(|(state_instance, _)| state_instance.id == state.id)
@@ -278,7 +273,7 @@ impl<'a> Rows<'a> {
                     self.tasks(of, change, &[], state);
                 }
                 // It was left before this change, so its row stays as it is. Its tasks may be shown to others.
-                Some((known, state_instances::Phase::Left(_))) => {
+                Some((known, parts::Phase::Left(_))) => {
                     if change.is_resighted() {
                         self.tasks(of, change, &known.tasks, state);
                     }

@@ -130,15 +130,3 @@ impl Store {
         Ok(last.fetch_optional(&self.writer).await?)
     }
 }
-
-/// Parses versions as the database lists them: the key, a space and the number.
-pub(crate) fn listed(versions: Vec<String>) -> Vec<VersionRef> {
-    let version = |text: String| {
-        let (key, version) = text.rsplit_once(' ')?;
-        Some(VersionRef {
-            key: key.to_owned(),
-            version: version.parse().ok()?,
-        })
-    };
-    versions.into_iter().filter_map(version).collect()
-}
