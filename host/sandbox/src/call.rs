@@ -8,15 +8,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
-use wasmtime::{Engine, Store, WasmBacktrace};
+use wasmtime::{Engine, ResourceLimiter, Store, WasmBacktrace};
 
 use super::error::{Cause, Trap};
 use super::library::Ready;
-use super::limits::{self, Allowance};
 use super::priority::{Ended, Pools};
 use super::settings::Settings;
 use super::size::size;
-use super::v0_1::{PACKAGE, logic::Logic, types};
+use super::v0_1::{Logic, PACKAGE, types};
 use wrkflw_core::text::tame;
 
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -27,6 +26,12 @@ const ARGUMENTS_BYTES: usize = 2048;
 const WALL_PER_DEADLINE: u32 = 20;
 /// The engine's message for an answer that costs more than the store allows. It has no error type for that.
 const ANSWER_TOO_COSTLY: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// What the host may allocate for a guest's answer before its exact size is known. This is a multiple of the output limit,
+/// because the overhead of the types counts, too.
+const LIFTED_BYTES_PER_OUTPUT_BYTE: usize = 4;
+/// The contract has no resources, but the engine requires a number.
+const HANDLES_MAX: usize = 64;
 
 /// A question in the guest's types.
 #[expect(
@@ -246,7 +251,7 @@ async fn evaluate(
     call: Arc<Call>,
 ) -> Result<(RawAnswer, u64), Cause> {
     let budget = call.fuel(&settings);
-    let mut store = limits::store(&engine, &settings, budget);
+    let mut store = store(&engine, &settings, budget);
     let answered = call.ask(&ready.logic, &mut store).await;
     store.data().count_refusals();
     let answer = answered.map_err(|error| cause(&settings, &error, budget, store.data()))?;
@@ -306,6 +311,90 @@ fn trap(kind: wasmtime::Trap, error: &wasmtime::Error) -> Trap {
             })
             .collect(),
     }
+}
+
+/// Counts all memories and tables of a call together. The engine's own limits apply to each alone.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    memory_bytes_left: usize,
+    table_elements_left: usize,
+    /// Whether the guest was refused memory. Most guests trap then.
+    memory_refused: bool,
+    table_refused: bool,
+}
+
+impl Allowance {
+    fn new(settings: &Settings) -> Allowance {
+        Allowance {
+            memory_bytes_left: settings.memory_bytes_max,
+            table_elements_left: settings.table_elements_max,
+            memory_refused: false,
+            table_refused: false,
+        }
+    }
+
+    /// Counts refusals in the metrics: a guest may go on after one, so that no error reports it.
+    fn count_refusals(&self) {
+        for (refused, what) in [
+            (self.memory_refused, "memory"),
+            (self.table_refused, "table"),
+        ] {
+            if refused {
+                metrics::counter!("wrkflw_guest_growth_refused_total", "what" => what).increment(1);
+            }
+        }
+    }
+}
+
+impl ResourceLimiter for Allowance {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let granted = maximum.is_none_or(|maximum| desired <= maximum)
+            && take(&mut self.memory_bytes_left, current, desired);
+        self.memory_refused |= !granted;
+        Ok(granted)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let granted = take(&mut self.table_elements_left, current, desired);
+        self.table_refused |= !granted;
+        Ok(granted)
+    }
+}
+
+fn take(left: &mut usize, current: usize, desired: usize) -> bool {
+    let wanted = desired.saturating_sub(current);
+    match left.checked_sub(wanted) {
+        Some(rest) => {
+            *left = rest;
+            true
+        }
+        None => false,
+    }
+}
+
+/// A store for one call, with all limits but that of wall time, which the caller enforces by dropping the call.
+fn store(engine: &Engine, settings: &Settings, fuel: u64) -> Store<Allowance> {
+    let mut store = Store::new(engine, Allowance::new(settings));
+    store.limiter(|allowance| allowance);
+    store
+        .set_fuel(fuel)
+        .expect("the engine is configured to count fuel");
+    // At least a whole tick before the first yield, at which a call may move to the slow pool.
+    store.set_epoch_deadline(2);
+    store.epoch_deadline_async_yield_and_update(1);
+    store.set_hostcall_fuel(settings.output_bytes_max * LIFTED_BYTES_PER_OUTPUT_BYTE);
+    store.set_max_component_handles(HANDLES_MAX);
+    store
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 //! This crate is the only one that names `wasmtime`. It uses `wrkflw-core` for questions and answers. It knows no store, no HTTP
 //! and no transaction. It does not check a plan against the declared graph: [`wrkflw_core`] does.
 //!
-//! Reading order: [`settings`], [`sandbox`] (what callers use), [`call`] (one call under limits), [`priority`] (on which threads
+//! Reading order: [`settings`], [`sandbox`] (what callers use), [`admission`] (before a version is published), [`call`] (one call under limits), [`priority`] (on which threads
 //! it runs), [`library`] (from a digest to a component that can be instantiated), [`mod@scan`] and [`compile`] (from bytes to machine
 //! code), [`artifacts`] (machine code on disk), [`v0_1`] (conversion between the contract's types and ours).
 
+pub mod admission;
 mod artifacts;
 mod call;
 mod compile;
@@ -19,7 +20,6 @@ pub mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod library;
-mod limits;
 mod priority;
 pub mod profile;
 pub mod sandbox;
@@ -28,9 +28,10 @@ pub mod settings;
 mod size;
 mod v0_1;
 
+pub use admission::{Admission, AdmitError};
 pub use compile::{COMPILE_COMMAND, compile_child_main};
 pub use error::{Cause, GuestError, Pinned, Trap};
 pub use profile::Profile;
-pub use sandbox::{Admission, AdmitError, Asking, Evaluation, Sandbox};
+pub use sandbox::{Asking, Evaluation, Sandbox};
 pub use scan::{Scanned, scan};
 pub use settings::{CompileLimits, Compiler, Settings};

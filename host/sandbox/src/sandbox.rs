@@ -1,40 +1,29 @@
-//! The API for the rest of the host: admit a component, ask it a question.
+//! The API for the rest of the host: ask a component a question. [`super::admission`] admits it before.
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
-
 use super::call::{Call, CallResult, Caller, Occurred, RawAnswer};
 use super::compile::Origin;
 use super::engine;
 use super::error::{Cause, GuestError, Pinned};
-use super::library::{Library, Ready};
+use super::library::Library;
 use super::profile::Profile;
-use super::scan;
 use super::settings::Settings;
-use super::v0_1::{self, graph, lift, lower};
-use wrkflw_core::check::Problem;
-use wrkflw_core::graph::Graph;
-use wrkflw_core::ids::Digest;
-use wrkflw_core::json::Json;
+use super::v0_1::{lift, lower};
 use wrkflw_core::question::{Answer, Facts, Question};
-use wrkflw_core::shown::CONFIG_BYTES_MAX;
-use wrkflw_core::text::tame;
-
-const MESSAGE_CHARS_MAX: usize = 600;
 
 /// Runs flow logic. Cheap to clone; all clones share one engine, its pool and its cache.
 #[derive(Clone)]
-pub struct Sandbox(Arc<Shared>);
+pub struct Sandbox(pub(super) Arc<Shared>);
 
-struct Shared {
-    settings: Arc<Settings>,
+pub(super) struct Shared {
+    pub(super) settings: Arc<Settings>,
     profile: Profile,
-    library: Library,
-    caller: Caller,
+    pub(super) library: Library,
+    pub(super) caller: Caller,
 }
 
 /// An answer, and the measures that are recorded with it.
@@ -48,29 +37,6 @@ pub struct Evaluation {
     pub fuel: u64,
     /// Wall time from when the call got its slot to the answer.
     pub duration: Duration,
-}
-
-/// A component that may be published with the given config.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Admission {
-    pub digest: Digest,
-    /// The graph as declared. The core checks its rules.
-    pub graph: Graph,
-    /// The SDK that built it, if it is recorded in the component.
-    pub sdk: Option<String>,
-    /// The version of the contract that it was built for.
-    pub wit: String,
-}
-
-/// Why a component was not admitted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AdmitError {
-    /// The component or its config is invalid.
-    #[error("the component is refused")]
-    Rejected(Vec<Problem>),
-    /// The host failed. The same component may be admitted later.
-    #[error(transparent)]
-    Unavailable(Cause),
 }
 
 impl fmt::Debug for Sandbox {
@@ -98,36 +64,6 @@ impl Sandbox {
     /// The conditions under which guests run here.
     pub fn profile(&self) -> &Profile {
         &self.0.profile
-    }
-
-    /// Scans and compiles a component and calls its `describe` for `config` twice.
-    pub async fn admit(&self, bytes: &[u8], config: &Json) -> Result<Admission, AdmitError> {
-        let bytes: Arc<[u8]> = bytes.into();
-        let bytes_max = self.0.settings.component_bytes_max;
-        let (digest, scanned) = tokio::task::spawn_blocking({
-            let bytes = Arc::clone(&bytes);
-            move || {
-                let scanned = scan::scan(&bytes, bytes_max)?;
-                Ok((Digest(Sha256::digest(&bytes).into()), scanned))
-            }
-        })
-        .await
-        .map_err(|error| {
-            AdmitError::Unavailable(Cause::Unavailable {
-                detail: format!("the scan failed: {error}"),
-            })
-        })?
-        .map_err(AdmitError::Rejected)?;
-        let fetch = async || Ok::<_, std::convert::Infallible>(bytes.to_vec());
-        let ready = self.0.library.get(digest, Origin::Upload, fetch).await;
-        let ready = ready.map_err(refused)?;
-        let graph = self.describe(&ready, config).await?;
-        Ok(Admission {
-            digest,
-            graph,
-            sdk: scanned.sdk,
-            wit: v0_1::PACKAGE.to_owned(),
-        })
     }
 
     /// Loads a component, so that the first call does not wait for that.
@@ -183,31 +119,6 @@ impl Sandbox {
         let ran = self.0.caller.run(&ready, &call).await;
         observe(pinned, function, &ran);
         evaluation(digest, ran).map_err(|cause| failure(pinned, function, cause))
-    }
-
-    async fn describe(&self, ready: &Arc<Ready>, config: &Json) -> Result<Graph, AdmitError> {
-        if config.as_str().len() > CONFIG_BYTES_MAX {
-            let message = format!("the config is longer than {CONFIG_BYTES_MAX} bytes");
-            return Err(rejected("config_too_large", "", &message));
-        }
-        let call = Arc::new(Call::Describe(config.to_string()));
-        let first = self.0.caller.run(ready, &call).await;
-        let first = first.answer.map_err(refused)?;
-        let second = self.0.caller.run(ready, &call).await;
-        if first != second.answer.map_err(refused)? {
-            let message = "two fresh calls of `describe` with the same config gave two graphs";
-            return Err(rejected("describe_unstable", "", message));
-        }
-        match first {
-            RawAnswer::Described(Ok(definition)) => graph::graph(*definition)
-                .map_err(|detail| rejected("describe_malformed", "", &detail)),
-            RawAnswer::Described(Err(violations)) => Err(AdmitError::Rejected(
-                violations.into_iter().map(config_problem).collect(),
-            )),
-            RawAnswer::Guard(_) | RawAnswer::Transition(_) | RawAnswer::Enter(_) => {
-                unreachable!("`describe` was called")
-            }
-        }
     }
 }
 
@@ -312,32 +223,4 @@ fn failure(pinned: &Pinned, function: &'static str, cause: Cause) -> GuestError 
         function,
         cause,
     }
-}
-
-fn refused(cause: Cause) -> AdmitError {
-    match cause {
-        Cause::Incompatible(problems) => AdmitError::Rejected(problems),
-        Cause::InputTooLarge { .. } => rejected("config_too_large", "", &cause.to_string()),
-        _ if cause.is_guests_fault() => {
-            rejected("describe_failed", "", &format!("`describe` {cause}"))
-        }
-        _ => AdmitError::Unavailable(cause),
-    }
-}
-
-fn rejected(code: &'static str, at: &str, message: &str) -> AdmitError {
-    AdmitError::Rejected(vec![Problem {
-        code,
-        at: at.to_owned(),
-        message: message.to_owned(),
-    }])
-}
-
-fn config_problem(violation: super::v0_1::types::Violation) -> Problem {
-    let text = |text: &str| tame(text, MESSAGE_CHARS_MAX);
-    Problem::of_config(
-        &text(&violation.field),
-        &text(&violation.message),
-        &text(&violation.code),
-    )
 }

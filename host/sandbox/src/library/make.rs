@@ -1,0 +1,124 @@
+//! Makes a component that is not in memory: from disk, else by the compiler.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::component::Component;
+
+use super::{Library, Ready, looked_up};
+use crate::compile::Origin;
+use crate::error::{Cause, of_component};
+use crate::priority::Own;
+use crate::scan;
+use crate::v0_1::Logic;
+use wrkflw_core::ids::Digest;
+use wrkflw_core::text::tame;
+
+const MESSAGE_CHARS_MAX: usize = 600;
+
+impl Library {
+    /// Loads the component from disk, or compiles it.
+    pub(super) async fn make<F, Fut, E>(
+        &self,
+        digest: Digest,
+        origin: Origin,
+        fetch: F,
+    ) -> Result<Arc<Ready>, Cause>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: std::fmt::Display,
+    {
+        if let Some((component, code_bytes)) = self.kept(digest).await? {
+            looked_up("disk");
+            return self.ready(component, code_bytes);
+        }
+        looked_up("compiler");
+        let bytes = fetch().await.map_err(|error| Cause::Unavailable {
+            detail: format!("its bytes cannot be read: {error}"),
+        })?;
+        let bytes = self.checked(digest, bytes).await?;
+        let artifact = self
+            .compilation
+            .compile(&self.engine, origin, bytes)
+            .await?;
+        let (engine, artifacts) = (self.engine.clone(), self.artifacts.clone());
+        let (component, code_bytes) = blocking(move || {
+            let component = artifact.load(&engine).map_err(|error| unfit(&error))?;
+            if let Some(artifacts) = artifacts {
+                artifacts.keep(digest, &artifact);
+            }
+            Ok::<_, Cause>((component, artifact.code().len()))
+        })
+        .await??;
+        self.ready(component, code_bytes)
+    }
+
+    async fn kept(&self, digest: Digest) -> Result<Option<(Component, usize)>, Cause> {
+        let Some(artifacts) = self.artifacts.clone() else {
+            return Ok(None);
+        };
+        let engine = self.engine.clone();
+        blocking(move || {
+            let artifact = artifacts.open(digest)?;
+            match artifact.load(&engine) {
+                Ok(component) => Some((component, artifact.code().len())),
+                Err(error) => {
+                    tracing::warn!(%digest, error = %format!("{error:#}"), "compiled component does not load");
+                    artifacts.quarantine(digest);
+                    None
+                }
+            }
+        })
+        .await
+    }
+
+    /// Scans the bytes again, although publishing did: others can write to the store that they come from.
+    async fn checked(&self, digest: Digest, bytes: Vec<u8>) -> Result<Arc<[u8]>, Cause> {
+        let bytes_max = self.component_bytes_max;
+        blocking(move || {
+            if <[u8; 32]>::from(Sha256::digest(&bytes)) != digest.0 {
+                return Err(Cause::Unavailable {
+                    detail: "the stored bytes are not those of its digest".into(),
+                });
+            }
+            scan::scan(&bytes, bytes_max).map_err(Cause::Incompatible)?;
+            Ok(bytes.into())
+        })
+        .await?
+    }
+
+    fn ready(&self, component: Component, code_bytes: usize) -> Result<Arc<Ready>, Cause> {
+        let logic = self
+            .linker
+            .instantiate_pre(&component)
+            .and_then(|linked| Logic::new(&component, linked))
+            .map_err(|error| unfit(&error))?;
+        Ok(Arc::new(Ready {
+            logic,
+            own: Own::new(self.slots_each),
+            code_bytes,
+        }))
+    }
+}
+
+/// Problems that are found only by linking, or by the limits of the pool.
+fn unfit(error: &wasmtime::Error) -> Cause {
+    let message = tame(&format!("{error:#}"), MESSAGE_CHARS_MAX);
+    let problem = of_component(
+        "component_rejected",
+        format!("the component does not fit this host: {message}"),
+    );
+    Cause::Incompatible(vec![problem])
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Cause> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Cause::Unavailable {
+            detail: format!("the component could not be loaded: {error}"),
+        })
+}
