@@ -7,17 +7,15 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use uuid::Uuid;
 
 use super::job_handlers::{REST, Unread, payload};
 use super::request::{Identity, Request, Trace};
 use super::{Engine, Error};
 use wrkflw_core::command::{Command, Lineage};
 use wrkflw_core::ids::{InstanceId, StateId};
-use wrkflw_core::instance::{CHILD_NOT_STARTED, ChildInstance, Instance, StateInstance, Status};
+use wrkflw_core::instance::{CHILD_NOT_STARTED, ChildInstance, Instance, Status};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
-use wrkflw_store::commit::Change;
 use wrkflw_store::jobs::Job;
 use wrkflw_store::load::Asked;
 
@@ -221,22 +219,4 @@ fn cancel(child: InstanceId) -> Command {
         instance: child,
         reason: PARENT_LEFT.to_owned(),
     }
-}
-
-/// Whether a commit has jobs that are due at once: for children, for a parent, for services, or for signals sent by correlation.
-pub(super) fn leaves_work(change: &Change) -> bool {
-    let linked = |instance: &Instance| -> Vec<(Uuid, usize)> {
-        let link = |state_instance: &StateInstance| {
-            let subscriptions = state_instance.correlated().count();
-            let is_linked = subscriptions > 0
-                || !state_instance.children.is_empty()
-                || state_instance.open_call().is_some();
-            is_linked.then_some((state_instance.id.0, subscriptions))
-        };
-        instance.active.iter().filter_map(link).collect()
-    };
-    let before = change.before.as_ref().map(|stored| &stored.instance);
-    let after = &change.after;
-    let tells_parent = after.parent.is_some() && after.status.ended_at().is_some();
-    tells_parent || before.map(linked).unwrap_or_default() != linked(after)
 }

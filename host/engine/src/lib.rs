@@ -56,9 +56,9 @@ use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use budgets::Budgets;
-use pipeline::loader::Loader;
+use pipeline::load::{Loader, NO_INSTANCE};
 use pipeline::queue::InstanceQueue;
-use pipeline::{PostCommit, Writer, WriterBounds, load::NO_INSTANCE};
+use pipeline::{PostCommit, Writer, WriterBounds};
 use wrkflw_audit::record::ITEMS_KEPT;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_core::actor::Actor;

@@ -19,7 +19,7 @@
 //! - **Group commit across instances** (`writer`, `batch`): at 1, 8 and 32 callers, the database alone made 1168, 2362 and 1478
 //!   decisions/s. A host without group commit made 0.38, 0.41 and 0.61 times that. With it a host makes 0.84, 1.48 and 2.72
 //!   times what the database alone makes.
-//! - **Batched loads** (`loader`, `batch`): one load takes 113 to 149 us of PostgreSQL, a load among 32 takes 35 to 39 us.
+//! - **Batched loads** (`load`, `batch`): one load takes 113 to 149 us of PostgreSQL, a load among 32 takes 35 to 39 us.
 //! - **Instance cache** (`cache`): 17 to 24 % more decisions/s at one caller and at 32, and 30 % less PostgreSQL time. Starts
 //!   use the cached caller and active version.
 //! - **Pending state of one instance** (`group_commit`): commands that wait for the same instance share one commit, up to 32. It
@@ -29,13 +29,10 @@
 
 pub(super) mod batch;
 pub(super) mod cache;
-mod entries;
 mod execute;
 pub(super) mod executions;
 mod group_commit;
 pub(super) mod load;
-pub(super) mod loader;
-pub(super) mod post_commit;
 pub(super) mod queue;
 mod reply;
 mod start_conflict;
@@ -59,8 +56,7 @@ use wrkflw_store::StoreError;
 use wrkflw_store::commit::CommitResult;
 use wrkflw_store::load::Loaded;
 
-pub use post_commit::PostCommit;
-pub use writer::{Writer, WriterBounds};
+pub use writer::{PostCommit, Writer, WriterBounds};
 
 /// The first pause before another attempt. Each later pause is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);

@@ -1,25 +1,26 @@
-//! The execution of a loaded command: its reply and the change to commit. Nothing is written here.
+//! The execution of a loaded command: its audit entries, its reply and the change to commit. Nothing is written here.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use super::Run;
-use super::entries::render;
 use super::executions::{self, Directory};
 use super::load::LoadedCommand;
 use crate::Engine;
 use crate::error::Error;
 use crate::observe::Observation;
-use crate::request::{Rendered, Request};
+use crate::request::{Done, Rendered, Request};
 use crate::visibility::check_seen;
+use wrkflw_audit::evidence::Circumstances;
 use wrkflw_audit::seal::Seal;
 use wrkflw_audit::seal::delegation::DelegationSeal;
-use wrkflw_core::audit::Entry;
+use wrkflw_core::audit::{Draft, Entry, Head, Stream, StreamKind};
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Context, Outcome, check_dry_run, effort};
 use wrkflw_core::ids::CommandId;
 use wrkflw_core::instance::Instance;
+use wrkflw_core::json::Json;
 use wrkflw_core::participant;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
@@ -111,6 +112,60 @@ impl Engine {
         Ok(Executed { rendered, change })
     }
 
+    /// The audit entries of an executed command, hashed onto its stream. The first one has the evidence.
+    fn entries(
+        &self,
+        request: &Request<'_>,
+        loaded: &LoadedCommand,
+        executed: &executions::Executed,
+        id: CommandId,
+        now: Timestamp,
+    ) -> Vec<Entry> {
+        let after = &executed.outcome.instance;
+        let stream = Stream {
+            tenant: request.who.tenant,
+            kind: StreamKind::Instance,
+            id: after.id.0,
+        };
+        let mut head = loaded
+            .stored
+            .as_ref()
+            .map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
+        let circumstances = Circumstances {
+            id,
+            command: &request.command,
+            actor: &loaded.actor,
+            now,
+            version: &loaded.version,
+            profile: self.0.sandbox.profile().digest.to_string(),
+            request_id: request.trace.request_id.as_deref(),
+            evaluations: &executed.evaluations,
+            lookups: &executed.lookups,
+            made: &executed.made,
+        };
+        let mut evidence = Some(circumstances.evidence());
+        let draft = |event: &Event, evidence| Draft {
+            id: clock::new_id(),
+            kind: event.kind().to_owned(),
+            revision: after.revision,
+            command: id,
+            actor: (!loaded.actor.is_host()).then(|| loaded.actor.id.clone()),
+            task: event.task(),
+            payload: Json::of(event),
+            evidence,
+            salt: clock::random(),
+            at: now,
+            public: event.is_public(),
+            traceparent: request.trace.traceparent.clone(),
+        };
+        executed
+            .outcome
+            .events
+            .iter()
+            .map(|event| head.append(stream, draft(event, evidence.take())))
+            .collect()
+    }
+
     /// The seals of new decisions, and of new delegations and their returns.
     fn sealed(
         &self,
@@ -132,6 +187,26 @@ impl Engine {
         let now = self.0.clock.now();
         stored.map_or(now, |stored| now.max(stored.instance.updated_at))
     }
+}
+
+/// The reply to an executed command.
+fn render(
+    request: &Request<'_>,
+    loaded: &LoadedCommand,
+    instance: &Instance,
+    events: &[Event],
+    entries: &[Entry],
+) -> Rendered {
+    (request.render)(&Done {
+        command: &request.command,
+        actor: &loaded.actor,
+        version: &loaded.version,
+        instance,
+        events,
+        entries,
+        is_seen: loaded.is_seen,
+        dry_run: request.dry_run,
+    })
 }
 
 /// The estimated time to make the audit entries and the reply, and to seal a decision.

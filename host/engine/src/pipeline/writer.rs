@@ -1,16 +1,23 @@
-//! The writer commits the changes of many commands in one statement.
+//! The writer commits the changes of many commands in one statement, and then updates the caches and wakes who waits for
+//! events or jobs.
 //!
 //! A change that fails in a batch, or whose row is locked by another transaction, does not fail its neighbours: the members of a
 //! failed batch are committed one by one, and a command that is tried again after such a failure is committed in a statement of
 //! its own.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::batch::{Batch, Batcher, Bounds, Full};
-use super::post_commit::PostCommit;
+use super::cache::InstanceCache;
+use crate::observe;
+use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
+use wrkflw_core::instance::{Instance, StateInstance};
+use wrkflw_runtime::lru::Lru;
 use wrkflw_store::commit::{BATCH_MAX, Change, CommitResult};
 use wrkflw_store::{Store, StoreError};
 
@@ -20,6 +27,8 @@ const WAITING_MAX: usize = 1024;
 const WORKERS: usize = 2;
 /// Single changes in flight at a time. They may wait for locked rows, so they have connections of their own.
 const SINGLE_WORKERS: usize = 2;
+/// Limit of the tasks whose instance is cached. A task never changes its instance.
+const TASKS_MAX: usize = 100_000;
 
 /// The bounds of a writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,4 +184,85 @@ impl Commits {
             }
         }
     }
+}
+
+/// What this process does after a commit, even if the caller has gone away. Cheap to clone; all clones share one state.
+#[derive(Clone)]
+pub struct PostCommit {
+    pub(crate) tasks: Arc<Lru<(TenantId, TaskId), InstanceId>>,
+    pub(super) cache: InstanceCache,
+    /// Notified after each commit with events for the relay.
+    pub(crate) wake: Arc<Notify>,
+    /// Changes after each commit with jobs, for the workers of this process.
+    pub(crate) work: watch::Sender<()>,
+    /// Counts the commits with events, for event streams.
+    pub(crate) commits: watch::Sender<u64>,
+}
+
+impl Default for PostCommit {
+    fn default() -> PostCommit {
+        PostCommit {
+            tasks: Arc::new(Lru::new(TASKS_MAX)),
+            cache: InstanceCache::new(),
+            wake: Arc::new(Notify::new()),
+            work: watch::Sender::new(()),
+            commits: watch::Sender::new(0),
+        }
+    }
+}
+
+impl PostCommit {
+    /// Notifies the relay and the event streams of this process that there are new events.
+    pub(crate) fn announce(&self) {
+        self.wake.notify_one();
+        self.commits.send_modify(|count| *count += 1);
+    }
+
+    /// Wakes the workers of this process.
+    pub(crate) fn wake_workers(&self) {
+        self.work.send_replace(());
+    }
+
+    /// Caches a committed change, and wakes the workers if the change has jobs.
+    pub(super) fn applied(&self, change: Change) {
+        if leaves_work(&change) {
+            self.wake_workers();
+        }
+        observe::committed(&change.entries);
+        let before = change
+            .before
+            .iter()
+            .flat_map(|stored| &stored.instance.active);
+        let known: HashSet<TaskId> = before
+            .flat_map(|state| state.tasks.iter().map(|task| task.id))
+            .collect();
+        for task in change.after.active.iter().flat_map(|state| &state.tasks) {
+            if !known.contains(&task.id) {
+                let key = (change.tenant, task.id);
+                self.tasks.insert(key, change.after.id);
+            }
+        }
+        if change.before.is_some() && change.access_mark.is_some() {
+            self.cache.count_hit();
+        }
+        self.cache.insert(change.tenant, change.into_left());
+    }
+}
+
+/// Whether a commit has jobs that are due at once: for children, for a parent, for services, or for signals sent by correlation.
+fn leaves_work(change: &Change) -> bool {
+    let linked = |instance: &Instance| -> Vec<(Uuid, usize)> {
+        let link = |state_instance: &StateInstance| {
+            let subscriptions = state_instance.correlated().count();
+            let is_linked = subscriptions > 0
+                || !state_instance.children.is_empty()
+                || state_instance.open_call().is_some();
+            is_linked.then_some((state_instance.id.0, subscriptions))
+        };
+        instance.active.iter().filter_map(link).collect()
+    };
+    let before = change.before.as_ref().map(|stored| &stored.instance);
+    let after = &change.after;
+    let tells_parent = after.parent.is_some() && after.status.ended_at().is_some();
+    tells_parent || before.map(linked).unwrap_or_default() != linked(after)
 }

@@ -1,0 +1,104 @@
+//! The load of a start: the caller, and the definition with its active version. No instance exists yet.
+
+use super::{CachedMark, LoadResult, LoadedCommand, NO_INSTANCE};
+use crate::Engine;
+use crate::error::Error;
+use crate::pipeline::{Mode, Run};
+use crate::request::Request;
+use wrkflw_core::actor::Actor;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::VersionRef;
+use wrkflw_store::load::{Loaded, Wanted};
+
+impl Engine {
+    /// Reads the caller and the definition of a start from the database.
+    pub(super) async fn read_start(&self, request: &Request<'_>) -> Result<Loaded, Error> {
+        let definition = started(request);
+        let who = request.who.principalship();
+        let wanted = Wanted {
+            key: request.key().map(|key| key.key.clone()),
+            definition: Some(definition.to_owned()),
+            ..Wanted::of(who, NO_INSTANCE, self.0.clock.now())
+        };
+        let who = wanted.who.clone();
+        let loaded = self.loaded_together(wanted).await?;
+        let cache = &self.0.post_commit.cache;
+        cache.note_load(&who, NO_INSTANCE, &loaded);
+        cache.note_definition(who.tenant, definition, &loaded);
+        Ok(loaded)
+    }
+
+    pub(super) async fn load_start(
+        &self,
+        run: Run<'_>,
+        mode: Mode,
+        loaded: Option<Box<Loaded>>,
+    ) -> Result<LoadResult, Error> {
+        let request = run.request;
+        let definition = started(request);
+        let cached = match &loaded {
+            None if mode.cache && !request.dry_run => {
+                let who = request.who.principalship();
+                let cache = &self.0.post_commit.cache;
+                cache.get_start(&who, definition)
+            }
+            _ => None,
+        };
+        let mark = cached.as_ref().map(|rows| CachedMark::of(rows, None));
+        let loaded = match (loaded, cached) {
+            (Some(loaded), _) => *loaded,
+            (None, Some(cached)) => cached,
+            (None, None) => self.read_start(request).await?,
+        };
+        if let (Some(reply), Some(key)) = (loaded.reply, request.key()) {
+            return self
+                .repeat(request.who, reply, key)
+                .map(LoadResult::Replied);
+        }
+        let Some(found) = loaded.definition else {
+            return Ok(LoadResult::Refused(Error::NotFound {
+                what: "definition",
+                id: definition.to_owned(),
+            }));
+        };
+        let Some((version, content)) = found.active_version.zip(loaded.content) else {
+            return Ok(LoadResult::Refused(Error::NoActiveVersion(
+                definition.to_owned(),
+            )));
+        };
+        let reference = VersionRef {
+            key: definition.to_owned(),
+            version,
+        };
+        let is_stopped = loaded.stopped.contains(&reference);
+        let content = Some(content.as_slice());
+        let version = self.version_of(request.who.tenant, &reference, content);
+        let version = match version.await {
+            Ok(version) => version,
+            Err(error) => return Ok(LoadResult::Refused(error)),
+        };
+        Ok(LoadResult::Command(Box::new(LoadedCommand {
+            stopped: is_stopped.then_some(reference),
+            // A substitute cannot start instances for an absent person.
+            actor: Actor {
+                stands_in_for: Vec::new(),
+                ..loaded.actor
+            },
+            version,
+            previous: None,
+            stored: None,
+            access_mark: loaded.access_mark,
+            signalled: None,
+            is_seen: true,
+            cached: mark,
+        })))
+    }
+}
+
+/// The key of the definition to start.
+fn started<'a>(request: &'a Request<'_>) -> &'a str {
+    match &request.command {
+        Command::Start { definition, .. } => definition,
+        _ => unreachable!("only a start has no instance"),
+    }
+}
