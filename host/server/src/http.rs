@@ -28,7 +28,6 @@ mod entities;
 mod events;
 pub mod extract;
 mod front;
-mod head;
 pub mod health;
 mod history;
 mod ids;
@@ -394,9 +393,9 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(custody::of_instance))
         .routes(routes!(compliance::self_approvals))
         .routes(routes!(tasks::list))
-        .routes(routes!(tasks::claim))
-        .routes(routes!(tasks::release))
-        .routes(routes!(tasks::decide))
+        .routes(routes!(task_commands::claim))
+        .routes(routes!(task_commands::release))
+        .routes(routes!(task_commands::decide))
         .routes(routes!(task_commands::delegate))
         .routes(routes!(task_commands::resolve))
         .routes(routes!(task_commands::reassign))

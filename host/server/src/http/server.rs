@@ -7,7 +7,6 @@
 mod activity;
 mod connection;
 mod farewell;
-mod stream;
 
 use std::io;
 use std::net::SocketAddr;

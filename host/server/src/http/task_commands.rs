@@ -1,4 +1,4 @@
-//! Commands on tasks besides claim, release and decide: delegate, resolve, reassign, reset, suspend, resume.
+//! Commands on tasks: claim, release, decide, delegate, resolve, reassign, reset, suspend, resume.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -14,8 +14,23 @@ use super::problem::Problem;
 use super::tasks::Empty;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
+use wrkflw_core::json::Json;
 use wrkflw_core::moment;
-use wrkflw_engine::validation::{check_id, check_reason};
+use wrkflw_engine::validation::{check_comment, check_document, check_id, check_reason};
+
+/// A decision.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DecideBody {
+    /// One of the outcomes that the state takes.
+    pub outcome: String,
+    #[schema(max_length = 4096)]
+    pub comment: Option<String>,
+    /// Must satisfy the input schema of the outcome.
+    #[serde(default = "Json::empty")]
+    #[schema(value_type = Object)]
+    pub input: Json,
+}
 
 /// The new owner of a task, and the reason.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -45,6 +60,73 @@ pub(super) struct SuspendBody {
     #[schema(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub until: Option<Timestamp>,
+}
+
+/// Claims a task: from now on, only the caller may decide it.
+#[utoipa::path(post, path = "/v1/tasks/{id}/claim", tag = "tasks", operation_id = "claimTask", params(("id" = Uuid, Path), DryRun),
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn claim(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    run(
+        &app,
+        &who,
+        Command::Claim { task: TaskId(id) },
+        options,
+        &canonical,
+    )
+    .await
+}
+
+/// Gives a task back to its candidates.
+#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "tasks", operation_id = "releaseTask", params(("id" = Uuid, Path), DryRun),
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn release(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    run(
+        &app,
+        &who,
+        Command::Release { task: TaskId(id) },
+        options,
+        &canonical,
+    )
+    .await
+}
+
+/// Decides a task that the caller owns. A task without an owner is also claimed, if the caller may claim it.
+#[utoipa::path(post, path = "/v1/tasks/{id}/decide", tag = "tasks", operation_id = "decideTask", params(("id" = Uuid, Path), DryRun),
+    request_body = DecideBody,
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn decide(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<DecideBody>,
+) -> Result<Response, Problem> {
+    value.comment.as_deref().map_or(Ok(()), check_comment)?;
+    check_document("/input", &value.input)?;
+    let DecideBody {
+        outcome,
+        comment,
+        input,
+    } = value;
+    let command = Command::Decide {
+        task: TaskId(id),
+        outcome,
+        comment,
+        input,
+    };
+    run(&app, &who, command, options, &canonical).await
 }
 
 /// Delegates a task. The delegate decides it on behalf of the first owner, who is recorded.

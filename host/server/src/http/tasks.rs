@@ -1,4 +1,4 @@
-//! Tasks: list, show, claim, release, decide.
+//! Tasks: list and show. `task_commands` has the commands on them.
 
 use axum::extract::State;
 use axum::http::header;
@@ -9,8 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::commands::{CommandAnswer, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, Query};
+use super::extract::{Caller, Path, Query};
 use super::inbox;
 use super::include::{commas, words};
 use super::instance_detail::{InstanceDetail, named};
@@ -22,14 +21,11 @@ use super::shapes::TaskStatus;
 use super::view::view;
 use super::views::{CandidateView, SuspensionView, TaskView};
 use wrkflw_core::actor::Actor;
-use wrkflw_core::command::Command;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::TaskId;
 use wrkflw_core::instance::{Candidate, StateInstance, Suspension};
-use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_engine::Error;
-use wrkflw_engine::validation::{check_comment, check_document};
 use wrkflw_store::tasks::{self, TaskFilter, View};
 
 view! {
@@ -189,20 +185,6 @@ pub(super) struct TaskQuery {
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
-}
-
-/// A decision.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DecideBody {
-    /// One of the outcomes that the state takes.
-    pub outcome: String,
-    #[schema(max_length = 4096)]
-    pub comment: Option<String>,
-    /// Must satisfy the input schema of the outcome.
-    #[serde(default = "Json::empty")]
-    #[schema(value_type = Object)]
-    pub input: Json,
 }
 
 /// No fields.
@@ -397,71 +379,4 @@ pub(super) async fn show(
     };
     let answer = rendered(&app, who.tenant, bytes, detail).await?;
     Ok((etag, answer).into_response())
-}
-
-/// Claims a task: from now on, only the caller may decide it.
-#[utoipa::path(post, path = "/v1/tasks/{id}/claim", tag = "tasks", operation_id = "claimTask", params(("id" = Uuid, Path), DryRun),
-    responses((status = 200, body = CommandAnswer)))]
-pub(super) async fn claim(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-    options: Options,
-    Body { canonical, .. }: Body<Empty>,
-) -> Result<Response, Problem> {
-    run(
-        &app,
-        &who,
-        Command::Claim { task: TaskId(id) },
-        options,
-        &canonical,
-    )
-    .await
-}
-
-/// Gives a task back to its candidates.
-#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "tasks", operation_id = "releaseTask", params(("id" = Uuid, Path), DryRun),
-    responses((status = 200, body = CommandAnswer)))]
-pub(super) async fn release(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-    options: Options,
-    Body { canonical, .. }: Body<Empty>,
-) -> Result<Response, Problem> {
-    run(
-        &app,
-        &who,
-        Command::Release { task: TaskId(id) },
-        options,
-        &canonical,
-    )
-    .await
-}
-
-/// Decides a task that the caller owns. A task without an owner is also claimed, if the caller may claim it.
-#[utoipa::path(post, path = "/v1/tasks/{id}/decide", tag = "tasks", operation_id = "decideTask", params(("id" = Uuid, Path), DryRun),
-    request_body = DecideBody,
-    responses((status = 200, body = CommandAnswer)))]
-pub(super) async fn decide(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-    options: Options,
-    Body { value, canonical }: Body<DecideBody>,
-) -> Result<Response, Problem> {
-    value.comment.as_deref().map_or(Ok(()), check_comment)?;
-    check_document("/input", &value.input)?;
-    let DecideBody {
-        outcome,
-        comment,
-        input,
-    } = value;
-    let command = Command::Decide {
-        task: TaskId(id),
-        outcome,
-        comment,
-        input,
-    };
-    run(&app, &who, command, options, &canonical).await
 }

@@ -20,8 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 use tower::ServiceExt as _;
 
-use super::activity::{Activity, Overdue};
-use super::stream::Watched;
+use super::activity::{Activity, Overdue, Watched};
 use super::{Shared, Timeouts, farewell};
 
 /// Maximum number of bytes that are buffered for reading and for writing.
