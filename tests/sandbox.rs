@@ -147,7 +147,7 @@ async fn ask_about(
 
 async fn transition(sandbox: &Sandbox, behaviour: &str) -> Result<Evaluation, GuestError> {
     let occurrence = wanting(behaviour, "transition");
-    ask(sandbox, Question::Transition(occurrence)).await
+    ask(sandbox, Question::Transition(occurrence.into())).await
 }
 
 /// The work in the states of these names, which are being entered.

@@ -255,8 +255,8 @@ fn questions() -> [(&'static str, Question); 3] {
         input: Json::empty(),
     };
     [
-        ("guard", Question::Guard(decision())),
-        ("transition", Question::Transition(decision())),
+        ("guard", Question::Guard(decision().into())),
+        ("transition", Question::Transition(decision().into())),
         (
             "enter",
             Question::Enter(vec![Entry {

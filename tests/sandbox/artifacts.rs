@@ -57,7 +57,7 @@ async fn go(sandbox: &Sandbox, component: &[u8]) -> usize {
         instance: &instance,
         reads: &Read::ALL,
     };
-    let question = Question::Transition(wanting("ok", "transition"));
+    let question = Question::Transition(wanting("ok", "transition").into());
     let evaluation = sandbox
         .ask(&pinned(component), facts, &question, fetch)
         .await;

@@ -116,8 +116,8 @@ async fn errors_name_definition_version_digest_and_function() {
         ("huge", "transition", "logic_output_too_large"),
     ] {
         let question = match function {
-            "guard" => Question::Guard(wanting(behaviour, function)),
-            _ => Question::Transition(wanting(behaviour, function)),
+            "guard" => Question::Guard(wanting(behaviour, function).into()),
+            _ => Question::Transition(wanting(behaviour, function).into()),
         };
         let error = ask(&sandbox(), question).await.expect_err(behaviour);
         assert_eq!(error.code(), code, "{behaviour}");
@@ -170,7 +170,7 @@ async fn ask_other(sandbox: &Sandbox, component: &[u8]) -> Result<Evaluation, Gu
         instance: &instance,
         reads: &Read::ALL,
     };
-    let question = Question::Guard(wanting("ok", "guard"));
+    let question = Question::Guard(wanting("ok", "guard").into());
     let fetch = async || Ok::<_, Infallible>(component.to_vec());
     sandbox
         .ask(&pinned(component), facts, &question, fetch)

@@ -12,7 +12,12 @@ use super::*;
 #[tokio::test]
 async fn refusals_plans_and_work_come_back() {
     let sandbox = sandbox();
-    let guard = |behaviour| ask(&sandbox, Question::Guard(wanting(behaviour, "guard")));
+    let guard = |behaviour| {
+        ask(
+            &sandbox,
+            Question::Guard(wanting(behaviour, "guard").into()),
+        )
+    };
     let verdict = |evaluation: Evaluation| match evaluation.answer {
         Answer::Guard(verdict) => verdict,
         other => panic!("expected a verdict, got {other:?}"),
@@ -116,7 +121,7 @@ async fn the_same_question_takes_the_same_fuel() {
 /// What the guest says it was given, as Rust's debug text of the contract's types.
 async fn echo(instance: &Instance, mut occurrence: Occurrence) -> String {
     occurrence.input = json(r#"{"behaviour":"echo","function":"guard"}"#);
-    let evaluation = ask_about(&sandbox(), instance, Question::Guard(occurrence)).await;
+    let evaluation = ask_about(&sandbox(), instance, Question::Guard(occurrence.into())).await;
     match evaluation.expect("answers").answer {
         Answer::Guard(Err(Refusal::Denied(reason))) => reason.message,
         other => panic!("expected an echo, got {other:?}"),
@@ -362,8 +367,8 @@ async fn the_largest_facts_are_within_the_budget_of_a_flow() {
         )
     };
     for question in [
-        Question::Guard(decision.clone()),
-        Question::Transition(decision),
+        Question::Guard(decision.clone().into()),
+        Question::Transition(decision.into()),
         entering(&["Finance"]),
     ] {
         let fetch = async || Ok::<_, Infallible>(component.to_vec());

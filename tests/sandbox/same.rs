@@ -221,8 +221,8 @@ impl Random {
 
     fn question(&mut self, instance: &Instance) -> Question {
         match self.below(5) {
-            0 | 1 => Question::Guard(self.occurrence(instance)),
-            2 | 3 => Question::Transition(self.occurrence(instance)),
+            0 | 1 => Question::Guard(self.occurrence(instance).into()),
+            2 | 3 => Question::Transition(self.occurrence(instance).into()),
             _ => {
                 let entries = self.below(3);
                 let entries = (0..=entries).map(|_| self.entry());

@@ -70,7 +70,7 @@ async fn start(sandbox: &Sandbox) -> Result<Evaluation, GuestError> {
         .ask(
             &pinned(DOCUMENT_APPROVAL),
             facts,
-            &Question::Guard(start),
+            &Question::Guard(start.into()),
             fetch,
         )
         .await

@@ -1,6 +1,8 @@
 //! The evidence of a command: the inputs that are needed to evaluate it again. Its first audit entry has it. Hosts write it,
 //! and [`replay`](crate::replay) reads it.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use uuid::Uuid;
@@ -10,7 +12,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::{CommandId, hex};
 use wrkflw_core::json::Json;
 use wrkflw_core::lookup::{Findings, Lookup};
-use wrkflw_core::question::{Answer, Question};
+use wrkflw_core::question::{Answer, Question, RecordedQuestion};
 use wrkflw_core::version::Version;
 
 /// One question and the answer of flow logic.
@@ -36,7 +38,7 @@ pub struct Circumstances<'a> {
     pub profile: String,
     pub request_id: Option<&'a str>,
     pub evaluations: &'a [Evaluation],
-    pub lookups: &'a [(Lookup, Findings)],
+    pub lookups: &'a [(Lookup, Arc<Findings>)],
     /// The ids that the host generated, in order.
     pub made: &'a [Uuid],
 }
@@ -70,7 +72,7 @@ struct Looked<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Record<'a> {
-    question: &'a Question,
+    question: RecordedQuestion<'a>,
     asked: String,
     answer: &'a Answer,
     fuel: u64,
@@ -78,7 +80,8 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    fn of(evaluation: &Evaluation) -> Record<'_> {
+    /// `last` is the evaluation before it.
+    fn of<'a>(evaluation: &'a Evaluation, last: Option<&Evaluation>) -> Record<'a> {
         let Evaluation {
             question,
             asked,
@@ -87,7 +90,7 @@ impl Record<'_> {
             micros,
         } = evaluation;
         Record {
-            question,
+            question: question.recorded(last.map(|last| &last.question)),
             asked: hex(asked),
             answer,
             fuel: *fuel,
@@ -99,12 +102,11 @@ impl Record<'_> {
 impl Circumstances<'_> {
     /// The evidence in canonical form. It has the digest of the config, because the version has the text.
     pub fn evidence(&self) -> Json {
-        let evaluations = self.evaluations.iter().map(Record::of).collect();
-        let looked = |(asked, found)| Looked { asked, found };
-        let lookups = self
-            .lookups
-            .iter()
-            .map(|(asked, found)| looked((asked, found)));
+        let last = std::iter::once(None).chain(self.evaluations.iter().map(Some));
+        let evaluations = self.evaluations.iter().zip(last);
+        let evaluations = evaluations.map(|(one, last)| Record::of(one, last));
+        let lookups = self.lookups.iter();
+        let lookups = lookups.map(|(asked, found)| Looked { asked, found });
         Json::of(&Evidence {
             id: self.id,
             command: self.command,
@@ -118,7 +120,7 @@ impl Circumstances<'_> {
             )),
             profile: &self.profile,
             request_id: self.request_id,
-            evaluations,
+            evaluations: evaluations.collect(),
             lookups: lookups.collect(),
             made: self.made,
         })

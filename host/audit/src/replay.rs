@@ -156,6 +156,7 @@ impl Replayer {
         let mut lookups = record.lookups.iter();
         let mut evaluations = record.evaluations.iter().zip(1..);
         let pinned = (&context.version.reference, context.version.component);
+        let mut last: Option<Question> = None;
         let fetch = || -> BoxFuture<'_, _> { Box::pin(self.component(pinned.1)) };
         while let Some(ask) = execution.ask().map_err(|error| refused(&error))? {
             let question = match ask {
@@ -176,7 +177,8 @@ impl Replayer {
                 .next()
                 .ok_or_else(|| Differs(format!("`{function}` is asked once more")))?;
             let at = |what| format!("{what} of evaluation {number}, `{function}`,");
-            same(&at("the question"), &recorded.question, &question)?;
+            let again = question.recorded(last.as_ref());
+            same(&at("the question"), &recorded.question, &again)?;
             let instance = execution.instance();
             let facts = execution.facts(&instance);
             let evaluated = self.logic.ask(pinned, facts, &question, &fetch).await?;
@@ -190,6 +192,7 @@ impl Replayer {
             execution
                 .answer(evaluated.answer)
                 .map_err(|error| refused(&error))?;
+            last = Some(question);
         }
         let outcome = execution.finish();
         same("the number of evaluations left", &evaluations.count(), &0)?;

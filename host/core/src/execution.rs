@@ -40,6 +40,7 @@ mod wait;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -129,8 +130,8 @@ pub struct Execution<'a> {
 
 /// Which question is pending.
 enum Phase {
-    Guard(Occurrence, After),
-    Transition(Occurrence, Moving),
+    Guard(Arc<Occurrence>, After),
+    Transition(Arc<Occurrence>, Moving),
     /// The work in these state instances.
     Enter(Vec<Asked>),
     /// A question to the directory.

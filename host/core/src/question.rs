@@ -1,5 +1,7 @@
 //! The questions of the host to flow logic: a snapshot, and one of the contract's functions with its argument.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::Serialize;
 
@@ -22,13 +24,25 @@ pub struct Facts<'a> {
 }
 
 /// One call of flow logic.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "function", content = "argument")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Question {
-    Guard(Occurrence),
-    Transition(Occurrence),
+    Guard(Arc<Occurrence>),
+    /// After a guard, about the same occurrence.
+    Transition(Arc<Occurrence>),
     /// Asks for the work in these states.
     Enter(Vec<Entry>),
+}
+
+/// A question as evidence: the function and its argument.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase", tag = "function", content = "argument")]
+pub enum RecordedQuestion<'a> {
+    Guard(&'a Occurrence),
+    Transition(&'a Occurrence),
+    /// The transition that the guard before it allowed. It has the same argument.
+    #[serde(rename = "transition")]
+    Allowed,
+    Enter(&'a [Entry]),
 }
 
 /// A state for which `enter` is asked.
@@ -63,6 +77,26 @@ impl Question {
             Question::Guard(_) => "guard",
             Question::Transition(_) => "transition",
             Question::Enter(_) => "enter",
+        }
+    }
+
+    /// Whether this is the transition that `guard` allows.
+    pub fn is_allowed_by(&self, guard: &Question) -> bool {
+        match (guard, self) {
+            (Question::Guard(proposed), Question::Transition(happened)) => {
+                Arc::ptr_eq(proposed, happened)
+            }
+            _ => false,
+        }
+    }
+
+    /// The question as evidence. `last` is the question before it, if there was one.
+    pub fn recorded(&self, last: Option<&Question>) -> RecordedQuestion<'_> {
+        match self {
+            _ if last.is_some_and(|last| self.is_allowed_by(last)) => RecordedQuestion::Allowed,
+            Question::Guard(occurrence) => RecordedQuestion::Guard(occurrence),
+            Question::Transition(occurrence) => RecordedQuestion::Transition(occurrence),
+            Question::Enter(entries) => RecordedQuestion::Enter(entries),
         }
     }
 }

@@ -159,8 +159,8 @@ impl World {
         let context = self.context(acting);
         let mut execution = Execution::begin(context, self.instance.clone(), command, &mut ids)?;
         Ok(match execution.ask()? {
-            Some(Ask::Logic(Question::Guard(occurrence))) => match occurrence.source {
-                Source::Task { actor, .. } => actor.on_behalf_of,
+            Some(Ask::Logic(Question::Guard(occurrence))) => match &occurrence.source {
+                Source::Task { actor, .. } => actor.on_behalf_of.clone(),
                 _ => None,
             },
             _ => None,

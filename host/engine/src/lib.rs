@@ -269,7 +269,8 @@ impl Engine {
     pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
         let asked = Asked::at(self.0.clock.now());
         let who = who.principalship();
-        Ok(self.loaded(&who, NO_INSTANCE, asked).await?.actor)
+        let loaded = self.loaded(&who, NO_INSTANCE, asked).await?;
+        Ok(Arc::unwrap_or_clone(loaded.actor))
     }
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for

@@ -4,6 +4,8 @@
 mod parts;
 mod rows;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use sqlx::types::{Json as Column, Uuid};
 
@@ -93,7 +95,7 @@ impl Asked<'_> {
 /// The result of a load. The instance is first JSON of the database, because parsing it may take long.
 #[derive(Debug)]
 pub struct Loaded<I = Stored> {
-    pub actor: Actor,
+    pub actor: Arc<Actor>,
     pub reply: Option<StoredReply>,
     pub found: Option<I>,
     /// The definition of a start, if it exists.
@@ -280,13 +282,13 @@ impl Store {
                 attributes: row.attributes,
             });
             Loaded {
-                actor: Actor {
+                actor: Arc::new(Actor {
                     id: wanted.who.subject.clone(),
                     groups: row.groups,
                     permissions: row.permissions,
                     on_behalf_of: None,
                     stands_in_for: row.stands_in_for.0,
-                },
+                }),
                 reply: StoredReply::of(
                     row.reply_body,
                     row.reply_status,

@@ -128,7 +128,7 @@ impl Execution<'_> {
                     input: Json::empty(),
                 };
                 self.phase = Phase::Transition(
-                    occurrence,
+                    occurrence.into(),
                     Moving {
                         state: state_instance.id,
                         decision: None,

@@ -203,7 +203,7 @@ impl Execution<'_> {
             decision: None,
         };
         self.set_savepoint(state, &occurrence.trigger);
-        self.phase = Phase::Transition(occurrence, moving);
+        self.phase = Phase::Transition(occurrence.into(), moving);
     }
 }
 

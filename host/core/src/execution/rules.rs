@@ -199,7 +199,7 @@ pub(super) fn may_decide(
         input: deciding.input.clone(),
     };
     Ok(Phase::Guard(
-        occurrence,
+        occurrence.into(),
         After::Transition(Moving {
             state: state_instance.id,
             decision: Some(deciding),

@@ -224,7 +224,7 @@ impl<'a> Execution<'a> {
             state,
             decision: None,
         };
-        self.phase = Phase::Guard(occurrence, After::Transition(moving));
+        self.phase = Phase::Guard(occurrence.into(), After::Transition(moving));
     }
 
     /// Drops buffered signals whose trigger a wait state declares without taking them, unless another state instance does.

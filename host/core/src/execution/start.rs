@@ -80,7 +80,7 @@ impl<'a> Execution<'a> {
         };
         let mut execution = Execution::new(context, instance, 1, ids);
         execution.events = events;
-        execution.phase = Phase::Guard(proposed, After::Enter);
+        execution.phase = Phase::Guard(proposed.into(), After::Enter);
         execution.entering.push_back(initial);
         Ok(execution)
     }

@@ -46,7 +46,7 @@ struct Cached {
 
 /// A caller as read last.
 struct CachedCaller {
-    actor: Actor,
+    actor: Arc<Actor>,
     /// The [`Loaded::access_mark`] of that read.
     mark: Uuid,
     /// The stopped versions of the tenant.

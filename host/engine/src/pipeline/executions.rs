@@ -14,7 +14,7 @@ use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError, Fault, Out
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::lookup::{Findings, Lookup};
-use wrkflw_core::question::{Occurrence, Question};
+use wrkflw_core::question::Question;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_fault as fault;
@@ -34,7 +34,7 @@ pub(crate) struct Directory {
 pub(crate) struct Executed {
     pub(crate) outcome: Outcome,
     pub(crate) evaluations: Vec<Evaluation>,
-    pub(crate) lookups: Vec<(Lookup, Findings)>,
+    pub(crate) lookups: Vec<(Lookup, Arc<Findings>)>,
     /// The ids that the execution made, in order.
     pub(crate) made: Vec<Uuid>,
     pub(crate) guest_time: Duration,
@@ -48,36 +48,13 @@ enum Asked {
     Directory(Lookup),
 }
 
-/// The question that was asked last, if it was a guard.
-struct Guard {
-    occurrence: Occurrence,
-    asking: Asking,
-}
-
-impl Guard {
-    fn of(question: &Question, asking: &Asking) -> Option<Guard> {
-        match question {
-            Question::Guard(occurrence) => Some(Guard {
-                occurrence: occurrence.clone(),
-                asking: asking.clone(),
-            }),
-            Question::Transition(_) | Question::Enter(_) => None,
-        }
-    }
-
-    /// The transition that this guard allowed. Nothing happens between the two, so the facts are the same.
-    fn transition(&self, question: &Question) -> Option<Asking> {
-        match question {
-            Question::Transition(occurrence) if *occurrence == self.occurrence => {
-                self.asking.transition()
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The next question. The execution is mutable because it is sent to another thread, not shared with one.
-fn asked(execution: &mut Execution<'_>, guard: Option<&Guard>) -> Result<Asked, ExecutionError> {
+/// The next question. `last` is the one before it, with what it was converted to. Between a guard and the transition that it
+/// allows nothing happens, so both have the same facts. The execution is mutable because it is sent to another thread, not shared
+/// with one.
+fn asked(
+    execution: &mut Execution<'_>,
+    last: Option<(&Question, &Asking)>,
+) -> Result<Asked, ExecutionError> {
     Ok(match execution.ask()? {
         None => Asked::Nothing,
         Some(Ask::Directory(lookup)) => Asked::Directory(lookup),
@@ -86,7 +63,8 @@ fn asked(execution: &mut Execution<'_>, guard: Option<&Guard>) -> Result<Asked, 
                 let instance = execution.instance();
                 Asking::of(&execution.facts(&instance), &question)
             };
-            let asking = match guard.and_then(|guard| guard.transition(&question)) {
+            let guard = last.filter(|(last, _)| question.is_allowed_by(last));
+            let asking = match guard.and_then(|(_, asking)| asking.transition()) {
                 Some(asking) => {
                     fault::invariant!(
                         || asking.digest() == convert().digest(),
@@ -133,7 +111,7 @@ impl Engine {
             made.push(id);
             id
         };
-        let mut evaluations = Vec::new();
+        let mut evaluations: Vec<Evaluation> = Vec::new();
         let mut lookups = Vec::new();
         let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
         let refused = |error| refused(version, error);
@@ -148,10 +126,12 @@ impl Engine {
             .in_place(tenant, effort, begin)
             .await?
             .map_err(refused)?;
-        let mut guard = None;
+        let mut converted: Option<Asking> = None;
         loop {
             let effort = execution.asking();
-            let ask = || asked(&mut execution, guard.take().as_ref());
+            let last = evaluations.last().map(|last| &last.question);
+            let last = last.zip(converted.as_ref());
+            let ask = || asked(&mut execution, last);
             let asking = offload.in_place(tenant, effort, ask);
             let (question, asking) = match asking.await?.map_err(refused)? {
                 Asked::Nothing => break,
@@ -164,11 +144,11 @@ impl Engine {
                         .in_place(tenant, effort, found)
                         .await?
                         .map_err(refused)?;
-                    lookups.push((lookup, Findings::clone(&findings)));
+                    lookups.push((lookup, findings));
                     continue;
                 }
             };
-            guard = Guard::of(&question, &asking);
+            converted = Some(asking.clone());
             let (evaluation, took) = self.ask_logic(version, question, asking).await?;
             guest_time += took;
             fuel += evaluation.fuel;

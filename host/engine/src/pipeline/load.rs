@@ -58,7 +58,7 @@ pub(super) enum LoadResult {
 
 /// Everything a command needs before it runs.
 pub(crate) struct LoadedCommand {
-    pub(super) actor: Actor,
+    pub(super) actor: Arc<Actor>,
     pub(super) version: Arc<Version>,
     /// The version that a migration migrates from.
     pub(super) previous: Option<Arc<Version>>,

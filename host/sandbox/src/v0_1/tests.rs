@@ -285,10 +285,10 @@ fn decided_by(actor: &str) -> Occurrence {
 #[test]
 fn a_transition_that_is_made_of_its_guard_is_the_same_question() {
     let occurrence = decided_by("ann");
-    let guard = Question::Guard(occurrence.clone());
+    let guard = Question::Guard(occurrence.clone().into());
     let guard = with_facts(|facts| Asking::of(facts, &guard));
     let transition = guard.transition().expect("it is a guard");
-    let digest = digest_of(&Question::Transition(occurrence));
+    let digest = digest_of(&Question::Transition(occurrence.into()));
     assert_eq!(hex(&transition.digest()), digest);
     assert_ne!(guard.digest(), transition.digest());
     assert!(transition.transition().is_none());
@@ -307,9 +307,9 @@ fn what_was_asked_has_the_same_digest_in_every_release() {
         },
     };
     let digests = [
-        Question::Guard(decided_by("bob")),
-        Question::Transition(decided_by("bob")),
-        Question::Transition(decided_by("joe")),
+        Question::Guard(decided_by("bob").into()),
+        Question::Transition(decided_by("bob").into()),
+        Question::Transition(decided_by("joe").into()),
         Question::Enter(vec![entry]),
     ]
     .map(|question| digest_of(&question));

@@ -75,7 +75,7 @@ fn loaded(caller: u128, found: Option<Stored>) -> Loaded {
         stands_in_for: vec![],
     };
     Loaded {
-        actor,
+        actor: Arc::new(actor),
         reply: None,
         found,
         definition: None,

@@ -1,5 +1,7 @@
 //! The load of a start: the caller, and the definition with its active version. No instance exists yet.
 
+use std::sync::Arc;
+
 use super::{CachedMark, LoadResult, LoadedCommand, NO_INSTANCE};
 use crate::Engine;
 use crate::error::Error;
@@ -80,10 +82,10 @@ impl Engine {
         Ok(LoadResult::Command(Box::new(LoadedCommand {
             stopped: is_stopped.then_some(reference),
             // A substitute cannot start instances for an absent person.
-            actor: Actor {
+            actor: Arc::new(Actor {
                 stands_in_for: Vec::new(),
-                ..loaded.actor
-            },
+                ..Arc::unwrap_or_clone(loaded.actor)
+            }),
             version,
             previous: None,
             stored: None,
