@@ -5,6 +5,7 @@
 
 mod serializer;
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::fmt::{self, Display};
 use std::ops::Range;
@@ -18,18 +19,24 @@ use wrkflw_fault as fault;
 
 /// The initial capacity of the output. Most documents of a command fit into it.
 const CAPACITY: usize = 2048;
+/// The initial capacity for members of open objects.
+const MEMBERS: usize = 64;
+/// Longer buffers are not kept for the next document.
+const KEPT_BYTES_MAX: usize = 64 * 1024;
+
+thread_local! {
+    /// The buffers of the last document that this thread wrote. A command writes a dozen documents.
+    static KEPT: Cell<Option<Writer>> = const { Cell::new(None) };
+}
 
 /// The canonical form of `value`.
-pub(super) fn write(value: &(impl Serialize + ?Sized)) -> Result<String, Unfit> {
-    let mut writer = Writer {
-        out: String::with_capacity(CAPACITY),
-        members: Vec::with_capacity(64),
-        unsorted: String::new(),
-        depth: 0,
-        is_raw: false,
-    };
+pub(super) fn write(value: &(impl Serialize + ?Sized)) -> Result<Box<str>, Unfit> {
+    // A value that is written inside another one finds no buffers, and has its own.
+    let mut writer = KEPT.take().unwrap_or_else(Writer::new);
     value.serialize(&mut writer)?;
-    Ok(writer.out)
+    let text = Box::from(writer.out.as_str());
+    writer.keep();
+    Ok(text)
 }
 
 /// Why a value has no canonical form.
@@ -91,6 +98,28 @@ struct Writer {
 }
 
 impl Writer {
+    fn new() -> Writer {
+        Writer {
+            out: String::with_capacity(CAPACITY),
+            members: Vec::with_capacity(MEMBERS),
+            unsorted: String::new(),
+            depth: 0,
+            is_raw: false,
+        }
+    }
+
+    /// Keeps the buffers of a complete document, unless they are long. A failed one leaves nothing behind.
+    fn keep(mut self) {
+        let bytes = self.out.capacity() + self.unsorted.capacity();
+        let of_members = self.members.capacity() * size_of::<Member>();
+        if bytes + of_members <= KEPT_BYTES_MAX {
+            self.out.clear();
+            self.members.clear();
+            self.unsorted.clear();
+            KEPT.set(Some(self));
+        }
+    }
+
     fn string(&mut self, text: &str) -> Result<(), Unfit> {
         if self.is_raw {
             fault::invariant!(

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::super::tests::any_json;
 use super::super::{COMPOSED_DEPTH_MAX, Json};
-use super::write;
+use super::{KEPT_BYTES_MAX, write};
 
 fn read_again(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).expect("serialises");
@@ -144,12 +144,12 @@ prop_compose! {
 proptest! {
     #[test]
     fn every_value_is_written_as_its_text_is_read(value in any_all()) {
-        prop_assert_eq!(write(&value).expect("fits"), read_again(&value));
+        prop_assert_eq!(write(&value).expect("fits").into_string(), read_again(&value));
     }
 
     #[test]
     fn every_document_is_written_as_its_text_is_read(value in any_json()) {
-        prop_assert_eq!(write(&value).expect("fits"), read_again(&value));
+        prop_assert_eq!(write(&value).expect("fits").into_string(), read_again(&value));
     }
 }
 
@@ -176,5 +176,26 @@ fn what_is_read_nowhere_is_not_written() {
         (write(&deep), "nesting deeper than 96"),
     ] {
         assert_eq!(result.expect_err(why).to_string(), why);
+    }
+}
+
+/// It writes a document of its own while it is written.
+struct Nesting;
+
+impl Serialize for Nesting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (Json::of(&[1, 2]), "x").serialize(serializer)
+    }
+}
+
+#[test]
+fn one_document_leaves_nothing_in_the_next() {
+    let long = "x".repeat(KEPT_BYTES_MAX + 1);
+    for _ in 0..2 {
+        assert_eq!(&*write(&Nesting).expect("fits"), r#"[[1,2],"x"]"#);
+        assert!(write(&("a", "\0")).is_err());
+        assert_eq!(&*write(&1).expect("fits"), "1");
+        let written = write(&long).expect("fits");
+        assert_eq!(written.len(), long.len() + 2);
     }
 }
