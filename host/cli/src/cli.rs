@@ -54,6 +54,7 @@ use self::failure::{Exit, Failure};
 use self::output::{Format, Output};
 use crate::config::layers::{self, LayerError, PREFIX, Sources, Told};
 use crate::config::{Settings, SettingsError};
+use wrkflw_sandbox::Compiler;
 
 /// A workflow engine for work that people decide.
 #[derive(Debug, Parser)]
@@ -165,6 +166,13 @@ struct Environment {
     in_path: bool,
     /// Whether cargo runs this program, with its own settings in the environment.
     under_cargo: bool,
+}
+
+impl Environment {
+    /// Compiles components of others: in a child process.
+    fn compiler(&self) -> Compiler {
+        Compiler::Child(self.program.clone())
+    }
 }
 
 /// The command line as clap knows it.

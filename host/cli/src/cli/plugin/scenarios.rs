@@ -104,10 +104,10 @@ enum NotPassed {
 }
 
 /// Machine code is stored in the user's state folder, so that the next command, and `wrkflw dev`, need no compiler.
-pub(super) fn settings(environment: &Environment) -> Result<Settings> {
+pub(super) fn settings(environment: &Environment, compiler: Compiler) -> Result<Settings> {
     let settings = Settings {
         artifact_bytes_max: ARTIFACT_BYTES_MAX,
-        ..Settings::new(Compiler::Child(environment.program.clone()))
+        ..Settings::new(compiler)
     };
     let Some(state) = &environment.state else {
         return Ok(settings);
@@ -119,7 +119,7 @@ pub(super) fn settings(environment: &Environment) -> Result<Settings> {
 }
 
 impl Subject {
-    pub(super) fn new(environment: &Environment) -> Result<Subject> {
+    pub(super) fn new(environment: &Environment, compiler: Compiler) -> Result<Subject> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -127,7 +127,7 @@ impl Subject {
             .context("cannot start the runtime")?;
         let sandbox = {
             let _in = runtime.enter();
-            Sandbox::new(settings(environment)?).map_err(|error| anyhow!(error))?
+            Sandbox::new(settings(environment, compiler)?).map_err(|error| anyhow!(error))?
         };
         Ok(Subject {
             runtime,

@@ -59,7 +59,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         };
         let config = args.config.clone().or_else(|| project?.config());
         let name = project.map_or("flow", |project| &project.name);
-        let mut subject = Subject::new(environment)?;
+        let mut subject = Subject::new(environment, environment.compiler())?;
         subject.take(&component, name, FlowConfig::read(config)?.parse()?)?;
         subject.run(&files, output)?.check()?
     };

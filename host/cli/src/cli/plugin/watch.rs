@@ -22,6 +22,7 @@ use super::build::{self, For};
 use super::project::Project;
 use super::scenarios::{self, Subject};
 use super::test::of;
+use wrkflw_sandbox::Compiler;
 
 /// How often the files are looked at.
 const LOOKS_EVERY: Duration = Duration::from_millis(150);
@@ -48,7 +49,8 @@ type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 pub(super) fn run(args: &WatchArgs, output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
-    let mut subject = Subject::new(environment)?;
+    // The flow is the author's own. Of an interpreter's component, a change concerns few functions.
+    let mut subject = Subject::new(environment, Compiler::Incremental)?;
     let mut seen = files(&project.folder)?;
     loop {
         let began = Instant::now();
