@@ -122,6 +122,7 @@ impl World {
             ("cancellations", _) => json!({
                 "definitionKey": "document-approval", "version": 1, "reason": "no longer needed",
             }),
+            ("names", _) => json!({ "people": ["author"], "groups": ["authors"] }),
             ("bulk", _) => json!({ "action": "claim", "taskIds": [self.task] }),
             ("replay", _) => json!({ "after": "earliest", "reason": "the index was lost" }),
             ("discard", _) if operation.path.contains("deliveries") => {
@@ -265,6 +266,9 @@ async fn another_tenant_sees_nothing() {
             let report = answer.expect(200);
             assert_eq!(report["decisionsExamined"], 0, "{called}");
             assert_eq!(report["refusedAttempts"], 0, "{called}");
+        } else if operation.path == "/v1/names" {
+            let names = answer.expect(200);
+            assert_eq!(names, json!({ "people": {}, "groups": {} }), "{called}");
         } else if operation.path == "/v1/tasks/bulk" {
             let results = answer.expect(200);
             assert_eq!(results["results"][0]["code"], "not_found", "{called}");

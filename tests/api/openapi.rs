@@ -84,6 +84,7 @@ const ROUTES: &[&str] = &[
     "get /v1/roles/{id}",
     "put /v1/roles/{id}",
     "get /v1/people",
+    "post /v1/names",
     "post /v1/events/replay",
     "get /v1/people/{id}",
     "put /v1/people/{id}",

@@ -77,6 +77,8 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/migrations", "/filter/initiator", Sought),
     ("post /v1/migrations", "/filter/state", Sought),
     ("post /v1/migrations", "/states/*", Name),
+    ("post /v1/names", "/groups/*", Sought),
+    ("post /v1/names", "/people/*", Sought),
     ("post /v1/people/{id}/absences", "/definitionKey", Key),
     ("post /v1/people/{id}/absences", "/substitute", Id),
     ("post /v1/signals/{signal}", "/correlation", Id),

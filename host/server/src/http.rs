@@ -365,6 +365,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::actions))
         .routes(routes!(verification::verify))
         .routes(routes!(instances::search))
+        .routes(routes!(directory::names::find))
         .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::retry))
         .routes(routes!(subscriptions::delivery::test))

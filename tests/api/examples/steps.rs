@@ -19,6 +19,12 @@ const DIRECTORY: &[Step] = &[
     ),
     ("admin", "GET /v1/people/author", "", ""),
     ("admin", "GET /v1/people?limit=2", "", ""),
+    (
+        "author",
+        "POST /v1/names",
+        r#"{"people": ["mara", "author"], "groups": ["reviewers"]}"#,
+        "",
+    ),
     ("admin", "DELETE /v1/people/author/manager", "", ""),
     (
         "admin",

@@ -96,9 +96,11 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "resumeVersion" | "retireVersion" | "stopVersion" | "listCalendars" | "getCalendar"
         | "putCalendar" | "deleteCalendar" | "listGroups" | "getGroup" | "putGroup"
         | "putGroupMember" | "deleteGroupMember" | "listPeople" | "getPerson" | "putPerson"
-        | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
-        | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions"
-        | "listSavedViews" | "putSavedView" | "deleteSavedView" => Keeps::LeavesOut,
+        | "findNames" | "listAbsences" | "createAbsence" | "putManager" | "deleteManager"
+        | "listRoles" | "getRole" | "putRole" | "getPreferences" | "putPreferences"
+        | "listSessions" | "listSavedViews" | "putSavedView" | "deleteSavedView" => {
+            Keeps::LeavesOut
+        }
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
         | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
         "listSubscriptions"

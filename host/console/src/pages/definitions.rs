@@ -27,8 +27,6 @@ use crate::shell::page;
 const PAGE_ROWS: &str = "100";
 /// Characters of a digest that people compare.
 const DIGEST_CHARS_SHOWN: usize = 12;
-/// Authors whose names are looked up for one page; the others are shown by their ids.
-const AUTHORS_MAX: usize = 10;
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
@@ -132,7 +130,7 @@ async fn overview(visitor: &Visitor, key: &str) -> Result<Overview, crate::sessi
 /// The names of those who published these versions, as far as the visitor may read them.
 async fn authors(visitor: &Visitor, versions: &[Version]) -> Names {
     let ids = versions.iter().map(|one| one.published_by.as_str());
-    Names::of_people(visitor, &ids.collect::<Vec<_>>(), AUTHORS_MAX).await
+    Names::of_people(visitor, &ids.collect::<Vec<_>>()).await
 }
 
 async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {

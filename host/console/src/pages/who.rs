@@ -17,9 +17,6 @@ use crate::names::Names;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
 
-/// People whose names are looked up for one page; the others are shown by their ids.
-const NAMED_MAX: usize = 30;
-
 pub(crate) fn routes() -> Router<Console> {
     Router::new().route("/console/instances/{id}/who", get(show))
 }
@@ -160,7 +157,7 @@ async fn names(visitor: &Visitor, found: &Eligibility) -> Names {
         able.chain(excluded).chain(&task.owner)
     });
     let ids: Vec<_> = people.map(String::as_str).collect();
-    Names::of_people(visitor, &ids, NAMED_MAX).await
+    Names::of_people(visitor, &ids).await
 }
 
 impl Shown {

@@ -3,11 +3,8 @@
 use crate::data::{Comment, History, Instance, State};
 use crate::language::Words;
 use crate::moment::Moment;
-use crate::names::{Candidate, Names};
+use crate::names::Names;
 use crate::session::Visitor;
-
-/// Names that one timeline looks up. Of others, it shows the ids.
-const LOOKED_UP_MAX: usize = 20;
 
 pub(super) struct Timeline {
     pub(super) steps: Vec<Step>,
@@ -64,18 +61,11 @@ fn commented(said: &Comment, names: &Names, w: Words) -> String {
 impl Timeline {
     /// Looks up the names of those who commented or are mentioned, as far as the instance does not have them.
     pub(super) async fn of(history: History, instance: &Instance, visitor: &Visitor) -> Timeline {
-        let (w, mut names, mut looked_up) = (visitor.w, instance.names(), 0);
-        for said in &history.comments {
-            for id in said.actor.iter().chain(&said.mentions) {
-                let person = Candidate {
-                    kind: "user".to_owned(),
-                    id: id.clone(),
-                };
-                if looked_up < LOOKED_UP_MAX && names.look_up(&person, visitor).await {
-                    looked_up += 1;
-                }
-            }
-        }
+        let (w, mut names) = (visitor.w, instance.names());
+        let comments = history.comments.iter();
+        let people = comments.flat_map(|said| said.actor.iter().chain(&said.mentions));
+        let people: Vec<_> = people.map(String::as_str).collect();
+        names.look_up(visitor, &people, &[]).await;
         let said = history.comments.into_iter().map(|said| Made {
             sentence: commented(&said, &names, w),
             at: Moment::of(said.created_at, w),
