@@ -243,6 +243,28 @@ async fn a_key_is_well_formed() {
     }
 }
 
+/// Nobody could take a transition whose permission no role gives, so it is told like other names that do not exist.
+#[tokio::test]
+async fn a_permission_that_no_role_gives_is_told_before_it_is_needed() {
+    let app = TestApp::empty().await;
+    let config = json!({ "transitions": { "YES": { "permission": "plan:sign" } } });
+    let published = app.publish("vote", guests::committee(), &config).await;
+    let unknown = json!([{
+        "kind": "permission", "name": "plan:sign", "message": "no role gives the permission plan:sign",
+        "pointer": "/transitions/YES/permission",
+    }]);
+    assert_eq!(published.expect(201)["warnings"], unknown);
+    let path = "/v1/definitions/vote/versions/1/activate";
+    let refused = app.post("admin", path, json!({})).await;
+    let refused = refused.problem(409, "unknown_names");
+    assert_eq!(errors(&refused), [("unknown_permission", "/force")]);
+    let permissions = json!({ "permissions": ["plan:sign"] });
+    app.put("admin", "/v1/roles/signer", permissions)
+        .await
+        .expect(200);
+    app.post("admin", path, json!({})).await.expect(200);
+}
+
 #[tokio::test]
 async fn an_upload_has_a_largest_size() {
     let app = TestApp::empty().await;

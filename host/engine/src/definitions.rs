@@ -4,12 +4,13 @@ use jiff::Timestamp;
 
 use super::Engine;
 use super::error::Error;
+use super::names::UnknownName;
 use super::offload::Offload;
 use super::request::Identity;
 use super::validation::check_reason;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::check::{self, Problem, names};
-use wrkflw_core::graph::{Graph, NameUse};
+use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{CommandId, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
@@ -31,7 +32,7 @@ pub struct Published {
     pub separate: Vec<Vec<String>>,
     pub reads: Vec<String>,
     /// Names that it uses and the tenant does not have.
-    pub warnings: Vec<NameUse>,
+    pub warnings: Vec<UnknownName>,
 }
 
 /// The result of activating a version: whether new instances use it.
@@ -134,6 +135,7 @@ impl Engine {
             .store
             .publish(who.tenant, &new, &self.note(&who.subject))
             .await?;
+        let unknown = self.unknown_names(who.tenant, &admission.graph).await?;
         Ok(Published {
             key: key.to_owned(),
             version: numbered.version,
@@ -141,7 +143,7 @@ impl Engine {
             created: numbered.created,
             own_work: own_work(&admission.graph),
             reads: reads(&admission.graph),
-            warnings: self.unknown_names(who.tenant, &admission.graph).await?,
+            warnings: UnknownName::in_config(unknown, config),
             separate: admission.graph.separate,
         })
     }

@@ -81,6 +81,7 @@ pub use eligibility::{
 };
 pub use error::Error;
 pub use inbox::OpenTask;
+pub use names::UnknownName;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use sessions::{ProviderSession, SESSION_IDLE_MAX, SESSION_MAX, Session};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};

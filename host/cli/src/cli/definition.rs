@@ -293,7 +293,11 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
     let published = client.publish(&versions_path(&key), &component, &config.text);
     let published = published.map_err(|error| config.named_in(error))?;
     for warning in published["warnings"].as_array().into_iter().flatten() {
-        Output::warn(warning["message"].as_str().unwrap_or_default());
+        let message = warning["message"].as_str().unwrap_or_default();
+        match warning["pointer"].as_str() {
+            Some(pointer) => Output::warn(&format!("{}: {pointer}: {message}", config.name)),
+            None => Output::warn(message),
+        }
     }
     let published = if args.activate {
         activated(&client, &key, published, args.force)?

@@ -306,7 +306,10 @@ pub(super) fn unknown_name(used: &NameUse) -> String {
     let (kind, name) = (used.kind(), used.name());
     match used {
         NameUse::Service(_) => format!("this host has no service {name}"),
-        _ => format!("there is no {kind} {name}"),
+        NameUse::Permission(_) => format!("no role gives the permission {name}"),
+        NameUse::Group(_) | NameUse::Person(_) | NameUse::Calendar(_) => {
+            format!("there is no {kind} {name}")
+        }
     }
 }
 

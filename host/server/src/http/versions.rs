@@ -8,7 +8,6 @@ use utoipa::ToSchema;
 use super::problem::unknown_name;
 use super::shapes::NameKind;
 use super::view::{each, view};
-use wrkflw_core::graph::NameUse;
 
 /// A name of the directory or of a service that a version uses and that does not exist.
 #[derive(Debug, Serialize, ToSchema)]
@@ -16,15 +15,20 @@ pub(super) struct UnknownName {
     #[schema(value_type = NameKind)]
     pub kind: &'static str,
     pub name: String,
+    /// The first place of the config with this name, as a JSON Pointer. Left out if the flow has it by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pointer: Option<String>,
     pub message: String,
 }
 
-impl From<NameUse> for UnknownName {
-    fn from(used: NameUse) -> UnknownName {
+impl From<wrkflw_engine::UnknownName> for UnknownName {
+    fn from(unknown: wrkflw_engine::UnknownName) -> UnknownName {
+        let used = unknown.used;
         UnknownName {
             kind: used.kind(),
             message: unknown_name(&used),
             name: used.name().to_owned(),
+            pointer: unknown.pointer,
         }
     }
 }
