@@ -60,7 +60,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         let config = args.config.clone().or_else(|| project?.config());
         let name = project.map_or("flow", |project| &project.name);
         let mut subject = Subject::new(environment)?;
-        subject.take(&component, name, FlowConfig::read(config)?.parse()?)?;
+        subject.take(&component, name, &FlowConfig::read(config)?)?;
         subject.run(&files, output)?.check()?
     };
     let name = project.map(|project| project.name.as_str());

@@ -91,9 +91,9 @@ fn round(
     };
     let built = build::build(project, For::Watching, (output, environment))?;
     steps.done(&format!("built {} bytes", built["sizeBytes"]));
-    let config = FlowConfig::read(project.config())?.parse()?;
+    let config = FlowConfig::read(project.config())?;
     let component = PathBuf::from(built["path"].as_str().unwrap_or_default());
-    subject.take(&component, &project.name, config.clone())?;
+    subject.take(&component, &project.name, &config)?;
     subject.check()?;
     steps.done("checked");
     let tested = subject.run(&scenarios::files(&of(project))?, output)?;
@@ -104,7 +104,7 @@ fn round(
     let client = args.connection.open(environment)?;
     let bytes = fs::read(&component);
     let bytes = bytes.with_context(|| format!("cannot read {}", component.display()))?;
-    let published = publish_and_activate(&client, &project.name, &bytes, config.as_str())?;
+    let published = publish_and_activate(&client, &project.name, &bytes, config.parse()?.as_str())?;
     let what = if published["created"] == true {
         "published and activated"
     } else {
