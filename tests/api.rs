@@ -18,6 +18,7 @@ mod directory;
 mod drafts;
 mod dry_run;
 mod eligibility;
+mod embed_tokens;
 pub(crate) mod events;
 mod examples;
 mod fairness;

@@ -114,6 +114,9 @@ impl World {
             ("decide", _) => json!({ "outcome": "APPROVE" }),
             ("preferences", _) => json!({ "mutedNotifications": ["MENTION"] }),
             ("draft", _) => json!({ "comment": "So far" }),
+            ("embed-tokens", _) => json!({
+                "subject": "reviewer", "roles": ["admin"], "instanceId": self.instance, "origin": "https://documents.example",
+            }),
             ("comment", _) => json!({ "comment": "Why so long?" }),
             ("migrate", _) => json!({ "version": 1 }),
             ("migrations", _) => {
@@ -269,7 +272,13 @@ async fn another_tenant_sees_nothing() {
             let results = answer.expect(200);
             assert_eq!(results["results"][0]["code"], "not_found", "{called}");
         } else if operation.path.contains('{') && !of_entity
-            || ["/v1/instances", "/v1/migrations", "/v1/cancellations"].contains(&&*operation.path)
+            || [
+                "/v1/instances",
+                "/v1/migrations",
+                "/v1/cancellations",
+                "/v1/embed-tokens",
+            ]
+            .contains(&&*operation.path)
                 && operation.method == "post"
         {
             answer.problem(404, "not_found");

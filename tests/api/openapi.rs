@@ -79,6 +79,7 @@ const ROUTES: &[&str] = &[
     "delete /v1/me/views/{id}",
     "get /v1/tasks/{id}/draft",
     "put /v1/tasks/{id}/draft",
+    "post /v1/embed-tokens",
     "get /v1/ids/{prefix}",
     "get /v1/roles",
     "get /v1/roles/{id}",

@@ -48,6 +48,11 @@ const TEXTS: &[(&str, &str, Text)] = &[
         "/reason",
         Prose,
     ),
+    ("post /v1/embed-tokens", "/entityId", Id),
+    ("post /v1/embed-tokens", "/entityType", Id),
+    ("post /v1/embed-tokens", "/origin", Form),
+    ("post /v1/embed-tokens", "/roles/*", Name),
+    ("post /v1/embed-tokens", "/subject", Id),
     ("post /v1/events/replay", "/after", Form),
     ("post /v1/events/replay", "/reason", Prose),
     ("post /v1/events/replay", "/until", Form),
@@ -127,6 +132,9 @@ fn body(operation: &str) -> Value {
     match operation {
         "post /v1/cancellations" => {
             json!({ "definitionKey": "document-approval", "version": 1, "filter": {}, "reason": "Why." })
+        }
+        "post /v1/embed-tokens" => {
+            json!({ "subject": "reviewer", "roles": ["user"], "entityType": "document", "entityId": "doc-1", "origin": "https://documents.example" })
         }
         "post /v1/events/replay" => json!({ "after": "earliest", "reason": "Why." }),
         "post /v1/instances" => {

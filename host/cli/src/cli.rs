@@ -17,6 +17,7 @@ mod demo;
 mod dev;
 mod directory;
 mod doctor;
+mod embed_token;
 mod entity;
 mod events;
 mod failure;
@@ -106,6 +107,8 @@ enum Command {
     /// Entities: all that happened about one of them
     #[command(subcommand)]
     Entity(entity::EntityCommand),
+    /// A token by which a page of a product shows one instance to a person
+    EmbedToken(embed_token::EmbedTokenArgs),
     /// Who you are for the server, and what you may do
     Me(me::MeArgs),
     /// People
@@ -233,6 +236,7 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Signal(command) => signal::run(command, output, environment),
         Command::Notification(command) => notification::run(command, output, environment),
         Command::Entity(command) => entity::run(command, output, environment),
+        Command::EmbedToken(args) => embed_token::run(&args, output, environment),
         Command::Me(args) => me::run(&args, output, environment),
         Command::Person(command) => directory::person(command, output, environment),
         Command::Group(command) => directory::group(command, output, environment),

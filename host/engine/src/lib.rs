@@ -22,6 +22,7 @@ mod definitions;
 mod directory;
 mod drafts;
 mod eligibility;
+mod embedding;
 pub mod error;
 mod inbox;
 pub mod job_handlers;
@@ -78,6 +79,9 @@ pub use directory::me::Me;
 pub use directory::roles::PERMISSIONS;
 pub use eligibility::{
     AblePerson, EligibilityAt, ExcludedPerson, Orphan, Preview, TaskEligibility,
+};
+pub use embedding::{
+    About, EMBEDDING_MAX, Embedding, EmbeddingTrouble, NewEmbedding, Scope as EmbeddingScope,
 };
 pub use error::Error;
 pub use inbox::OpenTask;

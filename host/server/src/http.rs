@@ -24,6 +24,7 @@ mod docs;
 mod drafts;
 mod edge;
 mod eligibility;
+mod embed_tokens;
 mod entities;
 mod events;
 pub mod extract;
@@ -290,7 +291,7 @@ fn of_messages() -> OpenApiRouter<App> {
         .routes(routes!(notifications::list))
 }
 
-/// The caller's own sessions, notifications, saved views and drafts.
+/// The caller's own sessions, notifications, saved views and drafts, and tokens for pages of products.
 fn of_oneself() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(notifications::read))
@@ -299,6 +300,7 @@ fn of_oneself() -> OpenApiRouter<App> {
         .routes(routes!(saved_views::list))
         .routes(routes!(saved_views::put, saved_views::delete))
         .routes(routes!(drafts::show, drafts::put))
+        .routes(routes!(embed_tokens::create))
 }
 
 /// Lists of people and groups, and what concerns several of them.

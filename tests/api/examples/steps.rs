@@ -126,6 +126,12 @@ const APPROVAL: &[Step] = &[
         "",
     ),
     ("reviewer", "GET /v1/tasks/$task/draft", "", ""),
+    (
+        "admin",
+        "POST /v1/embed-tokens",
+        r#"{"subject": "reviewer", "roles": ["user"], "instanceId": "$instance", "origin": "https://documents.example", "scope": "decide"}"#,
+        "",
+    ),
     ("reviewer", "POST /v1/tasks/$task/release", "", ""),
     ("reviewer", "POST /v1/tasks/$task/claim", "", ""),
     (

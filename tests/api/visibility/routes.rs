@@ -112,7 +112,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "retryDelivery"
         | "testSubscription" => Keeps::ByOperator,
         "replayEvents" => Keeps::NeedsAll,
-        "streamEvents" | "getSignal" | "sendSignal" => Keeps::Elsewhere,
+        "streamEvents" | "getSignal" | "sendSignal" | "createEmbedToken" => Keeps::Elsewhere,
         _ => return None,
     })
 }

@@ -131,6 +131,8 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "stopVersion" | "createSubscription" | "testSubscription" | "putSavedView" => {
             &[&["limit_reached"]]
         }
+        // The instance is named in the body.
+        "createEmbedToken" => &[&["not_found"]],
         "migrateInstances" => &[OF_VERSIONS, OF_MANY],
         "cancelInstances" => &[OF_MANY],
         "retryDeadLetter" | "discardDeadLetter" => &[&["not_first"]],
