@@ -7,6 +7,7 @@
 mod client;
 mod clients;
 mod crowd;
+mod embedding;
 mod furniture;
 mod host;
 mod keys;

@@ -802,3 +802,21 @@ mentions = Personen erwähnen
 mentions-help = Sie werden benachrichtigt. Wer erwähnt wird, darf die Instanz sehen.
 mentions-person = Person, die erwähnt wird
 commented-on = { $who } an { $others }
+
+# An instance inside of a page of a product, and the sample product.
+embed-read-only = Diese Seite zeigt die Arbeit nur. Entscheiden Sie in der Konsole.
+embed-decides-alone = Diese Seite entscheidet nur die offenen Aufgaben dieser Instanz.
+embed-token = Diese Seite darf die Arbeit nicht mehr zeigen. Laden Sie sie neu.
+embed-origin = Die Arbeit darf auf dieser Seite nicht gezeigt werden.
+embed-unreachable = Die Arbeit ist gerade nicht erreichbar. Was Sie sehen, kann veraltet sein.
+samples = Beispielprodukt
+samples-about = Die Dokumente eines Produkts, das seine Arbeit auf den eigenen Seiten zeigt.
+sample-type-rfa = Genehmigungsantrag
+sample-type-transmittal = Übermittlung
+sample-type-circulation = Umlauf
+sample-type-correspondence = Schriftverkehr
+sample-content = Das Dokument
+sample-number = Nummer
+sample-kind = Art
+sample-text = Das ist der eigene Inhalt des Produkts. Die Arbeit darüber kommt von diesem Host.
+sample-seen-as = Gesehen als

@@ -802,3 +802,21 @@ mentions = Mention people
 mentions-help = They are notified. Whoever is mentioned may see the instance.
 mentions-person = Person to mention
 commented-on = { $who } to { $others }
+
+# An instance inside of a page of a product, and the sample product.
+embed-read-only = This page only shows the work. Decide in the console.
+embed-decides-alone = This page only decides the open tasks of this instance.
+embed-token = This page may not show the work any more. Load it again.
+embed-origin = The work may not be shown in this page.
+embed-unreachable = The work cannot be reached now. What you see may be old.
+samples = Sample product
+samples-about = The documents of a product that shows its work in its own pages.
+sample-type-rfa = Request for approval
+sample-type-transmittal = Transmittal
+sample-type-circulation = Circulation
+sample-type-correspondence = Correspondence
+sample-content = The document
+sample-number = Number
+sample-kind = Type
+sample-text = This is the product's own content. The work above comes from this host.
+sample-seen-as = Seen as

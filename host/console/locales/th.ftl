@@ -704,3 +704,21 @@ mentions = กล่าวถึงบุคคล
 mentions-help = พวกเขาจะได้รับแจ้ง ผู้ที่ถูกกล่าวถึงดูรายการนี้ได้
 mentions-person = บุคคลที่กล่าวถึง
 commented-on = { $who } ถึง { $others }
+
+# An instance inside of a page of a product, and the sample product.
+embed-read-only = หน้านี้แสดงงานเท่านั้น โปรดตัดสินใจในคอนโซล
+embed-decides-alone = หน้านี้ตัดสินใจได้เฉพาะงานที่ยังเปิดอยู่ของรายการนี้
+embed-token = หน้านี้แสดงงานไม่ได้อีกต่อไป โปรดโหลดหน้าใหม่
+embed-origin = ไม่อนุญาตให้แสดงงานในหน้านี้
+embed-unreachable = ขณะนี้ติดต่อระบบงานไม่ได้ สิ่งที่เห็นอาจไม่เป็นปัจจุบัน
+samples = ผลิตภัณฑ์ตัวอย่าง
+samples-about = เอกสารของผลิตภัณฑ์ที่แสดงงานในหน้าของตนเอง
+sample-type-rfa = คำขออนุมัติ
+sample-type-transmittal = ใบนำส่ง
+sample-type-circulation = หนังสือเวียน
+sample-type-correspondence = หนังสือโต้ตอบ
+sample-content = เอกสาร
+sample-number = เลขที่
+sample-kind = ประเภท
+sample-text = นี่คือเนื้อหาของผลิตภัณฑ์เอง ส่วนงานด้านบนมาจากโฮสต์นี้
+sample-seen-as = ดูในฐานะ

@@ -251,7 +251,12 @@ async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
 
 /// Whether the form was confirmed as it was previewed.
 pub(crate) fn is_confirmed(fields: &Fields, body: &Value) -> bool {
-    fields.get("step") == "confirm" && fields.get("seen") == digest(body)
+    is_to_be_done(fields) && fields.get("seen") == digest(body)
+}
+
+/// Whether the form was sent to be done, and not to be previewed.
+pub(crate) fn is_to_be_done(fields: &Fields) -> bool {
+    fields.get("step") == "confirm"
 }
 
 /// The key of a form that was sent.

@@ -136,6 +136,11 @@ impl Words {
         has.then(|| self.t(id))
     }
 
+    /// The text of one kind of something, such as a type of document.
+    pub(crate) fn t_of(self, what: &str, kind: &str) -> Cow<'static, str> {
+        self.t(&format!("{what}-{kind}"))
+    }
+
     fn format(self, id: &str, arguments: Option<&FluentArgs<'_>>) -> Cow<'static, str> {
         let languages = [self.language, &LANGUAGES[0]];
         for language in languages {

@@ -11,9 +11,10 @@ use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
 
 use wrkflw_core::ids::TenantId;
-use wrkflw_engine::{Identity, ProviderSession, Session};
+use wrkflw_engine::{Identity, Preference, ProviderSession, Session};
 use wrkflw_server::http::extract::Vouched;
 
 use crate::api::{Api, Trouble, with_query};
@@ -53,6 +54,8 @@ pub(crate) struct Visitor {
     pub(crate) api: Api,
     /// Path and query of this request, to come back to.
     pub(crate) here: String,
+    /// Whether they see an instance inside of a page of a product, and not the console.
+    pub(crate) is_embedded: bool,
 }
 
 impl Visitor {
@@ -75,6 +78,26 @@ impl Visitor {
             },
             session,
             here,
+            is_embedded: false,
+        }
+    }
+
+    /// Somebody who sees an instance inside of a page of a product, until their embed token ends. The page says the language.
+    pub(crate) fn embedded(
+        console: &Console,
+        who: Identity,
+        until: jiff::Timestamp,
+        headers: &HeaderMap,
+    ) -> Visitor {
+        let session = Session {
+            id: Uuid::nil(),
+            who,
+            until,
+            preference: Preference::default(),
+        };
+        Visitor {
+            is_embedded: true,
+            ..Visitor::new(console, session, &[], headers, String::new())
         }
     }
 

@@ -19,7 +19,7 @@ use super::serve::not_migrated;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
-use wrkflw_console::{DemoPerson, Entrance};
+use wrkflw_console::Entrance;
 use wrkflw_engine::Engine;
 use wrkflw_engine::checkpoint::Checkpointer;
 use wrkflw_engine::jobs::Jobs;
@@ -127,14 +127,14 @@ async fn prepare_with(
 }
 
 impl Host {
-    /// Starts the roles in the settings. Anybody may sign in to the console as one of the people of `demo`. A host without the API
+    /// Starts the roles in the settings. `entrance` is what a host for development has besides: demo people and sample documents. A host without the API
     /// also listens, for probes and metrics. It serves once `prepare` is done; until then, connections wait.
     pub(super) async fn start(
         settings: &Settings,
         listener: TcpListener,
         program: PathBuf,
         telemetry: Telemetry,
-        demo: Vec<DemoPerson>,
+        entrance: Entrance,
         prepare: impl AsyncFnOnce(&Engine) -> Result<()>,
     ) -> Result<Host> {
         // Missing settings are reported before any connection is made.
@@ -142,8 +142,8 @@ impl Host {
         let checkpoints = of_role(settings, Role::Timers, Settings::checkpoints)?;
         let kafka = of_role(settings, Role::Relay, Settings::kafka)?;
         let entrance = Entrance {
-            demo,
             provider: settings.auth.provider(&settings.public_url)?,
+            ..entrance
         };
         let clock = Clock::System;
         let auth = authenticator(settings, &clock)?;

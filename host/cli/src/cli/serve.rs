@@ -12,6 +12,7 @@ use super::host::{self, Host};
 use super::output::Output;
 use super::{Environment, block_on};
 use crate::config::Settings;
+use wrkflw_console::Entrance;
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
@@ -42,7 +43,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
                 listener,
                 program,
                 telemetry,
-                Vec::new(),
+                Entrance::default(),
                 async |_| Ok(()),
             )
         };

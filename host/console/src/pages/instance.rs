@@ -4,13 +4,13 @@
 //! recorded, `diagram` the states of the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
 //! is being written.
 
-mod act;
-mod banner;
+pub(super) mod act;
+pub(super) mod banner;
 mod diagram;
 mod draft;
 mod queue;
 mod record;
-mod timeline;
+pub(super) mod timeline;
 mod undo;
 
 use askama::Template;
@@ -50,12 +50,12 @@ pub(crate) fn routes() -> Router<Console> {
 /// What the address of an instance says.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+pub(super) struct Asked {
     tab: String,
     /// The chosen action, with its task, outcome or trigger.
-    action: String,
-    task: String,
-    outcome: String,
+    pub(super) action: String,
+    pub(super) task: String,
+    pub(super) outcome: String,
     trigger: String,
     /// What was just done.
     done: String,
@@ -64,7 +64,7 @@ struct Asked {
     /// Whether the instance is verified.
     verify: String,
     /// The query of the inbox that is worked through; empty if none is.
-    queue: String,
+    pub(super) queue: String,
 }
 
 struct Tab {
@@ -99,14 +99,14 @@ struct Page {
 }
 
 /// An instance as it is now, with what the visitor may do.
-struct Read {
-    instance: Instance,
-    actions: Actions,
+pub(super) struct Read {
+    pub(super) instance: Instance,
+    pub(super) actions: Actions,
     /// The query of the inbox that is worked through; empty if none is.
     queue: String,
 }
 
-async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Read, Halt> {
+pub(super) async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Read, Halt> {
     let instance = format!("/v1/instances/{id}");
     let actions = format!("/v1/instances/{id}/actions");
     let (instance, actions) = tokio::join!(
