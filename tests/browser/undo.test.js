@@ -16,7 +16,7 @@ before(async () => {
   const headers = { authorization: `Bearer ${tokenOf("admin")}` };
   const published = await fetch(`${url}/v1/definitions/${FLOW}/versions`, { method: "POST", headers, body: form });
   assert.equal(published.status, 201, await published.text());
-  assert.equal((await api("POST", `/definitions/${FLOW}/versions/1/activate?force=true`, {})).status, 200);
+  assert.equal((await api("POST", `/definitions/${FLOW}/versions/1/activate`, { force: true })).status, 200);
   assert.equal((await api("PUT", "/people/author/manager", { manager: "approver" })).status, 200);
 });
 after(async () => {
@@ -33,7 +33,7 @@ async function approved() {
   const { id } = started.body.instance;
   const page = await signedIn(browser, "approver");
   await page.goto(`${url}/console/instances/${id}`);
-  await page.getByRole("link", { name: "APPROVE" }).click();
+  await page.getByRole("link", { name: "APPROVE", exact: true }).click();
   await page.getByRole("button", { name: "Confirm: APPROVE" }).click();
   await page.getByText("Your decision is recorded.").waitFor();
   return { id, page };
