@@ -146,7 +146,7 @@ class WrkflwInstance extends HTMLElement {
       const whole = new DOMParser().parseFromString(policy.createHTML(text), "text/html").querySelector(".embed");
       // What is shown stays, too, while the host is busy or cannot be reached.
       if (!whole || answer.status === 429 || answer.status >= 500) throw Object.assign(new Error(`the host answered ${answer.status}`), { status: answer.status });
-      const style = await sheet(this.#host + whole.dataset.style);
+      const style = await sheet(this.#host + whole.dataset.sheet);
       if (signal.aborted || number < this.#shown) return;
       this.#shown = number;
       this.#root.adoptedStyleSheets = [style];
