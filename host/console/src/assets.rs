@@ -130,7 +130,7 @@ async fn serve(Path((digest, name)): Path<(String, String)>) -> Response {
     ];
     let headers = headers.into_iter().chain(SHARED);
     let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    (HeaderMap::from_iter(headers), asset.content).into_response()
+    (headers.collect::<HeaderMap>(), asset.content).into_response()
 }
 
 /// The element. Browsers ask each time whether it has changed.
@@ -148,7 +148,7 @@ async fn element(headers: HeaderMap) -> Response {
     ];
     let own = own.into_iter().chain(SHARED);
     let own = own.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    let mut own = HeaderMap::from_iter(own);
+    let mut own: HeaderMap = own.collect();
     let tag = HeaderValue::try_from(tag).expect("a digest is plain");
     own.insert(header::ETAG, tag);
     if is_known {

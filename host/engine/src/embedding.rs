@@ -22,7 +22,7 @@ use wrkflw_runtime::clock;
 /// The permission to issue embed tokens. Whoever has it acts for any person, as far as its own permissions reach.
 pub(super) const EMBED_ISSUE: &str = "embed:issue";
 /// How long an embed token is valid at most.
-pub const EMBEDDING_MAX: Duration = Duration::from_mins(60);
+pub const EMBEDDING_MAX: Duration = Duration::from_hours(1);
 /// Roles of one token. The same limit as in tokens of an identity provider.
 const ROLES_MAX: usize = 64;
 /// The longest origin.
