@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use wrkflw_audit::seal::SealKeys;
+use wrkflw_runtime::clock::Clock;
 
 use super::client::Reply;
 use super::host::Host;
@@ -139,10 +140,10 @@ async fn a_token_ends_by_its_time_and_cannot_be_made_up() {
     let world = Embedding::new().await;
     let text = json!({
         "tenant": "default", "subject": "reviewer", "roles": ["user"], "instance": world.instance["id"], "origin": ORIGIN,
-        "scope": "decide", "issuer": "admin", "until": jiff::Timestamp::now().as_millisecond() - 1,
+        "scope": "decide", "issuer": "admin", "until": Clock::System.now().as_millisecond() - 1,
     });
     let mut later = text.clone();
-    later["until"] = json!(jiff::Timestamp::now().as_millisecond() + 60_000);
+    later["until"] = json!(Clock::System.now().as_millisecond() + 60_000);
     let key = wrkflw_core::ids::unhex("5ea15ea15ea15ea15ea15ea15ea15ea1").expect("digits");
     let keys = |key: Vec<u8>| {
         let keys = BTreeMap::from([("k1".to_owned(), key)]);

@@ -1,6 +1,7 @@
 //! Embed tokens: who may issue them, for whom, and about what. `access::embedding` tests what a token opens.
 
 use serde_json::{Value, json};
+use wrkflw_runtime::clock::Clock;
 
 use super::*;
 
@@ -48,7 +49,7 @@ async fn a_token_is_for_one_instance_or_for_the_last_one_about_an_entity() {
     let lasts = |token: &Value| {
         let until = token["expiresAt"].as_str().expect("a moment");
         let until: jiff::Timestamp = until.parse().expect("a moment");
-        until.duration_since(jiff::Timestamp::now()).as_secs()
+        until.duration_since(Clock::System.now()).as_secs()
     };
     assert!((540..=600).contains(&lasts(&about_entity)));
     assert!((3540..=3600).contains(&lasts(&named)));
