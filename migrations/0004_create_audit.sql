@@ -90,6 +90,8 @@ create table refused_attempt (
 );
 -- For auditors, who read the attempts of a person or of a kind in the order of time.
 create index refused_attempt_by_time on refused_attempt (tenant_id, occurred_at, id);
+-- For lists of the attempts that were refused for one reason.
+create index refused_attempt_by_code on refused_attempt (tenant_id, code, occurred_at, id);
 -- For compliance reports, which read a period of time. The table grows in about the order of time, so a BRIN index is enough,
 -- and costs an insert almost nothing.
 create index refused_attempt_period on refused_attempt using brin (occurred_at) with (pages_per_range = 32, autosummarize = on);

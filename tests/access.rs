@@ -12,6 +12,7 @@ mod host;
 mod keys;
 mod matrix;
 mod open_pages;
+mod presence;
 mod provider;
 mod questions;
 mod recorder;

@@ -33,6 +33,7 @@ pub(super) async fn furnish(world: &World) {
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
         insert into muted_notification select tenant_id, p, 'MENTION' from subscription, unnest('{admin,author,reviewer}'::text[]) p;
         insert into saved_view select tenant_id, p, id, 'Mine', 'view=mine', false from subscription, unnest('{admin,author,reviewer}'::text[]) p;
+        insert into series_point select id, 'starts', date_bin('1 minute', now(), 'epoch'), 1, '', 1 from tenant where name = 'default';
         insert into preference select tenant_id, p, 'de', null, null from subscription, unnest('{admin,author,reviewer}'::text[]) p;
         update instance set revision = revision + 1;
         update task set due_at = '2099-01-01' where ended_at is null;

@@ -43,6 +43,7 @@ pub(super) const FURTHER: &[&str] = &[
     "/v1/instances?attribute.title=A%20plan&include=attributes",
     "/v1/definitions/document-approval/versions",
     "/v1/jobs?state=due",
+    "/v1/refusals?reason=own_request",
     "/v1/people?q=auth",
     "/v1/audit?from=2026-01-01T00:00:00Z",
     "/v1/entities/document/doc-7/custody",

@@ -31,7 +31,7 @@ async fn listed_by_that_id(app: &TestApp) {
 }
 
 /// Every list with pages.
-const LISTS: [&str; 21] = [
+const LISTS: [&str; 22] = [
     "/v1/audit",
     "/v1/dead-letters",
     "/v1/dead-letters/{id}",
@@ -51,6 +51,7 @@ const LISTS: [&str; 21] = [
     "/v1/operations",
     "/v1/operations/{id}/items",
     "/v1/people",
+    "/v1/refusals",
     "/v1/subscriptions/{id}/deliveries",
     "/v1/tasks",
 ];

@@ -45,6 +45,8 @@ async function everyPage() {
     version: "/console/definitions/document-approval/1",
     operations: "/console/operations",
     jobs: "/console/operations/jobs",
+    hosts: "/console/operations/hosts",
+    refusals: "/console/operations/refusals",
     overdue: "/console/operations/instances/overdue",
     stale: "/console/operations/instances/stale",
     unassignable: "/console/operations/instances/unassignable",

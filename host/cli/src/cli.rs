@@ -23,6 +23,7 @@ mod failure;
 mod flow_config;
 mod home;
 mod host;
+mod hosts;
 mod instance;
 mod job;
 mod me;
@@ -34,8 +35,10 @@ mod pick;
 mod plugin;
 mod postgres;
 mod reference;
+mod refusal;
 mod running;
 mod samples;
+mod series;
 mod serve;
 mod settings;
 mod signal;
@@ -132,6 +135,15 @@ enum Command {
     /// Background jobs: those that fail, and those that are due next
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Hosts that run
+    #[command(subcommand)]
+    Host(hosts::HostCommand),
+    /// Figures over time: what was decided, started and refused, and what waits
+    #[command(subcommand)]
+    Series(series::SeriesCommand),
+    /// Commands that were refused because the caller may not
+    #[command(subcommand)]
+    Refusal(refusal::RefusalCommand),
     /// Events that Kafka refused permanently
     #[command(subcommand)]
     DeadLetter(dead_letter::DeadLetterCommand),
@@ -242,6 +254,9 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Subscription(command) => subscription::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
         Command::Job(command) => job::run(command, output, environment),
+        Command::Host(command) => hosts::run(command, output, environment),
+        Command::Series(command) => series::run(command, output, environment),
+        Command::Refusal(command) => refusal::run(command, output, environment),
         Command::DeadLetter(command) => dead_letter::run(command, output, environment),
         Command::Audit(command) => audit::run(command, output, environment),
         Command::Token(args) => token::run(&args, output, environment),

@@ -33,6 +33,7 @@ mod observe;
 pub mod offload;
 mod past;
 pub mod pipeline;
+pub mod presence;
 mod reassessments;
 pub mod replay;
 mod request;
@@ -42,6 +43,7 @@ pub mod services;
 mod sessions;
 mod signals;
 mod subscriptions;
+pub mod tally;
 pub mod validation;
 mod verification;
 mod versions;
@@ -250,6 +252,11 @@ impl Engine {
         self.0.queue.waiting(instance)
     }
 
+    /// What this process counts for the series.
+    pub fn tally(&self) -> Arc<tally::Tally> {
+        self.0.post_commit.tally.clone()
+    }
+
     /// Changes with each commit of this process that has events.
     pub fn commits(&self) -> watch::Receiver<u64> {
         self.0.post_commit.commits.subscribe()
@@ -274,8 +281,9 @@ impl Engine {
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
     /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
-    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, and drafts until their task has ended. The
-    /// clock of the database counts, not this host's.
+    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, drafts until their task has ended, points of series
+    /// for [`HOURS_KEPT`](wrkflw_store::series::HOURS_KEPT), and rows of hosts until they expire. The clock of the database counts, not
+    /// this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
         while store.purge_replies(REPLIES_KEPT).await? {}
@@ -285,6 +293,9 @@ impl Engine {
         while store.purge_deliveries(DEAD_KEPT).await? {}
         while store.purge_sessions().await? {}
         while store.purge_drafts().await? {}
+        while store.roll_up().await? {}
+        while store.purge_points().await? {}
+        while store.purge_hosts().await? {}
         Ok(())
     }
 

@@ -31,6 +31,7 @@ mod front;
 mod head;
 pub mod health;
 mod history;
+mod hosts;
 mod ids;
 mod inbox;
 mod include;
@@ -53,9 +54,11 @@ pub mod pace;
 pub mod page;
 mod preferences;
 pub mod problem;
+mod refusals;
 mod saved_views;
 mod schemas;
 mod search;
+mod series;
 pub mod server;
 mod sessions;
 mod shapes;
@@ -262,7 +265,7 @@ pub fn router(app: App) -> Router {
     Router::new().fallback_service(edge::compressed(Edge::new(routes, app)))
 }
 
-/// Migrations, bulk operations, jobs and dead letters.
+/// Migrations, bulk operations, jobs and dead letters, and what operators see of hosts.
 fn of_many() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(migrations::migrate))
@@ -270,6 +273,8 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(operations::cancel))
         .routes(routes!(operations::list::list))
         .routes(routes!(jobs::list))
+        .routes(routes!(series::show))
+        .routes(routes!(refusals::list))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
         .routes(routes!(events::replay::replay))
@@ -375,6 +380,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(dead_letters::discard))
         .merge(of_oneself())
         .routes(routes!(calendars::list))
+        .routes(routes!(hosts::list))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)

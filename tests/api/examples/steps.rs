@@ -212,6 +212,14 @@ const READS: &[Step] = &[
     ("admin", "GET /v1/events?limit=1&after=earliest", "", ""),
     ("admin", "GET /v1/audit?limit=1", "", ""),
     ("admin", "GET /v1/jobs", "", ""),
+    ("admin", "GET /v1/refusals?limit=1", "", ""),
+    (
+        "admin",
+        "GET /v1/series?name=refusals&from=2030-01-31T08:00:00Z&until=2030-01-31T09:00:00Z&stepSeconds=900",
+        "",
+        "",
+    ),
+    ("admin", "GET /v1/hosts", "", ""),
     ("admin", "GET /v1/compliance/self-approvals", "", ""),
     ("author", "GET /v1/notifications?limit=1", "", ""),
     (

@@ -98,7 +98,8 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "putGroupMember" | "deleteGroupMember" | "listPeople" | "getPerson" | "putPerson"
         | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
         | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions"
-        | "listSavedViews" | "putSavedView" | "deleteSavedView" => Keeps::LeavesOut,
+        | "getSeries" | "listHosts" | "listRefusals" | "listSavedViews" | "putSavedView"
+        | "deleteSavedView" => Keeps::LeavesOut,
         "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
         | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
         "listSubscriptions"

@@ -3,8 +3,8 @@
 //! new one cannot be forgotten. A new column goes into one of the two lists: one line each, sorted.
 
 use super::reasons::{
-    ALLOCATED, CURSOR, DELIVERED, ENDURED, HISTORY, MUTED, OWN, PART, PREFERRED, PROGRESS, READ,
-    REPLIES, SENT, SIGNALS, SIGNED_IN, SINCE, TOLD, WORK,
+    ALLOCATED, CURSOR, DELIVERED, ENDURED, FIGURES, HISTORY, HOSTS, MUTED, OWN, PART, PREFERRED,
+    PROGRESS, READ, REPLIES, SENT, SIGNALS, SIGNED_IN, SINCE, TOLD, WORK,
 };
 
 /// Found when they are changed.
@@ -334,6 +334,12 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("feed_epoch.began_after", HISTORY),
     ("feed_epoch.epoch", HISTORY),
     ("feed_epoch.server", HISTORY),
+    ("host.id", HOSTS),
+    ("host.name", HOSTS),
+    ("host.roles", HOSTS),
+    ("host.seen_at", HOSTS),
+    ("host.started_at", HOSTS),
+    ("host.version", HOSTS),
     ("idempotency_key.command_id", REPLIES),
     ("idempotency_key.created_at", REPLIES),
     (
@@ -411,6 +417,12 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("saved_view.person", OWN),
     ("saved_view.query", OWN),
     ("saved_view.tenant_id", OWN),
+    ("series_point.at", FIGURES),
+    ("series_point.label", FIGURES),
+    ("series_point.minutes", FIGURES),
+    ("series_point.series", FIGURES),
+    ("series_point.tenant_id", FIGURES),
+    ("series_point.value", FIGURES),
     ("session.client", SIGNED_IN),
     ("session.created_at", SIGNED_IN),
     ("session.expires_at", SIGNED_IN),

@@ -50,11 +50,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
             started = starting => started?,
             () = &mut stop => bail!("stopped before it was ready"),
         };
-        let roles: Vec<String> = settings
-            .roles
-            .iter()
-            .map(|role| format!("{role:?}").to_lowercase())
-            .collect();
+        let roles: Vec<String> = settings.roles.iter().map(|role| role.name()).collect();
         output.record(
             &json!({ "listen": address, "roles": roles }),
             &[("listen", "/listen"), ("roles", "/roles")],

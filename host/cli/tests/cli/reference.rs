@@ -139,6 +139,10 @@ const EXAMPLES: &[&str] = &[
     "events tail --limit 1",
     "events replay --after earliest --reason repaired",
     "job list --state due",
+    "host list",
+    "series list --from 2030-01-31T08:00:00Z --until 2030-01-31T09:00:00Z",
+    "series show decisions --from 2030-01-31T08:00:00Z --until 2030-01-31T09:00:00Z",
+    "refusal list",
     "dead-letter list",
     "dead-letter retry --all --reason repaired",
     "dead-letter discard 01a20416-5f62-7350-986a-13b0f0477285 --entry 1 --reason broken",
@@ -431,6 +435,9 @@ fn every_command_prints_what_the_page_says() {
     .expect("our own folder");
     let mut dev = place.start("dev --empty --port 0 --name project");
     let url = dev.facts["url"].as_str().expect("an address").to_owned();
+    let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let (_, port) = url.rsplit_once(':').expect("a port");
+    let host = format!("{}:{port}", machine.trim());
     let process = place.data("dev --list")["data"][0]["pid"].to_string();
     let folder = place
         .folder
@@ -441,6 +448,7 @@ fn every_command_prints_what_the_page_says() {
     let mut book = Book {
         replaced: vec![
             (url, "http://127.0.0.1:8080"),
+            (host, "server-1:8080"),
             (folder, "/home/you/project"),
             (place.folder.display().to_string(), "/home/you/project"),
             (process, "PROCESS"),

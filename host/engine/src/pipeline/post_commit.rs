@@ -8,6 +8,7 @@ use tokio::sync::{Notify, watch};
 use super::cache::InstanceCache;
 use crate::children::leaves_work;
 use crate::observe;
+use crate::tally::Tally;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 use wrkflw_runtime::lru::Lru;
 use wrkflw_store::commit::Change;
@@ -26,6 +27,8 @@ pub struct PostCommit {
     pub(crate) work: watch::Sender<()>,
     /// Counts the commits with events, for event streams.
     pub(crate) commits: watch::Sender<u64>,
+    /// Counts decisions, starts and refusals, for operators.
+    pub(crate) tally: Arc<Tally>,
 }
 
 impl Default for PostCommit {
@@ -36,6 +39,7 @@ impl Default for PostCommit {
             wake: Arc::new(Notify::new()),
             work: watch::Sender::new(()),
             commits: watch::Sender::new(0),
+            tally: Arc::default(),
         }
     }
 }
@@ -58,6 +62,7 @@ impl PostCommit {
             self.wake_workers();
         }
         observe::committed(&change.entries);
+        self.tally.committed(change.tenant, &change.entries);
         let before = change
             .before
             .iter()
