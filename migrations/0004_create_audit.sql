@@ -48,6 +48,9 @@ create index audit_entry_retitled on audit_entry (tenant_id, stream_id, seq)
 -- Finds the comments on an instance, and the signals that it received.
 create index audit_entry_messages on audit_entry (tenant_id, stream_id, type, seq)
     where stream_kind = 'instance' and type in ('FLOW_COMMENTED', 'SIGNAL_RECEIVED');
+-- Finds the events that operators discarded.
+create index audit_entry_discarded on audit_entry (tenant_id, seq)
+    where stream_kind = 'operation' and type = 'DEAD_LETTER_DISCARDED';
 -- Finds new entries. Positions grow with the table, so a BRIN index is enough, and costs a command almost nothing.
 create index audit_entry_pos on audit_entry using brin (pos) with (pages_per_range = 16, autosummarize = on);
 create trigger audit_entry_append_only before update or delete or truncate on audit_entry

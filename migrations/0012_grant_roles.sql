@@ -33,7 +33,7 @@ grant select on
     definition_version, engine_profile, audit_entry, audit_stream, refused_attempt, audit_leaf, checkpoint,
     checkpoint_cursor, instance, participant, state_instance, descendant_count, descendant_place, task, task_candidate, decision,
     delegation_seal, attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_subscription, signal_inbox,
-    feed_epoch, dead_letter, notification, muted_notification, webhook_delivery, webhook_attempt, session, preference
+    feed_epoch, outbox_event, dead_letter, notification, muted_notification, webhook_delivery, webhook_attempt, session, preference
     to wrkflw_reader;
 -- All columns but the secret.
 grant select (tenant_id, id, url, types, definition_key, active, created_at, created_by, failures, disabled_reason)
@@ -125,7 +125,7 @@ declare
 begin
     -- Tables whose rows are about an instance, or about none.
     foreach name in array array[
-        'state_instance', 'decision', 'delegation_seal', 'attribute', 'notification', 'bulk_item', 'job', 'dead_letter', 'refused_attempt', 'signal',
+        'state_instance', 'decision', 'delegation_seal', 'attribute', 'notification', 'bulk_item', 'job', 'outbox_event', 'dead_letter', 'refused_attempt', 'signal',
         'signal_subscription', 'signal_inbox', 'descendant_place', 'webhook_delivery'
     ] loop
         execute format(

@@ -8,6 +8,7 @@ pub(crate) mod access;
 mod actions;
 mod attributes;
 mod calendars;
+mod changes;
 mod comments;
 mod compliance;
 mod custody;

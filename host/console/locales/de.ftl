@@ -493,7 +493,7 @@ attempt-duration = { $count } ms
 who-could-act = Wer handeln konnte
 who-instance = Die Instanz
 who-revision = Revision { $revision }
-who-at = Zeitpunkt (UTC)
+who-at = Um ({ $zone })
 who-show = Zeigen
 who-now = Jetzt
 who-nothing = Damals war keine Aufgabe offen.
@@ -522,8 +522,8 @@ audit = Audit
 audit-about = Was geschah, das Älteste zuerst: in Instanzen, Definitionen, im Verzeichnis und im Betrieb.
 audit-actor = Getan von
 audit-type = Art des Eintrags
-audit-from = Ab
-audit-until = Vor
+audit-from = Von ({ $zone })
+audit-until = Vor ({ $zone })
 audit-empty = Kein Eintrag passt. Ein Eintrag erscheint, sobald ein Prüfpunkt ihn abdeckt, wenige Sekunden später.
 audit-host = der Host
 column-actor = Getan von
@@ -715,11 +715,11 @@ column-result = Ergebnis
 
 # Daten und Diagramm einer Instanz.
 data-changes = Was jeder Schritt geändert hat
-data-changes-none = Keines dieser Ereignisse hat die Daten geändert.
+data-changes-none = Kein Schritt hat die Daten geändert.
 data-start = Start
 diagram-step = Zum Schritt: { $state }
 column-step = Schritt
-column-data = Teile der Daten, mit ihren Werten jetzt
+column-data = Werte davor und danach
 stream-task = Aufgabe
 # Viele Aufgaben auf einmal.
 bulk = Viele Aufgaben auf einmal
@@ -802,3 +802,41 @@ mentions = Personen erwähnen
 mentions-help = Sie werden benachrichtigt. Wer erwähnt wird, darf die Instanz sehen.
 mentions-person = Person, die erwähnt wird
 commented-on = { $who } an { $others }
+
+# What became of the events of an instance.
+event-standing = Zustellungen des Ereignisses
+kafka-waiting = Wartet
+kafka-parked = Abgelehnt
+kafka-discarded = Verworfen
+kafka-published = Veröffentlicht
+
+# Activation.
+deed-effect-activate-more = Es laufen mehr Instanzen, als gezählt werden.
+
+# Notes of versions.
+upload-note = Warum sie veröffentlicht wird
+
+# Checkpoints and the export of the audit.
+audit-file = Als Datei speichern
+audit-file-about = Alle passenden Einträge, ein JSON-Objekt je Zeile, höchstens 10.000; die letzte Zeile sagt, ob es mehr gibt.
+checkpoints = Prüfpunkte
+checkpoints-about = Signierte Wurzeln aller Einträge, die neuesten zuerst. Wer eine außerhalb der Datenbank aufbewahrt, erkennt spätere Änderungen an dem, was sie umfasst.
+checkpoints-empty = Kein Prüfpunkt ist signiert. Ein Host signiert sie, wenn er einen Schlüssel in checkpoint_keys hat.
+column-checkpoint = Nummer
+column-covers = Einträge, die er hinzufügt
+column-signature = Signatur
+column-root = Wurzel
+checkpoint-VALID = gültig
+checkpoint-INVALID = ungültig
+checkpoint-UNKNOWN_KEY = unbekannter Schlüssel
+checkpoint-DETACHED = setzt den vorigen nicht fort
+checkpoint-leaves = { $first } bis { $last }
+
+# Absences that one enters, and tokens.
+absence-day = Abwesenheit eintragen: { $day }
+absence-choose = Wählen Sie einen Tag, um eine Abwesenheit einzutragen; ein zweiter Tag macht daraus einen Zeitraum.
+absence-first = Erster Tag
+absence-last = Letzter Tag
+absence-effect = Ihre Vertretung darf Ihre Arbeit vom Beginn des ersten bis zum Ende des letzten Tages erledigen.
+me-tokens = Token
+me-tokens-about = Token von Programmen stammen vom Identitätsanbieter oder von denen, die sie mit dem Schlüssel des Hosts signieren: Der Host führt keine Liste und kann keines vor dem Ablauf widerrufen. Er beendet die Sitzungen von Browsern:

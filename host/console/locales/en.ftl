@@ -493,7 +493,7 @@ attempt-duration = { $count } ms
 who-could-act = Who could act
 who-instance = The instance
 who-revision = revision { $revision }
-who-at = At (UTC)
+who-at = At ({ $zone })
 who-show = Show
 who-now = Now
 who-nothing = No task was open then.
@@ -522,8 +522,8 @@ audit = Audit
 audit-about = What happened, oldest first: in instances, definitions, the directory and operation.
 audit-actor = Done by
 audit-type = Type of entry
-audit-from = From
-audit-until = Before
+audit-from = From ({ $zone })
+audit-until = Before ({ $zone })
 audit-empty = No entry matches. An entry appears once a checkpoint covers it, a few seconds later.
 audit-host = the host
 column-actor = Done by
@@ -715,11 +715,11 @@ column-result = Result
 
 # The data and the diagram of an instance.
 data-changes = What each step changed
-data-changes-none = None of these events changed the data.
+data-changes-none = No step changed the data.
 data-start = Start
 diagram-step = To the step: { $state }
 column-step = Step
-column-data = Parts of the data, with their values now
+column-data = Values before and after
 stream-task = Task
 # Many tasks at once.
 bulk = Many tasks at once
@@ -802,3 +802,41 @@ mentions = Mention people
 mentions-help = They are notified. Whoever is mentioned may see the instance.
 mentions-person = Person to mention
 commented-on = { $who } to { $others }
+
+# What became of the events of an instance.
+event-standing = Deliveries of the event
+kafka-waiting = Waiting
+kafka-parked = Refused
+kafka-discarded = Discarded
+kafka-published = Published
+
+# Activation.
+deed-effect-activate-more = More instances run than are counted.
+
+# Notes of versions.
+upload-note = Why it is published
+
+# Checkpoints and the export of the audit.
+audit-file = Save as a file
+audit-file-about = All that match, one JSON object per line, at most 10,000 entries; the last line says whether there are more.
+checkpoints = Checkpoints
+checkpoints-about = Signed roots of all entries, newest first. Whoever keeps one outside of the database can detect a later change of what it covers.
+checkpoints-empty = No checkpoint is signed. A host signs them if it has a key in checkpoint_keys.
+column-checkpoint = Number
+column-covers = Entries that it adds
+column-signature = Signature
+column-root = Root
+checkpoint-VALID = valid
+checkpoint-INVALID = invalid
+checkpoint-UNKNOWN_KEY = unknown key
+checkpoint-DETACHED = does not continue the one before
+checkpoint-leaves = { $first } to { $last }
+
+# Absences that one enters, and tokens.
+absence-day = Enter an absence: { $day }
+absence-choose = Choose a day to enter an absence; a second day makes it a range.
+absence-first = First day
+absence-last = Last day
+absence-effect = Your substitute may act on your work from the beginning of the first day to the end of the last one.
+me-tokens = Tokens
+me-tokens-about = Tokens of programs come from the identity provider or from whoever signs them with the key of the host: the host keeps no list of them and cannot revoke one before it ends. It ends the sessions of browsers:

@@ -428,7 +428,7 @@ attempt-duration = { $count } มิลลิวินาที
 who-could-act = ใครทำได้
 who-instance = อินสแตนซ์
 who-revision = รุ่น { $revision }
-who-at = เมื่อ (UTC)
+who-at = เมื่อ ({ $zone })
 who-show = แสดง
 who-now = ขณะนี้
 who-nothing = ขณะนั้นไม่มีงานที่เปิดอยู่
@@ -457,8 +457,8 @@ audit = การตรวจสอบ
 audit-about = สิ่งที่เกิดขึ้น เรียงจากเก่าสุด ในอินสแตนซ์ นิยาม รายชื่อ และการดูแลระบบ
 audit-actor = ทำโดย
 audit-type = ชนิดรายการ
-audit-from = ตั้งแต่
-audit-until = ก่อน
+audit-from = ตั้งแต่ ({ $zone })
+audit-until = ก่อน ({ $zone })
 audit-empty = ไม่มีรายการที่ตรงกัน รายการจะปรากฏเมื่อมีจุดตรวจสอบครอบคลุม ภายในไม่กี่วินาที
 audit-host = ระบบ
 column-actor = ทำโดย
@@ -639,11 +639,11 @@ column-result = ผล
 
 # ข้อมูลและแผนภาพของอินสแตนซ์
 data-changes = สิ่งที่แต่ละขั้นตอนเปลี่ยน
-data-changes-none = ไม่มีเหตุการณ์ใดในรายการนี้ที่เปลี่ยนข้อมูล
+data-changes-none = ไม่มีขั้นตอนใดเปลี่ยนข้อมูล
 data-start = เริ่มต้น
 diagram-step = ไปยังขั้นตอน: { $state }
 column-step = ขั้นตอน
-column-data = ส่วนของข้อมูลพร้อมค่าปัจจุบัน
+column-data = ค่าก่อนและหลัง
 stream-task = งาน
 # หลายงานพร้อมกัน
 bulk = หลายงานพร้อมกัน
@@ -704,3 +704,41 @@ mentions = กล่าวถึงบุคคล
 mentions-help = พวกเขาจะได้รับแจ้ง ผู้ที่ถูกกล่าวถึงดูรายการนี้ได้
 mentions-person = บุคคลที่กล่าวถึง
 commented-on = { $who } ถึง { $others }
+
+# What became of the events of an instance.
+event-standing = การส่งเหตุการณ์
+kafka-waiting = รออยู่
+kafka-parked = ถูกปฏิเสธ
+kafka-discarded = ทิ้งแล้ว
+kafka-published = เผยแพร่แล้ว
+
+# Activation.
+deed-effect-activate-more = มีอินสแตนซ์ที่กำลังดำเนินมากกว่าที่นับ
+
+# Notes of versions.
+upload-note = เหตุผลที่เผยแพร่
+
+# Checkpoints and the export of the audit.
+audit-file = บันทึกเป็นไฟล์
+audit-file-about = รายการที่ตรงทั้งหมด บรรทัดละหนึ่งวัตถุ JSON สูงสุด 10,000 รายการ บรรทัดสุดท้ายบอกว่ามีอีกหรือไม่
+checkpoints = จุดตรวจสอบ
+checkpoints-about = รากที่ลงนามของรายการทั้งหมด ใหม่สุดก่อน ผู้ที่เก็บไว้นอกฐานข้อมูลจะตรวจพบการแก้ไขภายหลังในสิ่งที่ครอบคลุม
+checkpoints-empty = ยังไม่มีจุดตรวจสอบที่ลงนาม ระบบจะลงนามเมื่อมีคีย์ใน checkpoint_keys
+column-checkpoint = หมายเลข
+column-covers = รายการที่เพิ่ม
+column-signature = ลายเซ็น
+column-root = ราก
+checkpoint-VALID = ถูกต้อง
+checkpoint-INVALID = ไม่ถูกต้อง
+checkpoint-UNKNOWN_KEY = ไม่รู้จักคีย์
+checkpoint-DETACHED = ไม่ต่อจากจุดก่อนหน้า
+checkpoint-leaves = { $first } ถึง { $last }
+
+# Absences that one enters, and tokens.
+absence-day = บันทึกการลา: { $day }
+absence-choose = เลือกวันเพื่อบันทึกการลา เลือกวันที่สองเพื่อให้เป็นช่วง
+absence-first = วันแรก
+absence-last = วันสุดท้าย
+absence-effect = ผู้ทำงานแทนทำงานของคุณได้ตั้งแต่ต้นวันแรกถึงสิ้นวันสุดท้าย
+me-tokens = โทเค็น
+me-tokens-about = โทเค็นของโปรแกรมมาจากผู้ให้บริการยืนยันตัวตนหรือผู้ที่ลงนามด้วยคีย์ของระบบ ระบบไม่เก็บรายการและเพิกถอนก่อนหมดอายุไม่ได้ แต่สิ้นสุดเซสชันของเบราว์เซอร์ได้:

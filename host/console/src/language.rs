@@ -10,7 +10,7 @@ use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
 use unic_langid::LanguageIdentifier;
 
 use crate::session::cookie;
-use crate::zone::Zone;
+use crate::zone::{self, Zone};
 use wrkflw_engine::Preference;
 
 /// The cookie with the chosen language.
@@ -102,6 +102,11 @@ impl Words {
     /// The zone that the reader chose.
     pub(crate) fn zone(self) -> Option<Zone> {
         self.zone
+    }
+
+    /// The name of the zone in which the reader gives moments.
+    pub(crate) fn zone_name(self) -> &'static str {
+        zone::name_of(self.zone)
     }
 
     /// A text without variables.

@@ -3,14 +3,18 @@
 //! The cookie has the number of the tenant and a secret. `__Host-` binds it to this host and to a secure origin; browsers take
 //! a page on this machine for one. Scripts cannot read it, and requests from other sites do not carry it.
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
 
 use wrkflw_core::ids::TenantId;
 use wrkflw_engine::{Identity, ProviderSession, Session};
@@ -53,6 +57,16 @@ pub(crate) struct Visitor {
     pub(crate) api: Api,
     /// Path and query of this request, to come back to.
     pub(crate) here: String,
+    /// Read from the API once for a page.
+    myself: Arc<OnceCell<Myself>>,
+}
+
+/// What every page may need to know of the visitor.
+#[derive(Deserialize)]
+pub(crate) struct Myself {
+    pub(crate) name: Option<String>,
+    /// What their roles permit.
+    pub(crate) permissions: Vec<String>,
 }
 
 impl Visitor {
@@ -75,6 +89,7 @@ impl Visitor {
             },
             session,
             here,
+            myself: Arc::default(),
         }
     }
 
@@ -103,12 +118,15 @@ impl Visitor {
 
     /// Whether the visitor's roles permit this.
     pub(crate) async fn may(&self, permission: &str) -> Result<bool, Halt> {
-        #[derive(serde::Deserialize)]
-        struct Me {
-            permissions: Vec<String>,
-        }
-        let me: Me = self.get("/v1/me").await?;
-        Ok(me.permissions.iter().any(|one| one == permission))
+        let myself = self.myself().await;
+        let myself = myself.map_err(|trouble| self.halt(&trouble))?;
+        Ok(myself.permissions.iter().any(|one| one == permission))
+    }
+
+    /// What the API says of the visitor.
+    pub(crate) async fn myself(&self) -> Result<&Myself, Trouble> {
+        let read = || self.api.get("/v1/me");
+        self.myself.get_or_try_init(read).await
     }
 
     /// Ends with a page that says which permission is missing, if one is.

@@ -15,8 +15,10 @@ pub mod budgets;
 pub mod bulk;
 mod calendars;
 pub mod checkpoint;
+mod checkpoint_list;
 mod children;
 mod custody;
+mod data_changes;
 mod dead_letters;
 mod definitions;
 mod directory;
@@ -59,6 +61,7 @@ use budgets::Budgets;
 use pipeline::loader::Loader;
 use pipeline::queue::InstanceQueue;
 use pipeline::{PostCommit, Writer, WriterBounds, load::NO_INSTANCE};
+use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::ITEMS_KEPT;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_core::actor::Actor;
@@ -71,8 +74,12 @@ use wrkflw_store::load::{Asked, Stored};
 use wrkflw_store::{Reader, Store, StoreError};
 
 pub use actions::{Action, Refusal};
+pub use checkpoint_list::{CheckpointStatus, ListedCheckpoint};
 pub use custody::{ChainLink, CustodyAction, CustodyRecord, SealStatus, Signature};
-pub use definitions::{Activation, Published, Retirement, Stopping, check_component};
+pub use data_changes::{DataChanges, DataStepAt};
+pub use definitions::{
+    Activation, ActivationEffects, Published, Retirement, Stopping, check_component,
+};
 pub use directory::Changed;
 pub use directory::me::Me;
 pub use directory::roles::PERMISSIONS;
@@ -133,6 +140,8 @@ struct Parts {
     timeout: Duration,
     budgets: Budgets,
     services: services::Services,
+    /// They verify the checkpoints that auditors list.
+    checkpoint_keys: CheckpointKeys,
 }
 
 impl Engine {
@@ -187,6 +196,7 @@ impl Engine {
             timeout,
             budgets: Budgets::default(),
             services: services::Services::default(),
+            checkpoint_keys: CheckpointKeys::default(),
         })))
     }
 
@@ -203,6 +213,14 @@ impl Engine {
     pub fn serving(mut self, services: services::Services) -> Engine {
         let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
         parts.services = services;
+        self
+    }
+
+    /// Sets the keys that verify checkpoints. Must be called before the engine is cloned.
+    #[must_use]
+    pub fn verifying(mut self, keys: CheckpointKeys) -> Engine {
+        let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
+        parts.checkpoint_keys = keys;
         self
     }
 

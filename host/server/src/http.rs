@@ -11,12 +11,14 @@ mod audit;
 pub mod auth;
 mod bulk;
 mod calendars;
+mod checkpoints;
 pub mod commands;
 mod comments;
 mod compliance;
 mod conditional;
 mod csv;
 mod custody;
+mod data_changes;
 mod dead_letters;
 mod definitions;
 mod directory;
@@ -323,7 +325,6 @@ fn of_directory() -> OpenApiRouter<App> {
 fn of_versions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(definitions::show))
-        .routes(routes!(definitions::activate))
         .routes(routes!(definitions::retire))
         .routes(routes!(definitions::reinstate))
         .routes(routes!(definitions::stop))
@@ -334,8 +335,20 @@ fn of_versions() -> OpenApiRouter<App> {
 
 fn of_definitions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(definitions::activate))
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
+}
+
+fn of_the_audit() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(audit::audit))
+        .routes(routes!(data_changes::list))
+        .routes(routes!(audit::entries))
+        .routes(routes!(checkpoints::list))
+        .routes(routes!(custody::of_entity))
+        .routes(routes!(custody::of_instance))
+        .routes(routes!(compliance::self_approvals))
 }
 
 /// Every route of the API, with its documentation.
@@ -382,17 +395,13 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(of_messages())
         .merge(of_directory())
         .merge(of_definitions())
+        .merge(of_the_audit())
         .routes(routes!(instances::start, instances::list))
-        .routes(routes!(audit::audit))
-        .routes(routes!(audit::entries))
         .routes(routes!(instance_commands::cancel))
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))
         .routes(routes!(instance_commands::restart))
         .routes(routes!(entities::history))
-        .routes(routes!(custody::of_entity))
-        .routes(routes!(custody::of_instance))
-        .routes(routes!(compliance::self_approvals))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))

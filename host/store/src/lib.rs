@@ -31,6 +31,7 @@ pub mod directory;
 pub mod drafts;
 pub mod entities;
 pub mod error;
+pub mod event_deliveries;
 pub mod feed;
 pub mod instances;
 pub mod jobs;

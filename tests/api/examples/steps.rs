@@ -195,6 +195,12 @@ const READS: &[Step] = &[
     ("admin", "GET /v1/instances/$instance/comments", "", ""),
     ("admin", "GET /v1/instances/$instance/audit?limit=1", "", ""),
     (
+        "author",
+        "GET /v1/instances/$instance/changes?limit=1",
+        "",
+        "",
+    ),
+    (
         "admin",
         "GET /v1/instances/$instance/custody?limit=1",
         "",
@@ -211,6 +217,7 @@ const READS: &[Step] = &[
     ("admin", "GET /v1/ids/$instance", "", ""),
     ("admin", "GET /v1/events?limit=1&after=earliest", "", ""),
     ("admin", "GET /v1/audit?limit=1", "", ""),
+    ("admin", "GET /v1/checkpoints?limit=1", "", ""),
     ("admin", "GET /v1/jobs", "", ""),
     ("admin", "GET /v1/compliance/self-approvals", "", ""),
     ("author", "GET /v1/notifications?limit=1", "", ""),

@@ -83,6 +83,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "markNotificationRead"
         | "commentOnInstance"
         | "listComments"
+        | "listDataChanges"
         | "listSignals"
         | "deleteSession"
         | "getDraft"
@@ -99,8 +100,8 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
         | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions"
         | "listSavedViews" | "putSavedView" | "deleteSavedView" => Keeps::LeavesOut,
-        "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
-        | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
+        "listAuditEntries" | "listCheckpoints" | "listSelfApprovals" | "getEntityCustody"
+        | "getInstanceAudit" | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
         "listSubscriptions"
         | "createSubscription"
         | "deleteSubscription"
@@ -146,6 +147,7 @@ const FORMS: &[&str] = &[
     "/v1/tasks?count=true&view=groups",
     "/v1/events?type=task.*",
     "/v1/events?actor=author",
+    "/v1/events?include=deliveries",
     "/v1/events?entityType=document&entityId=doc-1",
     "/v1/jobs?state=due",
     "/v1/jobs?state=failing",

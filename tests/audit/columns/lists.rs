@@ -114,6 +114,7 @@ pub(super) const PROVEN: &[&str] = &[
     "definition_version.digest",
     "definition_version.graph",
     "definition_version.key",
+    "definition_version.note",
     "definition_version.published_at",
     "definition_version.published_by",
     "definition_version.retired_at",

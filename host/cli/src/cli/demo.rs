@@ -65,7 +65,7 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
     };
     directory(engine, &who).await?;
     let published = engine
-        .publish(&who, FLOW, DOCUMENT_APPROVAL, &Json::empty())
+        .publish(&who, FLOW, (DOCUMENT_APPROVAL, &Json::empty()), None)
         .await
         .context("the sample flow cannot be published")?;
     let versions = engine

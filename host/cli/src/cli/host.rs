@@ -280,6 +280,7 @@ async fn commanding(
     let engine = Engine::new(store.clone(), sandbox, clock, seals, timeout).await?;
     Ok(engine
         .budgeted(settings.budgets.budgets())
+        .verifying(settings.checkpoints()?)
         .serving(services))
 }
 

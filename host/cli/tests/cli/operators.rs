@@ -31,7 +31,7 @@ fn published(place: &Place, config: &Value) -> Value {
     };
     write("flow.wasm", wrkflw::sample::DOCUMENT_APPROVAL);
     write("flow.json", config.as_bytes());
-    place.data("definition publish flow.wasm --key document-approval --config flow.json --as admin")
+    place.data("definition publish flow.wasm --key document-approval --config flow.json --note Trial --as admin")
 }
 
 fn text(value: &Value) -> &str {
@@ -234,9 +234,24 @@ fn a_version_that_names_what_is_unknown_is_activated_by_force() {
     for part in ["[unknown_names]", "moon-people", "--force"] {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }
+    let tried = place.data(&format!("{activate} --dry-run"));
+    let effects = &tried["effects"];
+    assert_eq!(
+        (
+            &tried["dryRun"],
+            &effects["before"],
+            &effects["unknown"][0]["name"]
+        ),
+        (&json!(true), &json!(1), &json!("moon-people"))
+    );
+    let table = place.run(&format!("{activate} --dry-run --output table"));
+    assert!(table.stdout.contains("active now"), "{}", table.stdout);
     let activated = place.data(&format!("{activate} --force"));
     assert_eq!(
         (&activated["version"], &activated["active"]),
         (&json!(2), &json!(true))
     );
+    let listed = place.data("definition list document-approval --as admin");
+    assert_eq!(listed["data"][0]["note"], "Trial");
+    assert_eq!(listed["data"][1]["note"], serde_json::Value::Null);
 }

@@ -80,6 +80,7 @@ const EXAMPLES: &[&str] = &[
     "instance show document/9",
     "instance actions document/9 --as reviewer",
     "instance eligibility document/9",
+    "instance changes document/9",
     "task list --view available --as reviewer",
     "task show $TASK",
     "task claim $TASK --as reviewer --dry-run",

@@ -67,6 +67,7 @@ struct Version {
     wit: String,
     published_at: Timestamp,
     published_by: String,
+    note: Option<String>,
     retired_at: Option<Timestamp>,
     stopped_at: Option<Timestamp>,
     /// Only in the versions of one definition.
@@ -209,7 +210,8 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
             Cell::link(
                 w.with("version-number", "number", &version.version.to_string()),
                 version.address(),
-            ),
+            )
+            .below(version.note.clone().unwrap_or_default()),
             if class.is_empty() {
                 Cell::text(standing)
             } else {

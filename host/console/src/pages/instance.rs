@@ -1,11 +1,13 @@
 //! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
 //!
-//! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `record` what was
-//! recorded, `diagram` the states of the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
+//! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `changes` those of the data, `record` what was
+//! recorded, `deliveries` what became of the events, `diagram` the states of the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
 //! is being written.
 
 mod act;
 mod banner;
+mod changes;
+mod deliveries;
 mod diagram;
 mod draft;
 mod queue;
@@ -92,7 +94,7 @@ struct Page {
     /// The states of the diagram that lead to their steps.
     areas: Vec<diagram::Area>,
     /// What changed of the data, by step.
-    changes: Option<record::Changes>,
+    changes: Option<changes::Changes>,
     queue: Option<Queue>,
     /// Where a script reads the page again.
     again: String,
@@ -159,7 +161,7 @@ async fn render(
         _ => Vec::new(),
     };
     let changes = match tab {
-        "data" => record::changes(visitor, &read.instance, &asked.after).await,
+        "data" => Some(changes::of(visitor, &read.instance, &asked.after).await),
         _ => None,
     };
     let record = match tab {
