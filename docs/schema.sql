@@ -669,7 +669,8 @@ CREATE TABLE public.definition_version (
     stopped_at timestamp with time zone,
     stopped_by text,
     stop_reason text,
-    restricted boolean DEFAULT false NOT NULL
+    restricted boolean DEFAULT false NOT NULL,
+    note text
 );
 
 CREATE TABLE public.delegation_seal (
@@ -720,6 +721,15 @@ CREATE TABLE public."group" (
     id text NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.host (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    version text NOT NULL,
+    roles text[] NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone NOT NULL
 );
 
 CREATE TABLE public.idempotency_key (
@@ -928,6 +938,18 @@ CREATE TABLE public.saved_view (
     query text NOT NULL,
     is_default boolean NOT NULL
 );
+
+CREATE TABLE public.series_point (
+    tenant_id integer NOT NULL,
+    series text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    minutes smallint NOT NULL,
+    label text NOT NULL,
+    value bigint NOT NULL,
+    CONSTRAINT series_point_minutes_check CHECK ((minutes = ANY (ARRAY[1, 60]))),
+    CONSTRAINT series_point_series_check CHECK ((series = ANY (ARRAY['decisions'::text, 'starts'::text, 'refusals'::text, 'events_waiting'::text, 'events_oldest_seconds'::text, 'deliveries_waiting'::text, 'deliveries_oldest_seconds'::text, 'jobs_failing'::text])))
+)
+WITH (fillfactor='80');
 
 CREATE TABLE public.session (
     tenant_id integer NOT NULL,
@@ -1159,6 +1181,8 @@ ALTER TABLE ONLY public.feed_epoch
     ADD CONSTRAINT feed_epoch_pkey PRIMARY KEY (epoch);
 ALTER TABLE ONLY public."group"
     ADD CONSTRAINT group_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.host
+    ADD CONSTRAINT host_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.idempotency_key
     ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (tenant_id, principal, key);
 ALTER TABLE ONLY public.instance
@@ -1193,6 +1217,8 @@ ALTER TABLE ONLY public.role_permission
     ADD CONSTRAINT role_permission_pkey PRIMARY KEY (tenant_id, role, permission);
 ALTER TABLE ONLY public.saved_view
     ADD CONSTRAINT saved_view_pkey PRIMARY KEY (tenant_id, person, id);
+ALTER TABLE ONLY public.series_point
+    ADD CONSTRAINT series_point_pkey PRIMARY KEY (tenant_id, series, at, minutes, label);
 ALTER TABLE ONLY public.session
     ADD CONSTRAINT session_pkey PRIMARY KEY (tenant_id, id);
 ALTER TABLE ONLY public.session
@@ -1229,6 +1255,7 @@ CREATE INDEX attribute_by_text ON public.attribute USING btree (tenant_id, name,
 CREATE INDEX attribute_by_timestamp ON public.attribute USING btree (tenant_id, name, timestamp_value, instance_id) WHERE (timestamp_value IS NOT NULL);
 CREATE INDEX attribute_by_word ON public.attribute USING gin (public.words_of(tenant_id, text_value)) WITH (gin_pending_list_limit='512') WHERE (text_value IS NOT NULL);
 CREATE INDEX attribute_declaration_by_definition ON public.attribute_declaration USING btree (tenant_id, definition_key, name);
+CREATE INDEX audit_entry_discarded ON public.audit_entry USING btree (tenant_id, seq) WHERE ((stream_kind = 'operation'::text) AND (type = 'DEAD_LETTER_DISCARDED'::text));
 CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
 CREATE INDEX audit_entry_messages ON public.audit_entry USING btree (tenant_id, stream_id, type, seq) WHERE ((stream_kind = 'instance'::text) AND (type = ANY (ARRAY['FLOW_COMMENTED'::text, 'SIGNAL_RECEIVED'::text])));
 CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
@@ -1277,9 +1304,11 @@ CREATE INDEX person_by_id ON public.person USING btree (tenant_id, id COLLATE "C
 CREATE INDEX person_by_name ON public.person USING btree (tenant_id, lower(name) COLLATE "C", id COLLATE "C") WHERE (name IS NOT NULL);
 CREATE INDEX reassessment_ready ON public.reassessment USING btree (GREATEST(due_at, lease_until));
 CREATE INDEX reassessment_share ON public.reassessment USING btree (tenant_id, GREATEST(due_at, lease_until));
+CREATE INDEX refused_attempt_by_code ON public.refused_attempt USING btree (tenant_id, code, occurred_at, id);
 CREATE INDEX refused_attempt_by_time ON public.refused_attempt USING btree (tenant_id, occurred_at, id);
 CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX refused_attempt_pos ON public.refused_attempt USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX series_point_age ON public.series_point USING btree (minutes, at);
 CREATE INDEX session_by_expiry ON public.session USING btree (expires_at);
 CREATE INDEX session_by_person ON public.session USING btree (person, tenant_id, id);
 CREATE INDEX session_by_provider_session ON public.session USING btree (provider_session) WHERE (provider_session IS NOT NULL);
@@ -1398,6 +1427,7 @@ CREATE POLICY reader ON public.reassessment FOR SELECT TO wrkflw_reader USING ((
 CREATE POLICY reader ON public.refused_attempt FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.role_permission FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.saved_view FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.series_point FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.session FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
 CREATE POLICY reader ON public.signal_inbox FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
@@ -1420,6 +1450,7 @@ CREATE POLICY relay ON public.state_instance TO wrkflw_relay USING (true) WITH C
 CREATE POLICY relay ON public.task TO wrkflw_relay USING (true) WITH CHECK (true);
 ALTER TABLE public.role_permission ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.saved_view ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.series_point ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.session ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.signal_inbox ENABLE ROW LEVEL SECURITY;
@@ -1472,6 +1503,10 @@ CREATE POLICY visible ON public.job AS RESTRICTIVE FOR SELECT TO wrkflw_viewer U
 CREATE POLICY visible ON public.notification AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
    FROM public.instance i
   WHERE ((i.tenant_id = notification.tenant_id) AND (i.id = notification.instance_id))
+ LIMIT 1)));
+CREATE POLICY visible ON public.outbox_event AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
+   FROM public.instance i
+  WHERE ((i.tenant_id = outbox_event.tenant_id) AND (i.id = outbox_event.instance_id))
  LIMIT 1)));
 CREATE POLICY visible ON public.refused_attempt AS RESTRICTIVE FOR SELECT TO wrkflw_viewer USING (((instance_id IS NULL) OR ( SELECT true
    FROM public.instance i
@@ -1539,6 +1574,7 @@ CREATE POLICY writer ON public.reassessment TO wrkflw_writer USING (true) WITH C
 CREATE POLICY writer ON public.refused_attempt TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.role_permission TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.saved_view TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.series_point TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.session TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal TO wrkflw_writer USING (true) WITH CHECK (true);
 CREATE POLICY writer ON public.signal_inbox TO wrkflw_writer USING (true) WITH CHECK (true);
@@ -1631,6 +1667,8 @@ GRANT SELECT ON TABLE public.feed_epoch TO wrkflw_writer;
 GRANT SELECT ON TABLE public.feed_epoch TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public."group" TO wrkflw_writer;
 GRANT SELECT ON TABLE public."group" TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.host TO wrkflw_writer;
+GRANT SELECT ON TABLE public.host TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_key TO wrkflw_writer;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.instance TO wrkflw_writer;
 GRANT SELECT ON TABLE public.instance TO wrkflw_reader;
@@ -1647,6 +1685,7 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.notification TO wrkflw_writer;
 GRANT SELECT ON TABLE public.notification TO wrkflw_reader;
 GRANT SELECT,INSERT,UPDATE ON TABLE public.notifier_cursor TO wrkflw_writer;
 GRANT SELECT,INSERT ON TABLE public.outbox_event TO wrkflw_writer;
+GRANT SELECT ON TABLE public.outbox_event TO wrkflw_reader;
 GRANT SELECT,DELETE ON TABLE public.outbox_event TO wrkflw_relay;
 GRANT SELECT ON TABLE public.outbox_partition TO wrkflw_writer;
 GRANT SELECT,UPDATE ON TABLE public.outbox_partition TO wrkflw_relay;
@@ -1666,6 +1705,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.role_permission TO wrkflw_writ
 GRANT SELECT ON TABLE public.role_permission TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.saved_view TO wrkflw_writer;
 GRANT SELECT ON TABLE public.saved_view TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.series_point TO wrkflw_writer;
+GRANT SELECT ON TABLE public.series_point TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.session TO wrkflw_writer;
 GRANT SELECT ON TABLE public.session TO wrkflw_reader;
 GRANT SELECT,INSERT,DELETE ON TABLE public.signal TO wrkflw_writer;

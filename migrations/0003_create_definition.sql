@@ -41,6 +41,8 @@ create table definition_version (
     stop_reason text,
     -- Whether not everybody of the tenant sees its instances.
     restricted boolean not null default false,
+    -- Why it was published, if its author said so.
+    note text,
     primary key (tenant_id, key, version),
     constraint definition_version_content_key unique (tenant_id, key, digest, config_digest)
 );

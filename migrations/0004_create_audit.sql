@@ -48,6 +48,9 @@ create index audit_entry_retitled on audit_entry (tenant_id, stream_id, seq)
 -- Finds the comments on an instance, and the signals that it received.
 create index audit_entry_messages on audit_entry (tenant_id, stream_id, type, seq)
     where stream_kind = 'instance' and type in ('FLOW_COMMENTED', 'SIGNAL_RECEIVED');
+-- Finds the events that operators discarded.
+create index audit_entry_discarded on audit_entry (tenant_id, seq)
+    where stream_kind = 'operation' and type = 'DEAD_LETTER_DISCARDED';
 -- Finds new entries. Positions grow with the table, so a BRIN index is enough, and costs a command almost nothing.
 create index audit_entry_pos on audit_entry using brin (pos) with (pages_per_range = 16, autosummarize = on);
 create trigger audit_entry_append_only before update or delete or truncate on audit_entry
@@ -90,6 +93,8 @@ create table refused_attempt (
 );
 -- For auditors, who read the attempts of a person or of a kind in the order of time.
 create index refused_attempt_by_time on refused_attempt (tenant_id, occurred_at, id);
+-- For lists of the attempts that were refused for one reason.
+create index refused_attempt_by_code on refused_attempt (tenant_id, code, occurred_at, id);
 -- For compliance reports, which read a period of time. The table grows in about the order of time, so a BRIN index is enough,
 -- and costs an insert almost nothing.
 create index refused_attempt_period on refused_attempt using brin (occurred_at) with (pages_per_range = 32, autosummarize = on);

@@ -1,4 +1,5 @@
--- Background work of hosts: jobs, reassessments and bulk operations. Workers claim it by lease, and tenants take turns.
+-- Background work of hosts: jobs, reassessments and bulk operations. Workers claim it by lease, and tenants take turns. Besides, the
+-- hosts that run, and the figures that they count and measure.
 set local role wrkflw_owner;
 
 -- Deferred work. Each row becomes one command on `instance_id`, whose commit deletes the row. A claim is a lease, because a
@@ -114,5 +115,39 @@ create table bulk_item (
     primary key (tenant_id, operation_id, instance_id)
 );
 create index bulk_item_open on bulk_item (tenant_id, operation_id, lease_until) where result is null;
+
+-- The hosts that run. A host serves all tenants, so a row belongs to none. A host renews its row every few seconds and deletes it
+-- when it stops; the row of a host that failed expires.
+create table host (
+    -- New with each start of a process.
+    id uuid primary key,
+    -- The name of the machine, and the port that the host listens on.
+    name text not null,
+    version text not null,
+    roles text[] not null,
+    started_at timestamptz not null,
+    -- The last renewal, by the clock of the database.
+    seen_at timestamptz not null
+);
+
+-- Figures of a tenant over time: counts of what was done, and the largest of what was measured. Minutes become hours after a
+-- day, and hours are deleted after a week.
+create table series_point (
+    tenant_id int not null,
+    series text not null constraint series_point_series_check check (series in (
+        'decisions', 'starts', 'refusals', 'events_waiting', 'events_oldest_seconds', 'deliveries_waiting', 'deliveries_oldest_seconds',
+        'jobs_failing'
+    )),
+    -- The beginning of the time that the value is of.
+    at timestamptz not null,
+    -- How long that time is.
+    minutes smallint not null constraint series_point_minutes_check check (minutes in (1, 60)),
+    -- The reason of refusals; empty in other series.
+    label text not null,
+    value bigint not null,
+    primary key (tenant_id, series, at, minutes, label)
+) with (fillfactor = 80);
+-- For the sweep, which takes the oldest rows of all tenants.
+create index series_point_age on series_point (minutes, at);
 
 reset role;

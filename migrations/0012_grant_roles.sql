@@ -7,7 +7,8 @@ set local role wrkflw_owner;
 grant select, insert, update on
     tenant, role_permission, person, "group", membership, manager, absence, calendar, definition, definition_version,
     audit_stream, instance, state_instance, descendant_count, task, allocation, attribute, job, reassessment, bulk_operation, bulk_item,
-    signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, notifier_cursor, session, preference
+    signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, notifier_cursor, session, preference, host,
+    series_point
     to wrkflw_writer;
 -- Tables that the writer only inserts into.
 grant select, insert on
@@ -20,7 +21,8 @@ grant usage, select on sequence event_pos to wrkflw_writer;
 -- record.
 grant delete on
     role_permission, calendar, descendant_place, task_candidate, attribute, job, reassessment, bulk_item, signal,
-    signal_subscription, signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, webhook_attempt, session
+    signal_subscription, signal_inbox, idempotency_key, notification, muted_notification, subscription, webhook_delivery, webhook_attempt, session, host,
+    series_point
     to wrkflw_writer;
 grant select on feed_epoch, outbox_partition, dead_letter to wrkflw_writer;
 -- Operators read dead letters, send them again, or discard the refused event so that those behind it continue. A release
@@ -33,7 +35,8 @@ grant select on
     definition_version, engine_profile, audit_entry, audit_stream, refused_attempt, audit_leaf, checkpoint,
     checkpoint_cursor, instance, participant, state_instance, descendant_count, descendant_place, task, task_candidate, decision,
     delegation_seal, attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_subscription, signal_inbox,
-    feed_epoch, dead_letter, notification, muted_notification, webhook_delivery, webhook_attempt, session, preference
+    feed_epoch, outbox_event, dead_letter, notification, muted_notification, webhook_delivery, webhook_attempt, session, preference,
+    host, series_point
     to wrkflw_reader;
 -- All columns but the secret.
 grant select (tenant_id, id, url, types, definition_key, active, created_at, created_by, failures, disabled_reason)
@@ -54,7 +57,7 @@ begin
         'participant', 'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'allocation', 'decision', 'delegation_seal', 'attribute',
         'attribute_declaration', 'job', 'reassessment', 'bulk_operation', 'bulk_item', 'signal', 'signal_subscription',
         'signal_inbox', 'idempotency_key', 'outbox_event', 'dead_letter', 'notification', 'muted_notification', 'subscription', 'webhook_delivery', 'webhook_attempt',
-        'notifier_cursor', 'session', 'preference'
+        'notifier_cursor', 'session', 'preference', 'series_point'
     ] loop
         execute format('alter table %I enable row level security', name);
         execute format('create policy writer on %I to wrkflw_writer using (true) with check (true)', name);
@@ -125,7 +128,7 @@ declare
 begin
     -- Tables whose rows are about an instance, or about none.
     foreach name in array array[
-        'state_instance', 'decision', 'delegation_seal', 'attribute', 'notification', 'bulk_item', 'job', 'dead_letter', 'refused_attempt', 'signal',
+        'state_instance', 'decision', 'delegation_seal', 'attribute', 'notification', 'bulk_item', 'job', 'outbox_event', 'dead_letter', 'refused_attempt', 'signal',
         'signal_subscription', 'signal_inbox', 'descendant_place', 'webhook_delivery'
     ] loop
         execute format(

@@ -35,6 +35,10 @@ done
 # The sample flow, to be published again, the database, for what no caller can bring about, and what a second host needs.
 component=$(ls -t "$(dirname "$program")"/build/wrkflw-*/out/document-approval.wasm | head -1)
 tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")")
+# A flow with a way back.
+built=$(cd plugins/purchase-approval && "$program" --output json plugin build 2>"$work/build") || { cat "$work/build" >&2; fail "purchase-approval does not build"; }
+purchase=$(sed -n 's/.*"path": *"\([^"]*\)".*/\1/p' <<<"$built")
+tokens+=("WRKFLW_TEST_PURCHASE=$purchase")
 # For further hosts on this database, such as one whose people sign in at an identity provider.
 tokens+=("WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
 export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"

@@ -7,11 +7,13 @@
 mod client;
 mod clients;
 mod crowd;
+mod embedding;
 mod furniture;
 mod host;
 mod keys;
 mod matrix;
 mod open_pages;
+mod presence;
 mod provider;
 mod questions;
 mod recorder;

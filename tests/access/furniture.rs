@@ -33,6 +33,7 @@ pub(super) async fn furnish(world: &World) {
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
         insert into muted_notification select tenant_id, p, 'MENTION' from subscription, unnest('{admin,author,reviewer}'::text[]) p;
         insert into saved_view select tenant_id, p, id, 'Mine', 'view=mine', false from subscription, unnest('{admin,author,reviewer}'::text[]) p;
+        insert into series_point select id, 'starts', date_bin('1 minute', now(), 'epoch'), 1, '', 1 from tenant where name = 'default';
         insert into preference select tenant_id, p, 'de', null, null from subscription, unnest('{admin,author,reviewer}'::text[]) p;
         update instance set revision = revision + 1;
         update task set due_at = '2099-01-01' where ended_at is null;
@@ -42,6 +43,10 @@ pub(super) async fn furnish(world: &World) {
         (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
         select s.tenant_id, s.id, i.id, false, i.id, 1, started_at, started_at
         from instance i join subscription s on s.tenant_id = i.tenant_id;
+        insert into webhook_delivery
+        (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
+        select s.tenant_id, s.id, e.id, false, e.stream_id, e.seq, e.occurred_at, e.occurred_at
+        from audit_entry e join subscription s on s.tenant_id = e.tenant_id where e.event_seq = 1;
         insert into job (tenant_id, id, kind, instance_id, due_at, payload, last_error)
         select tenant_id, id, 'deadline', id, now() + interval '1 day', '{}', 'no' from instance;
         insert into signal (tenant_id, instance_id, signal_id, received_at, entry_id)

@@ -107,6 +107,18 @@ const ACROSS: &[(&str, &str)] = &[
         "delete from bulk_item where ctid",
         "the sweep forgets what is old",
     ),
+    (
+        "delete from series_point where ctid",
+        "the sweep forgets what is old",
+    ),
+    (
+        "with old as ( delete from series_point",
+        "the sweep makes hours of minutes",
+    ),
+    (
+        "with waiting as materialized (",
+        "one host measures what waits in all tenants",
+    ),
     ("insert into notifier_cursor", "one cursor for each tenant"),
     (
         "select c.tenant_id, c.epoch",

@@ -70,6 +70,10 @@ async fn read_all(world: &World, host: &Host) {
     host.send("admin", "PUT", manager, &[], Some(to))
         .await
         .expect(200);
+    let activate = "/v1/definitions/document-approval/versions/2/activate?dryRun=true";
+    host.send("admin", "POST", activate, &[], Some(json!({})))
+        .await
+        .expect(200);
     let many = json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 });
     let begun = host.send("admin", "POST", "/v1/migrations", &[], Some(many));
     let begun = begun.await.expect(201);

@@ -114,6 +114,9 @@ impl World {
             ("decide", _) => json!({ "outcome": "APPROVE" }),
             ("preferences", _) => json!({ "mutedNotifications": ["MENTION"] }),
             ("draft", _) => json!({ "comment": "So far" }),
+            ("embed-tokens", _) => json!({
+                "subject": "reviewer", "roles": ["admin"], "instanceId": self.instance, "origin": "https://documents.example",
+            }),
             ("comment", _) => json!({ "comment": "Why so long?" }),
             ("migrate", _) => json!({ "version": 1 }),
             ("migrations", _) => {
@@ -122,6 +125,7 @@ impl World {
             ("cancellations", _) => json!({
                 "definitionKey": "document-approval", "version": 1, "reason": "no longer needed",
             }),
+            ("names", _) => json!({ "people": ["author"], "groups": ["authors"] }),
             ("bulk", _) => json!({ "action": "claim", "taskIds": [self.task] }),
             ("replay", _) => json!({ "after": "earliest", "reason": "the index was lost" }),
             ("discard", _) if operation.path.contains("deliveries") => {
@@ -197,7 +201,7 @@ async fn nothing_is_open_without_a_role() {
             "/v1/tasks/bulk",
         ]
         .iter()
-        .any(|other| operation.path.starts_with(other));
+        .any(|other| operation.path.starts_with(other) || operation.path.ends_with("/activate"));
         commands += i64::from(is_command && operation.has_parameter("dryRun"));
         for token in [&token, &unknown] {
             let problem = world.send(&operation, &[(name, token)]).await;
@@ -265,11 +269,26 @@ async fn another_tenant_sees_nothing() {
             let report = answer.expect(200);
             assert_eq!(report["decisionsExamined"], 0, "{called}");
             assert_eq!(report["refusedAttempts"], 0, "{called}");
+        } else if operation.path == "/v1/series" {
+            for line in answer.expect(200)["data"].as_array().expect("series") {
+                for line in line["lines"].as_array().expect("lines") {
+                    assert_eq!(line["total"], 0, "{called}");
+                }
+            }
+        } else if operation.path == "/v1/names" {
+            let names = answer.expect(200);
+            assert_eq!(names, json!({ "people": {}, "groups": {} }), "{called}");
         } else if operation.path == "/v1/tasks/bulk" {
             let results = answer.expect(200);
             assert_eq!(results["results"][0]["code"], "not_found", "{called}");
         } else if operation.path.contains('{') && !of_entity
-            || ["/v1/instances", "/v1/migrations", "/v1/cancellations"].contains(&&*operation.path)
+            || [
+                "/v1/instances",
+                "/v1/migrations",
+                "/v1/cancellations",
+                "/v1/embed-tokens",
+            ]
+            .contains(&&*operation.path)
                 && operation.method == "post"
         {
             answer.problem(404, "not_found");
@@ -279,7 +298,7 @@ async fn another_tenant_sees_nothing() {
             lists += 1;
         }
     }
-    assert_eq!(lists, 16);
+    assert_eq!(lists, 19);
     for view in ["mine", "available", "all"] {
         let path = format!("/v1/tasks?view={view}");
         let tasks = host.send("", "GET", &path, &headers, None).await;

@@ -67,6 +67,64 @@ async fn identical_content_keeps_its_version() {
     assert_eq!(reordered.expect(200)["version"], 2);
 }
 
+#[tokio::test]
+async fn a_version_has_a_note_which_lists_and_the_audit_show() {
+    let app = TestApp::empty().await;
+    let host = app.host();
+    let publish = async |config: &str, note: &[u8]| {
+        let fields: &[(&str, &[u8])] = &[
+            ("component", DOCUMENT_APPROVAL),
+            ("config", config.as_bytes()),
+            ("note", note),
+        ];
+        upload(&host, "admin", "document-approval", fields).await
+    };
+    let why = "Reviewers of the plant ä\nand \"others\"";
+    publish("{}", why.as_bytes()).await.expect(201);
+    // The same content keeps its version and its note.
+    publish("{}", b"Another reason").await.expect(200);
+    publish_next(&app, "approvers").await;
+    let notes = json!([null, why]);
+    for path in ["/v1/definitions", VERSIONS] {
+        let page = app.get("author", path).await.expect(200);
+        let data = page["data"].as_array().expect("versions");
+        let told: Vec<_> = data.iter().map(|one| one["note"].clone()).collect();
+        assert_eq!(json!(told), notes, "{path}");
+    }
+    let shown = app
+        .get("author", &format!("{VERSIONS}/1"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&shown["note"], &shown["publishedBy"]),
+        (&json!(why), &json!("admin"))
+    );
+    let audited = "select payload::json ->> 'note' from audit_entry where type = 'VERSION_PUBLISHED' order by seq";
+    let audited: Vec<Option<String>> = sqlx::query_scalar(audited)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("entries");
+    assert_eq!(audited, [Some(why.to_owned()), None]);
+    let (_, findings) = crate::audit::everything(&app).await;
+    assert_eq!(findings, []);
+
+    let before = rows(&app).await;
+    let longest = "ä".repeat(500);
+    for (note, code) in [
+        (format!("{longest}ä").into_bytes(), "too_long"),
+        (b" \n ".to_vec(), "required"),
+        (b"a\0b".to_vec(), "malformed"),
+        (b"\xff".to_vec(), "malformed"),
+    ] {
+        let refused = fault(publish(r#"{"reviewers": "authors"}"#, &note).await);
+        assert_eq!(refused, ("/note".to_owned(), code.to_owned()));
+    }
+    assert_eq!(rows(&app).await, before);
+    publish(r#"{"reviewers": "authors"}"#, longest.as_bytes())
+        .await
+        .expect(201);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn those_who_publish_the_same_at_once_get_one_version() {
     let app = TestApp::empty().await;
@@ -243,6 +301,28 @@ async fn a_key_is_well_formed() {
     }
 }
 
+/// Nobody could take a transition whose permission no role gives, so it is told like other names that do not exist.
+#[tokio::test]
+async fn a_permission_that_no_role_gives_is_told_before_it_is_needed() {
+    let app = TestApp::empty().await;
+    let config = json!({ "transitions": { "YES": { "permission": "plan:sign" } } });
+    let published = app.publish("vote", guests::committee(), &config).await;
+    let unknown = json!([{
+        "kind": "permission", "name": "plan:sign", "message": "no role gives the permission plan:sign",
+        "pointer": "/transitions/YES/permission",
+    }]);
+    assert_eq!(published.expect(201)["warnings"], unknown);
+    let path = "/v1/definitions/vote/versions/1/activate";
+    let refused = app.post("admin", path, json!({})).await;
+    let refused = refused.problem(409, "unknown_names");
+    assert_eq!(errors(&refused), [("unknown_permission", "/force")]);
+    let permissions = json!({ "permissions": ["plan:sign"] });
+    app.put("admin", "/v1/roles/signer", permissions)
+        .await
+        .expect(200);
+    app.post("admin", path, json!({})).await.expect(200);
+}
+
 #[tokio::test]
 async fn an_upload_has_a_largest_size() {
     let app = TestApp::empty().await;
@@ -287,8 +367,7 @@ async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
     assert_eq!(app.started("doc-2").await["definitionVersion"], 1);
 
     let activated = standing(&app, "activate", 2).await.expect(200);
-    let expected =
-        json!({ "key": "document-approval", "version": 2, "active": true, "changed": true });
+    let expected = json!({ "key": "document-approval", "version": 2, "active": true, "changed": true, "dryRun": false });
     assert_eq!(activated, expected);
     assert_eq!(
         standing(&app, "activate", 2).await.expect(200)["changed"],

@@ -144,3 +144,118 @@ async fn an_unknown_delivery_is_not_found() {
         .await
         .problem(404, "not_found");
 }
+
+/// What the API says of the events of a start, in their order, once the feed has them all.
+async fn of_events(app: &TestApp, started: &Value) -> Vec<Value> {
+    let id = started["instance"]["id"].as_str().expect("an id");
+    let count = started["events"].as_array().expect("events").len();
+    let path = format!("/v1/events?instanceId={id}&include=deliveries&limit=100");
+    let reading = async {
+        loop {
+            let page = app.get("admin", &path).await.expect(200);
+            let events = page["data"].as_array().expect("events");
+            if events.len() == count {
+                let ids = events
+                    .iter()
+                    .map(|event| event["id"].as_str().expect("an id"));
+                return ids.map(|id| page["deliveries"][id].clone()).collect();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), reading)
+        .await
+        .expect("the feed goes on")
+}
+
+fn kafka(deliveries: &[Value]) -> Vec<&str> {
+    let states = deliveries.iter();
+    states
+        .map(|one| one["kafka"]["state"].as_str().expect("a state"))
+        .collect()
+}
+
+#[tokio::test]
+async fn events_tell_on_request_whether_kafka_has_them() {
+    let app = TestApp::start().await;
+    let started = app.start_answer("doc-1").await;
+    app.started("doc-2").await;
+    let events = of_events(&app, &started).await;
+    let count = events.len();
+    assert!(count >= 3, "{events:?}");
+    assert_eq!(kafka(&events), vec!["waiting"; count]);
+    let park = "with moved as (delete from outbox_event where instance_id in (select id from instance where entity_id = 'doc-1') returning *)
+        insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+        select tenant_id, instance_id, seq, partition, pos, 'too large', 3, '2026-01-05T09:00Z' from moved";
+    sql(&app, park).await;
+    let events = of_events(&app, &started).await;
+    assert_eq!(kafka(&events), vec!["parked"; count]);
+    let expected = json!({
+        "state": "parked", "error": "too large", "attempts": 3, "parkedAt": "2026-01-05T09:00:00Z",
+    });
+    assert_eq!(events[0]["kafka"], expected);
+    // The first one is discarded, and those behind it are sent.
+    let id = started["instance"]["id"].as_str().expect("an id");
+    let letters = app.get("admin", &format!("/v1/dead-letters/{id}")).await;
+    let entry = letters.expect(200)["data"][0]["entry"].clone();
+    let body = json!({ "entry": entry, "reason": "Nobody reads it" });
+    let discard = format!("/v1/dead-letters/{id}/discard");
+    app.post("admin", &discard, body).await.expect(200);
+    let rest = vec!["waiting"; count - 1];
+    let events = of_events(&app, &started).await;
+    assert_eq!(kafka(&events), [&["discarded"][..], &rest].concat());
+    sql(&app, "delete from outbox_event").await;
+    let rest = vec!["published"; count - 1];
+    let events = of_events(&app, &started).await;
+    assert_eq!(kafka(&events), [&["discarded"][..], &rest].concat());
+    // A replayed event was published before.
+    let replay = json!({ "after": "earliest", "instanceId": id, "reason": "They lost it" });
+    app.post("admin", "/v1/events/replay", replay)
+        .await
+        .expect(200);
+    let events = of_events(&app, &started).await;
+    assert_eq!(kafka(&events), [&["discarded"][..], &rest].concat());
+}
+
+#[tokio::test]
+async fn events_tell_on_request_what_became_of_them_at_each_webhook() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[503, 200]);
+    let made = subscribe(&app, &hook.url, &["flow.started"]).await;
+    let _working = notifier(&app, settings(&[]));
+    let first = app.start_answer("doc-1").await;
+    waiting(&app, &made, "dead", 1).await;
+    let second = app.start_answer("doc-2").await;
+    waiting(&app, &made, "delivered", 1).await;
+    let _ = (hook.next().await, hook.next().await);
+    for (started, state, status) in [(&first, "dead", 503), (&second, "delivered", 200)] {
+        let events = of_events(&app, started).await;
+        let told = events[0]["webhooks"].as_array().expect("deliveries");
+        assert_eq!(told.len(), 1, "{told:?}");
+        let one = &told[0];
+        let expected = (&made["id"], &json!(hook.url), &json!(state), &json!(status));
+        assert_eq!(
+            (
+                &one["subscriptionId"],
+                &one["url"],
+                &one["state"],
+                &one["lastStatus"]
+            ),
+            expected
+        );
+        assert_eq!(one["lastError"].is_string(), state == "dead");
+        // The subscription has no other type.
+        assert!(events[1..].iter().all(|one| one["webhooks"] == json!([])));
+    }
+    // It is for operators, and nothing that others are told.
+    let path = "/v1/events?include=deliveries";
+    app.get("author", path)
+        .await
+        .problem(403, "permission_missing");
+    let plain = app.get("admin", "/v1/events").await.expect(200);
+    assert!(plain.get("deliveries").is_none());
+    app.get("admin", "/v1/events?include=nothing")
+        .await
+        .problem(400, "malformed_request");
+}

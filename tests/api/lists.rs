@@ -31,8 +31,9 @@ async fn listed_by_that_id(app: &TestApp) {
 }
 
 /// Every list with pages.
-const LISTS: [&str; 21] = [
+const LISTS: [&str; 24] = [
     "/v1/audit",
+    "/v1/checkpoints",
     "/v1/dead-letters",
     "/v1/dead-letters/{id}",
     "/v1/definitions",
@@ -43,6 +44,7 @@ const LISTS: [&str; 21] = [
     "/v1/groups",
     "/v1/instances",
     "/v1/instances/{id}/audit",
+    "/v1/instances/{id}/changes",
     "/v1/instances/{id}/comments",
     "/v1/instances/{id}/custody",
     "/v1/instances/{id}/signals",
@@ -51,6 +53,7 @@ const LISTS: [&str; 21] = [
     "/v1/operations",
     "/v1/operations/{id}/items",
     "/v1/people",
+    "/v1/refusals",
     "/v1/subscriptions/{id}/deliveries",
     "/v1/tasks",
 ];

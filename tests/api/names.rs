@@ -6,7 +6,12 @@ use super::*;
 /// Fields that another standard names.
 const FOREIGN: [&str; 2] = ["CloudEventShape.time", "Problem.status"];
 /// Fields whose values a flow, the operator or a later version of the host chooses.
-const OPEN: [&str; 2] = ["RefusedAttempt.action", "ParkedEvent.type"];
+const OPEN: [&str; 4] = [
+    "RefusedAttempt.action",
+    "RefusalView.action",
+    "Page_RefusalView.data.action",
+    "ParkedEvent.type",
+];
 
 /// A field of a body, a part of an answer, or a parameter of a query.
 struct Field {

@@ -1,4 +1,4 @@
-//! People with substitutes and managers, put into the directory behind the host's back, and what is kept of refusals.
+//! People with substitutes and managers, put into the directory behind the host's back, what is kept of refusals, and names.
 
 use super::*;
 
@@ -114,4 +114,33 @@ async fn an_id_has_one_spelling() {
     let problem = app.post("author", "/v1/instances", body).await;
     let problem = problem.problem(422, "invalid_request");
     assert_eq!(problem["errors"][0]["pointer"], "/entityId");
+}
+
+#[tokio::test]
+async fn names_are_found_many_at_once() {
+    let app = TestApp::start().await;
+    let put = async |path: &str, name: &str| {
+        let body = json!({ "name": name });
+        app.put("admin", path, body).await.expect(200);
+    };
+    put("/v1/people/u%2C%201", "Marah").await;
+    put("/v1/groups/author", "Not the person").await;
+    let asked =
+        json!({ "people": ["u, 1", "author", "author", "nobody"], "groups": ["author", "u, 1"] });
+    let found = app.post("author", "/v1/names", asked).await.expect(200);
+    let author = &app.get("author", "/v1/people/author").await.expect(200)["name"];
+    let names = json!({
+        "people": { "author": author, "u, 1": "Marah" }, "groups": { "author": "Not the person" },
+    });
+    assert_eq!(found, names);
+    let none = app.post("author", "/v1/names", json!({})).await.expect(200);
+    assert_eq!(none, json!({ "people": {}, "groups": {} }));
+    for kind in ["people", "groups"] {
+        let most = json!({ kind: vec!["author"; 200] });
+        app.post("author", "/v1/names", most).await.expect(200);
+        let more = json!({ kind: vec!["author"; 201] });
+        let refused = app.post("author", "/v1/names", more).await;
+        let problem = refused.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], json!(format!("/{kind}")));
+    }
 }

@@ -1,9 +1,12 @@
 //! Views of the list of tasks that people save: their own, bounded, and one of them the default.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::app::{Answer, TestApp};
+use crate::support::plug::{count, within};
 
 fn path(number: u128) -> String {
     format!("/v1/me/views/{}", Uuid::from_u128(number))
@@ -125,4 +128,43 @@ async fn a_person_has_at_most_thirty_views_however_many_come_at_once() {
     app.put("author", &format!("/v1/me/views/{one}"), changed)
         .await
         .expect(200);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_the_views_of_somebody_else() {
+    let app = TestApp::start().await;
+    let view = json!({ "name": "A", "query": "" });
+    // The author's view is being written: the row that comes next waits for this one.
+    put(&app, "author", 1, view.clone()).await.expect(200);
+    let mut under_way = app
+        .database
+        .admin_pool()
+        .begin()
+        .await
+        .expect("a transaction");
+    sqlx::query("select from saved_view where person = 'author' for update")
+        .execute(&mut *under_way)
+        .await
+        .expect("a lock");
+    let mut writing = tokio::task::JoinSet::new();
+    let host = app.host();
+    let changed = view.clone();
+    writing.spawn(async move {
+        host.send("author", "PUT", &path(1), &[], Some(changed))
+            .await
+    });
+    let waits = "select count(*) from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'";
+    within(async {
+        while count(&app.database, waits).await == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    let others = put(&app, "reviewer", 1, view);
+    let others = tokio::time::timeout(Duration::from_secs(5), others).await;
+    others.expect("it does not wait").expect(200);
+    under_way.rollback().await.expect("a rollback");
+    let written = writing.join_next().await.expect("one").expect("an answer");
+    written.expect(200);
 }

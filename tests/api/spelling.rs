@@ -48,6 +48,11 @@ const TEXTS: &[(&str, &str, Text)] = &[
         "/reason",
         Prose,
     ),
+    ("post /v1/embed-tokens", "/entityId", Id),
+    ("post /v1/embed-tokens", "/entityType", Id),
+    ("post /v1/embed-tokens", "/origin", Form),
+    ("post /v1/embed-tokens", "/roles/*", Name),
+    ("post /v1/embed-tokens", "/subject", Id),
     ("post /v1/events/replay", "/after", Form),
     ("post /v1/events/replay", "/reason", Prose),
     ("post /v1/events/replay", "/until", Form),
@@ -77,6 +82,8 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/migrations", "/filter/initiator", Sought),
     ("post /v1/migrations", "/filter/state", Sought),
     ("post /v1/migrations", "/states/*", Name),
+    ("post /v1/names", "/groups/*", Sought),
+    ("post /v1/names", "/people/*", Sought),
     ("post /v1/people/{id}/absences", "/definitionKey", Key),
     ("post /v1/people/{id}/absences", "/substitute", Id),
     ("post /v1/signals/{signal}", "/correlation", Id),
@@ -127,6 +134,9 @@ fn body(operation: &str) -> Value {
     match operation {
         "post /v1/cancellations" => {
             json!({ "definitionKey": "document-approval", "version": 1, "filter": {}, "reason": "Why." })
+        }
+        "post /v1/embed-tokens" => {
+            json!({ "subject": "reviewer", "roles": ["user"], "entityType": "document", "entityId": "doc-1", "origin": "https://documents.example" })
         }
         "post /v1/events/replay" => json!({ "after": "earliest", "reason": "Why." }),
         "post /v1/instances" => {

@@ -137,6 +137,44 @@ async fn changes_of_standing_are_audited_once_each() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_an_activation_says_what_it_affects_and_an_activation_is_undone() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    publish_next(&app, "approvers").await;
+    publish_next(&app, "nobody-knows").await;
+    let before = rows(&app).await;
+    let tried = async |user: &'static str, version: u32| {
+        let path = format!("{VERSIONS}/{version}/activate?dryRun=true");
+        app.post(user, &path, json!({})).await
+    };
+    let effects = json!({
+        "before": 1,
+        "running": { "versions": [{ "version": 1, "running": 1 }], "more": false },
+        "unknown": [],
+    });
+    let expected = json!({
+        "key": "document-approval", "version": 2, "active": true, "changed": true, "dryRun": true,
+        "effects": effects,
+    });
+    assert_eq!(tried("admin", 2).await.expect(200), expected);
+    let again = tried("admin", 1).await.expect(200);
+    assert_eq!(again["changed"], false, "it is active already");
+    // Refused as the activation is.
+    tried("author", 2).await.problem(403, "permission_missing");
+    tried("admin", 9).await.problem(404, "not_found");
+    assert_eq!(rows(&app).await, before, "nothing is written");
+    standing(&app, "retire", 3).await.expect(200);
+    tried("admin", 3).await.problem(409, "version_retired");
+
+    standing(&app, "activate", 2).await.expect(200);
+    assert_eq!(app.started("doc-2").await["definitionVersion"], 2);
+    let undo = tried("admin", 1).await.expect(200);
+    assert_eq!(undo["effects"]["before"], 2);
+    standing(&app, "activate", 1).await.expect(200);
+    assert_eq!(app.started("doc-3").await["definitionVersion"], 1);
+}
+
+#[tokio::test]
 async fn a_reinstated_version_is_activated_again() {
     let app = TestApp::start().await;
     let untouched = standing(&app, "reinstate", 1).await.expect(200);

@@ -383,3 +383,98 @@ async fn what_is_new_is_found_by_position() {
     let filled = wrkflw_store::checkpoints::POSITIONS_MAX;
     assert!(filled < 60_000, "one look takes a part");
 }
+
+/// What `GET /v1/checkpoints` says, newest first.
+async fn listed(app: &TestApp) -> Vec<Value> {
+    let page = app.get("admin", "/v1/checkpoints?limit=100").await;
+    page.expect(200)["data"].as_array().expect("data").clone()
+}
+
+fn states(listed: &[Value]) -> Vec<&str> {
+    let states = listed.iter();
+    states
+        .map(|one| one["status"].as_str().expect("a status"))
+        .collect()
+}
+
+#[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one story of a list")]
+async fn auditors_list_checkpoints_with_what_each_adds_and_whether_it_is_signed() {
+    let app = TestApp::start().await;
+    let (first, second) = (keys(&[("one", 1)]), keys(&[("two", 2), ("one", 1)]));
+    approved(&app, "doc-1").await;
+    sign(&app.engine, &first).await;
+    approved(&app, "doc-2").await;
+    sign(&app.engine, &second).await;
+    let unknown = listed(&app).await;
+    let count = unknown.len();
+    assert!(count >= 2, "{unknown:?}");
+    assert_eq!(
+        states(&unknown),
+        vec!["UNKNOWN_KEY"; count],
+        "this host has no key"
+    );
+
+    let app = app.knowing(second).await;
+    let all = listed(&app).await;
+    assert_eq!(states(&all), vec!["VALID"; count]);
+    let kept = published(&app).await;
+    for (one, kept) in all.iter().rev().zip(&kept) {
+        let signature = wrkflw_core::ids::hex(&kept.signature);
+        assert_eq!(
+            (
+                &one["number"],
+                &one["size"],
+                &one["keyId"],
+                &one["signature"]
+            ),
+            (
+                &json!(kept.number),
+                &json!(kept.size),
+                &json!(kept.key_id),
+                &json!(signature)
+            )
+        );
+    }
+    // The entries that the newest adds begin behind its cursor.
+    let newest = &all[0];
+    let after = newest["entriesAfter"].as_str().expect("a cursor");
+    let path = format!("/v1/audit?limit=1&after={after}");
+    let entries = app.get("admin", &path).await.expect(200);
+    assert_eq!(entries["data"][0]["leaf"], newest["firstLeaf"]);
+    let oldest = all.last().expect("a checkpoint");
+    assert_eq!(
+        (&oldest["firstLeaf"], &oldest["entriesAfter"]),
+        (&json!(0), &Value::Null)
+    );
+    // Pages go on where the last one ended.
+    let page = app
+        .get("admin", "/v1/checkpoints?limit=1")
+        .await
+        .expect(200);
+    assert_eq!(page["data"][0], all[0]);
+    let next = page["page"]["next"].as_str().expect("a cursor");
+    let path = format!("/v1/checkpoints?limit=1&after={next}");
+    let page = app.get("admin", &path).await.expect(200);
+    assert_eq!(page["data"][0], all[1]);
+    app.get("author", "/v1/checkpoints")
+        .await
+        .problem(403, "permission_missing");
+
+    // Behind the host's back: a checkpoint is changed, and one is removed.
+    let change = "set session_replication_role = replica;
+        update checkpoint set signed_at = signed_at + interval '1 second' where number = 1";
+    crate::api::sql(&app, change).await;
+    let last = listed(&app).await;
+    assert_eq!(
+        last.last().map(|one| &one["status"]),
+        Some(&json!("INVALID"))
+    );
+    let remove = "set session_replication_role = replica; delete from checkpoint where number = 1";
+    crate::api::sql(&app, remove).await;
+    let last = listed(&app).await;
+    assert_eq!(
+        last.last().map(|one| &one["status"]),
+        Some(&json!("DETACHED"))
+    );
+}

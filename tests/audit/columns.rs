@@ -1,7 +1,8 @@
 //! What `audit verify` finds of every column of the database, and what by hand is put into tables that say who may do what.
 
 mod by_hand;
-mod lists;
+mod not_promised;
+mod proven;
 mod reasons;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,8 @@ use serde_json::json;
 use sqlx::{AssertSqlSafe, Row as _};
 use wrkflw_audit::verify::Finding;
 
-use self::lists::{NOT_PROMISED, PROVEN};
+use self::not_promised::NOT_PROMISED;
+use self::proven::PROVEN;
 use super::tampering;
 use super::verify::{approved, behind, everything, id};
 use crate::api::{hostile_start, with_hostile};
@@ -49,7 +51,7 @@ async fn every_column_is_proven_or_listed_with_a_reason() {
     let gone: Vec<_> = all.difference(&there).collect();
     assert!(
         unlisted.is_empty() && gone.is_empty(),
-        "tests/audit/columns/lists.rs says nothing about {unlisted:?}, and names {gone:?}, which are not there"
+        "tests/audit/columns/ says nothing about {unlisted:?}, and names {gone:?}, which are not there"
     );
     assert!(PROVEN.is_sorted(), "{PROVEN:?}");
     assert!(NOT_PROMISED.is_sorted_by_key(|(name, _)| name));

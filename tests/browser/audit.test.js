@@ -119,3 +119,75 @@ test("who may not read the audit gets neither report, custody, file nor verifica
   for (const name of ["Verify this instance", "Chain of custody"]) assert.equal(await page.getByRole("link", { name }).count(), 0);
   await page.context().close();
 });
+
+test("checkpoints are listed with their signatures, and lead to the entries that each adds", async () => {
+  await started(entity("signed"), "Plan");
+  const page = await signedIn(browser, "admin");
+  const rows = page.locator("tbody tr");
+  // The host signs every two seconds.
+  for (let tries = 0; tries < 200 && !(await rows.count()); tries += 1) await page.goto(`${url}/console/audit/checkpoints`);
+  await rows.first().getByText("valid", { exact: true }).waitFor();
+  await sound(page, "checkpoints");
+  const [first] = (await rows.first().locator("a").innerText()).split(" to ");
+  await rows.first().locator("a").click();
+  await page.locator("tbody tr").first().getByText(first, { exact: true }).waitFor();
+  const number = await (async () => {
+    await page.goBack();
+    return rows.first().locator("td").first().innerText();
+  })();
+  sql(`set session_replication_role = replica; update checkpoint set signature = set_byte(signature, 0, get_byte(signature, 0) # 1) where number = ${number}`);
+  await page.reload();
+  const changed = page.locator("tbody tr", { has: page.locator("td:first-child", { hasText: new RegExp(`^${number}$`) }) });
+  await changed.getByText("invalid", { exact: true }).waitFor();
+  await sound(page, "checkpoints-invalid");
+  sql(`set session_replication_role = replica; update checkpoint set signature = set_byte(signature, 0, get_byte(signature, 0) # 1) where number = ${number}`);
+  await page.context().close();
+  const reviewer = await signedIn(browser, "reviewer");
+  await reviewer.goto(`${url}/console/audit/checkpoints`);
+  await reviewer.getByText("this needs the permission audit:read").waitFor();
+  await reviewer.context().close();
+});
+
+test("the entries that match are a file, one JSON object per line", async () => {
+  const name = entity("filed");
+  const { id } = await started(name, "Plan");
+  const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
+  const address = `${url}/console/audit?actor=author&type=FLOW_STARTED`;
+  for (let tries = 0; tries < 200 && !(await page.locator("tr", { hasText: id }).count()); tries += 1) await page.goto(address);
+  // Asked for by the address of the link: a browser of the system may be set to save nothing.
+  const href = await page.getByRole("link", { name: "Save as a file" }).getAttribute("href");
+  const file = await page.request.get(url + href);
+  assert.equal(file.headers()["content-disposition"], 'attachment; filename="audit.jsonl"');
+  const text = await file.text();
+  assert.ok(text.endsWith("\n"));
+  const lines = text.trim().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual(lines.pop(), { more: false });
+  assert.ok(lines.some((line) => line.streamId === id && line.hash.length === 64));
+  assert.ok(lines.every((line) => line.actor === "author" && line.type === "FLOW_STARTED"));
+  await page.context().close();
+  const reviewer = await signedIn(browser, "reviewer");
+  assert.equal((await reviewer.request.get(`${url}/console/audit/entries.jsonl`)).status(), 403);
+  await reviewer.context().close();
+});
+
+test("days and moments of filters are those of the reader's zone", async () => {
+  const { id } = await started(entity("zoned"), "Plan");
+  const token = tokenOf("admin");
+  const preferences = (await api("GET", "/me/preferences", undefined, token)).body;
+  const put = (timeZone) => api("PUT", "/me/preferences", { ...preferences, timeZone }, token);
+  assert.equal((await put("Pacific/Kiritimati")).status, 200);
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/audit?from=2999-01-02&until=2999-01-01`);
+  await page.getByRole("alert").getByText("from must be before until").waitFor();
+  await page.getByLabel("From (Pacific/Kiritimati)").waitFor();
+  // Clocks there are fourteen hours ahead of UTC.
+  const now = new Date();
+  const there = new Date(now.getTime() + 14 * 3_600_000).toISOString().slice(0, 23);
+  await page.goto(`${url}/console/instances/${id}/who`);
+  await page.getByLabel("At (Pacific/Kiritimati)").fill(there);
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("link", { name: "Now" }).waitFor();
+  assert.equal(new Date(await page.locator("main time").first().getAttribute("datetime")).getTime(), now.getTime());
+  await put(preferences.timeZone ?? null);
+  await page.context().close();
+});

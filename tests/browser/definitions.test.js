@@ -9,10 +9,11 @@ before(async () => (browser = await launch()));
 after(() => browser.close());
 
 /** Publishes the sample flow under a key with a config, and gives the version. */
-async function published(key, config) {
+async function published(key, config, note) {
   const form = new FormData();
   form.append("component", new Blob([readFileSync(setting("WRKFLW_TEST_COMPONENT"))]));
   form.append("config", JSON.stringify(config));
+  if (note) form.append("note", note);
   const answer = await fetch(`${url}/v1/definitions/${key}/versions`, {
     method: "POST",
     headers: { authorization: `Bearer ${tokenOf("admin")}` },
@@ -71,6 +72,24 @@ test("a version shows its diagram, and what differs in words rather than lines",
   await page.context().close();
 });
 
+test("a version shows why it was published, in lists and beside another version", async () => {
+  const key = entity("noted");
+  const hostile = `More reviewers "><img src=x onerror=alert(1)>`;
+  await published(key, {}, "The first one");
+  await published(key, { rejectionNeedsComment: false }, hostile);
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/definitions/${key}`);
+  await page.locator("tr", { hasText: "Version 1" }).getByText("The first one").waitFor();
+  await page.locator("tr", { hasText: "Version 2" }).getByText(hostile).waitFor();
+  await sound(page, "definition-notes");
+  await page.goto(`${url}/console/definitions/${key}/2?against=1`);
+  await page.locator("#banner blockquote").getByText(hostile).waitFor();
+  assert.deepEqual(await page.locator("#difference blockquote").allInnerTexts(), ["The first one", hostile]);
+  assert.equal(await page.locator("main img:not(.diagram img)").count(), 0);
+  await sound(page, "version-notes");
+  await page.context().close();
+});
+
 test("activating shows what it affects, and is undone", async () => {
   const key = await definition();
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
@@ -96,6 +115,7 @@ test("a version with names that do not exist says which, and is activated only k
   await published(key, { initiators: "nobody-knows" });
   const page = await signedIn(browser, "admin");
   await page.goto(`${url}/console/definitions/${key}/3?do=activate#act`);
+  await page.locator("#preview").getByText("nobody-knows").waitFor();
   await page.getByRole("button", { name: "Confirm: Activate" }).click();
   await page.getByRole("alert").getByText("nobody-knows").first().waitFor();
   await sound(page, "activate-refused");
@@ -130,6 +150,8 @@ test("who may not activate sees why, and a form that is sent nevertheless is ref
   assert.ok(await page.getByRole("button", { name: "Activate" }).isDisabled());
   await page.getByText("this needs the permission definition:activate").waitFor();
   await page.goto(`${url}/console/definitions/${key}/2?do=activate#act`);
+  // The dry run says it before anything is confirmed.
+  await page.getByRole("alert").getByText("definition:activate").waitFor();
   await page.getByRole("button", { name: "Confirm: Activate" }).click();
   await page.getByRole("alert").getByText("definition:activate").waitFor();
   await sound(page, "activate-forbidden");
@@ -148,10 +170,12 @@ test("a definer publishes a component, and sees all that the checker finds in pl
   await page.getByLabel("Key of the definition").fill(key);
   await page.getByLabel(/^Component/).setInputFiles({ name: "x.wasm", mimeType: "application/wasm", buffer: Buffer.from("no component") });
   await page.getByLabel("Settings (JSON)").fill(JSON.stringify({ initiators: hostile }));
+  await page.getByLabel("Why it is published").fill("Plans of the plant");
   await page.getByRole("button", { name: "Publish a version" }).click();
   await page.getByRole("alert").waitFor();
   await page.getByRole("table", { name: "What the checker found" }).locator("tbody tr").first().waitFor();
   assert.equal(await page.getByLabel("Key of the definition").inputValue(), key, "what was written stays");
+  assert.equal(await page.getByLabel("Why it is published").inputValue(), "Plans of the plant");
   assert.equal(await page.getByLabel("Settings (JSON)").inputValue(), JSON.stringify({ initiators: hostile }));
   assert.equal(await page.locator("main img").count(), 0);
   await page.getByLabel(/^Component/).setInputFiles(setting("WRKFLW_TEST_COMPONENT"));
@@ -160,7 +184,7 @@ test("a definer publishes a component, and sees all that the checker finds in pl
   await page.getByText("The version is published.").waitFor();
   await page.getByText("Published by Alex Admin").waitFor();
   const { body } = await api("GET", `/definitions/${key}/versions/1`);
-  assert.equal(body.publishedBy, "admin");
+  assert.deepEqual([body.publishedBy, body.note], ["admin", "Plans of the plant"]);
   await page.context().close();
 });
 

@@ -10,6 +10,11 @@ after(() => browser.close());
 /** A narrow phone and a common notebook, in CSS pixels. */
 const WIDTHS = [360, 1280];
 
+/** A day so many days from now. */
+function inDays(days) {
+  return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+}
+
 /** Every page with content, by name: who looks at it, and where. */
 async function everyPage() {
   const name = entity("every");
@@ -34,6 +39,7 @@ async function everyPage() {
     notifications: "/console/notifications",
     queue: `${instance}?queue=view%3Dall`,
     me: "/console/me",
+    "me-absence": `/console/me?from=${inDays(3)}&until=${inDays(5)}`,
     missing: "/console/nowhere",
     forbidden: "/console/audit",
   };
@@ -45,6 +51,8 @@ async function everyPage() {
     version: "/console/definitions/document-approval/1",
     operations: "/console/operations",
     jobs: "/console/operations/jobs",
+    hosts: "/console/operations/hosts",
+    refusals: "/console/operations/refusals",
     overdue: "/console/operations/instances/overdue",
     stale: "/console/operations/instances/stale",
     unassignable: "/console/operations/instances/unassignable",
@@ -53,6 +61,10 @@ async function everyPage() {
     webhook: `/console/operations/webhooks/${webhook.body.id}`,
     "audit-list": "/console/audit",
     compliance: "/console/audit/self-approvals",
+    checkpoints: "/console/audit/checkpoints",
+    activate: "/console/definitions/document-approval/1?do=activate",
+    "events-delivered": `${instance}?tab=events`,
+    "data-changes": `${instance}?tab=data`,
     custody: `${instance}/custody`,
     verified: `${instance}?tab=audit&verify=1`,
     people: "/console/people",

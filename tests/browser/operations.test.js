@@ -152,3 +152,95 @@ test("who may not operate sees in each panel why, and no link to it", async () =
   await sound(page, "operations-forbidden");
   await page.context().close();
 });
+
+test("figures over time are drawn with their numbers, and lead to what is behind them", async () => {
+  const { task } = await started(entity("counted"), "Plan");
+  const own = await api("POST", `/tasks/${task}/claim`, {}, tokenOf("author"));
+  assert.equal(own.body.reason, "own_request");
+  const page = await signedIn(browser, "admin");
+  const card = (name) => page.locator(".panel", { has: page.getByRole("heading", { name, exact: true }) });
+  // Hosts write what they counted every ten seconds.
+  const reason = card("Refusals").getByRole("link", { name: "own_request" });
+  for (let tries = 0; tries < 100; tries += 1) {
+    await page.goto(`${url}/console/operations`);
+    if ((await reason.count()) > 0) break;
+    await page.waitForTimeout(200);
+  }
+  for (const [name, line] of [
+    ["Throughput", "Decisions"], ["Throughput", "Started instances"], ["Refusals", "Refused commands"], ["Relay", "Waiting events"],
+    ["Relay", "Age of the oldest event"], ["Deliveries", "Waiting deliveries"], ["Retries of jobs", "Waiting jobs"],
+  ]) {
+    const drawing = card(name).getByRole("img", { name: line });
+    assert.equal(await drawing.count(), 1, line);
+    const [corners, described] = await drawing.evaluate((svg) => [svg.querySelector("polyline").getAttribute("points"), svg.querySelector("desc").textContent]);
+    assert.ok(corners.split(" ").length >= 60, `${line}: ${corners}`);
+    assert.match(described, /^At most /, line);
+  }
+  assert.match(await page.locator("#figures-span").textContent(), /^From .* until .*, in steps of 1 min\.$/);
+  const figure = page.locator("#figure-starts");
+  await figure.getByText("Numbers").click();
+  assert.ok((await figure.locator("tbody tr").count()) >= 1, "the numbers of the line as text");
+  await sound(page, "operations-figures");
+  await page.getByRole("link", { name: "Last week" }).click();
+  await page.locator("#figures-span", { hasText: "in steps of 2 h" }).waitFor();
+  await sound(page, "operations-week");
+  await reason.click();
+  await page.getByRole("heading", { level: 1, name: "Refused commands" }).waitFor();
+  await page.locator("tbody tr", { hasText: "own_request" }).filter({ hasText: "claim" }).first().waitFor();
+  await sound(page, "refusals");
+  for (const [name, heading] of [["Throughput", "Audit"], ["Relay", "Refused events"], ["Deliveries", "Webhooks"], ["Retries of jobs", "Failing jobs"]]) {
+    await page.goto(`${url}/console/operations`);
+    await card(name).getByRole("link", { name, exact: true }).click();
+    await page.getByRole("heading", { level: 1, name: heading }).waitFor();
+  }
+  assert.deepEqual(page.context().complaints, []);
+  await page.context().close();
+});
+
+test("an open page of figures shows what happened meanwhile, and what was unfolded stays so", async () => {
+  const page = await signedIn(browser, "admin");
+  const stream = page.waitForResponse((answer) => answer.url().includes("/console/live"));
+  await page.goto(`${url}/console/operations`);
+  assert.equal((await stream).status(), 200);
+  const figure = page.locator("#figure-starts");
+  await figure.getByText("Numbers").click();
+  await page.evaluate(() => (window.kept = document.querySelector("#figure-starts")));
+  const number = async () => Number((await figure.locator("strong").textContent()).split(" ")[0]);
+  const before = await number();
+  await started(entity("meanwhile"), "Plan");
+  // Counts are written after up to ten seconds, and the page waits for that before it reads them.
+  const rises = async () => {
+    for (let tries = 0; tries < 200; tries += 1) {
+      if ((await number()) > before) return;
+      await page.waitForTimeout(200);
+    }
+    assert.fail("the figure stays as it was");
+  };
+  await rises();
+  assert.ok(await page.evaluate(() => window.kept.isConnected), "the page is changed, not replaced");
+  assert.equal(await figure.locator("details").getAttribute("open"), "");
+  assert.deepEqual(page.context().complaints, []);
+  await page.context().close();
+});
+
+test("hosts are shown with their versions, and several versions are pointed out", async () => {
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/operations`);
+  const panel = page.locator(".panel", { has: page.getByRole("heading", { name: "Hosts" }) });
+  await panel.getByText("api").first().waitFor();
+  await panel.getByText("No host sends events to Kafka.").waitFor();
+  assert.equal(await panel.getByText("Several versions run").count(), 0);
+  sql(`insert into host (id, name, version, roles, started_at, seen_at)
+    values (gen_random_uuid(), 'other:8080', '0.0.1', '{api,relay}', now(), now() + interval '1 hour')`);
+  await page.reload();
+  await panel.getByText("Several versions run: 0.0.1, ").waitFor();
+  await sound(page, "operations-versions");
+  await panel.getByRole("link", { name: "Hosts" }).click();
+  await page.getByRole("heading", { level: 1, name: "Hosts" }).waitFor();
+  await page.locator("tbody tr", { hasText: "other:8080" }).getByText("0.0.1").waitFor();
+  await sound(page, "hosts");
+  sql("delete from host where version = '0.0.1'");
+  await page.reload();
+  assert.equal(await page.getByText("Several versions run").count(), 0);
+  await page.context().close();
+});

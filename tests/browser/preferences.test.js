@@ -82,6 +82,55 @@ test("absences and whom one stands in for are in a calendar", async () => {
   assert.ok([200, 204].includes((await api("DELETE", `/people/author/absences/${id}`)).status));
 });
 
+/** A day so many days from now, in UTC. */
+const inDays = (days) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+
+/** Goes to a day of the calendar, in whatever month it is. */
+async function toDay(page, day) {
+  const link = page.locator(".month a.day", { has: page.locator(`time[datetime="${day}"]`) });
+  for (let months = 0; months < 3 && !(await link.count()); months += 1) await page.getByRole("link", { name: "Next month" }).click();
+  return link;
+}
+
+test("an absence is entered in the calendar: a day, a second one for a range, and a preview", async () => {
+  const [first, last] = [inDays(10), inDays(12)];
+  const page = await signedIn(browser, "reviewer2", { javaScriptEnabled: false });
+  await page.goto(`${url}/console/me`);
+  assert.equal(await page.locator(`.month a.day time[datetime="${inDays(-1)}"]`).count(), 0, "the past is over");
+  // By keyboard: each day is a link that says what it is for.
+  const day = await toDay(page, first);
+  assert.match(await day.innerText(), /Enter an absence/);
+  await day.focus();
+  await page.keyboard.press("Enter");
+  assert.deepEqual([await page.getByLabel("First day").inputValue(), await page.getByLabel("Last day").inputValue()], [first, first]);
+  await (await toDay(page, last)).click();
+  assert.deepEqual([await page.getByLabel("First day").inputValue(), await page.getByLabel("Last day").inputValue()], [first, last]);
+  assert.ok((await page.locator("td.chosen").count()) >= 1);
+  await page.getByLabel("Substitute").fill("nobody-of-this-id");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator(".error, [role=alert]").first().waitFor();
+  assert.equal(await page.getByLabel("Last day").inputValue(), last, "what was written stays");
+  await page.getByLabel("Substitute").fill("reviewer");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator("#preview").getByText("Your substitute may act").waitFor();
+  const absences = async () => (await api("GET", "/people/reviewer2/absences")).body.data;
+  assert.deepEqual(await absences(), [], "nothing has happened yet");
+  await page.getByRole("button", { name: "Confirm: Enter an absence" }).click();
+  await page.getByText("The absence is entered.").waitFor();
+  const [absence] = await absences();
+  assert.deepEqual([absence.from, absence.until, absence.substitute], [`${first}T00:00:00Z`, `${inDays(13)}T00:00:00Z`, "reviewer"]);
+  await page.context().close();
+  const scripted = await signedIn(browser, "reviewer2");
+  await scripted.goto(`${url}/console/me?from=${first}&until=${last}`);
+  await sound(scripted, "me-absence");
+  await scripted.getByRole("heading", { name: "Tokens" }).waitFor();
+  await scripted.getByText("the host keeps no list of them").waitFor();
+  await scripted.locator("a[href='#sessions']").click();
+  assert.match(scripted.url(), /#sessions$/);
+  await scripted.context().close();
+  assert.ok([200, 204].includes((await api("DELETE", `/people/reviewer2/absences/${absence.id}`)).status));
+});
+
 test("a page of another site, and a form without the token, changes no preference", async () => {
   const page = await signedIn(browser, "reviewer2");
   const cookie = (await page.context().cookies()).map((one) => `${one.name}=${one.value}`).join("; ");

@@ -29,12 +29,12 @@ export function launch() {
   return chromium.launch({ executablePath: setting("WRKFLW_TEST_BROWSER"), args: QUIET });
 }
 
-/** A new profile of the browser. It fails on a request to another origin and on anything that the page's console complains of. */
-export async function profile(browser, options = {}) {
+/** A new profile of the browser. It fails on a request to other origins than these and on anything that the page's console complains of. */
+export async function profile(browser, { origins = [url], ...options } = {}) {
   const context = await browser.newContext({ locale: "en", ...options });
   const complaints = [];
   context.on("request", (request) => {
-    if (!request.url().startsWith(url)) complaints.push(`a request to ${request.url()}`);
+    if (!origins.some((origin) => request.url().startsWith(origin))) complaints.push(`a request to ${request.url()}`);
   });
   context.on("console", (message) => {
     // A refusal is an answer with such a status, and pages show it.

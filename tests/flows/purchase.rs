@@ -377,8 +377,17 @@ async fn what_the_config_names_has_to_exist() {
     unknown.extend(finance.map(|person| format!("person {person}")));
     unknown.push("calendar office".to_owned());
     assert_eq!(named(&published["warnings"], "kind", "name"), unknown);
+    // Where the config has the name; the groups are the flow's own defaults.
+    let warnings = published["warnings"].as_array().expect("a list");
+    let pointers: Vec<_> = warnings.iter().map(|one| &one["pointer"]).collect();
+    assert_eq!(pointers[0], &Value::Null);
+    assert_eq!(pointers[2], "/finance/0");
+    assert_eq!(pointers[pointers.len() - 1], "/managerSla/calendar");
 
     let path = "/v1/definitions/purchase-approval/versions/1/activate";
+    let tried = format!("{path}?dryRun=true");
+    let tried = app.post("admin", &tried, json!({})).await.expect(200);
+    assert_eq!(named(&tried["effects"]["unknown"], "kind", "name"), unknown);
     let refused = app.post("admin", path, json!({})).await;
     let problem = refused.problem(409, "unknown_names");
     let told = unknown.iter().map(|one| {

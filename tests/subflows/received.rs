@@ -67,3 +67,23 @@ async fn a_buffered_signal_has_no_state_instance() {
     assert_eq!(ids(&all), ["p-1"]);
     assert_eq!(all["data"][0]["stateId"], Value::Null);
 }
+
+#[tokio::test]
+async fn an_unreadable_signal_is_listed_without_what_it_said() {
+    let app = fixture().await;
+    let subflow = begin(&app, "1", json!({ "first": "Work" })).await;
+    let early = json!({ "id": "p-1", "input": { "amount": 1 } });
+    signal(&app, &subflow, "PAID", early).await.expect(202);
+    let erased = "set session_replication_role = replica;
+        update audit_entry set payload = '' where type = 'SIGNAL_RECEIVED'; reset session_replication_role";
+    sqlx::raw_sql(erased)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("an update");
+    let all = listed(&app, &subflow, "").await;
+    let [one] = all["data"].as_array().expect("data").as_slice() else {
+        panic!("{all}");
+    };
+    assert_eq!((&one["id"], &one["trigger"]), (&Value::Null, &Value::Null));
+    assert_eq!(one["sender"], "author");
+}

@@ -381,7 +381,7 @@ async fn services_that_nobody_has_configured_are_told_before_they_are_needed() {
         .publish("subflows", subflows(), &config)
         .await
         .expect(201);
-    let warnings = json!([{ "kind": "service", "name": "oracle", "message": "this host has no service oracle" }]);
+    let warnings = json!([{ "kind": "service", "name": "oracle", "pointer": "/services/1", "message": "this host has no service oracle" }]);
     assert_eq!(published["warnings"], warnings);
     let path = "/v1/definitions/subflows/versions/2/activate";
     let refused = app.post("admin", path, json!({})).await;

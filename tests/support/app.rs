@@ -76,6 +76,7 @@ pub(crate) const ADMIN: &[&str] = &[
     "audit:read",
     "directory:read",
     "directory:write",
+    "embed:issue",
     "absence:self",
     "notification:read",
     "subscription:read",

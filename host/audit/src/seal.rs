@@ -1,8 +1,9 @@
 //! Seals: the HMAC over a decision, with named keys. The current key seals new decisions, and all keys verify. Delegations and
-//! stored replies are sealed with the same keys ([`delegation`], [`reply`]).
+//! stored replies are sealed with the same keys ([`delegation`], [`reply`]), and so are tokens of the host itself ([`token`]).
 
 pub mod delegation;
 pub mod reply;
+pub mod token;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -137,13 +138,23 @@ impl SealKeys {
     }
 
     fn mac_of<const N: usize>(&self, key_id: &str, fields: [Option<&str>; N]) -> Option<[u8; 32]> {
+        let mac = self.keyed(key_id, fields)?;
+        Some(mac.finalize().into_bytes().into())
+    }
+
+    /// The state of the MAC of these fields, to be finished or compared.
+    fn keyed<const N: usize>(
+        &self,
+        key_id: &str,
+        fields: [Option<&str>; N],
+    ) -> Option<Hmac<Sha256>> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.keys.get(key_id)?).ok()?;
         for field in fields {
             mac.update(&[u8::from(field.is_some())]);
             mac.update(&(field.map_or(0, str::len) as u64).to_be_bytes());
             mac.update(field.unwrap_or_default().as_bytes());
         }
-        Some(mac.finalize().into_bytes().into())
+        Some(mac)
     }
 }
 

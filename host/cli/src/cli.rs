@@ -17,12 +17,14 @@ mod demo;
 mod dev;
 mod directory;
 mod doctor;
+mod embed_token;
 mod entity;
 mod events;
 mod failure;
 mod flow_config;
 mod home;
 mod host;
+mod hosts;
 mod instance;
 mod job;
 mod me;
@@ -34,8 +36,10 @@ mod pick;
 mod plugin;
 mod postgres;
 mod reference;
+mod refusal;
 mod running;
 mod samples;
+mod series;
 mod serve;
 mod settings;
 mod signal;
@@ -54,6 +58,7 @@ use self::failure::{Exit, Failure};
 use self::output::{Format, Output};
 use crate::config::layers::{self, LayerError, PREFIX, Sources, Told};
 use crate::config::{Settings, SettingsError};
+use wrkflw_sandbox::Compiler;
 
 /// A workflow engine for work that people decide.
 #[derive(Debug, Parser)]
@@ -106,6 +111,8 @@ enum Command {
     /// Entities: all that happened about one of them
     #[command(subcommand)]
     Entity(entity::EntityCommand),
+    /// A token by which a page of a product shows one instance to a person
+    EmbedToken(embed_token::EmbedTokenArgs),
     /// Who you are for the server, and what you may do
     Me(me::MeArgs),
     /// People
@@ -132,6 +139,15 @@ enum Command {
     /// Background jobs: those that fail, and those that are due next
     #[command(subcommand)]
     Job(job::JobCommand),
+    /// Hosts that run
+    #[command(subcommand)]
+    Host(hosts::HostCommand),
+    /// Figures over time: what was decided, started and refused, and what waits
+    #[command(subcommand)]
+    Series(series::SeriesCommand),
+    /// Commands that were refused because the caller may not
+    #[command(subcommand)]
+    Refusal(refusal::RefusalCommand),
     /// Events that Kafka refused permanently
     #[command(subcommand)]
     DeadLetter(dead_letter::DeadLetterCommand),
@@ -165,6 +181,13 @@ struct Environment {
     in_path: bool,
     /// Whether cargo runs this program, with its own settings in the environment.
     under_cargo: bool,
+}
+
+impl Environment {
+    /// Compiles components of others: in a child process.
+    fn compiler(&self) -> Compiler {
+        Compiler::Child(self.program.clone())
+    }
 }
 
 /// The command line as clap knows it.
@@ -233,6 +256,7 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Signal(command) => signal::run(command, output, environment),
         Command::Notification(command) => notification::run(command, output, environment),
         Command::Entity(command) => entity::run(command, output, environment),
+        Command::EmbedToken(args) => embed_token::run(&args, output, environment),
         Command::Me(args) => me::run(&args, output, environment),
         Command::Person(command) => directory::person(command, output, environment),
         Command::Group(command) => directory::group(command, output, environment),
@@ -242,6 +266,9 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Subscription(command) => subscription::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
         Command::Job(command) => job::run(command, output, environment),
+        Command::Host(command) => hosts::run(command, output, environment),
+        Command::Series(command) => series::run(command, output, environment),
+        Command::Refusal(command) => refusal::run(command, output, environment),
         Command::DeadLetter(command) => dead_letter::run(command, output, environment),
         Command::Audit(command) => audit::run(command, output, environment),
         Command::Token(args) => token::run(&args, output, environment),

@@ -58,6 +58,13 @@ pub enum Role {
     Notifier,
 }
 
+impl Role {
+    /// As settings and the list of hosts name it.
+    pub fn name(self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {

@@ -11,6 +11,9 @@ const PAUSE = 100;
 // After so long a page that got no stream asks for one again.
 const AGAIN = 30_000;
 
+// Hosts write what they count so soon, in milliseconds: until then a page of figures would not show a change.
+const WRITTEN = 12_000;
+
 // Calls `update` at once, and again if it was asked for meanwhile.
 function gathered(update) {
   let [running, again] = [false, false];
@@ -47,6 +50,12 @@ const updates = {
     const timeline = document.querySelector("#timeline") ? "#timeline:outerMorph" : undefined;
     if (text) await htmx.swap({ sourceElement: place, target: place, text, select: "#instance", swap: "outerMorph", selectOOB: timeline });
   },
+  async panels(place) {
+    const text = await read(place.dataset.address);
+    const unfolded = [...place.querySelectorAll("details[open]")].map((one) => one.id);
+    if (text) await htmx.swap({ sourceElement: place, target: place, text, select: "#panels", swap: "outerMorph" });
+    for (const id of unfolded) document.getElementById(id)?.setAttribute("open", "");
+  },
   async tasks(place) {
     const text = await read(place.dataset.news);
     if (text) await htmx.swap({ sourceElement: place, target: place, text, swap: "innerHTML" });
@@ -56,7 +65,13 @@ const updates = {
 // Follows what happens while the page is seen. A hidden page has no stream: a browser allows only a few to one host.
 function follow(place) {
   const [kind] = place.dataset.live.split("=");
-  const changed = gathered(() => updates[kind](place));
+  const update = gathered(() => updates[kind](place));
+  let later;
+  const inTime = () => {
+    later = undefined;
+    update();
+  };
+  const changed = kind === "panels" ? () => (later ??= setTimeout(inTime, WRITTEN)) : update;
   const query = kind === "instance" ? `?${place.dataset.live}` : "";
   let source;
   function look() {

@@ -393,6 +393,54 @@ panel-webhooks = Webhooks
 panel-webhooks-about = Empfänger, die Zustellungen nicht angenommen haben oder abgeschaltet sind.
 panel-jobs = Fehlschlagende Jobs
 panel-jobs-about = Aufgeschobene Arbeit, die fehlgeschlagen ist. Sie wird mit wachsenden Pausen wiederholt.
+panel-hosts = Hosts
+panel-hosts-about = Prozesse von wrkflw, die auf dieser Datenbank laufen. Ein ausgefallener steht noch 30 Sekunden hier.
+hosts-versions = Mehrere Versionen laufen: { $versions }. Die Aktualisierung ist nicht abgeschlossen.
+hosts-without-relay = Kein Host sendet Ereignisse an Kafka.
+hosts-without-timers = Kein Host führt Jobs aus: Fristen wirken nicht.
+hosts-without-notifier = Kein Host sendet Benachrichtigungen und Webhooks.
+column-host = Host
+column-roles = Rollen
+column-started = Gestartet
+column-seen = Letztes Lebenszeichen
+column-action = Befehl
+column-reason = Grund
+figures = Im Verlauf
+figures-range = Zeitraum
+figures-span = Von { $from } bis { $until }, in Schritten von { $step }.
+figures-values = Zahlen
+figures-none = Alle sind 0.
+range-hour = Letzte Stunde
+range-day = Letzter Tag
+range-week = Letzte Woche
+figures-throughput = Durchsatz
+figures-throughput-about = Was getan wurde. Das Audit hat jedes Einzelne.
+figures-refused = Ablehnungen
+figures-refused-about = Abgelehnte Befehle nach ihrem Grund. Die Liste hat jene, deren Aufrufer es nicht durfte; die übrigen werden nur gezählt.
+figures-relay = Relay
+figures-relay-about = Ereignisse, die auf Kafka warten. Die Liste hat jene, die Kafka abgelehnt hat.
+figures-webhooks = Zustellungen
+figures-webhooks-about = Zustellungen, die auf ihre Empfänger warten.
+figures-jobs = Wiederholungen von Jobs
+figures-jobs-about = Jobs, die fehlgeschlagen sind und wiederholt werden.
+figure-decisions = Entscheidungen
+figure-starts = Gestartete Instanzen
+figure-refusals = Abgelehnte Befehle
+figure-events-waiting = Wartende Ereignisse
+figure-events-oldest = Alter des ältesten Ereignisses
+figure-deliveries-waiting = Wartende Zustellungen
+figure-deliveries-oldest = Alter der ältesten Zustellung
+figure-jobs = Wartende Jobs
+figure-sum = insgesamt { $value }
+figure-maximum = jetzt { $value }
+figure-described = Höchstens { $peak } in einem Schritt, { $last } im letzten.
+duration-seconds = { $count } s
+duration-minutes = { $count } min
+duration-hours = { $count } h
+refusals = Abgelehnte Befehle
+refusals-about = Befehle, die abgelehnt wurden, weil der Aufrufer es nicht durfte, die neuesten zuerst.
+refusals-of = Befehle, die mit dem Grund { $reason } abgelehnt wurden, die neuesten zuerst. Was aus einem anderen Grund als den Rechten des Aufrufers abgelehnt wurde, wird gezählt und nicht aufbewahrt.
+refusals-empty = Keiner wurde aufbewahrt. Aufbewahrt werden nur Befehle, deren Aufrufer es nicht durfte.
 column-instance = Instanz
 column-state = Zustand
 column-due = Fällig
@@ -493,7 +541,7 @@ attempt-duration = { $count } ms
 who-could-act = Wer handeln konnte
 who-instance = Die Instanz
 who-revision = Revision { $revision }
-who-at = Zeitpunkt (UTC)
+who-at = Um ({ $zone })
 who-show = Zeigen
 who-now = Jetzt
 who-nothing = Damals war keine Aufgabe offen.
@@ -522,8 +570,8 @@ audit = Audit
 audit-about = Was geschah, das Älteste zuerst: in Instanzen, Definitionen, im Verzeichnis und im Betrieb.
 audit-actor = Getan von
 audit-type = Art des Eintrags
-audit-from = Ab
-audit-until = Vor
+audit-from = Von ({ $zone })
+audit-until = Vor ({ $zone })
 audit-empty = Kein Eintrag passt. Ein Eintrag erscheint, sobald ein Prüfpunkt ihn abdeckt, wenige Sekunden später.
 audit-host = der Host
 column-actor = Getan von
@@ -715,11 +763,11 @@ column-result = Ergebnis
 
 # Daten und Diagramm einer Instanz.
 data-changes = Was jeder Schritt geändert hat
-data-changes-none = Keines dieser Ereignisse hat die Daten geändert.
+data-changes-none = Kein Schritt hat die Daten geändert.
 data-start = Start
 diagram-step = Zum Schritt: { $state }
 column-step = Schritt
-column-data = Teile der Daten, mit ihren Werten jetzt
+column-data = Werte davor und danach
 stream-task = Aufgabe
 # Viele Aufgaben auf einmal.
 bulk = Viele Aufgaben auf einmal
@@ -802,3 +850,59 @@ mentions = Personen erwähnen
 mentions-help = Sie werden benachrichtigt. Wer erwähnt wird, darf die Instanz sehen.
 mentions-person = Person, die erwähnt wird
 commented-on = { $who } an { $others }
+
+# An instance inside of a page of a product, and the sample product.
+embed-read-only = Diese Seite zeigt die Arbeit nur. Entscheiden Sie in der Konsole.
+embed-decides-alone = Diese Seite entscheidet nur die offenen Aufgaben dieser Instanz.
+embed-token = Diese Seite darf die Arbeit nicht mehr zeigen. Laden Sie sie neu.
+embed-origin = Die Arbeit darf auf dieser Seite nicht gezeigt werden.
+embed-unreachable = Die Arbeit ist gerade nicht erreichbar. Was Sie sehen, kann veraltet sein.
+samples = Beispielprodukt
+samples-about = Die Dokumente eines Produkts, das seine Arbeit auf den eigenen Seiten zeigt.
+sample-type-rfa = Genehmigungsantrag
+sample-type-transmittal = Übermittlung
+sample-type-circulation = Umlauf
+sample-type-correspondence = Schriftverkehr
+sample-content = Das Dokument
+sample-number = Nummer
+sample-kind = Art
+sample-text = Das ist der eigene Inhalt des Produkts. Die Arbeit darüber kommt von diesem Host.
+sample-seen-as = Gesehen als
+
+# What became of the events of an instance.
+event-standing = Zustellungen des Ereignisses
+kafka-waiting = Wartet
+kafka-parked = Abgelehnt
+kafka-discarded = Verworfen
+kafka-published = Veröffentlicht
+
+# Activation.
+deed-effect-activate-more = Es laufen mehr Instanzen, als gezählt werden.
+
+# Notes of versions.
+upload-note = Warum sie veröffentlicht wird
+
+# Checkpoints and the export of the audit.
+audit-file = Als Datei speichern
+audit-file-about = Alle passenden Einträge, ein JSON-Objekt je Zeile, höchstens 10.000; die letzte Zeile sagt, ob es mehr gibt.
+checkpoints = Prüfpunkte
+checkpoints-about = Signierte Wurzeln aller Einträge, die neuesten zuerst. Wer eine außerhalb der Datenbank aufbewahrt, erkennt spätere Änderungen an dem, was sie umfasst.
+checkpoints-empty = Kein Prüfpunkt ist signiert. Ein Host signiert sie, wenn er einen Schlüssel in checkpoint_keys hat.
+column-checkpoint = Nummer
+column-covers = Einträge, die er hinzufügt
+column-signature = Signatur
+column-root = Wurzel
+checkpoint-VALID = gültig
+checkpoint-INVALID = ungültig
+checkpoint-UNKNOWN_KEY = unbekannter Schlüssel
+checkpoint-DETACHED = setzt den vorigen nicht fort
+checkpoint-leaves = { $first } bis { $last }
+
+# Absences that one enters, and tokens.
+absence-day = Abwesenheit eintragen: { $day }
+absence-choose = Wählen Sie einen Tag, um eine Abwesenheit einzutragen; ein zweiter Tag macht daraus einen Zeitraum.
+absence-first = Erster Tag
+absence-last = Letzter Tag
+absence-effect = Ihre Vertretung darf Ihre Arbeit vom Beginn des ersten bis zum Ende des letzten Tages erledigen.
+me-tokens = Token
+me-tokens-about = Token von Programmen stammen vom Identitätsanbieter oder von denen, die sie mit dem Schlüssel des Hosts signieren: Der Host führt keine Liste und kann keines vor dem Ablauf widerrufen. Er beendet die Sitzungen von Browsern:

@@ -393,6 +393,54 @@ panel-webhooks = Webhooks
 panel-webhooks-about = Receivers that have not accepted deliveries, or that are disabled.
 panel-jobs = Failing jobs
 panel-jobs-about = Deferred work that has failed. Hosts try it again with increasing pauses.
+panel-hosts = Hosts
+panel-hosts-about = Processes of wrkflw that run on this database. One that fails is listed for 30 seconds.
+hosts-versions = Several versions run: { $versions }. The upgrade is not complete.
+hosts-without-relay = No host sends events to Kafka.
+hosts-without-timers = No host runs jobs: deadlines do not act.
+hosts-without-notifier = No host sends notifications and webhooks.
+column-host = Host
+column-roles = Roles
+column-started = Started
+column-seen = Last sign of life
+column-action = Command
+column-reason = Reason
+figures = Over time
+figures-range = Time
+figures-span = From { $from } until { $until }, in steps of { $step }.
+figures-values = Numbers
+figures-none = All are 0.
+range-hour = Last hour
+range-day = Last day
+range-week = Last week
+figures-throughput = Throughput
+figures-throughput-about = What was done. The audit has each of them.
+figures-refused = Refusals
+figures-refused-about = Commands that were refused, by reason. The list has those whose caller was not allowed to; the others are only counted.
+figures-relay = Relay
+figures-relay-about = Events that wait for Kafka. The list has those that Kafka refused.
+figures-webhooks = Deliveries
+figures-webhooks-about = Deliveries that wait for their receivers.
+figures-jobs = Retries of jobs
+figures-jobs-about = Jobs that have failed and wait to be tried again.
+figure-decisions = Decisions
+figure-starts = Started instances
+figure-refusals = Refused commands
+figure-events-waiting = Waiting events
+figure-events-oldest = Age of the oldest event
+figure-deliveries-waiting = Waiting deliveries
+figure-deliveries-oldest = Age of the oldest delivery
+figure-jobs = Waiting jobs
+figure-sum = { $value } in all
+figure-maximum = { $value } now
+figure-described = At most { $peak } in a step, { $last } in the last one.
+duration-seconds = { $count } s
+duration-minutes = { $count } min
+duration-hours = { $count } h
+refusals = Refused commands
+refusals-about = Commands that were refused because the caller was not allowed to, the newest first.
+refusals-of = Commands that were refused with the reason { $reason }, the newest first. Those that were refused for another reason than the rights of the caller are counted and not kept.
+refusals-empty = None was kept. Only commands are kept whose caller was not allowed to.
 column-instance = Instance
 column-state = State
 column-due = Due
@@ -493,7 +541,7 @@ attempt-duration = { $count } ms
 who-could-act = Who could act
 who-instance = The instance
 who-revision = revision { $revision }
-who-at = At (UTC)
+who-at = At ({ $zone })
 who-show = Show
 who-now = Now
 who-nothing = No task was open then.
@@ -522,8 +570,8 @@ audit = Audit
 audit-about = What happened, oldest first: in instances, definitions, the directory and operation.
 audit-actor = Done by
 audit-type = Type of entry
-audit-from = From
-audit-until = Before
+audit-from = From ({ $zone })
+audit-until = Before ({ $zone })
 audit-empty = No entry matches. An entry appears once a checkpoint covers it, a few seconds later.
 audit-host = the host
 column-actor = Done by
@@ -715,11 +763,11 @@ column-result = Result
 
 # The data and the diagram of an instance.
 data-changes = What each step changed
-data-changes-none = None of these events changed the data.
+data-changes-none = No step changed the data.
 data-start = Start
 diagram-step = To the step: { $state }
 column-step = Step
-column-data = Parts of the data, with their values now
+column-data = Values before and after
 stream-task = Task
 # Many tasks at once.
 bulk = Many tasks at once
@@ -802,3 +850,59 @@ mentions = Mention people
 mentions-help = They are notified. Whoever is mentioned may see the instance.
 mentions-person = Person to mention
 commented-on = { $who } to { $others }
+
+# An instance inside of a page of a product, and the sample product.
+embed-read-only = This page only shows the work. Decide in the console.
+embed-decides-alone = This page only decides the open tasks of this instance.
+embed-token = This page may not show the work any more. Load it again.
+embed-origin = The work may not be shown in this page.
+embed-unreachable = The work cannot be reached now. What you see may be old.
+samples = Sample product
+samples-about = The documents of a product that shows its work in its own pages.
+sample-type-rfa = Request for approval
+sample-type-transmittal = Transmittal
+sample-type-circulation = Circulation
+sample-type-correspondence = Correspondence
+sample-content = The document
+sample-number = Number
+sample-kind = Type
+sample-text = This is the product's own content. The work above comes from this host.
+sample-seen-as = Seen as
+
+# What became of the events of an instance.
+event-standing = Deliveries of the event
+kafka-waiting = Waiting
+kafka-parked = Refused
+kafka-discarded = Discarded
+kafka-published = Published
+
+# Activation.
+deed-effect-activate-more = More instances run than are counted.
+
+# Notes of versions.
+upload-note = Why it is published
+
+# Checkpoints and the export of the audit.
+audit-file = Save as a file
+audit-file-about = All that match, one JSON object per line, at most 10,000 entries; the last line says whether there are more.
+checkpoints = Checkpoints
+checkpoints-about = Signed roots of all entries, newest first. Whoever keeps one outside of the database can detect a later change of what it covers.
+checkpoints-empty = No checkpoint is signed. A host signs them if it has a key in checkpoint_keys.
+column-checkpoint = Number
+column-covers = Entries that it adds
+column-signature = Signature
+column-root = Root
+checkpoint-VALID = valid
+checkpoint-INVALID = invalid
+checkpoint-UNKNOWN_KEY = unknown key
+checkpoint-DETACHED = does not continue the one before
+checkpoint-leaves = { $first } to { $last }
+
+# Absences that one enters, and tokens.
+absence-day = Enter an absence: { $day }
+absence-choose = Choose a day to enter an absence; a second day makes it a range.
+absence-first = First day
+absence-last = Last day
+absence-effect = Your substitute may act on your work from the beginning of the first day to the end of the last one.
+me-tokens = Tokens
+me-tokens-about = Tokens of programs come from the identity provider or from whoever signs them with the key of the host: the host keeps no list of them and cannot revoke one before it ends. It ends the sessions of browsers:

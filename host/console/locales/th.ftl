@@ -351,6 +351,54 @@ panel-webhooks = เว็บฮุก
 panel-webhooks-about = ผู้รับที่ไม่รับการส่ง หรือถูกปิดใช้งาน
 panel-jobs = งานเบื้องหลังที่ล้มเหลว
 panel-jobs-about = งานที่เลื่อนไว้และล้มเหลว ระบบจะลองใหม่โดยเว้นช่วงนานขึ้น
+panel-hosts = โฮสต์
+panel-hosts-about = กระบวนการของ wrkflw ที่ทำงานบนฐานข้อมูลนี้ โฮสต์ที่ล้มเหลวจะแสดงต่ออีก 30 วินาที
+hosts-versions = มีหลายเวอร์ชันทำงานอยู่: { $versions } การอัปเกรดยังไม่เสร็จ
+hosts-without-relay = ไม่มีโฮสต์ใดส่งเหตุการณ์ไปยัง Kafka
+hosts-without-timers = ไม่มีโฮสต์ใดทำงานเบื้องหลัง กำหนดเวลาจึงไม่มีผล
+hosts-without-notifier = ไม่มีโฮสต์ใดส่งการแจ้งเตือนและเว็บฮุก
+column-host = โฮสต์
+column-roles = บทบาท
+column-started = เริ่มเมื่อ
+column-seen = สัญญาณล่าสุด
+column-action = คำสั่ง
+column-reason = เหตุผล
+figures = ตามเวลา
+figures-range = ช่วงเวลา
+figures-span = ตั้งแต่ { $from } ถึง { $until } ทีละ { $step }
+figures-values = ตัวเลข
+figures-none = ทั้งหมดเป็น 0
+range-hour = ชั่วโมงล่าสุด
+range-day = วันล่าสุด
+range-week = สัปดาห์ล่าสุด
+figures-throughput = ปริมาณงาน
+figures-throughput-about = สิ่งที่ทำไป บันทึกการตรวจสอบมีทุกรายการ
+figures-refused = การปฏิเสธ
+figures-refused-about = คำสั่งที่ถูกปฏิเสธแยกตามเหตุผล รายการมีคำสั่งที่ผู้เรียกไม่มีสิทธิ์ ส่วนที่เหลือนับไว้เท่านั้น
+figures-relay = การส่งต่อ
+figures-relay-about = เหตุการณ์ที่รอ Kafka รายการมีเหตุการณ์ที่ Kafka ปฏิเสธ
+figures-webhooks = การส่งถึงผู้รับ
+figures-webhooks-about = การส่งที่รอผู้รับ
+figures-jobs = การลองงานใหม่
+figures-jobs-about = งานที่ล้มเหลวและรอลองใหม่
+figure-decisions = การตัดสินใจ
+figure-starts = อินสแตนซ์ที่เริ่ม
+figure-refusals = คำสั่งที่ถูกปฏิเสธ
+figure-events-waiting = เหตุการณ์ที่รอ
+figure-events-oldest = อายุของเหตุการณ์ที่เก่าที่สุด
+figure-deliveries-waiting = การส่งที่รอ
+figure-deliveries-oldest = อายุของการส่งที่เก่าที่สุด
+figure-jobs = งานที่รอ
+figure-sum = รวม { $value }
+figure-maximum = ขณะนี้ { $value }
+figure-described = สูงสุด { $peak } ต่อช่วง ช่วงสุดท้าย { $last }
+duration-seconds = { $count } วินาที
+duration-minutes = { $count } นาที
+duration-hours = { $count } ชั่วโมง
+refusals = คำสั่งที่ถูกปฏิเสธ
+refusals-about = คำสั่งที่ถูกปฏิเสธเพราะผู้เรียกไม่มีสิทธิ์ เรียงจากใหม่สุด
+refusals-of = คำสั่งที่ถูกปฏิเสธด้วยเหตุผล { $reason } เรียงจากใหม่สุด คำสั่งที่ถูกปฏิเสธด้วยเหตุอื่นนอกจากสิทธิ์ของผู้เรียกจะนับไว้แต่ไม่เก็บ
+refusals-empty = ไม่มีรายการที่เก็บไว้ เก็บเฉพาะคำสั่งที่ผู้เรียกไม่มีสิทธิ์
 column-instance = อินสแตนซ์
 column-state = สถานะ
 column-due = ครบกำหนด
@@ -428,7 +476,7 @@ attempt-duration = { $count } มิลลิวินาที
 who-could-act = ใครทำได้
 who-instance = อินสแตนซ์
 who-revision = รุ่น { $revision }
-who-at = เมื่อ (UTC)
+who-at = เมื่อ ({ $zone })
 who-show = แสดง
 who-now = ขณะนี้
 who-nothing = ขณะนั้นไม่มีงานที่เปิดอยู่
@@ -457,8 +505,8 @@ audit = การตรวจสอบ
 audit-about = สิ่งที่เกิดขึ้น เรียงจากเก่าสุด ในอินสแตนซ์ นิยาม รายชื่อ และการดูแลระบบ
 audit-actor = ทำโดย
 audit-type = ชนิดรายการ
-audit-from = ตั้งแต่
-audit-until = ก่อน
+audit-from = ตั้งแต่ ({ $zone })
+audit-until = ก่อน ({ $zone })
 audit-empty = ไม่มีรายการที่ตรงกัน รายการจะปรากฏเมื่อมีจุดตรวจสอบครอบคลุม ภายในไม่กี่วินาที
 audit-host = ระบบ
 column-actor = ทำโดย
@@ -639,11 +687,11 @@ column-result = ผล
 
 # ข้อมูลและแผนภาพของอินสแตนซ์
 data-changes = สิ่งที่แต่ละขั้นตอนเปลี่ยน
-data-changes-none = ไม่มีเหตุการณ์ใดในรายการนี้ที่เปลี่ยนข้อมูล
+data-changes-none = ไม่มีขั้นตอนใดเปลี่ยนข้อมูล
 data-start = เริ่มต้น
 diagram-step = ไปยังขั้นตอน: { $state }
 column-step = ขั้นตอน
-column-data = ส่วนของข้อมูลพร้อมค่าปัจจุบัน
+column-data = ค่าก่อนและหลัง
 stream-task = งาน
 # หลายงานพร้อมกัน
 bulk = หลายงานพร้อมกัน
@@ -704,3 +752,59 @@ mentions = กล่าวถึงบุคคล
 mentions-help = พวกเขาจะได้รับแจ้ง ผู้ที่ถูกกล่าวถึงดูรายการนี้ได้
 mentions-person = บุคคลที่กล่าวถึง
 commented-on = { $who } ถึง { $others }
+
+# An instance inside of a page of a product, and the sample product.
+embed-read-only = หน้านี้แสดงงานเท่านั้น โปรดตัดสินใจในคอนโซล
+embed-decides-alone = หน้านี้ตัดสินใจได้เฉพาะงานที่ยังเปิดอยู่ของรายการนี้
+embed-token = หน้านี้แสดงงานไม่ได้อีกต่อไป โปรดโหลดหน้าใหม่
+embed-origin = ไม่อนุญาตให้แสดงงานในหน้านี้
+embed-unreachable = ขณะนี้ติดต่อระบบงานไม่ได้ สิ่งที่เห็นอาจไม่เป็นปัจจุบัน
+samples = ผลิตภัณฑ์ตัวอย่าง
+samples-about = เอกสารของผลิตภัณฑ์ที่แสดงงานในหน้าของตนเอง
+sample-type-rfa = คำขออนุมัติ
+sample-type-transmittal = ใบนำส่ง
+sample-type-circulation = หนังสือเวียน
+sample-type-correspondence = หนังสือโต้ตอบ
+sample-content = เอกสาร
+sample-number = เลขที่
+sample-kind = ประเภท
+sample-text = นี่คือเนื้อหาของผลิตภัณฑ์เอง ส่วนงานด้านบนมาจากโฮสต์นี้
+sample-seen-as = ดูในฐานะ
+
+# What became of the events of an instance.
+event-standing = การส่งเหตุการณ์
+kafka-waiting = รออยู่
+kafka-parked = ถูกปฏิเสธ
+kafka-discarded = ทิ้งแล้ว
+kafka-published = เผยแพร่แล้ว
+
+# Activation.
+deed-effect-activate-more = มีอินสแตนซ์ที่กำลังดำเนินมากกว่าที่นับ
+
+# Notes of versions.
+upload-note = เหตุผลที่เผยแพร่
+
+# Checkpoints and the export of the audit.
+audit-file = บันทึกเป็นไฟล์
+audit-file-about = รายการที่ตรงทั้งหมด บรรทัดละหนึ่งวัตถุ JSON สูงสุด 10,000 รายการ บรรทัดสุดท้ายบอกว่ามีอีกหรือไม่
+checkpoints = จุดตรวจสอบ
+checkpoints-about = รากที่ลงนามของรายการทั้งหมด ใหม่สุดก่อน ผู้ที่เก็บไว้นอกฐานข้อมูลจะตรวจพบการแก้ไขภายหลังในสิ่งที่ครอบคลุม
+checkpoints-empty = ยังไม่มีจุดตรวจสอบที่ลงนาม ระบบจะลงนามเมื่อมีคีย์ใน checkpoint_keys
+column-checkpoint = หมายเลข
+column-covers = รายการที่เพิ่ม
+column-signature = ลายเซ็น
+column-root = ราก
+checkpoint-VALID = ถูกต้อง
+checkpoint-INVALID = ไม่ถูกต้อง
+checkpoint-UNKNOWN_KEY = ไม่รู้จักคีย์
+checkpoint-DETACHED = ไม่ต่อจากจุดก่อนหน้า
+checkpoint-leaves = { $first } ถึง { $last }
+
+# Absences that one enters, and tokens.
+absence-day = บันทึกการลา: { $day }
+absence-choose = เลือกวันเพื่อบันทึกการลา เลือกวันที่สองเพื่อให้เป็นช่วง
+absence-first = วันแรก
+absence-last = วันสุดท้าย
+absence-effect = ผู้ทำงานแทนทำงานของคุณได้ตั้งแต่ต้นวันแรกถึงสิ้นวันสุดท้าย
+me-tokens = โทเค็น
+me-tokens-about = โทเค็นของโปรแกรมมาจากผู้ให้บริการยืนยันตัวตนหรือผู้ที่ลงนามด้วยคีย์ของระบบ ระบบไม่เก็บรายการและเพิกถอนก่อนหมดอายุไม่ได้ แต่สิ้นสุดเซสชันของเบราว์เซอร์ได้:

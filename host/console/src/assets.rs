@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use axum::Router;
 use axum::extract::Path;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
@@ -45,19 +45,46 @@ const ICON: Asset = Asset {
     content: include_str!("../assets/icon.svg"),
 };
 
+/// The element that shows an instance inside of a page of a product.
+const ELEMENT: Asset = Asset {
+    name: "wrkflw-instance.js",
+    media_type: "text/javascript; charset=utf-8",
+    content: include_str!("../assets/wrkflw-instance.js"),
+};
+/// Its styles: those of the console, for a shadow tree.
+static EMBED_STYLE: LazyLock<Asset> = LazyLock::new(|| Asset {
+    name: "embed.css",
+    media_type: "text/css; charset=utf-8",
+    content: embed_style().leak(),
+});
+
+/// In a shadow tree the host element is the root, and its width counts, not that of the window.
+fn embed_style() -> String {
+    let style = STYLE.content;
+    let style = style.replace(":root[data-theme=", ":host([theme=");
+    let style = style.replace("\"] { color-scheme", "\"]) { color-scheme");
+    let style = style.replace(":root", ":host");
+    let style = style.replace("@media (max-width:", "@container (max-width:");
+    style + include_str!("../assets/embed.css")
+}
+
 /// The paths that pages link to.
 pub(crate) struct Paths {
     pub(crate) style: String,
     pub(crate) script: String,
     pub(crate) htmx: String,
     pub(crate) icon: String,
+    pub(crate) embed_style: String,
 }
 
 impl Asset {
-    fn path(&self) -> String {
+    fn digest(&self) -> String {
         let digest = Sha256::digest(self.content);
-        let digest = BASE64_URL_SAFE_NO_PAD.encode(&digest[..DIGEST_BYTES]);
-        format!("{}/assets/{digest}/{}", super::ROOT, self.name)
+        BASE64_URL_SAFE_NO_PAD.encode(&digest[..DIGEST_BYTES])
+    }
+
+    fn path(&self) -> String {
+        format!("{}/assets/{}/{}", super::ROOT, self.digest(), self.name)
     }
 }
 
@@ -66,16 +93,31 @@ pub(crate) static PATHS: LazyLock<Paths> = LazyLock::new(|| Paths {
     script: SCRIPT.path(),
     htmx: HTMX.path(),
     icon: ICON.path(),
+    embed_style: EMBED_STYLE.path(),
 });
 
 static BY_PATH: LazyLock<BTreeMap<String, &Asset>> = LazyLock::new(|| {
-    let all = [&STYLE, &SCRIPT, &HTMX, &ICON];
+    let all = [&STYLE, &SCRIPT, &HTMX, &ICON, &ELEMENT, &*EMBED_STYLE];
     all.into_iter().map(|one| (one.path(), one)).collect()
 });
 
+/// Where products load the element from. The address stays; its content is the one of this host's version.
+pub(crate) const ELEMENT_PATH: &str = "/embed/wrkflw-instance.js";
+
 pub(crate) fn routes() -> Router<Console> {
-    Router::new().route("/console/assets/{digest}/{name}", get(serve))
+    Router::new()
+        .route("/console/assets/{digest}/{name}", get(serve))
+        .route(ELEMENT_PATH, get(element))
 }
+
+/// Pages of products load styles and scripts, too: nothing in them is secret.
+const SHARED: [(HeaderName, &str); 2] = [
+    (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "cross-origin",
+    ),
+];
 
 async fn serve(Path((digest, name)): Path<(String, String)>) -> Response {
     let path = format!("{}/assets/{digest}/{name}", super::ROOT);
@@ -86,6 +128,51 @@ async fn serve(Path((digest, name)): Path<(String, String)>) -> Response {
         (header::CONTENT_TYPE, asset.media_type),
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
+    let headers = headers.into_iter().chain(SHARED);
     let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
-    (headers, asset.content).into_response()
+    (headers.collect::<HeaderMap>(), asset.content).into_response()
+}
+
+/// The element. Browsers ask each time whether it has changed.
+async fn element(headers: HeaderMap) -> Response {
+    let tag = format!("\"{}\"", ELEMENT.digest());
+    let known = headers.get(header::IF_NONE_MATCH);
+    // Compression makes a tag a weak one.
+    let is_known = known.is_some_and(|value| {
+        let value = value.to_str().unwrap_or_default();
+        value.strip_prefix("W/").unwrap_or(value) == tag
+    });
+    let own = [
+        (header::CONTENT_TYPE, ELEMENT.media_type),
+        (header::CACHE_CONTROL, "public, no-cache"),
+    ];
+    let own = own.into_iter().chain(SHARED);
+    let own = own.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    let mut own: HeaderMap = own.collect();
+    let tag = HeaderValue::try_from(tag).expect("a digest is plain");
+    own.insert(header::ETAG, tag);
+    if is_known {
+        return (StatusCode::NOT_MODIFIED, own).into_response();
+    }
+    (own, ELEMENT.content).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_styles_of_the_element_are_for_a_shadow_tree() {
+        let style = embed_style();
+        for wrong in [":root", "[data-theme", "@media (max-width"] {
+            assert!(!style.contains(wrong), "{wrong}");
+        }
+        for needed in [
+            ":host([theme=\"dark\"]) { color-scheme: dark; }",
+            "@container (max-width: 48rem)",
+            "container-type: inline-size",
+        ] {
+            assert!(style.contains(needed), "{needed}");
+        }
+    }
 }

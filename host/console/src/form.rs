@@ -22,9 +22,6 @@ use crate::session::Visitor;
 /// People that a form proposes.
 const PEOPLE: &str = "/v1/people?limit=100";
 
-/// Names that one preview looks up. Of others, it shows the ids.
-const LOOKED_UP_MAX: usize = 8;
-
 /// The form of one action.
 pub(crate) struct Form {
     pub(crate) name: String,
@@ -239,19 +236,28 @@ impl Preview {
 
 /// Adds the names of groups and people that will get work, as far as the visitor may read them.
 async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
-    let tasks = done.instance.states.iter().flat_map(|state| &state.tasks);
-    let candidates: Vec<_> = tasks.flat_map(|task| &task.candidates).collect();
-    let mut looked_up = 0;
-    for candidate in candidates {
-        if looked_up < LOOKED_UP_MAX && names.look_up(candidate, visitor).await {
-            looked_up += 1;
+    let (mut people, mut groups) = (Vec::new(), Vec::new());
+    for state in &done.instance.states {
+        for candidate in state.tasks.iter().flat_map(|task| &task.candidates) {
+            let of_kind = if candidate.is_group() {
+                &mut groups
+            } else {
+                &mut people
+            };
+            of_kind.push(candidate.id.as_str());
         }
     }
+    names.look_up(visitor, &people, &groups).await;
 }
 
 /// Whether the form was confirmed as it was previewed.
 pub(crate) fn is_confirmed(fields: &Fields, body: &Value) -> bool {
-    fields.get("step") == "confirm" && fields.get("seen") == digest(body)
+    is_to_be_done(fields) && fields.get("seen") == digest(body)
+}
+
+/// Whether the form was sent to be done, and not to be previewed.
+pub(crate) fn is_to_be_done(fields: &Fields) -> bool {
+    fields.get("step") == "confirm"
 }
 
 /// The key of a form that was sent.

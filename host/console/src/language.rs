@@ -10,7 +10,7 @@ use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
 use unic_langid::LanguageIdentifier;
 
 use crate::session::cookie;
-use crate::zone::Zone;
+use crate::zone::{self, Zone};
 use wrkflw_engine::Preference;
 
 /// The cookie with the chosen language.
@@ -104,6 +104,11 @@ impl Words {
         self.zone
     }
 
+    /// The name of the zone in which the reader gives moments.
+    pub(crate) fn zone_name(self) -> &'static str {
+        zone::name_of(self.zone)
+    }
+
     /// A text without variables.
     pub(crate) fn t(self, id: &str) -> Cow<'static, str> {
         self.format(id, None)
@@ -134,6 +139,11 @@ impl Words {
     pub(crate) fn known(self, id: &str) -> Option<Cow<'static, str>> {
         let has = self.language.bundle.has_message(id);
         has.then(|| self.t(id))
+    }
+
+    /// The text of one kind of something, such as a type of document.
+    pub(crate) fn t_of(self, what: &str, kind: &str) -> Cow<'static, str> {
+        self.t(&format!("{what}-{kind}"))
     }
 
     fn format(self, id: &str, arguments: Option<&FluentArgs<'_>>) -> Cow<'static, str> {

@@ -49,6 +49,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate as _, Size
 
 use provider::Provider;
 pub use provider::ProviderSettings;
+use wrkflw_server::http::auth::Claims;
 use wrkflw_server::http::{self, App};
 
 /// The path below which all pages are.
@@ -67,10 +68,31 @@ pub struct DemoPerson {
     pub roles: Vec<String>,
 }
 
+impl DemoPerson {
+    /// As a token of theirs would say it.
+    pub(crate) fn claims(&self) -> Claims {
+        Claims {
+            subject: self.id.clone(),
+            tenant: self.tenant.clone(),
+            roles: self.roles.clone(),
+        }
+    }
+}
+
+/// A document of the sample product, which shows the instance about it. Only a host for development has any.
+#[derive(Debug, Clone, Copy)]
+pub struct SampleDocument {
+    /// The type of the entity, and the name of its page below `/samples`.
+    pub entity_type: &'static str,
+    pub entity_id: &'static str,
+    pub title: &'static str,
+}
+
 /// The ways in besides bearer tokens, which every host takes.
 #[derive(Default)]
 pub struct Entrance {
     pub demo: Vec<DemoPerson>,
+    pub samples: &'static [SampleDocument],
     pub provider: Option<ProviderSettings>,
 }
 
@@ -82,6 +104,7 @@ pub(crate) struct Shared {
     app: App,
     api: Router,
     demo: Vec<DemoPerson>,
+    samples: &'static [SampleDocument],
     provider: Option<Provider>,
 }
 
@@ -100,6 +123,7 @@ pub fn router(app: App, entrance: Entrance) -> Router {
         app,
         api: api.clone(),
         demo: entrance.demo,
+        samples: entrance.samples,
         provider: entrance.provider.map(Provider::new),
     }));
     let worth =

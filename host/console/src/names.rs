@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+use serde_json::json;
 
-use crate::api::segment;
 use crate::language::Words;
 use crate::session::Visitor;
 
+/// People, and groups, whose names one page looks up; others are shown by their ids. The API takes no more at once.
+pub(crate) const NAMES_MAX: usize = 200;
 /// A priority from which a badge is loud.
 const HIGH: i16 = 50;
 
@@ -19,47 +21,40 @@ pub(crate) struct Candidate {
     pub(crate) id: String,
 }
 
+impl Candidate {
+    pub(crate) fn is_group(&self) -> bool {
+        self.kind == "group"
+    }
+}
+
 /// The display names of an answer. Without one, the id is shown.
-#[derive(Default)]
+#[derive(Default, Deserialize)]
 pub(crate) struct Names {
     pub(crate) people: BTreeMap<String, String>,
     pub(crate) groups: BTreeMap<String, String>,
 }
 
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
 impl Names {
-    /// The names of at most `most` of these people, as far as the visitor may read them.
-    pub(crate) async fn of_people(visitor: &Visitor, ids: &[&str], most: usize) -> Names {
+    /// The names of these people, as far as the visitor may read them.
+    pub(crate) async fn of_people(visitor: &Visitor, ids: &[&str]) -> Names {
         let mut names = Names::default();
-        let ids: BTreeSet<_> = ids.iter().collect();
-        for id in ids.into_iter().take(most) {
-            let person = Candidate {
-                kind: "user".to_owned(),
-                id: (*id).to_owned(),
-            };
-            names.look_up(&person, visitor).await;
-        }
+        names.look_up(visitor, ids, &[]).await;
         names
     }
 
-    /// Looks up the name of a person or group, as far as the visitor may read it. False if it was known.
-    pub(crate) async fn look_up(&mut self, candidate: &Candidate, visitor: &Visitor) -> bool {
-        let (path, known) = match candidate.kind.as_str() {
-            "group" => ("groups", &mut self.groups),
-            _ => ("people", &mut self.people),
-        };
-        if known.contains_key(&candidate.id) {
-            return false;
+    /// Adds the names of these people and groups that it lacks, as far as the visitor may read them. One read gets at most
+    /// [`NAMES_MAX`] of each.
+    pub(crate) async fn look_up(&mut self, visitor: &Visitor, people: &[&str], groups: &[&str]) {
+        let people = unknown(&self.people, people);
+        let groups = unknown(&self.groups, groups);
+        if people.is_empty() && groups.is_empty() {
+            return;
         }
-        let path = format!("/v1/{path}/{}", segment(&candidate.id));
-        if let Ok(Named { name }) = visitor.api.get(&path).await {
-            known.insert(candidate.id.clone(), name);
+        let body = json!({ "people": people, "groups": groups });
+        if let Ok(found) = visitor.api.post::<Names>("/v1/names", &body, None).await {
+            self.people.extend(found.people);
+            self.groups.extend(found.groups);
         }
-        true
     }
 
     pub(crate) fn person(&self, id: &str) -> String {
@@ -67,14 +62,11 @@ impl Names {
     }
 
     pub(crate) fn candidate(&self, candidate: &Candidate) -> String {
-        let groups = &self.groups;
-        match candidate.kind.as_str() {
-            "group" => groups
-                .get(&candidate.id)
-                .map_or(&candidate.id, |name| name)
-                .clone(),
-            _ => self.person(&candidate.id),
+        if candidate.is_group() {
+            let name = self.groups.get(&candidate.id);
+            return name.unwrap_or(&candidate.id).clone();
         }
+        self.person(&candidate.id)
     }
 
     /// Who has a task, for whom, or to whom it is offered.
@@ -99,6 +91,13 @@ impl Names {
     }
 }
 
+/// The ids without a name so far, each once.
+fn unknown<'a>(known: &BTreeMap<String, String>, ids: &[&'a str]) -> BTreeSet<&'a str> {
+    let unknown = ids.iter().copied().filter(|id| !known.contains_key(*id));
+    let unknown: BTreeSet<_> = unknown.collect();
+    unknown.into_iter().take(NAMES_MAX).collect()
+}
+
 /// A priority as a badge shows it.
 pub(crate) struct Badge {
     pub(crate) text: String,
@@ -115,5 +114,21 @@ impl Badge {
         };
         let is_high = priority >= HIGH;
         Some(Badge { text, is_high })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_unknown_name_is_asked_for_once_and_a_bounded_number_of_them() {
+        let known = BTreeMap::from([("dora".to_owned(), "Dora".to_owned())]);
+        let asked = unknown(&known, &["sam", "dora", "eve", "sam"]);
+        assert_eq!(asked.into_iter().collect::<Vec<_>>(), ["eve", "sam"]);
+        let many: Vec<_> = (0..=NAMES_MAX).map(|number| number.to_string()).collect();
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        let asked = unknown(&known, &many);
+        assert_eq!(asked.len(), NAMES_MAX);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod audit;
 pub(crate) mod definitions;
+pub(crate) mod embed;
 pub(crate) mod inbox;
 pub(crate) mod instance;
 pub(crate) mod live;
@@ -10,6 +11,7 @@ pub(crate) mod notifications;
 pub(crate) mod operations;
 pub(crate) mod people;
 pub(crate) mod provider;
+pub(crate) mod samples;
 pub(crate) mod search;
 pub(crate) mod sign_in;
 pub(crate) mod start;
@@ -37,5 +39,7 @@ pub(crate) fn routes() -> Router<Console> {
         .merge(operations::routes())
         .merge(who::routes())
         .merge(people::routes())
+        .merge(embed::routes())
+        .merge(samples::routes())
         .route("/console/{*rest}", any(trouble::missing))
 }

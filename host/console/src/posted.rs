@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse as _;
@@ -78,6 +78,14 @@ async fn read(request: Request) -> Result<Anonymous, Halt> {
     if !is_own(&parts.headers) {
         return Err(refused(&parts.headers));
     }
+    Ok(Anonymous {
+        fields: fields(body).await?,
+        headers: parts.headers,
+    })
+}
+
+/// The fields of a form, wherever it comes from.
+pub(crate) async fn fields(body: Body) -> Result<Fields, Halt> {
     let body = tokio::time::timeout(FORM_TIME_MAX, to_bytes(body, FORM_BYTES_MAX)).await;
     let bytes = match body {
         Ok(Ok(bytes)) => bytes,
@@ -85,15 +93,9 @@ async fn read(request: Request) -> Result<Anonymous, Halt> {
         Err(_) => return Err(StatusCode::REQUEST_TIMEOUT.into_response().into()),
     };
     let fields = url::form_urlencoded::parse(&bytes).into_owned();
-    Ok(Anonymous {
-        // Browsers end lines of texts with both characters.
-        fields: Fields(
-            fields
-                .map(|(name, value)| (name, value.replace("\r\n", "\n")))
-                .collect(),
-        ),
-        headers: parts.headers,
-    })
+    // Browsers end lines of texts with both characters.
+    let fields = fields.map(|(name, value)| (name, value.replace("\r\n", "\n")));
+    Ok(Fields(fields.collect()))
 }
 
 pub(crate) fn refused(headers: &HeaderMap) -> Halt {

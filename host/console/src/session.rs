@@ -3,17 +3,22 @@
 //! The cookie has the number of the tenant and a secret. `__Host-` binds it to this host and to a secure origin; browsers take
 //! a page on this machine for one. Scripts cannot read it, and requests from other sites do not carry it.
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 use wrkflw_core::ids::TenantId;
-use wrkflw_engine::{Identity, ProviderSession, Session};
+use wrkflw_engine::{Identity, Preference, ProviderSession, Session};
 use wrkflw_server::http::extract::Vouched;
 
 use crate::api::{Api, Trouble, with_query};
@@ -53,6 +58,18 @@ pub(crate) struct Visitor {
     pub(crate) api: Api,
     /// Path and query of this request, to come back to.
     pub(crate) here: String,
+    /// Whether they see an instance inside of a page of a product, and not the console.
+    pub(crate) is_embedded: bool,
+    /// Read from the API once for a page.
+    myself: Arc<OnceCell<Myself>>,
+}
+
+/// What every page may need to know of the visitor.
+#[derive(Deserialize)]
+pub(crate) struct Myself {
+    pub(crate) name: Option<String>,
+    /// What their roles permit.
+    pub(crate) permissions: Vec<String>,
 }
 
 impl Visitor {
@@ -75,6 +92,27 @@ impl Visitor {
             },
             session,
             here,
+            is_embedded: false,
+            myself: Arc::default(),
+        }
+    }
+
+    /// Somebody who sees an instance inside of a page of a product, until their embed token ends. The page says the language.
+    pub(crate) fn embedded(
+        console: &Console,
+        who: Identity,
+        until: jiff::Timestamp,
+        headers: &HeaderMap,
+    ) -> Visitor {
+        let session = Session {
+            id: Uuid::nil(),
+            who,
+            until,
+            preference: Preference::default(),
+        };
+        Visitor {
+            is_embedded: true,
+            ..Visitor::new(console, session, &[], headers, String::new())
         }
     }
 
@@ -103,12 +141,15 @@ impl Visitor {
 
     /// Whether the visitor's roles permit this.
     pub(crate) async fn may(&self, permission: &str) -> Result<bool, Halt> {
-        #[derive(serde::Deserialize)]
-        struct Me {
-            permissions: Vec<String>,
-        }
-        let me: Me = self.get("/v1/me").await?;
-        Ok(me.permissions.iter().any(|one| one == permission))
+        let myself = self.myself().await;
+        let myself = myself.map_err(|trouble| self.halt(&trouble))?;
+        Ok(myself.permissions.iter().any(|one| one == permission))
+    }
+
+    /// What the API says of the visitor.
+    pub(crate) async fn myself(&self) -> Result<&Myself, Trouble> {
+        let read = || self.api.get("/v1/me");
+        self.myself.get_or_try_init(read).await
     }
 
     /// Ends with a page that says which permission is missing, if one is.

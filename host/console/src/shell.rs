@@ -36,12 +36,6 @@ pub(crate) struct Reader {
     pub(crate) permissions: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Me {
-    name: Option<String>,
-    permissions: Vec<String>,
-}
-
 impl Reader {
     pub(crate) fn may(&self, permission: &str) -> bool {
         self.permissions.iter().any(|one| one == permission)
@@ -69,12 +63,12 @@ impl Shell {
     /// The frame for a visitor. Notifications that cannot be read are not counted: the page matters more.
     pub(crate) async fn of(visitor: &Visitor, section: &'static str, title: String) -> Shell {
         let unread = format!("/v1/notifications?unread=true&limit={}", UNREAD_MAX + 1);
-        let (me, unread) = tokio::join!(
-            visitor.api.get::<Me>("/v1/me"),
-            visitor.api.get::<Notifications>(&unread)
+        let (me, unread) =
+            tokio::join!(visitor.myself(), visitor.api.get::<Notifications>(&unread));
+        let (name, permissions) = me.map_or_else(
+            |_| (None, Vec::new()),
+            |me| (me.name.clone(), me.permissions.clone()),
         );
-        let (name, permissions) =
-            me.map_or_else(|_| (None, Vec::new()), |me| (me.name, me.permissions));
         let unread = unread.map_or(0, |unread| unread.data.len());
         Shell {
             reader: Some(Reader {

@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 pub use self::about::About;
 use self::declare::events;
 pub use self::disclosed::Disclosed;
-pub use self::public::{CUSTOM, DefinitionTexts, EventContext, is_blind, published, type_suffix};
+pub use self::public::{
+    CUSTOM, DefinitionTexts, EventContext, changed_pointers, is_blind, published, type_suffix,
+};
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share, SignalSubscription};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};

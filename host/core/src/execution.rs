@@ -83,6 +83,10 @@ pub const START: &str = "START";
 const GUARD: &str = "guard";
 
 /// The next question of an execution.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an execution has one at a time, and boxes would cost an allocation for each"
+)]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
     /// To flow logic.
@@ -129,6 +133,10 @@ pub struct Execution<'a> {
 }
 
 /// Which question is pending.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an execution has one at a time, and boxes would cost an allocation for each"
+)]
 enum Phase {
     Guard(Arc<Occurrence>, After),
     Transition(Arc<Occurrence>, Moving),

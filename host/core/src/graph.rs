@@ -39,7 +39,7 @@ pub struct Graph {
     pub uses: Vec<NameUse>,
 }
 
-/// A name of the tenant's directory, or of a service.
+/// A name of the tenant's directory, of a service, or of a permission that its roles give.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "kind", content = "name")]
 pub enum NameUse {
@@ -47,16 +47,19 @@ pub enum NameUse {
     Person(String),
     Calendar(String),
     Service(String),
+    /// Of a transition. It is not among the `uses` that a flow declares.
+    Permission(String),
 }
 
 impl NameUse {
-    /// The kind in the API: `group`, `person`, `calendar` or `service`.
+    /// The kind in the API: `group`, `person`, `calendar`, `service` or `permission`.
     pub fn kind(&self) -> &'static str {
         match self {
             NameUse::Group(_) => "group",
             NameUse::Person(_) => "person",
             NameUse::Calendar(_) => "calendar",
             NameUse::Service(_) => "service",
+            NameUse::Permission(_) => "permission",
         }
     }
 
@@ -65,7 +68,8 @@ impl NameUse {
             NameUse::Group(name)
             | NameUse::Person(name)
             | NameUse::Calendar(name)
-            | NameUse::Service(name) => name,
+            | NameUse::Service(name)
+            | NameUse::Permission(name) => name,
         }
     }
 }
@@ -288,12 +292,16 @@ impl Graph {
         parts.sum::<usize>() + schema + self.description.len()
     }
 
-    /// The names of the directory that it uses, initiators included, each once.
+    /// The names that it uses, with those of initiators and of the permissions of transitions, each once.
     pub fn names_used(&self) -> BTreeSet<NameUse> {
         let initiators = self.initiators.iter().cloned().map(NameUse::Group);
         let observers = self.observers.iter().flatten().cloned();
         let groups = initiators.chain(observers.map(NameUse::Group));
-        groups.chain(self.uses.iter().cloned()).collect()
+        let permissions = self.transitions.iter();
+        let permissions = permissions.filter_map(|way| way.permission.clone());
+        let permissions = permissions.map(NameUse::Permission);
+        let declared = self.uses.iter().cloned();
+        groups.chain(permissions).chain(declared).collect()
     }
 
     /// The states that are separate from this one. Reads all lists, so call it once for all state instances.

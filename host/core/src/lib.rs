@@ -22,6 +22,7 @@ pub mod checkpoint;
 pub mod cloudevent;
 pub mod column;
 pub mod command;
+pub mod data_history;
 mod declare;
 pub mod eligibility;
 pub mod event;

@@ -1,20 +1,26 @@
 //! Publishes, activates, retires, reinstates and stops versions. Other use cases also check permissions here ([`Engine::permit`]).
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::Engine;
 use super::error::Error;
+use super::names::UnknownName;
 use super::offload::Offload;
 use super::request::Identity;
-use super::validation::check_reason;
+use super::validation::{check_note, check_reason};
 use wrkflw_core::audit::sha256;
 use wrkflw_core::check::{self, Problem, names};
-use wrkflw_core::graph::{Graph, NameUse};
+use wrkflw_core::graph::Graph;
+use wrkflw_core::graph::NameUse;
 use wrkflw_core::ids::{CommandId, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
+use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
 use wrkflw_sandbox::{Admission, AdmitError, Sandbox};
+use wrkflw_store::definitions::running::Running;
 use wrkflw_store::definitions::stops::STOPPED_MAX;
 use wrkflw_store::definitions::{NewVersion, StatusChange};
 use wrkflw_store::jobs::STOPPED_RETRY;
@@ -31,7 +37,7 @@ pub struct Published {
     pub separate: Vec<Vec<String>>,
     pub reads: Vec<String>,
     /// Names that it uses and the tenant does not have.
-    pub warnings: Vec<NameUse>,
+    pub warnings: Vec<UnknownName>,
 }
 
 /// The result of activating a version: whether new instances use it.
@@ -41,6 +47,17 @@ pub struct Activation {
     pub version: u32,
     pub active: bool,
     pub changed: bool,
+}
+
+/// What the activation of a version affects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivationEffects {
+    /// The version that new instances use now. None if none is active.
+    pub before: Option<u32>,
+    /// The instances that keep their versions.
+    pub running: Running,
+    /// Names that the version uses and the tenant does not have.
+    pub unknown: Vec<UnknownName>,
 }
 
 /// The result of retiring or reinstating a version.
@@ -91,15 +108,16 @@ pub async fn check_component(
 }
 
 impl Engine {
-    /// Publishes a component with its config as the next version of the definition.
+    /// Publishes a component with its config as the next version of the definition. `note` says why.
     pub async fn publish(
         &self,
         who: &Identity,
         key: &str,
-        bytes: &[u8],
-        config: &Json,
+        (bytes, config): (&[u8], &Json),
+        note: Option<&str>,
     ) -> Result<Published, Error> {
         self.permit(who, "definition:publish").await?;
+        note.map_or(Ok(()), check_note)?;
         if !names::is_name(key) {
             let message = format!(
                 "name the definition like `document-approval`: {}",
@@ -127,6 +145,7 @@ impl Engine {
             graph: &admission.graph,
             sdk: admission.sdk.as_deref(),
             wit: &admission.wit,
+            note,
             definition_id: clock::new_id(),
         };
         let numbered = self
@@ -134,6 +153,7 @@ impl Engine {
             .store
             .publish(who.tenant, &new, &self.note(&who.subject))
             .await?;
+        let unknown = self.unknown_names(who.tenant, &admission.graph).await?;
         Ok(Published {
             key: key.to_owned(),
             version: numbered.version,
@@ -141,7 +161,7 @@ impl Engine {
             created: numbered.created,
             own_work: own_work(&admission.graph),
             reads: reads(&admission.graph),
-            warnings: self.unknown_names(who.tenant, &admission.graph).await?,
+            warnings: UnknownName::in_config(unknown, config),
             separate: admission.graph.separate,
         })
     }
@@ -161,20 +181,54 @@ impl Engine {
         Ok(self.0.store.component(found.digest).await?)
     }
 
-    /// Activates a version: new instances use it. A version with states of own work needs an additional permission. It is refused
-    /// if the version uses names that the tenant does not have, unless it is forced.
-    pub async fn activate(
+    /// The version, and the names that it uses and the tenant does not have. Refuses who may not activate it: a version with states
+    /// of own work needs an additional permission.
+    async fn activating(
         &self,
         who: &Identity,
         reference: &VersionRef,
-        force: bool,
-    ) -> Result<Activation, Error> {
+    ) -> Result<(Arc<Version>, Vec<NameUse>), Error> {
         self.permit(who, "definition:activate").await?;
         let version = self.version(who.tenant, reference).await?;
         if !own_work(&version.graph).is_empty() {
             self.permit(who, "definition:activate-own-work").await?;
         }
         let unknown = self.unknown_names(who.tenant, &version.graph).await?;
+        Ok((version, unknown))
+    }
+
+    /// What the activation of a version affects, as far as the caller sees the instances. Nothing is changed. Refused as the
+    /// activation is, but not for unknown names.
+    pub async fn activation_effects(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+    ) -> Result<ActivationEffects, Error> {
+        let (version, unknown) = self.activating(who, reference).await?;
+        let (reader, key) = (self.reader(), &reference.key);
+        if reader.is_retired(who.tenant, reference).await? {
+            return Err(Error::Retired {
+                key: key.clone(),
+                version: reference.version,
+            });
+        }
+        let viewer = self.viewer(who).await?;
+        Ok(ActivationEffects {
+            before: reader.active_version(who.tenant, key).await?,
+            running: reader.running(&viewer, key).await?,
+            unknown: UnknownName::in_config(unknown, &version.config),
+        })
+    }
+
+    /// Activates a version: new instances use it. It is refused if the version uses names that the tenant does not have, unless it
+    /// is forced.
+    pub async fn activate(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+        force: bool,
+    ) -> Result<Activation, Error> {
+        let (version, unknown) = self.activating(who, reference).await?;
         if !unknown.is_empty() && !force {
             return Err(Error::UnknownNames(unknown));
         }

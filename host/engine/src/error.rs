@@ -123,6 +123,36 @@ pub struct LogicError {
 }
 
 impl Error {
+    /// The stable code of the problem; none for a failure of the database, whose code depends on its kind.
+    pub fn code(&self) -> Option<&str> {
+        Some(match self {
+            Error::Rejected(rejection) => rejection.code(),
+            Error::Invalid { .. } => "invalid_request",
+            Error::Permission(_) => "permission_missing",
+            Error::NotFound { .. } => "not_found",
+            Error::NoActiveVersion(_) => "no_active_version",
+            Error::UnknownNames(_) => "unknown_names",
+            Error::Retired { .. } => "version_retired",
+            Error::Stopped { .. } => "version_stopped",
+            Error::Logic(error) => error.code,
+            Error::KeyReused => "idempotency_key_reused",
+            Error::Unpublishable(_) => "unpublishable",
+            Error::Busy => "busy",
+            Error::Unavailable(_) => "unavailable",
+            Error::Store(_) => return None,
+        })
+    }
+
+    /// Why the host or flow logic refused: the code of the reason, or else that of the problem. None for a failure of the host.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Error::Rejected(Rejection::RefusedNow(reason)) => Some(&reason.code),
+            Error::Rejected(rejection) => rejection.forbids().or_else(|| self.code()),
+            Error::Unavailable(_) => None,
+            _ => self.code(),
+        }
+    }
+
     /// The label `outcome` of logs and metrics.
     pub fn outcome(&self) -> &'static str {
         match self {

@@ -15,13 +15,16 @@ pub mod budgets;
 pub mod bulk;
 mod calendars;
 pub mod checkpoint;
+mod checkpoint_list;
 mod children;
 mod custody;
+mod data_changes;
 mod dead_letters;
 mod definitions;
 mod directory;
 mod drafts;
 mod eligibility;
+mod embedding;
 pub mod error;
 mod inbox;
 pub mod job_handlers;
@@ -33,6 +36,7 @@ mod observe;
 pub mod offload;
 mod past;
 pub mod pipeline;
+pub mod presence;
 mod reassessments;
 pub mod replay;
 mod request;
@@ -42,6 +46,7 @@ pub mod services;
 mod sessions;
 mod signals;
 mod subscriptions;
+pub mod tally;
 pub mod validation;
 mod verification;
 mod versions;
@@ -59,6 +64,7 @@ use budgets::Budgets;
 use pipeline::load::{Loader, NO_INSTANCE};
 use pipeline::queue::InstanceQueue;
 use pipeline::{PostCommit, Writer, WriterBounds};
+use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::ITEMS_KEPT;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_core::actor::Actor;
@@ -71,16 +77,24 @@ use wrkflw_store::load::{Asked, Stored};
 use wrkflw_store::{Reader, Store, StoreError};
 
 pub use actions::{Action, Refusal};
+pub use checkpoint_list::{CheckpointStatus, ListedCheckpoint};
 pub use custody::{ChainLink, CustodyAction, CustodyRecord, SealStatus, Signature};
-pub use definitions::{Activation, Published, Retirement, Stopping, check_component};
+pub use data_changes::{DataChanges, DataStepAt};
+pub use definitions::{
+    Activation, ActivationEffects, Published, Retirement, Stopping, check_component,
+};
 pub use directory::Changed;
 pub use directory::me::Me;
 pub use directory::roles::PERMISSIONS;
 pub use eligibility::{
     AblePerson, EligibilityAt, ExcludedPerson, Orphan, Preview, TaskEligibility,
 };
+pub use embedding::{
+    About, EMBEDDING_MAX, Embedding, EmbeddingTrouble, NewEmbedding, Scope as EmbeddingScope,
+};
 pub use error::Error;
 pub use inbox::OpenTask;
+pub use names::UnknownName;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use sessions::{ProviderSession, SESSION_IDLE_MAX, SESSION_MAX, Session};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
@@ -133,6 +147,8 @@ struct Parts {
     timeout: Duration,
     budgets: Budgets,
     services: services::Services,
+    /// They verify the checkpoints that auditors list.
+    checkpoint_keys: CheckpointKeys,
 }
 
 impl Engine {
@@ -187,6 +203,7 @@ impl Engine {
             timeout,
             budgets: Budgets::default(),
             services: services::Services::default(),
+            checkpoint_keys: CheckpointKeys::default(),
         })))
     }
 
@@ -203,6 +220,14 @@ impl Engine {
     pub fn serving(mut self, services: services::Services) -> Engine {
         let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
         parts.services = services;
+        self
+    }
+
+    /// Sets the keys that verify checkpoints. Must be called before the engine is cloned.
+    #[must_use]
+    pub fn verifying(mut self, keys: CheckpointKeys) -> Engine {
+        let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
+        parts.checkpoint_keys = keys;
         self
     }
 
@@ -250,6 +275,11 @@ impl Engine {
         self.0.queue.waiting(instance)
     }
 
+    /// What this process counts for the series.
+    pub fn tally(&self) -> Arc<tally::Tally> {
+        self.0.post_commit.tally.clone()
+    }
+
     /// Changes with each commit of this process that has events.
     pub fn commits(&self) -> watch::Receiver<u64> {
         self.0.post_commit.commits.subscribe()
@@ -275,8 +305,9 @@ impl Engine {
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
     /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
-    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, and drafts until their task has ended. The
-    /// clock of the database counts, not this host's.
+    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, drafts until their task has ended, points of series
+    /// for [`HOURS_KEPT`](wrkflw_store::series::HOURS_KEPT), and rows of hosts until they expire. The clock of the database counts, not
+    /// this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
         while store.purge_replies(REPLIES_KEPT).await? {}
@@ -286,6 +317,9 @@ impl Engine {
         while store.purge_deliveries(DEAD_KEPT).await? {}
         while store.purge_sessions().await? {}
         while store.purge_drafts().await? {}
+        while store.roll_up().await? {}
+        while store.purge_points().await? {}
+        while store.purge_hosts().await? {}
         Ok(())
     }
 

@@ -1,9 +1,51 @@
 //! Looks up the names of the directory and of services that a version uses.
 
+use serde_json::Value;
+
 use super::Engine;
 use super::error::Error;
 use wrkflw_core::graph::{Graph, NameUse};
 use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+
+/// A name that a version uses and that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    pub used: NameUse,
+    /// The first place of the config with this name, as a JSON Pointer. None if the flow has it by itself.
+    pub pointer: Option<String>,
+}
+
+impl UnknownName {
+    /// Finds the names in the config.
+    pub(super) fn in_config(unknown: Vec<NameUse>, config: &Json) -> Vec<UnknownName> {
+        // A config was parsed before.
+        let config: Value = serde_json::from_str(config.as_str()).unwrap_or_default();
+        let found = unknown.into_iter().map(|used| UnknownName {
+            pointer: pointer(&config, used.name()),
+            used,
+        });
+        found.collect()
+    }
+}
+
+/// The JSON Pointer to the first text that is this name.
+fn pointer(value: &Value, name: &str) -> Option<String> {
+    let below = |key: &str, value: &Value| {
+        let found = pointer(value, name)?;
+        let key = key.replace('~', "~0").replace('/', "~1");
+        Some(format!("/{key}{found}"))
+    };
+    match value {
+        Value::String(text) => (text == name).then(String::new),
+        Value::Array(items) => {
+            let mut items = items.iter().enumerate();
+            items.find_map(|(index, item)| below(&index.to_string(), item))
+        }
+        Value::Object(members) => members.iter().find_map(|(key, value)| below(key, value)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
 
 impl Engine {
     /// The names that the graph uses and that neither the tenant nor this host has. They may be added later, so they do not keep a version from
@@ -27,5 +69,22 @@ impl Engine {
         let services = services.into_iter();
         let unserved = services.filter(|used| !self.0.services.knows(used.name()));
         Ok(unknown.chain(unserved).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_found_where_the_config_has_it_first() {
+        let config = Json::of(&serde_json::json!({
+            "limit": 5, "sla": { "a/b": ["x", "office"] }, "then": "office", "office": "other",
+        }));
+        let office = NameUse::Calendar("office".to_owned());
+        let nowhere = NameUse::Group("nowhere".to_owned());
+        let found = UnknownName::in_config(vec![office, nowhere], &config);
+        let pointers: Vec<_> = found.into_iter().map(|one| one.pointer).collect();
+        assert_eq!(pointers, [Some("/sla/a~1b/1".to_owned()), None]);
     }
 }

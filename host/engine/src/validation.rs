@@ -15,6 +15,8 @@ use wrkflw_core::shown::{COMMENT_BYTES_MAX, DATA_BYTES_MAX};
 const NAME_CHARS_MAX: usize = 200;
 /// The longest reason.
 const REASON_CHARS_MAX: usize = 2_000;
+/// The longest note on a version.
+const NOTE_CHARS_MAX: usize = 500;
 
 /// Checks an id that people chose: of a person, a group, an entity. It must be in normal form, so that it has one spelling.
 pub fn check_id(pointer: &str, id: &str) -> Result<(), Error> {
@@ -58,16 +60,26 @@ pub fn check_document(pointer: &str, document: &Json) -> Result<(), Error> {
 
 /// Checks the reason that a caller gives.
 pub fn check_reason(reason: &str) -> Result<(), Error> {
-    let (code, detail) = if reason.trim().is_empty() {
+    check_text("/reason", reason, REASON_CHARS_MAX)
+}
+
+/// Checks the note on a version: why it is published.
+pub fn check_note(note: &str) -> Result<(), Error> {
+    check_text("/note", note, NOTE_CHARS_MAX)
+}
+
+/// Refuses a text that says nothing, or that is longer than so many characters.
+fn check_text(pointer: &str, text: &str, most: usize) -> Result<(), Error> {
+    let (code, detail) = if text.trim().is_empty() {
         ("required", "say why".to_owned())
-    } else if reason.chars().count() > REASON_CHARS_MAX {
-        ("too_long", format!("at most {REASON_CHARS_MAX} characters"))
-    } else if reason.contains('\0') {
+    } else if text.chars().count() > most {
+        ("too_long", format!("at most {most} characters"))
+    } else if text.contains('\0') {
         ("malformed", "without the character NUL".to_owned())
     } else {
         return Ok(());
     };
-    Err(Error::invalid("/reason", code, detail))
+    Err(Error::invalid(pointer, code, detail))
 }
 
 /// Checks the comment on a decision or an instance.

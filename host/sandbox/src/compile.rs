@@ -98,7 +98,7 @@ impl Compilation {
         let _turn = queue.turn().await?;
         let code = match &self.compiler {
             Compiler::Child(program) => in_child(program, self.limits, &component).await?,
-            Compiler::InProcess => {
+            Compiler::InProcess | Compiler::Incremental => {
                 let engine = engine.clone();
                 tokio::task::spawn_blocking(move || engine.precompile_component(&component))
                     .await

@@ -3,6 +3,7 @@
 //! [`base`] has the configuration that machine code depends on; the compiling child shares it. [`new`] adds what only running
 //! needs: the pool of instances and the ticker.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use wasmtime::{
@@ -10,7 +11,8 @@ use wasmtime::{
     VariableOperatorCost, WasmFeatures,
 };
 
-use super::settings::Settings;
+use super::functions::Functions;
+use super::settings::{Compiler, Settings};
 
 /// The version of `wasmtime` in use. It is part of every evaluation's record.
 pub(super) const WASMTIME_VERSION: &str = "48.0.8";
@@ -76,19 +78,33 @@ pub(super) fn base() -> Config {
 
 /// The engine that runs guests, with its ticker started.
 pub(super) fn new(settings: &Settings) -> Result<Engine, String> {
-    let mut config = base();
+    let mut config = compiling(settings)?;
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(settings)));
     let engine = Engine::new(&config).or_else(|error| {
         // Containers with a low limit of address space cannot reserve the pool. Slow instances are better than none.
         tracing::warn!(error = %format!("{error:#}"), "no pool of guest instances, allocating on demand");
-        let mut config = base();
+        let mut config = compiling(settings).map_err(wasmtime::Error::msg)?;
         config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
         Engine::new(&config)
     });
-    let engine =
-        engine.map_err(|error| format!("the WebAssembly engine cannot start: {error:#}"))?;
+    let engine = engine.map_err(|error| cannot_start(&error))?;
     start_ticker(&engine)?;
     Ok(engine)
+}
+
+/// The configuration with the place where functions are stored, if the settings ask for it.
+fn compiling(settings: &Settings) -> Result<Config, String> {
+    let mut config = base();
+    if matches!(settings.compiler, Compiler::Incremental) {
+        config
+            .enable_incremental_compilation(Arc::new(Functions::default()))
+            .map_err(|error| cannot_start(&error))?;
+    }
+    Ok(config)
+}
+
+fn cannot_start(error: &wasmtime::Error) -> String {
+    format!("the WebAssembly engine cannot start: {error:#}")
 }
 
 fn pool(settings: &Settings) -> PoolingAllocationConfig {
@@ -150,5 +166,42 @@ mod tests {
         let runner = new(&settings).expect("engine");
         let compiler = Engine::new(&base()).expect("engine");
         assert_eq!(hash(&runner), hash(&compiler));
+    }
+
+    #[test]
+    fn functions_compiled_before_give_the_same_machine_code() {
+        let component = |result: u32| {
+            let module = format!(
+                r#"(component (core module $m
+                  (func (export "same") (param i32) (result i32) local.get 0 i32.const 7 i32.mul)
+                  (func (export "other") (result i32) i32.const {result}))
+                  (core instance (instantiate $m)))"#
+            );
+            wat::parse_str(module).expect("a component")
+        };
+        let whole = Engine::new(&base()).expect("engine");
+        let settings = Settings::new(Compiler::Incremental);
+        let functions = Arc::new(Functions::default());
+        let incremental = {
+            let mut config = base();
+            let stored = Arc::clone(&functions);
+            config
+                .enable_incremental_compilation(stored)
+                .expect("enabled");
+            Engine::new(&config).expect("engine")
+        };
+        let runner = new(&settings).expect("engine");
+        let mut stored = 0;
+        for (result, more) in [(1, true), (1, false), (2, true)] {
+            let component = component(result);
+            let code = whole.precompile_component(&component).expect("code");
+            assert_eq!(
+                incremental.precompile_component(&component).expect("code"),
+                code
+            );
+            assert_eq!(runner.precompile_component(&component).expect("code"), code);
+            assert_eq!(functions.len() > stored, more, "{result}");
+            stored = functions.len();
+        }
     }
 }

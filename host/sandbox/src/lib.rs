@@ -8,7 +8,8 @@
 //!
 //! Reading order: [`settings`], [`sandbox`] (what callers use), [`admission`] (before a version is published), [`call`] (one call under limits), [`priority`] (on which threads
 //! it runs), [`library`] (from a digest to a component that can be instantiated), [`mod@scan`] and [`compile`] (from bytes to machine
-//! code), [`artifacts`] (machine code on disk), [`v0_1`] (conversion between the contract's types and ours).
+//! code), [`functions`] (machine code of functions in memory), [`artifacts`] (machine code on disk), [`v0_1`] (conversion between
+//! the contract's types and ours).
 
 pub mod admission;
 mod artifacts;
@@ -17,6 +18,7 @@ mod compile;
 pub mod componentize;
 mod engine;
 pub mod error;
+mod functions;
 #[doc(hidden)]
 pub mod fuzzing;
 mod library;

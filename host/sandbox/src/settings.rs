@@ -99,6 +99,9 @@ pub enum Compiler {
     Child(PathBuf),
     /// In this process. A hostile component can take minutes and gigabytes, so use it only for your own plugins.
     InProcess,
+    /// In this process, which stores the machine code of each function in memory and compiles only functions that it has not seen.
+    /// For one plugin that is built again and again.
+    Incremental,
 }
 
 impl Settings {

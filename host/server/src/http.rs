@@ -11,12 +11,14 @@ mod audit;
 pub mod auth;
 mod bulk;
 mod calendars;
+mod checkpoints;
 pub mod commands;
 mod comments;
 mod compliance;
 mod conditional;
 mod csv;
 mod custody;
+mod data_changes;
 mod dead_letters;
 mod definitions;
 mod directory;
@@ -24,12 +26,14 @@ mod docs;
 mod drafts;
 mod edge;
 mod eligibility;
+mod embed_tokens;
 mod entities;
 mod events;
 pub mod extract;
 mod front;
 pub mod health;
 mod history;
+mod hosts;
 mod ids;
 mod inbox;
 mod include;
@@ -52,9 +56,11 @@ pub mod pace;
 pub mod page;
 mod preferences;
 pub mod problem;
+mod refusals;
 mod saved_views;
 mod schemas;
 mod search;
+mod series;
 pub mod server;
 mod sessions;
 mod shapes;
@@ -261,7 +267,7 @@ pub fn router(app: App) -> Router {
     Router::new().fallback_service(edge::compressed(Edge::new(routes, app)))
 }
 
-/// Migrations, bulk operations, jobs and dead letters.
+/// Migrations, bulk operations, jobs and dead letters, and what operators see of hosts.
 fn of_many() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(migrations::migrate))
@@ -269,6 +275,8 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(operations::cancel))
         .routes(routes!(operations::list::list))
         .routes(routes!(jobs::list))
+        .routes(routes!(series::show))
+        .routes(routes!(refusals::list))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
         .routes(routes!(events::replay::replay))
@@ -289,7 +297,7 @@ fn of_messages() -> OpenApiRouter<App> {
         .routes(routes!(notifications::list))
 }
 
-/// The caller's own sessions, notifications, saved views and drafts.
+/// The caller's own sessions, notifications, saved views and drafts, and tokens for pages of products.
 fn of_oneself() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(notifications::read))
@@ -298,6 +306,7 @@ fn of_oneself() -> OpenApiRouter<App> {
         .routes(routes!(saved_views::list))
         .routes(routes!(saved_views::put, saved_views::delete))
         .routes(routes!(drafts::show, drafts::put))
+        .routes(routes!(embed_tokens::create))
 }
 
 /// Lists of people and groups, and what concerns several of them.
@@ -322,7 +331,6 @@ fn of_directory() -> OpenApiRouter<App> {
 fn of_versions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(definitions::show))
-        .routes(routes!(definitions::activate))
         .routes(routes!(definitions::retire))
         .routes(routes!(definitions::reinstate))
         .routes(routes!(definitions::stop))
@@ -333,8 +341,20 @@ fn of_versions() -> OpenApiRouter<App> {
 
 fn of_definitions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
+        .routes(routes!(definitions::activate))
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
+}
+
+fn of_the_audit() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(audit::audit))
+        .routes(routes!(data_changes::list))
+        .routes(routes!(audit::entries))
+        .routes(routes!(checkpoints::list))
+        .routes(routes!(custody::of_entity))
+        .routes(routes!(custody::of_instance))
+        .routes(routes!(compliance::self_approvals))
 }
 
 /// Every route of the API, with its documentation.
@@ -364,6 +384,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::actions))
         .routes(routes!(verification::verify))
         .routes(routes!(instances::search))
+        .routes(routes!(directory::names::find))
         .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::retry))
         .routes(routes!(subscriptions::delivery::test))
@@ -374,6 +395,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(dead_letters::discard))
         .merge(of_oneself())
         .routes(routes!(calendars::list))
+        .routes(routes!(hosts::list))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)
@@ -381,17 +403,13 @@ pub fn routes() -> OpenApiRouter<App> {
         .merge(of_messages())
         .merge(of_directory())
         .merge(of_definitions())
+        .merge(of_the_audit())
         .routes(routes!(instances::start, instances::list))
-        .routes(routes!(audit::audit))
-        .routes(routes!(audit::entries))
         .routes(routes!(instance_commands::cancel))
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))
         .routes(routes!(instance_commands::restart))
         .routes(routes!(entities::history))
-        .routes(routes!(custody::of_entity))
-        .routes(routes!(custody::of_instance))
-        .routes(routes!(compliance::self_approvals))
         .routes(routes!(tasks::list))
         .routes(routes!(task_commands::claim))
         .routes(routes!(task_commands::release))

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::time::Time;
-use super::{Store, StoreError};
+use super::viewer::Viewer;
+use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 
 /// One refused attempt.
@@ -19,6 +20,88 @@ pub struct Attempt<'a> {
     pub code: &'a str,
     pub detail: &'a str,
     pub request_id: Option<&'a str>,
+}
+
+/// A refused attempt in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptRow {
+    pub id: Uuid,
+    pub occurred_at: Timestamp,
+    pub actor: String,
+    pub action: String,
+    /// The instance that it concerns, or that of its task. None for a refused start.
+    pub instance: Option<Uuid>,
+    pub task: Option<Uuid>,
+    /// Why it was refused.
+    pub reason: String,
+    pub detail: String,
+    pub request_id: Option<String>,
+}
+
+/// Which attempts a list has.
+#[derive(Debug, Clone, Default)]
+pub struct AttemptFilter {
+    pub reason: Option<String>,
+    pub from: Option<Timestamp>,
+    pub until: Option<Timestamp>,
+    /// The last attempt of the page before.
+    pub after: Option<(Timestamp, Uuid)>,
+    pub limit: i64,
+}
+
+/// A page of attempts.
+#[derive(Debug)]
+pub struct Attempts {
+    /// At most `limit`: callers ask for one more than they return.
+    pub found: Vec<AttemptRow>,
+    /// The last attempt that was read, if the viewer does not see all that were. More may follow.
+    pub reached: Option<AttemptRow>,
+}
+
+impl Reader {
+    /// The refused attempts, the newest first. A viewer who may not see every instance gets those about instances that they see.
+    pub async fn attempts(
+        &self,
+        viewer: &Viewer,
+        filter: &AttemptFilter,
+    ) -> Result<Attempts, StoreError> {
+        let mut looking = self.looking(viewer).await?;
+        let rows = sqlx::query!(
+            r#"select r.id, r.occurred_at as "at: Time", r.actor, r.action, coalesce(r.instance_id, t.instance_id) as "instance?",
+                r.task_id, r.code, r.detail, r.request_id
+            from refused_attempt r left join task t on t.tenant_id = r.tenant_id and t.id = r.task_id
+            where r.tenant_id = $1 and ($2::text is null or r.code = $2)
+                and ($3::timestamptz is null or r.occurred_at >= $3) and ($4::timestamptz is null or r.occurred_at < $4)
+                and ($5::timestamptz is null or (r.occurred_at, r.id) < ($5, $6::uuid))
+            order by r.occurred_at desc, r.id desc limit $7"#,
+            viewer.tenant.0,
+            filter.reason,
+            filter.from.map(Time) as _,
+            filter.until.map(Time) as _,
+            filter.after.map(|(at, _)| Time(at)) as _,
+            filter.after.map(|(_, id)| id),
+            filter.limit
+        )
+        .fetch_all(looking.places().await?)
+        .await?;
+        let attempt = rows.into_iter().map(|row| AttemptRow {
+            id: row.id,
+            occurred_at: row.at.0,
+            actor: row.actor,
+            action: row.action,
+            instance: row.instance,
+            task: row.task_id,
+            reason: row.code,
+            detail: row.detail,
+            request_id: row.request_id,
+        });
+        let mut found: Vec<_> = attempt.collect();
+        let instance = |row: &AttemptRow| row.instance.unwrap_or_default();
+        let reached = looking
+            .keep_seen(&mut found, filter.limit, instance)
+            .await?;
+        Ok(Attempts { found, reached })
+    }
 }
 
 impl Store {

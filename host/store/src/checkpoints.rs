@@ -6,6 +6,7 @@
 //! unfinished transaction has a smaller number. Both are stored in the row whose lock makes a host the signer, so any host
 //! can continue. After a restore, transaction numbers begin anew, and an older mark is discarded.
 
+mod listed;
 pub mod refused;
 
 use sqlx::{Postgres, Transaction};

@@ -1,5 +1,6 @@
 //! Definitions, their versions and components.
 
+mod insertion;
 pub mod running;
 pub mod stops;
 
@@ -7,6 +8,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use self::insertion::insert_version;
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
@@ -39,6 +41,8 @@ pub struct VersionSummary {
     pub wit: String,
     pub published_at: Timestamp,
     pub published_by: String,
+    /// Why it was published.
+    pub note: Option<String>,
     pub retired_at: Option<Timestamp>,
     pub stopped_at: Option<Timestamp>,
 }
@@ -54,6 +58,8 @@ pub struct NewVersion<'a> {
     pub graph: &'a Graph,
     pub sdk: Option<&'a str>,
     pub wit: &'a str,
+    /// Why it is published.
+    pub note: Option<&'a str>,
     /// The id of the audit stream, used if the definition is new.
     pub definition_id: Uuid,
 }
@@ -90,7 +96,7 @@ impl Reader {
             (Some(key), Some(version.cast_signed()))
         });
         let rows = sqlx::query!(
-            r#"select v.key, v.version, coalesce(v.graph::json ->> 'title', '') as "title!", v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by,
+            r#"select v.key, v.version, coalesce(v.graph::json ->> 'title', '') as "title!", v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by, v.note,
                    v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", d.active_version is not distinct from v.version as "active!"
             from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
             where v.tenant_id = $1 and ($2::text is null or v.key = $2)
@@ -117,6 +123,7 @@ impl Reader {
                 wit: row.wit,
                 published_at: row.published_at.0,
                 published_by: row.published_by,
+                note: row.note,
                 retired_at: row.retired_at.map(|time| time.0),
                 stopped_at: row.stopped_at.map(|time| time.0),
             })
@@ -125,7 +132,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Publishes a version under the next number. Identical content keeps its number.
+    /// Publishes a version under the next number. Identical content keeps its number and its note.
     pub async fn publish(
         &self,
         tenant: TenantId,
@@ -174,10 +181,13 @@ impl Store {
         }
         let version = insert_version(&mut transaction, tenant, new, note).await?;
         wrkflw_fault::point("publish.version");
-        let payload = serde_json::json!({
+        let mut payload = serde_json::json!({
             "key": new.key, "version": version, "component": new.digest.to_string(), "config": new.config, "graph": new.graph,
             "sdk": new.sdk, "wit": new.wit,
         });
+        if let Some(why) = new.note {
+            payload["note"] = why.into();
+        }
         append(
             &mut transaction,
             stream(tenant, id),
@@ -381,64 +391,6 @@ async fn lock(
     );
     let row = query.fetch_optional(connection).await?;
     Ok(row.map(|row| (row.id, row.revision.cast_unsigned())))
-}
-
-async fn insert_version(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    new: &NewVersion<'_>,
-    note: &Note<'_>,
-) -> Result<u32, StoreError> {
-    let graph = Json::of(new.graph);
-    let version = sqlx::query_scalar!(
-        r#"insert into definition_version (
-               tenant_id, key, version, digest, config, config_digest, graph, sdk, wit, published_at, published_by,
-               restricted
-           )
-           select $1, $2, coalesce(max(version), 0) + 1, $3, $4, $5, $6, $7, $8, $9, $10, $11
-           from definition_version where tenant_id = $1 and key = $2
-           returning version"#,
-        tenant.0,
-        new.key,
-        new.digest.0.as_slice(),
-        new.config.as_str(),
-        new.config_digest.as_slice(),
-        graph.as_str(),
-        new.sdk,
-        new.wit,
-        Time(note.at) as _,
-        note.actor,
-        new.graph.observers.is_some()
-    )
-    .fetch_one(&mut *connection)
-    .await?;
-    declare(connection, tenant, new).await?;
-    Ok(version.cast_unsigned())
-}
-
-/// Inserts the declarations of the version's attributes, from which searches know the types.
-async fn declare(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    new: &NewVersion<'_>,
-) -> Result<(), StoreError> {
-    let declared = &new.graph.attributes;
-    let names: Vec<_> = declared.iter().map(|one| one.name.clone()).collect();
-    let types: Vec<_> = declared
-        .iter()
-        .map(|one| one.kind.name().to_owned())
-        .collect();
-    sqlx::query!(
-        "insert into attribute_declaration (tenant_id, name, definition_key, type)
-        select $1, d.name, $2, d.type from unnest($3::text[], $4::text[]) as d (name, type) on conflict do nothing",
-        tenant.0,
-        new.key,
-        &names,
-        &types
-    )
-    .execute(connection)
-    .await?;
-    Ok(())
 }
 
 /// The state of a version, and of its definition, which is locked.

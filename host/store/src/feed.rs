@@ -94,6 +94,13 @@ pub struct FeedEntry {
     seq: i64,
 }
 
+impl FeedEntry {
+    /// Its number in the stream of its instance.
+    pub(super) fn seq(&self) -> i64 {
+        self.seq
+    }
+}
+
 /// A page of the feed.
 #[derive(Debug)]
 pub struct FeedPage {

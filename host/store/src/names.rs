@@ -58,7 +58,8 @@ impl Reader {
 }
 
 impl Store {
-    /// The places of the names that the tenant does not have, in order. Each is a kind (`group`, `person` or `calendar`) and a name.
+    /// The places of the names that the tenant does not have, in order. Each is a kind (`group`, `person`, `calendar` or
+    /// `permission`) and a name. A permission is one of the tenant if some role gives it.
     pub async fn unknown_names(
         &self,
         tenant: TenantId,
@@ -73,6 +74,7 @@ impl Store {
             where not case u.kind
                 when 'group' then exists(select from "group" g where g.tenant_id = $1 and g.id = u.name)
                 when 'person' then exists(select from person p where p.tenant_id = $1 and p.id = u.name)
+                when 'permission' then exists(select from role_permission r where r.tenant_id = $1 and r.permission = u.name)
                 else exists(select from calendar c where c.tenant_id = $1 and c.name = u.name)
             end
             order by u.number"#,

@@ -269,22 +269,30 @@ pub(super) async fn transacted<T, E: From<sqlx::Error>>(
 
 /// Locks that hold until the end of a transaction, so that concurrent requests of one tenant do not pass a limit together.
 #[derive(Clone, Copy)]
-pub(super) enum LimitLock {
-    RunningOperations = 13,
-    StoppedVersions = 16,
-    SavedViews = 17,
+pub(super) enum LimitLock<'a> {
+    RunningOperations,
+    StoppedVersions,
+    /// Of the views of this person: nobody waits for anybody else.
+    SavedViews(&'a str),
 }
 
 /// Takes the lock of this limit of the tenant.
 pub(super) async fn lock(
     connection: &mut PgConnection,
-    limit: LimitLock,
+    limit: LimitLock<'_>,
     tenant: TenantId,
 ) -> Result<(), sqlx::Error> {
+    let (number, person) = match limit {
+        LimitLock::RunningOperations => (13, ""),
+        LimitLock::StoppedVersions => (16, ""),
+        LimitLock::SavedViews(person) => (17, person),
+    };
+    // Two people with the same hash wait for each other, and no more than that.
     sqlx::query!(
-        r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
-        limit as i32,
-        tenant.0
+        r#"select pg_advisory_xact_lock($1, $2 # hashtext($3)) as "locked!: ()""#,
+        number,
+        tenant.0,
+        person
     )
     .execute(connection)
     .await?;

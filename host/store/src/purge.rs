@@ -13,9 +13,10 @@ use super::signals::SIGNALS_TOLD;
 use super::{Store, StoreError};
 
 /// Limit of the rows of one sweep, so that it holds locks only briefly.
-const SWEEP_MAX: i64 = 5_000;
+pub(super) const SWEEP_MAX: i64 = 5_000;
 /// Begins a sweep. Other statements of the writer use no bitmap scans, but a sweep needs them for the BRIN indexes by age.
-const BEGIN: &str = "begin; set local statement_timeout = '8s'; set local enable_bitmapscan = on";
+pub(super) const BEGIN: &str =
+    "begin; set local statement_timeout = '8s'; set local enable_bitmapscan = on";
 
 impl Store {
     /// Deletes replies that are older. True if there may be more.
@@ -127,7 +128,7 @@ impl Store {
     }
 
     /// Runs a sweep. True if there may be more.
-    async fn sweep(
+    pub(super) async fn sweep(
         &self,
         forgetting: Query<'_, Postgres, PgArguments>,
     ) -> Result<bool, StoreError> {

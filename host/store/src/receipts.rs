@@ -12,7 +12,6 @@ use super::viewer::Viewer;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::answer::Reason;
 use wrkflw_core::command::SignalKey;
-use wrkflw_core::event::Event;
 use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 use wrkflw_core::json::Json;
 
@@ -86,10 +85,15 @@ impl Reader {
         before: Option<u64>,
         limit: u32,
     ) -> Result<Vec<ReceivedSignal>, StoreError> {
+        // The input may have 64 KiB, and is not read. An erased payload is no JSON.
         let rows = sqlx::query!(
-            r#"select id, seq, actor, payload, occurred_at as "at: Time" from audit_entry
-            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and type = 'SIGNAL_RECEIVED' and seq < $3
-            order by seq desc limit $4"#,
+            r#"select e.id, e.seq, e.actor, e.occurred_at as "at: Time",
+                said.id as "signal_id?", said.trigger as "trigger?", said.state as "state?"
+            from audit_entry e
+            left join lateral json_to_record(case when e.payload like '{%' then e.payload::json end)
+                as said (id text, trigger text, state uuid) on true
+            where e.tenant_id = $1 and e.stream_kind = 'instance' and e.stream_id = $2 and e.type = 'SIGNAL_RECEIVED' and e.seq < $3
+            order by e.seq desc limit $4"#,
             viewer.tenant.0,
             instance.0,
             before.map_or(i64::MAX, u64::cast_signed),
@@ -102,12 +106,14 @@ impl Reader {
             seq: row.seq.cast_unsigned(),
             received_at: row.at.0,
             sender: row.actor,
-            content: match serde_json::from_str(&row.payload) {
-                Ok(Event::SignalReceived {
-                    id, trigger, state, ..
-                }) => Some(SignalContent { id, trigger, state }),
-                _ => None,
-            },
+            content: row
+                .signal_id
+                .zip(row.trigger)
+                .map(|(id, trigger)| SignalContent {
+                    id,
+                    trigger,
+                    state: row.state.map(StateId),
+                }),
         });
         Ok(signals.collect())
     }

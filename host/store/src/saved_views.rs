@@ -60,7 +60,7 @@ impl Store {
     ) -> Result<KeptView, StoreError> {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
-            lock(&mut transaction, LimitLock::SavedViews, tenant).await?;
+            lock(&mut transaction, LimitLock::SavedViews(person), tenant).await?;
             let others = sqlx::query!(
                 r#"select count(*) as "count!", coalesce(bool_or(name = $4), false) as "is_taken!"
                 from saved_view where tenant_id = $1 and person = $2 and id <> $3"#,

@@ -1,17 +1,18 @@
 //! A purchase: approved by the manager, by two of five in finance and, above a limit, by the CFO.
 //!
-//! Nobody approves in two steps. Too many rejections end it at once; requesters may withdraw it by a signal; late work climbs.
+//! Nobody approves in two steps. Too many rejections end it at once; requesters may withdraw it by a signal, and the manager may take
+//! the approval back until finance decides; late work climbs.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
     Assignment, AttributeType, CommentRule::Required, Decimal, Event, Facts, Flow, Graph, Plan,
-    Refusal, Sla, Value, Verdict, Violation, allow, json,
+    Refusal, Sla, Value, Verdict, Violation, allow, deny, json, not_now,
 };
 
 wrkflw_guest::states! { pub enum State { Intake, Manager, Finance, Sizing, Cfo, Approved, Rejected, Withdrawn } }
-wrkflw_guest::triggers! { pub enum Trigger { Sort, Approve, Reject, Withdraw } }
+wrkflw_guest::triggers! { pub enum Trigger { Sort, Approve, Reject, Withdraw, TakeBack } }
 use State::{Approved, Cfo, Finance, Intake, Manager, Rejected, Sizing, Withdrawn};
-use Trigger::{Approve, Reject, Sort, Withdraw};
+use Trigger::{Approve, Reject, Sort, TakeBack, Withdraw};
 
 wrkflw_guest::config! {
     /// Who approves, how many of them, from which amount on the CFO too, and how soon.
@@ -77,6 +78,8 @@ impl Flow for PurchaseApproval {
                 s.on(Approve, Sizing)
                     .input(include_str!("finance.schema.json"));
                 s.on(Reject, Rejected).comment(Required);
+                s.on_signal(TakeBack, Manager)
+                    .titled("Take the approval back");
                 s.on_signal(Withdraw, Withdrawn);
             })
             .router(Sizing, "Small or large", |s| {
@@ -98,6 +101,7 @@ impl Flow for PurchaseApproval {
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
         match event.trigger {
             Withdraw => event.only_requester(facts),
+            TakeBack => taken_back(facts, event),
             _ => allow(),
         }
     }
@@ -142,6 +146,20 @@ impl Flow for PurchaseApproval {
             .fallback(&config.fallback_group)
             .each(|offer| offer.sla(sla(config, state))))
     }
+}
+
+/// The manager who approved may take it back until somebody in finance has decided.
+fn taken_back(facts: &Facts<PurchaseApproval>, event: &Event<PurchaseApproval>) -> Verdict {
+    let approval = facts.last_past_state(Manager);
+    let approver = approval.and_then(|state| state.actor.as_deref());
+    let actor = event.actor().map(|actor| actor.id.as_str());
+    if actor.is_none() || actor != approver {
+        return deny("not_approver", "Only who approved it before may do this.");
+    }
+    if !facts.deciders(Finance).is_empty() {
+        return not_now("finance_decided", "Finance has begun to decide.");
+    }
+    allow()
 }
 
 fn sla(config: &Config, step: State) -> &Sla {

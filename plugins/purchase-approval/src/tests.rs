@@ -45,6 +45,17 @@ fn last(amount: &str) -> Outcome {
 }
 
 #[test]
+fn the_manager_takes_the_approval_back_until_finance_decides() {
+    let mut flow = at_finance("10");
+    flow.when(signal("ann", TakeBack)).denied("not_approver");
+    flow.when(signal("meg", TakeBack)).enters(Manager);
+    flow.when(approve("meg")).enters(Finance);
+    flow.follow([approve("fay")]);
+    flow.when(signal("meg", TakeBack))
+        .refused("finance_decided");
+}
+
+#[test]
 fn two_of_five_approve_and_the_rest_are_not_asked() {
     let mut flow = at_finance("1999.90");
     assert_eq!(flow.state_instances()[0].tasks.len(), 5);

@@ -19,6 +19,12 @@ const DIRECTORY: &[Step] = &[
     ),
     ("admin", "GET /v1/people/author", "", ""),
     ("admin", "GET /v1/people?limit=2", "", ""),
+    (
+        "author",
+        "POST /v1/names",
+        r#"{"people": ["mara", "author"], "groups": ["reviewers"]}"#,
+        "",
+    ),
     ("admin", "DELETE /v1/people/author/manager", "", ""),
     (
         "admin",
@@ -126,6 +132,12 @@ const APPROVAL: &[Step] = &[
         "",
     ),
     ("reviewer", "GET /v1/tasks/$task/draft", "", ""),
+    (
+        "admin",
+        "POST /v1/embed-tokens",
+        r#"{"subject": "reviewer", "roles": ["user"], "instanceId": "$instance", "origin": "https://documents.example", "scope": "decide"}"#,
+        "",
+    ),
     ("reviewer", "POST /v1/tasks/$task/release", "", ""),
     ("reviewer", "POST /v1/tasks/$task/claim", "", ""),
     (
@@ -195,6 +207,12 @@ const READS: &[Step] = &[
     ("admin", "GET /v1/instances/$instance/comments", "", ""),
     ("admin", "GET /v1/instances/$instance/audit?limit=1", "", ""),
     (
+        "author",
+        "GET /v1/instances/$instance/changes?limit=1",
+        "",
+        "",
+    ),
+    (
         "admin",
         "GET /v1/instances/$instance/custody?limit=1",
         "",
@@ -211,7 +229,16 @@ const READS: &[Step] = &[
     ("admin", "GET /v1/ids/$instance", "", ""),
     ("admin", "GET /v1/events?limit=1&after=earliest", "", ""),
     ("admin", "GET /v1/audit?limit=1", "", ""),
+    ("admin", "GET /v1/checkpoints?limit=1", "", ""),
     ("admin", "GET /v1/jobs", "", ""),
+    ("admin", "GET /v1/refusals?limit=1", "", ""),
+    (
+        "admin",
+        "GET /v1/series?name=refusals&from=2030-01-31T08:00:00Z&until=2030-01-31T09:00:00Z&stepSeconds=900",
+        "",
+        "",
+    ),
+    ("admin", "GET /v1/hosts", "", ""),
     ("admin", "GET /v1/compliance/self-approvals", "", ""),
     ("author", "GET /v1/notifications?limit=1", "", ""),
     (

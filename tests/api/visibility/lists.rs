@@ -86,6 +86,44 @@ async fn jobs_of_others_are_read_past_a_page_at_a_time() {
     }
 }
 
+/// An operator who does not see every instance gets the refusals about those that they see, by the instance or its task.
+#[tokio::test]
+async fn refusals_about_others_are_left_out() {
+    let app = chambers().await;
+    let seen = vote(&app, "m-1").await;
+    join(&app, "office", "sue").await;
+    let hidden = vote(&app, "m-2").await;
+    sql(
+        &app,
+        "delete from participant p using instance i where i.id = p.instance_id and i.entity_id = 'm-2' and p.kind = 'group'",
+    )
+    .await;
+    for instance in [&seen, &hidden] {
+        let claim = format!("/v1/tasks/{}/claim", task(instance, 0));
+        let refused = app.post("ada", &claim, json!({})).await;
+        assert!(refused.status >= 400, "{}", refused.text);
+    }
+    let noted = "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, task_id, code, detail)
+        select tenant_id, gen_random_uuid(), now(), 'ada', 'claim', id, 'not_eligible', 'no' from task where ordinal = 0";
+    sql(&app, noted).await;
+    super::grant(&app, "operator", &["dead-letter:read"]).await;
+    let (_, token) = super::bearer(&app.host(), "sue", "default", &["operator"]);
+    let headers = [("authorization", token.as_str())];
+    let (host, path) = (app.host(), "/v1/refusals?limit=100");
+    let page = host.send("", "GET", path, &headers, None).await.expect(200);
+    let found = page["data"].as_array().expect("data");
+    assert!(!found.is_empty(), "{page}");
+    for one in found {
+        assert_eq!(one["instanceId"], seen["id"], "{page}");
+    }
+    let all = app.get("admin", "/v1/refusals?limit=100").await.expect(200);
+    let all = all["data"].as_array().expect("data");
+    assert!(
+        all.iter().any(|one| one["instanceId"] == hidden["id"]),
+        "{all:?}"
+    );
+}
+
 /// Thirty thousand instances between theirs are read past: each list ends with its first page, or the second if that was full.
 #[tokio::test]
 async fn a_participant_of_few_instances_gets_them_in_one_page() {

@@ -83,6 +83,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "markNotificationRead"
         | "commentOnInstance"
         | "listComments"
+        | "listDataChanges"
         | "listSignals"
         | "deleteSession"
         | "getDraft"
@@ -96,11 +97,12 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "resumeVersion" | "retireVersion" | "stopVersion" | "listCalendars" | "getCalendar"
         | "putCalendar" | "deleteCalendar" | "listGroups" | "getGroup" | "putGroup"
         | "putGroupMember" | "deleteGroupMember" | "listPeople" | "getPerson" | "putPerson"
-        | "listAbsences" | "createAbsence" | "putManager" | "deleteManager" | "listRoles"
-        | "getRole" | "putRole" | "getPreferences" | "putPreferences" | "listSessions"
-        | "listSavedViews" | "putSavedView" | "deleteSavedView" => Keeps::LeavesOut,
-        "listAuditEntries" | "listSelfApprovals" | "getEntityCustody" | "getInstanceAudit"
-        | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
+        | "findNames" | "listAbsences" | "createAbsence" | "putManager" | "deleteManager"
+        | "listRoles" | "getRole" | "putRole" | "getSeries" | "listHosts" | "listRefusals"
+        | "getPreferences" | "putPreferences" | "listSessions" | "listSavedViews"
+        | "putSavedView" | "deleteSavedView" => Keeps::LeavesOut,
+        "listAuditEntries" | "listCheckpoints" | "listSelfApprovals" | "getEntityCustody"
+        | "getInstanceAudit" | "getInstanceCustody" | "verifyInstance" => Keeps::ByAudit,
         "listSubscriptions"
         | "createSubscription"
         | "deleteSubscription"
@@ -112,7 +114,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
         | "retryDelivery"
         | "testSubscription" => Keeps::ByOperator,
         "replayEvents" => Keeps::NeedsAll,
-        "streamEvents" | "getSignal" | "sendSignal" => Keeps::Elsewhere,
+        "streamEvents" | "getSignal" | "sendSignal" | "createEmbedToken" => Keeps::Elsewhere,
         _ => return None,
     })
 }
@@ -146,6 +148,7 @@ const FORMS: &[&str] = &[
     "/v1/tasks?count=true&view=groups",
     "/v1/events?type=task.*",
     "/v1/events?actor=author",
+    "/v1/events?include=deliveries",
     "/v1/events?entityType=document&entityId=doc-1",
     "/v1/jobs?state=due",
     "/v1/jobs?state=failing",

@@ -7,6 +7,9 @@ pub(super) const CURSOR: &str =
 pub(super) const DELIVERED: &str = "deliveries to receivers; the events themselves are proven";
 pub(super) const ENDURED: &str = "results of deliveries, which nobody decided";
 pub(super) const HISTORY: &str = "on which server entries were written; used only in cursors";
+pub(super) const FIGURES: &str =
+    "figures for operators, kept for a week; what they count is proven";
+pub(super) const HOSTS: &str = "which hosts run now";
 pub(super) const PART: &str = "who has a part in an instance, so that it is listed for them; derived from events, which are proven";
 pub(super) const PROGRESS: &str =
     "progress of an operation; what was done to each instance is an entry of that instance";

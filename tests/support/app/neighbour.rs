@@ -31,7 +31,9 @@ impl Neighbour {
             roles: vec!["admin".to_owned()],
         };
         let (key, config) = ("document-approval", Json::empty());
-        let published = app.engine.publish(&who, key, DOCUMENT_APPROVAL, &config);
+        let published = app
+            .engine
+            .publish(&who, key, (DOCUMENT_APPROVAL, &config), None);
         published.await.expect("a version");
         let version = VersionRef {
             key: key.to_owned(),

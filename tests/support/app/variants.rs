@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_engine::Engine;
 use wrkflw_engine::pipeline::WriterBounds;
@@ -98,6 +99,13 @@ impl TestApp {
             router: router(application(self.engine.clone(), &self.auth).admitting(admission)),
             auth: self.auth.clone(),
         }
+    }
+
+    /// The same service with keys that verify checkpoints.
+    pub(crate) async fn knowing(self, keys: CheckpointKeys) -> TestApp {
+        let store = Store::connect(self.database.url(), POOLS).expect("a URL");
+        let engine = engine(store.clone(), TIMEOUT).await.verifying(keys);
+        self.with_engine(store, engine)
     }
 
     /// The same service with another engine, and the store that it writes to.

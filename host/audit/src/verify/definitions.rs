@@ -48,7 +48,7 @@ struct Told {
     version: u32,
 }
 
-/// The payload of a new version's entry. The first releases did not record the SDK and the contract.
+/// The payload of a new version's entry. The first releases did not record the SDK and the contract, and not every version has a note.
 #[derive(Deserialize)]
 struct Published {
     component: String,
@@ -56,6 +56,7 @@ struct Published {
     graph: Value,
     sdk: Option<String>,
     wit: Option<String>,
+    note: Option<String>,
 }
 
 /// The further member of a stopped version's entry.
@@ -164,6 +165,7 @@ impl Definition {
             graph,
             sdk,
             wit,
+            note,
         } = serde_json::from_str(draft.payload.as_str())?;
         let config = Json::of(&config);
         let mut given = vec![
@@ -176,6 +178,7 @@ impl Definition {
             ("graph", digest(Json::of(&graph).as_str())),
             ("published_at", time(draft.at)),
             ("published_by", json!(draft.actor)),
+            ("note", json!(note)),
             ("retired_at", Value::Null),
             ("retired_by", Value::Null),
             ("stopped_at", Value::Null),

@@ -1,7 +1,7 @@
 //! `wrkflw audit`: verifies the stored audit, or an export of it, and shows that nobody has changed it.
 //!
-//! These need no server, so they also work on a restored copy. They read with a read-only database role. `list` and
-//! `self-approvals` ask a server.
+//! These need no server, so they also work on a restored copy. They read with a read-only database role. `list`,
+//! `checkpoints` and `self-approvals` ask a server.
 
 mod export;
 mod keys;
@@ -23,6 +23,8 @@ pub(super) enum AuditCommand {
     Export(Box<export::ExportArgs>),
     /// List the audit entries of the tenant, as the server shows them
     List(list::ListArgs),
+    /// List the checkpoints of the audit, newest first, and whether their signatures are valid
+    Checkpoints(list::CheckpointsArgs),
     /// Report decisions of requesters on their own requests, and refused attempts
     SelfApprovals(list::SelfApprovalsArgs),
     /// Print the public keys of checkpoints, for those who verify them
@@ -34,6 +36,7 @@ pub(super) fn run(command: AuditCommand, output: Output, environment: &Environme
         AuditCommand::Verify(args) => verify::run(*args, output, environment),
         AuditCommand::Export(args) => export::run(*args, output, environment),
         AuditCommand::List(args) => args.run(output, environment),
+        AuditCommand::Checkpoints(args) => args.run(output, environment),
         AuditCommand::SelfApprovals(args) => args.run(output, environment),
         AuditCommand::Keys(args) => keys::run(*args, output, environment),
     }

@@ -147,13 +147,21 @@ impl Client {
     }
 
     /// Sends a multipart form of two files.
-    pub(super) fn publish(&self, path: &str, component: &[u8], config: &str) -> Result<Value> {
+    pub(super) fn publish(
+        &self,
+        path: &str,
+        component: &[u8],
+        config: &str,
+        note: Option<&str>,
+    ) -> Result<Value> {
         let boundary = format!("wrkflw-{}", wrkflw_runtime::clock::new_id().simple());
         let mut form = Vec::with_capacity(component.len() + config.len() + 512);
-        for (name, kind, content) in [
+        let note = note.map(|note| ("note", "text/plain; charset=utf-8", note.as_bytes()));
+        let fields = [
             ("component", "application/wasm", component),
             ("config", "application/json", config.as_bytes()),
-        ] {
+        ];
+        for (name, kind, content) in fields.into_iter().chain(note) {
             let head = format!(
                 "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\r\nContent-Type: {kind}\r\n\r\n"
             );

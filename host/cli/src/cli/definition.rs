@@ -43,6 +43,9 @@ pub(super) enum DefinitionCommand {
         /// Although groups, people or calendars that it uses do not exist
         #[arg(long)]
         force: bool,
+        /// Show what it affects, and change nothing
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Do not use this version for new instances
     Retire(VersionArgs),
@@ -82,6 +85,9 @@ pub(super) struct PublishArgs {
     /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Why it is published, in at most 500 characters
+    #[arg(long)]
+    note: Option<String>,
     /// Use it for new instances at once
     #[arg(long)]
     activate: bool,
@@ -128,6 +134,7 @@ const VERSIONS: &[Column] = &[
     ("ACTIVE", "/active"),
     ("PUBLISHED", "/publishedAt"),
     ("BY", "/publishedBy"),
+    ("NOTE", "/note"),
     ("RETIRED", "/retiredAt"),
     ("STOPPED", "/stoppedAt"),
     ("DIGEST", "/digest"),
@@ -141,6 +148,7 @@ const VERSION: &[Column] = &[
     ("wit", "/wit"),
     ("published", "/publishedAt"),
     ("by", "/publishedBy"),
+    ("note", "/note"),
     ("retired", "/retiredAt"),
     ("stopped", "/stoppedAt"),
     ("states", "/graph/states"),
@@ -153,6 +161,7 @@ const COUNTED: &[Column] = &[
     ("RUNNING", "/running"),
     ("PUBLISHED", "/publishedAt"),
     ("BY", "/publishedBy"),
+    ("NOTE", "/note"),
     ("RETIRED", "/retiredAt"),
     ("STOPPED", "/stoppedAt"),
 ];
@@ -177,6 +186,15 @@ const STOPPING: &[Column] = &[
     ("version", "/version"),
     ("stopped", "/stopped"),
     ("changed", "/changed"),
+];
+const EFFECTS: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("changed", "/changed"),
+    ("dry run", "/dryRun"),
+    ("active now", "/effects/before"),
+    ("running", "/effects/running/versions"),
+    ("unknown", "/effects/unknown"),
 ];
 const ACTIVATION: &[Column] = &[
     ("key", "/key"),
@@ -217,8 +235,15 @@ pub(super) fn run(
                 None => overview(&client, &key, output),
             }
         }
-        DefinitionCommand::Activate { version, force } => {
+        DefinitionCommand::Activate {
+            version,
+            force,
+            dry_run,
+        } => {
             let body = json!({ "force": force });
+            if dry_run {
+                return version.tell("activate?dryRun=true", &body, EFFECTS, output, environment);
+            }
             version.tell("activate", &body, ACTIVATION, output, environment)
         }
         DefinitionCommand::Retire(args) => {
@@ -290,10 +315,15 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
         file.display(),
         component.len() / 1024
     ));
-    let published = client.publish(&versions_path(&key), &component, &config.text);
+    let note = args.note.as_deref();
+    let published = client.publish(&versions_path(&key), &component, &config.text, note);
     let published = published.map_err(|error| config.named_in(error))?;
     for warning in published["warnings"].as_array().into_iter().flatten() {
-        Output::warn(warning["message"].as_str().unwrap_or_default());
+        let message = warning["message"].as_str().unwrap_or_default();
+        match warning["pointer"].as_str() {
+            Some(pointer) => Output::warn(&format!("{}: {pointer}: {message}", config.name)),
+            None => Output::warn(message),
+        }
     }
     let published = if args.activate {
         activated(&client, &key, published, args.force)?
@@ -319,7 +349,7 @@ pub(super) fn publish_and_activate(
     component: &[u8],
     config: &str,
 ) -> Result<Value> {
-    let published = client.publish(&versions_path(key), component, config)?;
+    let published = client.publish(&versions_path(key), component, config, None)?;
     activated(client, key, published, true)
 }
 

@@ -6,7 +6,7 @@ use super::connection::DEV_TENANT;
 use super::samples;
 use crate::roles;
 use crate::sample::DOCUMENT_APPROVAL;
-use wrkflw_console::DemoPerson;
+use wrkflw_console::{DemoPerson, Entrance};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Engine, Identity};
@@ -30,8 +30,17 @@ pub(super) const PEOPLE: [(&str, &str, Option<&str>); 6] = [
     ("admin", "Alex Admin", None),
 ];
 
-/// The people as whom anybody may sign in to the console of `wrkflw dev`.
-pub(super) fn signing_in() -> Vec<DemoPerson> {
+/// What the console of `wrkflw dev` has besides: people as whom anybody may sign in, and, unless `empty`, the documents of the sample
+/// product.
+pub(super) fn entrance(empty: bool) -> Entrance {
+    Entrance {
+        demo: signing_in(),
+        samples: if empty { &[] } else { samples::PRODUCT },
+        provider: None,
+    }
+}
+
+fn signing_in() -> Vec<DemoPerson> {
     let person = |(id, name, group): (&str, &str, Option<&str>)| {
         let role = if id == "admin" {
             roles::ADMIN
@@ -65,7 +74,7 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
     };
     directory(engine, &who).await?;
     let published = engine
-        .publish(&who, FLOW, DOCUMENT_APPROVAL, &Json::empty())
+        .publish(&who, FLOW, (DOCUMENT_APPROVAL, &Json::empty()), None)
         .await
         .context("the sample flow cannot be published")?;
     let versions = engine

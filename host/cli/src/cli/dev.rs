@@ -31,7 +31,7 @@ pub(super) struct DevArgs {
     /// Keep nothing: data and secrets are deleted at the end
     #[arg(long)]
     ephemeral: bool,
-    /// Without the sample instances: one that is approved, and one that waits for its review
+    /// Without the sample instances: one that is approved, one that waits for its review, and those of the sample product
     #[arg(long)]
     empty: bool,
     /// Also relay events to Kafka: `host:port`
@@ -107,8 +107,9 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             announced = Some(running::announce(&note, home.kept_folder(), state)?);
             Ok(())
         };
-        let (program, people) = (environment.program.clone(), demo::signing_in());
-        let starting = Host::start(&settings, listener, program, telemetry, people, prepare);
+        let program = environment.program.clone();
+        let entrance = demo::entrance(args.empty);
+        let starting = Host::start(&settings, listener, program, telemetry, entrance, prepare);
         let host = starting.await?;
         show(output, &note, &args, home.folder())?;
         if !environment.in_path {
@@ -207,17 +208,22 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
         output.hint(&format!(
             "people: {}\n{}",
             named.join(", "),
-            next_commands(&note.url)
+            next_commands(&note.url, args.empty)
         ));
     }
     Ok(())
 }
 
-fn next_commands(url: &str) -> String {
+fn next_commands(url: &str, empty: bool) -> String {
     let flow = demo::FLOW;
+    let samples = if empty {
+        String::new()
+    } else {
+        format!("see a decision inside of a product's own pages: {url}/samples\n")
+    };
     format!(
         "open {url}/console in a browser: one click signs in as one of these people
-see an approval, in another terminal: wrkflw demo
+{samples}see an approval, in another terminal: wrkflw demo
 or try:
   wrkflw instance start {flow} --entity document/1 --data '{{\"title\": \"Budget\"}}' --as author
   wrkflw task list --view available --as reviewer

@@ -19,14 +19,15 @@ use super::serve::not_migrated;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
-use wrkflw_console::{DemoPerson, Entrance};
+use wrkflw_console::Entrance;
 use wrkflw_engine::Engine;
 use wrkflw_engine::checkpoint::Checkpointer;
 use wrkflw_engine::jobs::Jobs;
+use wrkflw_engine::presence::Presence;
 use wrkflw_engine::services::Services;
 use wrkflw_relay::outbox::Relay;
 use wrkflw_relay::webhook::Notifier;
-use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::clock::{self, Clock};
 use wrkflw_runtime::telemetry::{self, LogSettings, Telemetry};
 use wrkflw_runtime::worker::every;
 use wrkflw_sandbox::Sandbox;
@@ -35,12 +36,15 @@ use wrkflw_server::http::admission::Admission;
 use wrkflw_server::http::auth::Authenticator;
 use wrkflw_server::http::health::{Operation, operational};
 use wrkflw_server::http::{self, App};
+use wrkflw_store::hosts::NewHost;
 use wrkflw_store::pools::Readiness;
 use wrkflw_store::{Reader, Store};
 
 /// How long a shutdown waits for work in flight, as a multiple of the request timeout. A request ends within one timeout; the
 /// second one is for the relay and the timers.
 const DRAIN_TIMEOUTS: u32 = 2;
+/// Where the system says the name of the machine.
+const MACHINE: &str = "/proc/sys/kernel/hostname";
 /// How often expired replies are deleted.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
@@ -49,6 +53,7 @@ pub(super) struct Host {
     /// None if no role of this process executes commands.
     engine: Option<Engine>,
     store: Store,
+    presence: Presence,
     admission: Admission,
     stages: Stages,
     tasks: TaskTracker,
@@ -127,24 +132,21 @@ async fn prepare_with(
 }
 
 impl Host {
-    /// Starts the roles in the settings. Anybody may sign in to the console as one of the people of `demo`. A host without the API
+    /// Starts the roles in the settings. `entrance` is what a host for development has besides: demo people and sample documents. A host without the API
     /// also listens, for probes and metrics. It serves once `prepare` is done; until then, connections wait.
     pub(super) async fn start(
         settings: &Settings,
         listener: TcpListener,
         program: PathBuf,
         telemetry: Telemetry,
-        demo: Vec<DemoPerson>,
+        mut entrance: Entrance,
         prepare: impl AsyncFnOnce(&Engine) -> Result<()>,
     ) -> Result<Host> {
         // Missing settings are reported before any connection is made.
         let logic = logic(settings, program)?;
         let checkpoints = of_role(settings, Role::Timers, Settings::checkpoints)?;
         let kafka = of_role(settings, Role::Relay, Settings::kafka)?;
-        let entrance = Entrance {
-            demo,
-            provider: settings.auth.provider(&settings.public_url)?,
-        };
+        entrance.provider = settings.auth.provider(&settings.public_url)?;
         let clock = Clock::System;
         let auth = authenticator(settings, &clock)?;
         let store = Store::connect(settings.database.url()?, settings.pools())?;
@@ -152,10 +154,11 @@ impl Host {
         check(&store).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
         let engine = match logic {
-            Some(logic) => Some(commanding(settings, &store, clock, logic).await?),
+            Some(logic) => Some(commanding(settings, &store, clock.clone(), logic).await?),
             None => None,
         };
         prepare_with(engine.as_ref(), prepare).await?;
+        let presence = present(settings, &listener, &store, &clock, engine.as_ref()).await?;
         let (stages, tasks) = (Stages::default(), TaskTracker::new());
         let (admission, mut streams) = (
             Admission::sized(settings.requests_in_flight_max),
@@ -193,10 +196,12 @@ impl Host {
         if let Some(engine) = &engine {
             look_after(engine, checkpoints, &tasks, &cancel);
         }
+        tasks.spawn(presence.clone().run(cancel.clone()));
         tasks.spawn(telemetry.metrics.upkeep(cancel));
         Ok(Host {
             engine,
             store,
+            presence,
             admission,
             stages,
             tasks,
@@ -250,6 +255,9 @@ impl Host {
         if let Some(engine) = &self.engine {
             engine.settled().await;
         }
+        if let Err(error) = self.presence.leave().await {
+            tracing::warn!(%error, "this host could not say that it stops; it is listed until its row expires");
+        }
         self.store.close().await;
         served.context("the API cannot go on")
     }
@@ -280,7 +288,34 @@ async fn commanding(
     let engine = Engine::new(store.clone(), sandbox, clock, seals, timeout).await?;
     Ok(engine
         .budgeted(settings.budgets.budgets())
+        .verifying(settings.checkpoints()?)
         .serving(services))
+}
+
+/// Says that this host runs. The list of hosts has it when it serves.
+async fn present(
+    settings: &Settings,
+    listener: &TcpListener,
+    store: &Store,
+    clock: &Clock,
+    engine: Option<&Engine>,
+) -> Result<Presence> {
+    let machine = std::fs::read_to_string(MACHINE).unwrap_or_default();
+    let machine = match machine.trim() {
+        "" => "localhost",
+        machine => machine,
+    };
+    let port = listener.local_addr().context("no address")?.port();
+    let host = NewHost {
+        id: clock::new_id(),
+        name: format!("{machine}:{port}"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        roles: settings.roles.iter().map(|role| role.name()).collect(),
+        started_at: clock.now(),
+    };
+    let presence = Presence::new(store.clone(), host, engine.map(Engine::tally));
+    presence.renew_or_warn().await;
+    Ok(presence)
 }
 
 /// A counter of the commits of this process. It stays unchanged on a host that executes no commands.

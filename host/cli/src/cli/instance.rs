@@ -36,6 +36,8 @@ pub(super) enum InstanceCommand {
     Actions(OneArgs),
     /// Show who may work on the open tasks of an instance, and why not the others
     Eligibility(report::EligibilityArgs),
+    /// List what each step changed in the data of an instance, with the values before and after
+    Changes(report::ChangesArgs),
     /// List the audit entries of an instance, oldest first
     Audit(report::AuditArgs),
     /// List the decisions and delegations in an instance with their seals: its chain of custody
@@ -266,6 +268,7 @@ pub(super) fn run(
         InstanceCommand::Export(args) => export::run(&args, output, environment),
         InstanceCommand::Actions(one) => actions(&one, output, environment),
         InstanceCommand::Eligibility(args) => args.run(output, environment),
+        InstanceCommand::Changes(args) => args.run(output, environment),
         InstanceCommand::Audit(args) => args.run(output, environment),
         InstanceCommand::Custody(args) => args.run(output, environment),
         InstanceCommand::Diagram { one, out } => {

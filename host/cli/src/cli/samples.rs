@@ -1,4 +1,5 @@
-//! The sample instances of `wrkflw dev`: a document that was approved, and one that waits for its review.
+//! The sample instances of `wrkflw dev`: a document that was approved, one that waits for its review, and one for each page of the
+//! sample product.
 //!
 //! An instance is made only where none is about its entity, so a later start adds nothing and changes nothing that people did.
 //! A start that ended in between is continued by the next one.
@@ -8,6 +9,7 @@ use anyhow::{Context as _, Result};
 use super::connection::DEV_TENANT;
 use super::demo::FLOW;
 use crate::roles;
+use wrkflw_console::SampleDocument;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 use wrkflw_core::instance::Entity;
@@ -17,39 +19,62 @@ use wrkflw_store::viewer::Viewer;
 
 /// The outcome of every decision on a sample.
 const APPROVE: &str = "APPROVE";
-/// The type of the entities of all samples.
-const ENTITY_TYPE: &str = "document";
+/// The type of the entities of the samples that only the console shows.
+const DOCUMENT: &str = "document";
 const AUTHOR: &str = "author";
 
-/// An instance about a document.
-struct Sample {
+/// The documents of the sample product, each of another type.
+pub(super) const PRODUCT: &[SampleDocument] = &[
+    document("rfa", "RFA-0042", "Facade of building C"),
+    document("transmittal", "TRM-0107", "Drawings of the substructure"),
+    document("circulation", "CIR-0013", "Revised site rules"),
+    document("correspondence", "COR-0218", "Reply to the surveyor"),
+];
+
+const fn document(
+    entity_type: &'static str,
     entity_id: &'static str,
     title: &'static str,
+) -> SampleDocument {
+    SampleDocument {
+        entity_type,
+        entity_id,
+        title,
+    }
+}
+
+/// An instance about a document.
+#[derive(Clone, Copy)]
+struct Sample {
+    document: SampleDocument,
     /// Who approves, in this order, and with which comment.
     approvals: &'static [(&'static str, &'static str)],
 }
 
 const SAMPLES: [Sample; 2] = [
     Sample {
-        entity_id: "sample-approved",
-        title: "Travel policy",
+        document: document(DOCUMENT, "sample-approved", "Travel policy"),
         approvals: &[
             ("reviewer", "Clear and complete."),
             ("approver", "Valid from today."),
         ],
     },
     Sample {
-        entity_id: "sample-open",
-        title: "Office budget",
+        document: document(DOCUMENT, "sample-open", "Office budget"),
         approvals: &[],
     },
 ];
 
 /// Makes the samples that are missing. What forbids one is logged: the host works without samples.
 pub(super) async fn prepare(engine: &Engine, tenant: TenantId) {
-    for sample in &SAMPLES {
+    let of_product = PRODUCT.iter().map(|document| Sample {
+        document: *document,
+        approvals: &[],
+    });
+    for sample in SAMPLES.into_iter().chain(of_product) {
         if let Err(error) = sample.prepare(engine, tenant).await {
-            let entity = format!("{ENTITY_TYPE}/{}", sample.entity_id);
+            let entity = sample.entity();
+            let entity = format!("{}/{}", entity.kind, entity.id);
             tracing::warn!(%entity, error = format!("{error:#}"), "a sample could not be made");
         }
     }
@@ -58,8 +83,8 @@ pub(super) async fn prepare(engine: &Engine, tenant: TenantId) {
 impl Sample {
     fn entity(&self) -> Entity {
         Entity {
-            kind: ENTITY_TYPE.to_owned(),
-            id: self.entity_id.to_owned(),
+            kind: self.document.entity_type.to_owned(),
+            id: self.document.entity_id.to_owned(),
         }
     }
 
@@ -88,7 +113,7 @@ impl Sample {
         let command = Command::Start {
             definition: FLOW.to_owned(),
             entity: self.entity(),
-            data: Json::of(&serde_json::json!({ "title": self.title })),
+            data: Json::of(&serde_json::json!({ "title": self.document.title })),
             lineage: None,
         };
         execute(engine, &identity(tenant, AUTHOR), command).await

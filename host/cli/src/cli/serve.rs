@@ -12,6 +12,7 @@ use super::host::{self, Host};
 use super::output::Output;
 use super::{Environment, block_on};
 use crate::config::Settings;
+use wrkflw_console::Entrance;
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
@@ -42,7 +43,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
                 listener,
                 program,
                 telemetry,
-                Vec::new(),
+                Entrance::default(),
                 async |_| Ok(()),
             )
         };
@@ -50,11 +51,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
             started = starting => started?,
             () = &mut stop => bail!("stopped before it was ready"),
         };
-        let roles: Vec<String> = settings
-            .roles
-            .iter()
-            .map(|role| format!("{role:?}").to_lowercase())
-            .collect();
+        let roles: Vec<String> = settings.roles.iter().map(|role| role.name()).collect();
         output.record(
             &json!({ "listen": address, "roles": roles }),
             &[("listen", "/listen"), ("roles", "/roles")],

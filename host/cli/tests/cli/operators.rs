@@ -31,7 +31,7 @@ fn published(place: &Place, config: &Value) -> Value {
     };
     write("flow.wasm", wrkflw::sample::DOCUMENT_APPROVAL);
     write("flow.json", config.as_bytes());
-    place.data("definition publish flow.wasm --key document-approval --config flow.json --as admin")
+    place.data("definition publish flow.wasm --key document-approval --config flow.json --note Trial --as admin")
 }
 
 fn text(value: &Value) -> &str {
@@ -234,9 +234,74 @@ fn a_version_that_names_what_is_unknown_is_activated_by_force() {
     for part in ["[unknown_names]", "moon-people", "--force"] {
         assert!(refused.stderr.contains(part), "{}", refused.stderr);
     }
+    let tried = place.data(&format!("{activate} --dry-run"));
+    let effects = &tried["effects"];
+    assert_eq!(
+        (
+            &tried["dryRun"],
+            &effects["before"],
+            &effects["unknown"][0]["name"]
+        ),
+        (&json!(true), &json!(1), &json!("moon-people"))
+    );
+    let table = place.run(&format!("{activate} --dry-run --output table"));
+    assert!(table.stdout.contains("active now"), "{}", table.stdout);
     let activated = place.data(&format!("{activate} --force"));
     assert_eq!(
         (&activated["version"], &activated["active"]),
         (&json!(2), &json!(true))
     );
+    let listed = place.data("definition list document-approval --as admin");
+    assert_eq!(listed["data"][0]["note"], "Trial");
+    assert_eq!(listed["data"][1]["note"], serde_json::Value::Null);
+}
+
+/// Waits until a command prints these words. Hosts write what they counted every ten seconds.
+fn until_printed(place: &Place, line: &str, words: &str) -> String {
+    let begun = Instant::now();
+    loop {
+        let printed = place.run(line);
+        assert_eq!(printed.code, 0, "{}", printed.stderr);
+        if printed.stdout.contains(words) {
+            return printed.stdout;
+        }
+        assert!(begun.elapsed() < TIMEOUT, "no {words}: {}", printed.stdout);
+    }
+}
+
+#[test]
+fn operators_see_hosts_figures_and_refusals() {
+    let place = Place::new();
+    let (_dev, _) = office(&place, 2);
+    let hosts = place.data("host list --as admin");
+    assert_eq!(hosts["data"].as_array().map(Vec::len), Some(1), "{hosts}");
+    assert_eq!(hosts["versions"], json!([env!("CARGO_PKG_VERSION")]));
+    let printed = place.run("host list --as admin");
+    assert!(printed.stdout.starts_with("NAME"), "{}", printed.stdout);
+    assert_eq!(printed.stderr, "", "one version needs no warning");
+    let tasks = place.data("task list --view all --as admin");
+    let own = format!("task claim {} --as author", text(&tasks["data"][0]["id"]));
+    assert_ne!(place.run(&own).code, 0);
+    let lines = until_printed(&place, "series list --as admin", "own_request");
+    let line = |name: &str| {
+        let found = lines.lines().find(|line| line.starts_with(name));
+        found
+            .expect("a line")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(line("starts")[1], "2", "{lines}");
+    assert_eq!(line("refusals")[1..3], ["own_request", "1"], "{lines}");
+    let shown = place.run("series show starts --as admin");
+    assert!(shown.stdout.starts_with("AT"), "{}", shown.stdout);
+    let unknown = place.run("series show sales --as admin");
+    assert!(
+        unknown.code != 0 && unknown.stderr.contains("name"),
+        "{}",
+        unknown.stderr
+    );
+    let refused = place.data("refusal list --reason own_request --as admin");
+    assert_eq!(refused["data"][0]["actor"], "author", "{refused}");
+    let none = place.data("refusal list --reason permission_missing --as admin");
+    assert_eq!(none["data"], json!([]), "{none}");
 }

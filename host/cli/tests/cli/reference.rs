@@ -15,6 +15,7 @@ use crate::blurred::{blurred, without_numbers};
 use crate::program::{Place, Ran, ran};
 use crate::usage::leaves;
 
+const WEBHOOKS: &str = include_str!("webhooks.rs");
 /// Commands that other tests run, because they do not end by themselves or need a toolchain: the file of the test, and the words
 /// that run the command there.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
@@ -23,26 +24,10 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("plugin build", include_str!("plugin.rs"), "plugin build"),
     ("plugin test", include_str!("plugin.rs"), "plugin test"),
     ("plugin watch", include_str!("scenarios.rs"), "plugin watch"),
-    (
-        "subscription listen",
-        include_str!("webhooks.rs"),
-        "subscription listen",
-    ),
-    (
-        "subscription test",
-        include_str!("webhooks.rs"),
-        "subscription test",
-    ),
-    (
-        "subscription attempts",
-        include_str!("webhooks.rs"),
-        "subscription attempts",
-    ),
-    (
-        "subscription discard",
-        include_str!("webhooks.rs"),
-        "subscription discard",
-    ),
+    ("subscription listen", WEBHOOKS, "subscription listen"),
+    ("subscription test", WEBHOOKS, "subscription test"),
+    ("subscription attempts", WEBHOOKS, "subscription attempts"),
+    ("subscription discard", WEBHOOKS, "subscription discard"),
 ];
 /// How long a checkpoint may take, on a busy machine.
 const LISTED_MAX: Duration = Duration::from_mins(1);
@@ -80,6 +65,7 @@ const EXAMPLES: &[&str] = &[
     "instance show document/9",
     "instance actions document/9 --as reviewer",
     "instance eligibility document/9",
+    "instance changes document/9",
     "task list --view available --as reviewer",
     "task show $TASK",
     "task claim $TASK --as reviewer --dry-run",
@@ -101,6 +87,7 @@ const EXAMPLES: &[&str] = &[
     "instance export document/9 --scenario --out approval.yaml",
     "entity history document/9",
     "entity custody document/9",
+    "embed-token reviewer --entity document/9 --origin https://documents.example --decide",
     "instance suspend document/9 --reason audit",
     "instance resume document/9",
     "definition publish document-approval.wasm --key document-approval --config config.json",
@@ -139,10 +126,15 @@ const EXAMPLES: &[&str] = &[
     "events tail --limit 1",
     "events replay --after earliest --reason repaired",
     "job list --state due",
+    "host list",
+    "series list --from 2030-01-31T08:00:00Z --until 2030-01-31T09:00:00Z",
+    "series show decisions --from 2030-01-31T08:00:00Z --until 2030-01-31T09:00:00Z",
+    "refusal list",
     "dead-letter list",
     "dead-letter retry --all --reason repaired",
     "dead-letter discard 01a20416-5f62-7350-986a-13b0f0477285 --entry 1 --reason broken",
     "audit list --type ROLE_PUT",
+    "audit checkpoints --limit 1",
     "audit self-approvals",
     "audit verify --all",
     "audit export --all --out audit.jsonl",
@@ -254,6 +246,11 @@ impl Book {
         }
         if line.starts_with("audit verify") || line.starts_with("audit export") {
             text = without_numbers(&text);
+        }
+        if line.starts_with("audit checkpoints") {
+            // Whether there are more depends on the time that the run takes.
+            let listed: Vec<_> = text.lines().take(2).collect();
+            text = without_numbers(&listed.join("\n"));
         }
         if let Some((before, _)) = text.split_once("--after ") {
             text = format!("{before}--after CURSOR\n");
@@ -431,6 +428,9 @@ fn every_command_prints_what_the_page_says() {
     .expect("our own folder");
     let mut dev = place.start("dev --empty --port 0 --name project");
     let url = dev.facts["url"].as_str().expect("an address").to_owned();
+    let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let (_, port) = url.rsplit_once(':').expect("a port");
+    let host = format!("{}:{port}", machine.trim());
     let process = place.data("dev --list")["data"][0]["pid"].to_string();
     let folder = place
         .folder
@@ -441,6 +441,7 @@ fn every_command_prints_what_the_page_says() {
     let mut book = Book {
         replaced: vec![
             (url, "http://127.0.0.1:8080"),
+            (host, "server-1:8080"),
             (folder, "/home/you/project"),
             (place.folder.display().to_string(), "/home/you/project"),
             (process, "PROCESS"),

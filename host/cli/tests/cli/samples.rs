@@ -4,14 +4,19 @@ use serde_json::{Value, json};
 
 use crate::program::{Place, Running};
 
+const DOCUMENT: &str = "document";
+/// The types of the documents of the sample product.
+const PRODUCT: [&str; 4] = ["rfa", "transmittal", "circulation", "correspondence"];
+
 fn dev(place: &Place, options: &str) -> Running {
     place.start(&format!("dev --port 0{options}"))
 }
 
-/// Entity, status, outcome and revision of every instance.
-fn instances(place: &Place) -> Vec<(String, Value, Value, Value)> {
+/// Entity, status, outcome and revision of every instance about something of this type.
+fn instances(place: &Place, kind: &str) -> Vec<(String, Value, Value, Value)> {
     let listed = place.data("instance list --as admin");
     let instances = listed["data"].as_array().expect("a list").iter();
+    let instances = instances.filter(|one| one["entityType"] == kind);
     let facts = instances.map(|one| {
         (
             one["entityId"].as_str().expect("an id").to_owned(),
@@ -31,7 +36,7 @@ fn the_first_start_shows_a_decided_and_an_open_approval_and_a_second_one_adds_no
     let mut first = dev(&place, "");
     let console = format!("{}/console", first.facts["url"].as_str().expect("its URL"));
     assert_eq!(first.facts["console"], console);
-    let shown = instances(&place);
+    let shown = instances(&place, DOCUMENT);
     let states: Vec<_> = shown.iter().map(|one| (&*one.0, &one.1, &one.2)).collect();
     let (completed, running) = (json!("COMPLETED"), json!("RUNNING"));
     let approved = json!("APPROVED");
@@ -50,21 +55,32 @@ fn the_first_start_shows_a_decided_and_an_open_approval_and_a_second_one_adds_no
     );
     assert_eq!(decided(1)["actor"], "approver");
     let open = place.data("task list --view available --as reviewer");
-    assert_eq!(open["data"][0]["entityId"], "sample-open", "{open}");
+    let open = open["data"].as_array().expect("a list").iter();
+    let open = open.clone().find(|one| one["entityId"] == "sample-open");
+    let open = open.expect("its task").clone();
+    for kind in PRODUCT {
+        let of_product = instances(&place, kind);
+        assert_eq!(of_product.len(), 1, "{kind}");
+        assert_eq!(of_product[0].1, running, "{kind}");
+    }
     assert_eq!(first.stop(), Some(0));
 
     let mut second = dev(&place, "");
-    assert_eq!(instances(&place), shown);
-    let task = open["data"][0]["id"].as_str().expect("an id");
+    assert_eq!(instances(&place, DOCUMENT), shown);
+    let task = open["id"].as_str().expect("an id");
     place.data(&format!(
         "task decide {task} REJECT --comment no --as reviewer"
     ));
-    let rejected = instances(&place);
+    let rejected = instances(&place, DOCUMENT);
     assert_ne!(rejected, shown);
     assert_eq!(second.stop(), Some(0));
 
     let _third = dev(&place, "");
-    assert_eq!(instances(&place), rejected, "what people did stays");
+    assert_eq!(
+        instances(&place, DOCUMENT),
+        rejected,
+        "what people did stays"
+    );
 }
 
 #[test]
@@ -72,7 +88,7 @@ fn a_start_that_ended_between_two_steps_is_continued_by_the_next() {
     for approvals in 0..2 {
         let place = Place::new();
         let mut empty = dev(&place, " --empty");
-        assert_eq!(instances(&place), [], "nothing was asked for");
+        assert_eq!(instances(&place, DOCUMENT), [], "nothing was asked for");
         let started = place.data(
             r#"instance start document-approval --entity document/sample-approved --data {"title":"Travel"} --as author"#,
         );
@@ -83,7 +99,7 @@ fn a_start_that_ended_between_two_steps_is_continued_by_the_next() {
         }
         assert_eq!(empty.stop(), Some(0));
         let _next = dev(&place, "");
-        let approved = &instances(&place)[0];
+        let approved = &instances(&place, DOCUMENT)[0];
         assert_eq!(
             (&*approved.0, &approved.2),
             ("sample-approved", &json!("APPROVED")),
@@ -99,7 +115,9 @@ fn a_directory_that_forbids_the_samples_does_not_keep_the_host_from_starting() {
     place.data("group remove authors author --as admin");
     assert_eq!(empty.stop(), Some(0));
     let _next = dev(&place, "");
-    assert_eq!(instances(&place), []);
+    for kind in PRODUCT.into_iter().chain([DOCUMENT]) {
+        assert_eq!(instances(&place, kind), [], "{kind}");
+    }
     let log = std::fs::read_to_string(place.folder.join("host.log")).expect("its log");
     assert!(log.contains("a sample could not be made"), "{log}");
 }

@@ -68,6 +68,18 @@ fn scenarios_run_with_a_component_alone() {
     ] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
+    // A wrong config of all scenarios is called by its file.
+    fs::write(place.folder.join("settings.json"), r#"{ "reviewer": "x" }"#)
+        .expect("our own folder");
+    fs::write(place.folder.join("plain.yaml"), "steps:\n  - wait: 1h\n").expect("our own folder");
+    let ran = place.run("plugin test -q --component sample.wasm --config settings.json plain.yaml");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("settings.json: /reviewer: unknown field"),
+        "{}",
+        ran.stderr
+    );
     let schema = place.run("plugin schema").stdout;
     serde_json::from_str::<Value>(&schema).expect("a JSON Schema");
 }

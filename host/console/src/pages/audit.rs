@@ -1,8 +1,10 @@
-//! The audit of the tenant: what happened, by actor, type and time. `compliance` is the report of self-approvals, `custody` the
-//! chain of custody.
+//! The audit of the tenant: what happened, by actor, type and time. `export` is the same as a file, `checkpoints` the signed roots,
+//! `compliance` the report of self-approvals, `custody` the chain of custody.
 
+mod checkpoints;
 mod compliance;
 mod custody;
+mod export;
 
 use askama::Template;
 use axum::Router;
@@ -16,10 +18,14 @@ use uuid::Uuid;
 
 use crate::Console;
 use crate::api::{Trouble, with_query};
+use crate::language::Words;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
+use crate::zone;
 
+/// Where the entries are.
+const ROOT: &str = "/console/audit";
 const PAGE_ROWS: &str = "50";
 /// Characters of an entry's content that a row shows; the page of the instance has the rest.
 const CONTENT_CHARS_MAX: usize = 200;
@@ -27,6 +33,8 @@ const CONTENT_CHARS_MAX: usize = 200;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/audit", get(show))
+        .route("/console/audit/entries.jsonl", get(export::file))
+        .route("/console/audit/checkpoints", get(checkpoints::show))
         .route("/console/audit/self-approvals", get(compliance::show))
         .route("/console/instances/{id}/custody", get(custody::of_instance))
         .route(
@@ -47,6 +55,7 @@ pub(crate) fn routes() -> Router<Console> {
 fn tabs(visitor: &Visitor, current: &str) -> Vec<Link> {
     let pages = [
         ("audit-entries", "/console/audit"),
+        ("checkpoints", "/console/audit/checkpoints"),
         ("compliance", "/console/audit/self-approvals"),
     ];
     let link = |(name, address): (&str, &str)| Link {
@@ -56,14 +65,6 @@ fn tabs(visitor: &Visitor, current: &str) -> Vec<Link> {
     pages.into_iter().map(link).collect()
 }
 
-/// The beginning of a day in UTC, as the API takes it.
-fn moment(day: &str) -> String {
-    match day {
-        "" => String::new(),
-        day => format!("{day}T00:00:00Z"),
-    }
-}
-
 /// What the address says. Empty values count as missing: forms send them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
@@ -71,14 +72,15 @@ struct Asked {
     actor: String,
     #[serde(rename = "type")]
     kind: String,
-    /// Days, in UTC.
+    /// Days, in the zone of the reader.
     from: String,
     until: String,
     after: String,
 }
 
 impl Asked {
-    fn address(&self, after: &str) -> String {
+    /// The address of a page with these filters.
+    fn address(&self, page: &str, after: &str) -> String {
         let parameters = [
             ("actor", self.actor.as_str()),
             ("type", &self.kind),
@@ -86,19 +88,20 @@ impl Asked {
             ("until", &self.until),
             ("after", after),
         ];
-        with_query("/console/audit", &parameters)
+        with_query(page, &parameters)
     }
 
-    /// The path of the list in the API.
-    fn path(&self) -> String {
-        let (from, until) = (moment(&self.from), moment(&self.until));
+    /// The path in the API of the entries behind `after`.
+    fn path(&self, limit: &str, after: &str, w: Words) -> String {
+        let day = |text: &str| zone::day(text, w.zone());
+        let (from, until) = (day(&self.from), day(&self.until));
         let parameters = [
             ("actor", self.actor.as_str()),
             ("type", &self.kind),
             ("from", &from),
             ("until", &until),
-            ("limit", PAGE_ROWS),
-            ("after", &self.after),
+            ("limit", limit),
+            ("after", after),
         ];
         with_query("/v1/audit", &parameters)
     }
@@ -126,13 +129,16 @@ struct Page {
     asked: Asked,
     refusal: Option<Trouble>,
     table: Table,
+    /// The same entries as a file.
+    file: String,
     first: Option<String>,
     next: Option<String>,
 }
 
 async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let (found, refusal, status) = match visitor.api.get::<Paged<Entry>>(&asked.path()).await {
+    let path = asked.path(PAGE_ROWS, &asked.after, w);
+    let (found, refusal, status) = match visitor.api.get::<Paged<Entry>>(&path).await {
         Ok(found) => (Some(found), None, StatusCode::OK),
         // A filter that cannot be is mended in place.
         Err(trouble) if matches!(trouble.status, 400 | 422) => {
@@ -173,8 +179,9 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         tabs: tabs(&visitor, "audit-entries"),
         table: Table::new(w, &heading, &columns, entries.iter().map(row).collect()),
         refusal,
-        first: (!asked.after.is_empty()).then(|| asked.address("")),
-        next: next.map(|next| asked.address(&next)),
+        first: (!asked.after.is_empty()).then(|| asked.address(ROOT, "")),
+        next: next.map(|next| asked.address(ROOT, &next)),
+        file: asked.address(export::ADDRESS, ""),
         asked,
     };
     Ok(page(status, &template))

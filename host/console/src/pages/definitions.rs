@@ -27,8 +27,6 @@ use crate::shell::page;
 const PAGE_ROWS: &str = "100";
 /// Characters of a digest that people compare.
 const DIGEST_CHARS_SHOWN: usize = 12;
-/// Authors whose names are looked up for one page; the others are shown by their ids.
-const AUTHORS_MAX: usize = 10;
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
@@ -67,6 +65,7 @@ struct Version {
     wit: String,
     published_at: Timestamp,
     published_by: String,
+    note: Option<String>,
     retired_at: Option<Timestamp>,
     stopped_at: Option<Timestamp>,
     /// Only in the versions of one definition.
@@ -132,7 +131,7 @@ async fn overview(visitor: &Visitor, key: &str) -> Result<Overview, crate::sessi
 /// The names of those who published these versions, as far as the visitor may read them.
 async fn authors(visitor: &Visitor, versions: &[Version]) -> Names {
     let ids = versions.iter().map(|one| one.published_by.as_str());
-    Names::of_people(visitor, &ids.collect::<Vec<_>>(), AUTHORS_MAX).await
+    Names::of_people(visitor, &ids.collect::<Vec<_>>()).await
 }
 
 async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
@@ -209,7 +208,8 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
             Cell::link(
                 w.with("version-number", "number", &version.version.to_string()),
                 version.address(),
-            ),
+            )
+            .below(version.note.clone().unwrap_or_default()),
             if class.is_empty() {
                 Cell::text(standing)
             } else {

@@ -1,16 +1,18 @@
 //! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
 //!
-//! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `record` what was
-//! recorded, `diagram` the states of the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
+//! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `changes` those of the data, `record` what was
+//! recorded, `deliveries` what became of the events, `diagram` the states of the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
 //! is being written.
 
-mod act;
-mod banner;
+pub(super) mod act;
+pub(super) mod banner;
+mod changes;
+mod deliveries;
 mod diagram;
 mod draft;
 mod queue;
 mod record;
-mod timeline;
+pub(super) mod timeline;
 mod undo;
 
 use askama::Template;
@@ -50,12 +52,12 @@ pub(crate) fn routes() -> Router<Console> {
 /// What the address of an instance says.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Asked {
+pub(super) struct Asked {
     tab: String,
     /// The chosen action, with its task, outcome or trigger.
-    action: String,
-    task: String,
-    outcome: String,
+    pub(super) action: String,
+    pub(super) task: String,
+    pub(super) outcome: String,
     trigger: String,
     /// What was just done.
     done: String,
@@ -64,7 +66,7 @@ struct Asked {
     /// Whether the instance is verified.
     verify: String,
     /// The query of the inbox that is worked through; empty if none is.
-    queue: String,
+    pub(super) queue: String,
 }
 
 struct Tab {
@@ -92,21 +94,21 @@ struct Page {
     /// The states of the diagram that lead to their steps.
     areas: Vec<diagram::Area>,
     /// What changed of the data, by step.
-    changes: Option<record::Changes>,
+    changes: Option<changes::Changes>,
     queue: Option<Queue>,
     /// Where a script reads the page again.
     again: String,
 }
 
 /// An instance as it is now, with what the visitor may do.
-struct Read {
-    instance: Instance,
-    actions: Actions,
+pub(super) struct Read {
+    pub(super) instance: Instance,
+    pub(super) actions: Actions,
     /// The query of the inbox that is worked through; empty if none is.
     queue: String,
 }
 
-async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Read, Halt> {
+pub(super) async fn read(visitor: &Visitor, id: Uuid, queue: &str) -> Result<Read, Halt> {
     let instance = format!("/v1/instances/{id}");
     let actions = format!("/v1/instances/{id}/actions");
     let (instance, actions) = tokio::join!(
@@ -159,7 +161,7 @@ async fn render(
         _ => Vec::new(),
     };
     let changes = match tab {
-        "data" => record::changes(visitor, &read.instance, &asked.after).await,
+        "data" => Some(changes::of(visitor, &read.instance, &asked.after).await),
         _ => None,
     };
     let record = match tab {

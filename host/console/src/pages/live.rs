@@ -35,7 +35,17 @@ async fn live(
     Query(asked): Query<Asked>,
     visitor: Visitor,
 ) -> Response {
-    let path = match asked.instance {
+    let end = session_end(console, visitor.clone());
+    follow(&visitor, asked.instance, end).await
+}
+
+/// Tells what happens to one instance, or to all tasks, until `end`.
+pub(super) async fn follow(
+    visitor: &Visitor,
+    instance: Option<Uuid>,
+    end: impl Future<Output = ()> + Send + 'static,
+) -> Response {
+    let path = match instance {
         Some(id) => format!("/v1/events/stream?instanceId={id}"),
         None => "/v1/events/stream?type=task.*".to_owned(),
     };
@@ -47,7 +57,7 @@ async fn live(
     let events = response.into_body().into_data_stream();
     let told = events
         .map(|chunk| Ok::<_, Infallible>(chunk.map_or_else(|_| comment(), |chunk| told(&chunk))));
-    let told = told.take_until(Box::pin(session_end(console, visitor)));
+    let told = told.take_until(Box::pin(end));
     let headers = [
         (header::CONTENT_TYPE, "text/event-stream"),
         // Proxies that know it send each part at once.

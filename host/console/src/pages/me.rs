@@ -1,5 +1,6 @@
 //! The visitor: groups, roles, absences as a calendar, what they prefer, and the browsers in which they are signed in.
 
+mod absence;
 mod month;
 
 use askama::Template;
@@ -13,11 +14,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
+use absence::Days;
 use month::Month;
 use wrkflw_runtime::clock::Clock;
 
 use crate::Console;
 use crate::api::Trouble;
+use crate::form::Form;
 use crate::language::{self, Language};
 use crate::moment::Moment;
 use crate::posted::Posted;
@@ -28,6 +31,7 @@ use crate::zone;
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/me", get(show))
+        .route("/console/me/absences", post(absence::act))
         .route("/console/me/preferences", post(change))
         .route("/console/me/sessions/{id}/end", post(end))
 }
@@ -46,6 +50,12 @@ struct Me {
     stands_in_for: Vec<Absence>,
 }
 
+impl Me {
+    fn may(&self, permission: &str) -> bool {
+        self.permissions.iter().any(|one| one == permission)
+    }
+}
+
 #[derive(Deserialize)]
 struct Absence {
     person: String,
@@ -62,11 +72,16 @@ struct Preferences {
     theme: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Asked {
     /// `2026-11`; empty for the present one.
-    #[serde(default)]
     month: String,
+    /// The days of an absence that is entered; empty if none is.
+    from: String,
+    until: String,
+    /// What was just done.
+    done: String,
 }
 
 #[derive(Deserialize)]
@@ -106,6 +121,9 @@ struct Page {
     me: Me,
     away: Vec<Away>,
     month: Month,
+    /// The form of an absence, if days are chosen.
+    form: Option<Form>,
+    done: Option<String>,
     prefers: Preferences,
     sign_ins: Vec<SignIn>,
 }
@@ -129,11 +147,22 @@ impl Page {
 }
 
 async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+    let form = absence::asked(&visitor, Days::of(&asked.from, &asked.until)).await;
+    render(&visitor, &asked, form, StatusCode::OK).await
+}
+
+async fn render(
+    visitor: &Visitor,
+    asked: &Asked,
+    form: Option<Form>,
+    status: StatusCode,
+) -> Answer {
     let w = visitor.w;
     let me: Me = visitor.get("/v1/me").await?;
     let sessions: Sessions = visitor.get("/v1/me/sessions").await?;
     let prefers: Preferences = visitor.get("/v1/me/preferences").await?;
-    let month = Month::of(&asked.month, &me, Clock::System.now(), w);
+    let days = Days::of(&asked.from, &asked.until);
+    let month = Month::of((&asked.month, days), &me, Clock::System.now(), w);
     let away = |id: &str, absence: &Absence| Away {
         sentence: w.say(
             id,
@@ -159,12 +188,17 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let template = Page {
         away: own.chain(others).collect(),
         month,
+        form,
+        done: match asked.done.as_str() {
+            "absent" => Some(w.t("people-done-absent").into_owned()),
+            _ => None,
+        },
         prefers,
         sign_ins: sign_ins.collect(),
-        shell: Shell::of(&visitor, "me", w.t("me").into_owned()).await,
+        shell: Shell::of(visitor, "me", w.t("me").into_owned()).await,
         me,
     };
-    Ok(page(StatusCode::OK, &template))
+    Ok(page(status, &template))
 }
 
 /// Changes some of the visitor's preferences. An empty value takes a choice back.

@@ -1,14 +1,17 @@
-//! What an operator looks after: a panel for each kind of trouble, and the list behind it. `lists` has the lists of jobs,
-//! instances and webhooks, `dead_letters` the events that Kafka refused, `deliveries` those of webhooks, `bulk` operations on many
+//! What an operator looks after: a panel for each kind of trouble, and the list behind it. `figures` has what was counted and measured
+//! over time, `hosts` the hosts that run, `lists` the lists of jobs, instances, refusals and webhooks, `dead_letters` the events that Kafka refused, `deliveries` those of webhooks, `bulk` operations on many
 //! instances.
 
 mod bulk;
 mod dead_letters;
 mod deliveries;
+mod figures;
+mod hosts;
 mod lists;
 
 use askama::Template;
 use axum::Router;
+use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
 use serde::de::DeserializeOwned;
@@ -34,6 +37,8 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/operations/bulk/{id}", get(bulk::one))
         .route("/console/operations/bulk/{id}/stop", post(bulk::stop))
         .route("/console/operations/jobs", get(lists::jobs))
+        .route("/console/operations/hosts", get(hosts::all))
+        .route("/console/operations/refusals", get(lists::refusals))
         .route(
             "/console/operations/instances/{which}",
             get(lists::instances),
@@ -70,10 +75,13 @@ struct Panel {
     named: Vec<Line>,
     /// Why it could not be read.
     refusal: String,
+    /// What else to know.
+    warnings: Vec<String>,
 }
 
 /// One item of a panel.
 struct Line {
+    /// Empty if it leads nowhere.
     address: String,
     name: String,
     detail: String,
@@ -84,9 +92,29 @@ struct Line {
 struct Page {
     shell: Shell,
     panels: Vec<Panel>,
+    figures: Vec<figures::Card>,
+    /// The time of the figures.
+    span: String,
+    ranges: Vec<Link>,
+    /// Why there are no figures.
+    refusal: String,
 }
 
 impl Panel {
+    fn empty(visitor: &Visitor, name: &str, address: String) -> Panel {
+        let w = visitor.w;
+        Panel {
+            name: w.t(&format!("panel-{name}")).into_owned(),
+            about: w.t(&format!("panel-{name}-about")).into_owned(),
+            address,
+            count: String::new(),
+            is_bad: false,
+            named: Vec::new(),
+            refusal: String::new(),
+            warnings: Vec::new(),
+        }
+    }
+
     /// The panel of a list. Its texts are `panel-NAME` and `panel-NAME-about`.
     fn of<T>(
         visitor: &Visitor,
@@ -95,16 +123,7 @@ impl Panel {
         found: Result<Paged<T>, Trouble>,
         line: impl Fn(T) -> Line,
     ) -> Panel {
-        let w = visitor.w;
-        let mut panel = Panel {
-            name: w.t(&format!("panel-{name}")).into_owned(),
-            about: w.t(&format!("panel-{name}-about")).into_owned(),
-            address,
-            count: String::new(),
-            is_bad: false,
-            named: Vec::new(),
-            refusal: String::new(),
-        };
+        let mut panel = Panel::empty(visitor, name, address);
         match found {
             Ok(found) => {
                 let known = found.page.count.unwrap_or_default();
@@ -131,7 +150,32 @@ async fn list<T: DeserializeOwned>(visitor: &Visitor, path: &str) -> Result<Page
     visitor.api.get(path).await
 }
 
-async fn show(visitor: Visitor) -> Answer {
+async fn show(Query(asked): Query<figures::Asked>, visitor: Visitor) -> Answer {
+    let series = asked.path();
+    let (panels, hosts, found) = tokio::join!(
+        troubles(&visitor),
+        visitor.api.get::<hosts::Hosts>("/v1/hosts"),
+        visitor.api.get::<figures::Figures>(&series)
+    );
+    let w = visitor.w;
+    let hosts = hosts::panel(&visitor, hosts);
+    let (cards, span, refusal) = match found {
+        Ok(found) => (found.cards(&visitor), found.span(w), String::new()),
+        Err(trouble) => (Vec::new(), String::new(), trouble.detail),
+    };
+    let template = Page {
+        shell: Shell::of(&visitor, "operations", w.t("operations").into_owned()).await,
+        panels: panels.into_iter().chain([hosts]).collect(),
+        figures: cards,
+        span,
+        ranges: asked.tabs(w),
+        refusal,
+    };
+    Ok(page(StatusCode::OK, &template))
+}
+
+/// The panels of what needs somebody.
+async fn troubles(visitor: &Visitor) -> Vec<Panel> {
     let w = visitor.w;
     let counted = COUNTED_MAX.to_string();
     let (letters, jobs) = (
@@ -140,12 +184,12 @@ async fn show(visitor: Visitor) -> Answer {
     );
     let paths = lists::WHICH.map(|which| lists::path(which, "", "3"));
     let (letters, hooks, jobs, lost, overdue, stale) = tokio::join!(
-        list::<dead_letters::DeadLetter>(&visitor, &letters),
-        list::<lists::Subscription>(&visitor, "/v1/subscriptions"),
-        list::<lists::Job>(&visitor, &jobs),
-        list::<lists::Instance>(&visitor, &paths[0]),
-        list::<lists::Instance>(&visitor, &paths[1]),
-        list::<lists::Instance>(&visitor, &paths[2]),
+        list::<dead_letters::DeadLetter>(visitor, &letters),
+        list::<lists::Subscription>(visitor, "/v1/subscriptions"),
+        list::<lists::Job>(visitor, &jobs),
+        list::<lists::Instance>(visitor, &paths[0]),
+        list::<lists::Instance>(visitor, &paths[1]),
+        list::<lists::Instance>(visitor, &paths[2]),
     );
     // Only receivers that do not get what they are meant to get are trouble.
     let hooks = hooks.map(|mut hooks| {
@@ -154,7 +198,7 @@ async fn show(visitor: Visitor) -> Answer {
     });
     let work = |which: &str, found| {
         let address = format!("{ROOT}/instances/{which}");
-        Panel::of(&visitor, which, address, found, |one: lists::Instance| {
+        Panel::of(visitor, which, address, found, |one: lists::Instance| {
             Line {
                 address: one.address(),
                 detail: one.states.join(", "),
@@ -162,26 +206,26 @@ async fn show(visitor: Visitor) -> Answer {
             }
         })
     };
-    let panels = vec![
+    vec![
         work("unassignable", lost),
         work("overdue", overdue),
         work("stale", stale),
         Panel::of(
-            &visitor,
+            visitor,
             "dead-letters",
             format!("{ROOT}/dead-letters"),
             letters,
             refused,
         ),
         Panel::of(
-            &visitor,
+            visitor,
             "webhooks",
             format!("{ROOT}/webhooks"),
             hooks,
             |one| receiver(one, w),
         ),
         Panel::of(
-            &visitor,
+            visitor,
             "jobs",
             format!("{ROOT}/jobs"),
             jobs,
@@ -191,12 +235,7 @@ async fn show(visitor: Visitor) -> Answer {
                 detail: one.error.unwrap_or_default(),
             },
         ),
-    ];
-    let template = Page {
-        shell: Shell::of(&visitor, "operations", w.t("operations").into_owned()).await,
-        panels,
-    };
-    Ok(page(StatusCode::OK, &template))
+    ]
 }
 
 /// An instance whose events wait behind a refused one.

@@ -12,8 +12,6 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use wrkflw_engine::Identity;
-
 use crate::api::with_query;
 use crate::language::{self, Words};
 use crate::pages::me;
@@ -111,14 +109,8 @@ async fn as_demo(
     let Some(person) = console.demo.iter().find(|one| one.id == person) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let Ok(Some(tenant)) = console.app.engine.reader().tenant(&person.tenant).await else {
+    let Ok(who) = console.app.identity(person.claims()).await else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
-    };
-    let who = Identity {
-        tenant,
-        tenant_name: person.tenant.clone(),
-        subject: person.id.clone(),
-        roles: person.roles.clone(),
     };
     session::begin(&console, &who, Timestamp::MAX, None, &headers, next).await
 }

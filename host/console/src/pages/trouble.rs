@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use crate::api::Trouble;
+use crate::assets::PATHS;
 use crate::language::Words;
 use crate::session::Visitor;
 use crate::shell::{Shell, page as render};
@@ -18,10 +19,26 @@ struct TroublePage<'a> {
     request_id: &'a str,
 }
 
+#[derive(Template)]
+#[template(path = "embed_trouble.html")]
+struct TroubleFragment<'a> {
+    detail: &'a str,
+    style: &'a str,
+}
+
+/// The same inside of a page of a product.
+pub(crate) fn fragment(status: StatusCode, detail: &str) -> Response {
+    let style = &PATHS.embed_style;
+    render(status, &TroubleFragment { detail, style })
+}
+
 /// The page for a refusal or a failure of the API.
 pub(crate) fn page(visitor: &Visitor, trouble: &Trouble) -> Response {
     let status = trouble.status();
     let w = visitor.w;
+    if visitor.is_embedded {
+        return fragment(status, &trouble.detail);
+    }
     let heading = heading(w, status);
     let shell = Shell::bare(visitor, heading.clone());
     let request_id = if status.is_server_error() {
@@ -53,7 +70,11 @@ pub(crate) fn foreign(w: Words) -> Response {
 
 /// The page for a path that is no page.
 pub(crate) async fn missing(headers: HeaderMap) -> Response {
-    let w = Words::of(&headers);
+    nothing(Words::of(&headers))
+}
+
+/// The page for what is not there.
+pub(crate) fn nothing(w: Words) -> Response {
     let heading = heading(w, StatusCode::NOT_FOUND);
     let detail = w.t("trouble-missing-detail");
     let template = TroublePage {

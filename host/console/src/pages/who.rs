@@ -16,9 +16,7 @@ use crate::moment::Moment;
 use crate::names::Names;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
-
-/// People whose names are looked up for one page; the others are shown by their ids.
-const NAMED_MAX: usize = 30;
+use crate::zone;
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new().route("/console/instances/{id}/who", get(show))
@@ -27,7 +25,7 @@ pub(crate) fn routes() -> Router<Console> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Asked {
-    /// A moment in UTC, as a field of a form gives it. Empty: the present.
+    /// A moment in the zone of the reader, as a field of a form gives it. Empty: the present.
     at: String,
 }
 
@@ -101,12 +99,7 @@ struct Shown {
 
 async fn show(Path(id): Path<Uuid>, Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    // A field gives a moment without seconds and zone; the page says that it is in UTC.
-    let at = match asked.at.as_str() {
-        "" => String::new(),
-        at if at.len() == "2026-01-01T00:00".len() => format!("{at}:00Z"),
-        at => format!("{at}Z"),
-    };
+    let at = zone::moment(&asked.at, w.zone());
     let path = with_query(&format!("/v1/instances/{id}/eligibility"), &[("at", &at)]);
     let found = match visitor.api.get::<Eligibility>(&path).await {
         Ok(found) => Ok(found),
@@ -160,7 +153,7 @@ async fn names(visitor: &Visitor, found: &Eligibility) -> Names {
         able.chain(excluded).chain(&task.owner)
     });
     let ids: Vec<_> = people.map(String::as_str).collect();
-    Names::of_people(visitor, &ids, NAMED_MAX).await
+    Names::of_people(visitor, &ids).await
 }
 
 impl Shown {

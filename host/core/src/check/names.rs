@@ -214,6 +214,7 @@ fn uses(graph: &Graph, problems: &mut Vec<Problem>) {
             NameUse::Group(id) => is_group_id(id),
             NameUse::Person(id) => check_id(id, PERSON_CHARS_MAX).is_ok(),
             NameUse::Calendar(name) | NameUse::Service(name) => is_name(name),
+            NameUse::Permission(permission) => is_permission(permission),
         };
         if !is_formed {
             let message = format!("`{}` is no name of a {}", shown(used.name()), used.kind());

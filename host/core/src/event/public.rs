@@ -178,7 +178,9 @@ impl View<'_> {
             Shape::Anything => Some(value),
             Shape::Record(declared) => Some(Cow::Owned(self.object(declared, &value)?)),
             Shape::List(of) => Some(Cow::Owned(self.list(*of, &value)?)),
-            Shape::Pointers => Some(Cow::Owned(Json::of(&pointers(&value)?).to_string())),
+            Shape::Pointers => Some(Cow::Owned(
+                Json::of(&changed_pointers(&Node::parse(&value)?)).to_string(),
+            )),
             Shape::Version => members(&value)?
                 .into_iter()
                 .find(|(name, _)| name == "version")
@@ -216,16 +218,15 @@ fn object(members: &[Member<'_>]) -> String {
 }
 
 /// JSON Pointers to what a merge patch changes, sorted. The whole document is the empty pointer.
-fn pointers(patch: &str) -> Result<Vec<String>, JsonError> {
-    let patch = Node::parse(patch)?;
+pub fn changed_pointers(patch: &Node) -> Vec<String> {
     for depth in [usize::MAX, 1, 0] {
         let mut found = Vec::new();
-        changed(&patch, depth, &mut String::new(), &mut found);
+        changed(patch, depth, &mut String::new(), &mut found);
         if found.len() <= POINTERS_MAX {
-            return Ok(found);
+            return found;
         }
     }
-    Ok(Vec::new())
+    Vec::new()
 }
 
 /// Collects at most one pointer more than an event may have.

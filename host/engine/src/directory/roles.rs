@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{run_of, settle};
 use crate::Engine;
+use crate::embedding::EMBED_ISSUE;
 use crate::error::Error;
 use crate::request::Identity;
 use crate::validation::check_id;
@@ -23,6 +24,7 @@ pub const PERMISSIONS: &[&str] = &[
     "definition:retire",
     "directory:read",
     "directory:write",
+    EMBED_ISSUE,
     "event:read",
     "instance:cancel",
     "instance:migrate",

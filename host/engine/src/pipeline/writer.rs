@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::batch::{Batch, Batcher, Bounds, Full};
 use super::cache::InstanceCache;
 use crate::observe;
+use crate::tally::Tally;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
 use wrkflw_core::instance::{Instance, StateInstance};
 use wrkflw_runtime::lru::Lru;
@@ -197,6 +198,8 @@ pub struct PostCommit {
     pub(crate) work: watch::Sender<()>,
     /// Counts the commits with events, for event streams.
     pub(crate) commits: watch::Sender<u64>,
+    /// Counts decisions, starts and refusals, for operators.
+    pub(crate) tally: Arc<Tally>,
 }
 
 impl Default for PostCommit {
@@ -207,6 +210,7 @@ impl Default for PostCommit {
             wake: Arc::new(Notify::new()),
             work: watch::Sender::new(()),
             commits: watch::Sender::new(0),
+            tally: Arc::default(),
         }
     }
 }
@@ -229,6 +233,7 @@ impl PostCommit {
             self.wake_workers();
         }
         observe::committed(&change.entries);
+        self.tally.committed(change.tenant, &change.entries);
         let before = change
             .before
             .iter()

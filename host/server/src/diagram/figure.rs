@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Taken;
 use super::layout::{Extent, Link, real};
 use super::text;
-use wrkflw_core::graph::{Graph, Join, State, StateKind, Transition};
+use wrkflw_core::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 
 /// Font sizes: of titles, of the line below them, of labels.
 pub(super) const TITLE_SIZE: f64 = 14.0;
@@ -15,11 +15,16 @@ pub(super) const LABEL_SIZE: f64 = 11.0;
 pub(super) const TITLE_LINE: f64 = 18.0;
 pub(super) const DETAIL_LINE: f64 = 15.0;
 pub(super) const LABEL_HEIGHT: f64 = 18.0;
+/// Of the lines below a label.
+pub(super) const NOTE_SIZE: f64 = 10.0;
+pub(super) const NOTE_LINE: f64 = 13.0;
 /// The gap between the numbers of a taken edge and its label.
 pub(super) const BADGE_GAP: f64 = 5.0;
 /// The width of an edge from a state to itself.
 pub(super) const LOOP_REACH: f64 = 24.0;
-pub(super) const LOOP_HEIGHT: f64 = 24.0;
+const LOOP_HEIGHT: f64 = 24.0;
+const NOTE_WIDTH_MAX: f64 = 150.0;
+const NOTE_LINES_MAX: usize = 2;
 const TITLE_WIDTH_MAX: f64 = 190.0;
 const TITLE_LINES_MAX: usize = 3;
 const BOX_WIDTH_MIN: f64 = 110.0;
@@ -56,6 +61,8 @@ pub(super) struct Node {
     pub(super) visits: u32,
     pub(super) width: f64,
     pub(super) height: f64,
+    /// From one edge back to itself to the next.
+    pub(super) loop_height: f64,
     /// The widest label of an edge back to itself.
     loop_width: Option<f64>,
 }
@@ -93,9 +100,11 @@ impl Shade {
 pub(super) struct Line {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// The trigger, with the condition in words if there is one.
+    /// The trigger, with what fires it and the condition.
     pub(super) about: String,
     pub(super) label: String,
+    /// Below the label: what fires it, where that is unusual in such a state, and the condition.
+    pub(super) notes: Vec<String>,
     /// The steps in which it was taken, such as `1, 4`. Empty if it was not taken.
     pub(super) numbers: String,
     pub(super) shade: Shade,
@@ -128,8 +137,11 @@ impl Figure {
         for line in &self.lines {
             if line.from == line.to {
                 loops[line.from] += 1;
-                let widest = &mut self.nodes[line.from].loop_width;
-                *widest = Some(widest.unwrap_or(0.0).max(line.width()));
+                let node = &mut self.nodes[line.from];
+                node.loop_width = Some(node.loop_width.unwrap_or(0.0).max(line.width()));
+                node.loop_height = node
+                    .loop_height
+                    .max(line.height() + LOOP_HEIGHT - LABEL_HEIGHT);
             } else {
                 out[line.from] += 1;
                 into[line.to] += 1;
@@ -138,7 +150,7 @@ impl Figure {
         for (position, node) in self.nodes.iter_mut().enumerate() {
             let lines = real(out[position] + into[position]) * WIDTH_PER_LINE;
             node.width = node.width.max(lines.min(BOX_WIDTH_MAX));
-            node.height = node.height.max(real(loops[position]) * LOOP_HEIGHT);
+            node.height = node.height.max(real(loops[position]) * node.loop_height);
         }
     }
 
@@ -156,7 +168,7 @@ impl Figure {
         let link = |line: &Line| Link {
             from: line.from,
             to: line.to,
-            label: Extent::centred(line.width(), LABEL_HEIGHT),
+            label: Extent::centred(line.width(), line.height()),
         };
         self.between().map(link).collect()
     }
@@ -203,6 +215,7 @@ impl Node {
             visits: visits.unwrap_or(0),
             width: (wide + 2.0 * BOX_PADDING).max(BOX_WIDTH_MIN),
             height: text_height(&title, &detail, &work) + BOX_PADDING,
+            loop_height: LOOP_HEIGHT,
             loop_width: None,
             title,
             detail,
@@ -230,11 +243,17 @@ fn text_height(title: &[String], detail: &str, work: &[String]) -> f64 {
 }
 
 impl Line {
-    /// The width of the label with its numbers.
+    /// The width of the label with its numbers, or of the widest line below it.
     pub(super) fn width(&self) -> f64 {
         let badge = self.badge_width();
         let gap = if badge > 0.0 { BADGE_GAP } else { 0.0 };
-        badge + gap + self.label_width() + 2.0 * LABEL_PADDING
+        let notes = self.notes.iter().map(|line| text::width(line) * NOTE_SIZE);
+        notes.fold(badge + gap + self.label_width(), f64::max) + 2.0 * LABEL_PADDING
+    }
+
+    /// The height of the label with the lines below it.
+    pub(super) fn height(&self) -> f64 {
+        LABEL_HEIGHT + real(self.notes.len()) * NOTE_LINE
     }
 
     pub(super) fn label_width(&self) -> f64 {
@@ -263,6 +282,8 @@ fn detail(state: &State) -> String {
     match &state.kind {
         StateKind::Task => {}
         StateKind::Service | StateKind::Router | StateKind::Wait => parts.push(state.kind.name()),
+        // Its title is often the outcome.
+        StateKind::Terminal(outcome) if plain(outcome) == plain(&state.title) => {}
         StateKind::Terminal(outcome) => parts.push(outcome),
     }
     let join = match state.join {
@@ -293,12 +314,20 @@ fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> 
             let (Some(from), Some(to)) = ends else {
                 continue;
             };
+            let circumstances = circumstances(&graph.states[*from], way);
             let steps = taken.get(&(way.source.as_str(), way.trigger.as_str(), target.as_str()));
             lines.push(Line {
                 from: *from,
                 to: *to,
-                about: about(way),
+                about: match circumstances.as_str() {
+                    "" => way.trigger.clone(),
+                    circumstances => format!("{}: {circumstances}", way.trigger),
+                },
                 label: text::label(way.shown_title()),
+                notes: match circumstances.as_str() {
+                    "" => Vec::new(),
+                    text => text::wrapped(text, NOTE_WIDTH_MAX / NOTE_SIZE, NOTE_LINES_MAX),
+                },
                 numbers: steps.map_or_else(String::new, |steps| numbers(steps)),
                 shade: match (path, steps) {
                     (None, _) => Shade::Plain,
@@ -311,11 +340,35 @@ fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> 
     lines
 }
 
-fn about(way: &Transition) -> String {
-    if way.condition.is_empty() {
-        way.trigger.clone()
-    } else {
-        format!("{}: {}", way.trigger, way.condition)
+/// What fires a transition out of this state, if not just what usually does there, and its condition; for the line below its label.
+pub(super) fn circumstances(state: &State, way: &Transition) -> String {
+    let usual = match state.kind {
+        StateKind::Task => FiredBy::Decision,
+        StateKind::Service => FiredBy::Reply,
+        StateKind::Router => FiredBy::Entry,
+        StateKind::Wait => FiredBy::Signal,
+        StateKind::Terminal(_) => return way.condition.clone(),
+    };
+    let mut parts = Vec::new();
+    if way.by != [usual] {
+        let by: Vec<_> = way.by.iter().map(|by| fired_by(*by)).collect();
+        parts.push(format!("by {}", by.join(" or ")));
+    }
+    if !way.condition.is_empty() {
+        parts.push(way.condition.clone());
+    }
+    parts.join(": ")
+}
+
+fn fired_by(by: FiredBy) -> &'static str {
+    match by {
+        FiredBy::Decision => "a decision",
+        FiredBy::Signal => "a signal",
+        FiredBy::Deadline => "a deadline",
+        FiredBy::Reply => "a reply",
+        FiredBy::Failure => "a failure",
+        FiredBy::Child => "a child",
+        FiredBy::Entry => "entry",
     }
 }
 

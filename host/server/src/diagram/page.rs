@@ -8,7 +8,7 @@ mod words;
 use std::fmt::{Arguments, Write as _};
 
 use super::figure::{
-    BADGE_GAP, DETAIL_LINE, Figure, LABEL_HEIGHT, LOOP_HEIGHT, LOOP_REACH, Line, Look, Node, Shade,
+    BADGE_GAP, DETAIL_LINE, Figure, LABEL_HEIGHT, LOOP_REACH, Line, Look, NOTE_LINE, Node, Shade,
     TITLE_LINE,
 };
 use super::layout::{Layout, Route, Spot, real};
@@ -143,20 +143,20 @@ impl Page {
         ));
     }
 
-    /// The title of the trigger, after the numbers of the steps that took it.
+    /// The title of the trigger, after the numbers of the steps that took it and above what fires it.
     fn label(&mut self, line: &Line, middle: Spot) {
         let class = line.shade.class();
         let (width, badge) = (line.width(), line.badge_width());
         let left = middle.x - width / 2.0;
-        let top = middle.y - LABEL_HEIGHT / 2.0;
-        let base = n(middle.y + 4.0);
+        let top = middle.y - line.height() / 2.0;
+        let base = n(top + LABEL_HEIGHT / 2.0 + 4.0);
         self.add(format_args!(
             r#"<g class="label {class}"><title>{}</title><rect class="behind" x="{}" y="{}" width="{}" height="{}"/>"#,
             escaped(&line.about),
             n(left),
             n(top),
             n(width),
-            n(LABEL_HEIGHT)
+            n(line.height())
         ));
         // The text begins at a fixed distance from the badge, whatever the width of the reader's font.
         let mut text = (middle.x, "");
@@ -173,11 +173,20 @@ impl Page {
             ));
         }
         self.add(format_args!(
-            r#"<text{} x="{}" y="{base}">{}</text></g>"#,
+            r#"<text{} x="{}" y="{base}">{}</text>"#,
             text.1,
             n(text.0),
             escaped(&line.label)
         ));
+        for (below, note) in line.notes.iter().enumerate() {
+            self.add(format_args!(
+                r#"<text class="note" x="{}" y="{}">{}</text>"#,
+                n(middle.x),
+                n(top + LABEL_HEIGHT + real(below) * NOTE_LINE + 9.0),
+                escaped(note)
+            ));
+        }
+        self.add(format_args!("</g>"));
     }
 
     /// Edges from a state to itself, one below the other on its right side.
@@ -190,7 +199,7 @@ impl Page {
             let below = real(drawn[line.from]) - real(counts[line.from] - 1) / 2.0;
             drawn[line.from] += 1;
             let x = spot.x + node.width / 2.0;
-            let y = spot.y + below * LOOP_HEIGHT;
+            let y = spot.y + below * node.loop_height;
             let class = line.shade.class();
             let far = x + LOOP_REACH;
             self.add(format_args!(

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use wrkflw_core::check::samples::{document_approval, sound, state, way};
-use wrkflw_core::graph::StateKind;
+use wrkflw_core::check::samples::{document_approval, sound, state, way, way_by};
+use wrkflw_core::graph::{FiredBy, StateKind};
 
 fn taken(edges: &[(&str, &str, &str)], visits: &[(&str, u32)], active: &[&str]) -> Taken {
     Taken {
@@ -100,6 +100,51 @@ fn without_a_path_the_declared_ways_are_told() {
     assert!(svg.contains("Approved ends it as APPROVED."));
     assert!(!svg.contains("class=\"badge\""));
     assert_eq!(svg.matches("data-state=").count(), 5);
+}
+
+#[test]
+fn what_fires_a_transition_and_its_condition_are_shown_and_told() {
+    let mut graph = document_approval();
+    let plain = svg(&graph, None);
+    assert!(!plain.contains(r#"class="note""#));
+    graph.transitions[0].condition = "Above 500 & below.".into();
+    graph.transitions[0].by = vec![FiredBy::Decision, FiredBy::Deadline];
+    let of = way_by("Submitted", "REMIND", FiredBy::Deadline, &["Submitted"]);
+    graph.transitions.push(of);
+    let noted = svg(&graph, None);
+    let remarks = [
+        "by a decision or a",
+        "deadline: Above 500 &amp;…",
+        "by a deadline",
+    ];
+    for remark in remarks {
+        assert!(
+            noted.contains(&format!(">{remark}</text>")),
+            "{remark}: {noted}"
+        );
+    }
+    assert!(noted.contains("(by a decision or a deadline: Above 500 &amp; below) leads to"));
+    assert!(noted.contains("REMIND (by a deadline) leads to First review (Submitted)."));
+    well_formed(&noted).expect("XML");
+}
+
+#[test]
+fn an_outcome_that_is_the_title_is_not_repeated() {
+    let mut graph = document_approval();
+    let end = |title: &str| {
+        let mut state = state("Approved", title, StateKind::Terminal("APPROVED".into()));
+        state.title = title.into();
+        state
+    };
+    let place = graph
+        .states
+        .iter()
+        .position(|state| state.name == "Approved");
+    let place = place.expect("a terminal state");
+    graph.states[place] = end("Approved");
+    assert!(!svg(&graph, None).contains(">APPROVED</text>"));
+    graph.states[place] = end("All agree");
+    assert!(svg(&graph, None).contains(">Approved · APPROVED</text>"));
 }
 
 #[test]

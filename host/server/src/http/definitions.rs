@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
-use super::extract::{BODY_BYTES_MAX, Body, Caller, Path, Query, understood};
+use super::extract::{BODY_BYTES_MAX, Body, Caller, DryRun, Path, Query, understood};
 use super::instances::PageQuery;
 use super::large::rendered;
 use super::pace;
@@ -48,6 +48,9 @@ pub(super) struct PublishForm {
     /// JSON settings of the flow; `{}` when absent.
     #[schema(value_type = Option<Object>)]
     config: Option<String>,
+    /// Why the version is published. Content that had been published before keeps its note.
+    #[schema(min_length = 1, max_length = 500)]
+    note: Option<String>,
 }
 
 /// A published version with its graph.
@@ -76,13 +79,14 @@ pub(super) async fn publish(
     let form = form.map_err(|_| {
         Problem::new(
             "unsupported_media_type",
-            "send multipart/form-data with `component` or `componentVersion`, and `config`",
+            "send multipart/form-data with `component` or `componentVersion`, `config` and `note`",
         )
     })?;
     let Upload {
         component,
         version,
         config,
+        note,
     } = read(form).await?;
     let component = match (component, version) {
         (Some(bytes), _) => bytes,
@@ -92,7 +96,10 @@ pub(super) async fn publish(
         Some(bytes) => understood(&app, who.tenant, bytes, read_config).await?,
         None => Json::empty(),
     };
-    let published = app.engine.publish(&who, &key, &component, &config).await?;
+    let note = note.map(|bytes| text("note", &bytes)).transpose()?;
+    let content = (&*component, &config);
+    let published = app.engine.publish(&who, &key, content, note.as_deref());
+    let published = published.await?;
     let status = if published.created {
         StatusCode::CREATED
     } else {
@@ -106,6 +113,14 @@ struct Upload {
     component: Option<Bytes>,
     version: Option<Bytes>,
     config: Option<Bytes>,
+    note: Option<Bytes>,
+}
+
+/// The text of a field.
+fn text(field: &str, bytes: &[u8]) -> Result<String, Problem> {
+    let text = str::from_utf8(bytes);
+    let malformed = |_| unfit(field, "malformed", "text in UTF-8".into());
+    text.map(str::to_owned).map_err(malformed)
 }
 
 /// The component of a published version of the definition.
@@ -128,17 +143,18 @@ async fn again(
 }
 
 async fn read(mut form: Multipart) -> Result<Upload, Problem> {
-    let (mut component, mut config, mut version) = (None, None, None);
+    let (mut component, mut config, mut version, mut note) = (None, None, None, None);
     while let Some(field) = form.next_field().await.map_err(broken)? {
         let name = field.name().unwrap_or_default().to_owned();
         let place = match name.as_str() {
             "component" => &mut component,
             "config" => &mut config,
             "componentVersion" => &mut version,
+            "note" => &mut note,
             _ => {
                 let name: String = name.chars().take(FIELD_NAME_CHARS_SHOWN).collect();
                 let detail = format!(
-                    "the form has the fields component, componentVersion and config, not {name:?}"
+                    "the form has the fields component, componentVersion, config and note, not {name:?}"
                 );
                 return Err(unfit(&name, "unknown_field", detail));
             }
@@ -167,6 +183,7 @@ async fn read(mut form: Multipart) -> Result<Upload, Problem> {
         component,
         version,
         config,
+        note,
     })
 }
 
@@ -322,16 +339,21 @@ pub(super) struct ActivateBody {
 }
 
 /// Uses this version for new instances. Running instances keep theirs. Refused if groups, people, calendars or services that it
-/// uses do not exist, unless it is forced.
+/// uses do not exist, unless it is forced. A dry run says what it affects.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions", operation_id = "activateVersion",
-    params(("key" = String, Path), ("version" = u32, Path)), request_body = ActivateBody, responses((status = 200, body = Activation)))]
+    params(("key" = String, Path), ("version" = u32, Path), DryRun), request_body = ActivateBody, responses((status = 200, body = Activation)))]
 pub(super) async fn activate(
     State(app): State<App>,
     Caller(who): Caller,
     Path((key, version)): Path<(String, u32)>,
+    Query(dry): Query<DryRun>,
     Body { value, .. }: Body<ActivateBody>,
 ) -> Result<axum::Json<Activation>, Problem> {
     let reference = VersionRef { key, version };
+    if dry.dry_run {
+        let effects = app.engine.activation_effects(&who, &reference).await?;
+        return Ok(axum::Json(Activation::tried(reference, effects)));
+    }
     let activation = app.engine.activate(&who, &reference, value.force);
     Ok(axum::Json(activation.await?.into()))
 }

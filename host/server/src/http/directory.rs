@@ -4,6 +4,7 @@
 pub(super) mod absences;
 pub(super) mod lists;
 pub(super) mod managers;
+pub(super) mod names;
 pub(super) mod roles;
 
 use axum::extract::State;

@@ -29,7 +29,7 @@ const fn script(path: &'static str, content: &'static str) -> Asset {
     }
 }
 
-const ASSETS: [Asset; 7] = [
+const ASSETS: [Asset; 8] = [
     Asset {
         path: "/docs",
         media_type: "text/html; charset=utf-8",
@@ -43,6 +43,7 @@ const ASSETS: [Asset; 7] = [
     script("/docs/page.js", include_str!("docs/page.js")),
     script("/docs/operation.js", include_str!("docs/operation.js")),
     script("/docs/schema.js", include_str!("docs/schema.js")),
+    script("/docs/sample.js", include_str!("docs/sample.js")),
     script("/docs/attempt.js", include_str!("docs/attempt.js")),
     script("/docs/element.js", include_str!("docs/element.js")),
 ];

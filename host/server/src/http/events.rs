@@ -3,12 +3,14 @@
 //! All streams of a host share one task that reads the feed (`live`) and keeps the newest events of each tenant (`tail`).
 //! A `reader` is one stream. `places` limits the number of streams.
 
+mod deliveries;
 mod live;
 mod places;
 mod reader;
 pub(super) mod replay;
 mod tail;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use axum::body::Body;
@@ -19,10 +21,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use self::deliveries::{EventDeliveries, EventPart};
 use self::places::{Full, HOST_MAX, PERSON_MAX, TENANT_MAX};
 use self::reader::Reader;
 use super::App;
 use super::extract::{Caller, Listener, Query};
+use super::include::commas;
 use super::large::rendered;
 use super::page::{Next, decode, encode, limit};
 use super::problem::Problem;
@@ -83,6 +87,11 @@ event_query! {
         pub after: Option<String>,
         #[param(minimum = 1, maximum = 100)]
         pub limit: Option<u32>,
+        /// More of each event, separated by commas. `deliveries`: whether Kafka has it, and what became of it at each webhook; this needs
+        /// the permissions `dead-letter:read` and `subscription:read`.
+        #[serde(default, deserialize_with = "commas")]
+        #[param(value_type = Vec<EventPart>, inline, required = false, style = Form, explode = false)]
+        pub include: Vec<EventPart>,
     }
 }
 
@@ -121,6 +130,9 @@ pub(super) struct Events {
     #[schema(value_type = Vec<CloudEventShape>)]
     pub data: Vec<Json>,
     pub page: Next,
+    /// Only with `include=deliveries`: what became of each event, by its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deliveries: Option<BTreeMap<Uuid, EventDeliveries>>,
 }
 
 /// One event of a stream.
@@ -151,6 +163,11 @@ pub(super) async fn list(
     let filter = query.filter(&app.naming)?;
     let mut page = read(&app, who.tenant, after, limit.into(), &filter).await?;
     page.entries.retain(|one| viewer.sees(one));
+    let deliveries = if query.include.contains(&EventPart::Deliveries) {
+        Some(deliveries::of(&app, &who, &page.entries).await?)
+    } else {
+        None
+    };
     let payloads = page.entries.iter().map(|one| one.entry.payload.len());
     let (bytes, naming) = (payloads.sum(), app.naming.clone());
     let events = move || {
@@ -160,6 +177,7 @@ pub(super) async fn list(
         Events {
             data: events.map(|event| event.structured()).collect(),
             page: Next::after(next),
+            deliveries,
         }
     };
     rendered(&app, who.tenant, bytes, events).await

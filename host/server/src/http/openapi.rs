@@ -19,6 +19,46 @@ use super::problem::{CODES, FieldError, Problem};
 use super::{App, json};
 use crate::asyncapi;
 
+/// The tags of operations in the order of the document, each with what its operations are about.
+const TAGS: [(&str, &str); 12] = [
+    (
+        "definitions",
+        "Flows in their versions: publish, activate, compare, retire.",
+    ),
+    (
+        "instances",
+        "Start a flow about an entity, find instances, see what is possible now and what was done.",
+    ),
+    ("entities", "All that flows did about one entity of yours."),
+    (
+        "signals",
+        "Messages from other systems that instances wait for.",
+    ),
+    (
+        "tasks",
+        "The work of people: inboxes, claims, decisions, delegation.",
+    ),
+    ("events", "What happened, page by page or as a stream."),
+    ("compliance", "Reports and evidence for auditors."),
+    (
+        "notifications",
+        "What people are told, and what they do not want to be told.",
+    ),
+    (
+        "subscriptions",
+        "Webhooks, and what became of each delivery.",
+    ),
+    (
+        "directory",
+        "People, groups, absences, roles and calendars, and the caller.",
+    ),
+    (
+        "operations",
+        "One change of many instances or tasks, and the jobs of the host.",
+    ),
+    ("operation", "Probes and metrics of a host."),
+];
+
 /// The document of these routes, as it is served.
 pub fn text(document: OpenApi) -> String {
     let document = serde_json::to_value(complete(document));
@@ -43,25 +83,7 @@ fn complete(mut document: OpenApi) -> OpenApi {
     components
         .schemas
         .insert(FieldError::name().into_owned(), FieldError::schema());
-    let tag = |name: &str| Tag::new(name);
-    document.tags = Some(
-        [
-            "definitions",
-            "instances",
-            "entities",
-            "signals",
-            "tasks",
-            "events",
-            "compliance",
-            "notifications",
-            "subscriptions",
-            "directory",
-            "operations",
-            "operation",
-        ]
-        .map(tag)
-        .to_vec(),
-    );
+    document.tags = Some(TAGS.map(tag).to_vec());
     let mut server = Server::new("/");
     server.description = Some("The host that serves this document".to_owned());
     document.servers = Some(vec![server]);
@@ -85,6 +107,12 @@ fn complete(mut document: OpenApi) -> OpenApi {
         }
     }
     document
+}
+
+fn tag((name, description): (&str, &str)) -> Tag {
+    let mut tag = Tag::new(name);
+    tag.description = Some(description.to_owned());
+    tag
 }
 
 /// The headers that are read outside of handlers.
@@ -139,7 +167,8 @@ fn describe_headers(path: &str, operation: &mut Operation) {
 
 fn description() -> String {
     let mut text = String::from(
-        "A workflow engine for work that people decide.\n\nEvery command takes `Idempotency-Key` and \
+        "A workflow engine for work that people decide.\n\nRequests below `/v1/` need a bearer token: one of your identity \
+         provider, or what `wrkflw token NAME` prints for a person of `wrkflw dev`.\n\nEvery command takes `Idempotency-Key` and \
          `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
     );
     let lines = CODES

@@ -11,7 +11,6 @@ use wrkflw_core::answer::Violation;
 use wrkflw_core::graph::NameUse;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_engine::Error;
-use wrkflw_engine::error::LogicError;
 use wrkflw_fault as fault;
 use wrkflw_store::StoreError;
 use wrkflw_store::error::Outage;
@@ -255,48 +254,40 @@ impl IntoResponse for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        let detail = error.to_string();
+        let problem = match (&error, error.code()) {
+            (Error::Store(error), _) => return stored(error),
+            (error, code) => Problem::new(code.unwrap_or("internal"), error.to_string()),
+        };
         match error {
-            Error::Rejected(rejection) => rejected(rejection, detail),
+            Error::Rejected(rejection) => rejected(problem, rejection),
             Error::Invalid { violations, .. } => Problem {
                 errors: each(violations),
-                ..Problem::new("invalid_request", detail)
+                ..problem
             },
             Error::Permission(permission) => Problem {
                 reason: Some(permission.to_owned()),
-                ..Problem::new("permission_missing", detail)
+                ..problem
             },
-            Error::NotFound { .. } => Problem::new("not_found", detail),
-            Error::NoActiveVersion(_) => Problem::new("no_active_version", detail),
-            Error::UnknownNames(unknown) => {
-                let problem = Problem::new("unknown_names", detail);
-                unknown.iter().fold(problem, |problem, used| {
-                    let code = format!("unknown_{}", used.kind());
-                    problem.at("/force", &code, unknown_name(used))
-                })
-            }
-            Error::Retired { .. } => Problem::new("version_retired", detail),
-            Error::Stopped { .. } => Problem::new("version_stopped", detail),
-            Error::Logic(LogicError { code, .. }) => {
-                tracing::warn!(error = detail, "flow logic failed");
-                Problem::new(code, detail)
-            }
-            Error::KeyReused => Problem::new("idempotency_key_reused", detail),
-            Error::Unpublishable(problems) => {
-                let mut problem = Problem::new("unpublishable", detail);
-                problem.errors = problems
-                    .into_iter()
-                    .map(|found| FieldError {
-                        pointer: found.at,
-                        code: found.code.to_owned(),
-                        detail: found.message,
-                    })
-                    .collect();
+            Error::UnknownNames(unknown) => unknown.iter().fold(problem, |problem, used| {
+                let code = format!("unknown_{}", used.kind());
+                problem.at("/force", &code, unknown_name(used))
+            }),
+            Error::Logic(_) => {
+                tracing::warn!(error = problem.detail, "flow logic failed");
                 problem
             }
-            Error::Busy => Problem::new("busy", detail),
-            Error::Unavailable(_) => Problem::new("unavailable", detail),
-            Error::Store(error) => stored(&error),
+            Error::Unpublishable(problems) => {
+                let errors = problems.into_iter().map(|found| FieldError {
+                    pointer: found.at,
+                    code: found.code.to_owned(),
+                    detail: found.message,
+                });
+                Problem {
+                    errors: errors.collect(),
+                    ..problem
+                }
+            }
+            _ => problem,
         }
     }
 }
@@ -306,7 +297,10 @@ pub(super) fn unknown_name(used: &NameUse) -> String {
     let (kind, name) = (used.kind(), used.name());
     match used {
         NameUse::Service(_) => format!("this host has no service {name}"),
-        _ => format!("there is no {kind} {name}"),
+        NameUse::Permission(_) => format!("no role gives the permission {name}"),
+        NameUse::Group(_) | NameUse::Person(_) | NameUse::Calendar(_) => {
+            format!("there is no {kind} {name}")
+        }
     }
 }
 
@@ -334,8 +328,7 @@ impl From<Violation> for FieldError {
     }
 }
 
-fn rejected(rejection: Rejection, detail: String) -> Problem {
-    let mut problem = Problem::new(rejection.code(), detail);
+fn rejected(mut problem: Problem, rejection: Rejection) -> Problem {
     match rejection {
         Rejection::Forbidden(reason) | Rejection::RefusedNow(reason) => {
             problem.reason = Some(reason.code);

@@ -173,6 +173,7 @@ pub(super) enum NameKind {
     Person,
     Calendar,
     Service,
+    Permission,
 }
 
 /// What a state is.

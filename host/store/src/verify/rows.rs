@@ -155,7 +155,7 @@ impl Tables for Snapshot {
                 "select tenant_id, key, version, encode(digest, 'hex') as digest,
                 encode(sha256(convert_to(config, 'UTF8')), 'hex') as config,
                 encode(config_digest, 'hex') as config_digest, encode(sha256(convert_to(graph, 'UTF8')), 'hex') as graph,
-                sdk, wit, published_at, published_by, retired_at, retired_by,
+                sdk, wit, published_at, published_by, note, retired_at, retired_by,
                 stopped_at, stopped_by, stop_reason
             from definition_version where tenant_id = $1 and key = $2 order by version",
                 tenant,

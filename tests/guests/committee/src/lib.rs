@@ -62,7 +62,7 @@ impl Guest for Committee {
                 trigger: trigger.into(),
                 targets: vec![APPROVED.into(), REJECTED.into()],
                 by,
-                permission: None,
+                permission: told["permission"].as_str().map(str::to_owned),
                 title: text("title"),
                 description: text("description"),
                 condition: text("condition"),

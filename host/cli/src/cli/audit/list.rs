@@ -1,4 +1,4 @@
-//! `wrkflw audit list` and `self-approvals`: what the server answers auditors. Unlike `verify`, these trust the server.
+//! `wrkflw audit list`, `checkpoints` and `self-approvals`: what the server answers auditors. Unlike `verify`, these trust the server.
 
 use anyhow::Result;
 use clap::Args;
@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::cli::Environment;
 use crate::cli::connection::ConnectionArgs;
+use crate::cli::definition::PageArgs;
 use crate::cli::instance::{AuditFilterArgs, ENTRIES};
 use crate::cli::output::{Column, Format, Output};
 
@@ -13,6 +14,14 @@ use crate::cli::output::{Column, Format, Output};
 pub(in crate::cli) struct ListArgs {
     #[command(flatten)]
     filter: AuditFilterArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CheckpointsArgs {
+    #[command(flatten)]
+    page: PageArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -32,6 +41,15 @@ pub(in crate::cli) struct SelfApprovalsArgs {
     connection: ConnectionArgs,
 }
 
+const CHECKPOINTS: &[Column] = &[
+    ("NUMBER", "/number"),
+    ("SIGNED", "/signedAt"),
+    ("FROM", "/firstLeaf"),
+    ("LEAVES", "/size"),
+    ("STATUS", "/status"),
+    ("KEY", "/keyId"),
+    ("ROOT", "/root"),
+];
 const REPORT: &[Column] = &[
     ("decisions examined", "/decisionsExamined"),
     ("own work", "/ownWork"),
@@ -54,6 +72,14 @@ impl ListArgs {
         let page = client.get("/v1/audit", &self.filter.query())?;
         let place: &[Column] = &[("STREAM", "/stream"), ("ID", "/streamId")];
         output.list(&page, &[place, ENTRIES].concat())
+    }
+}
+
+impl CheckpointsArgs {
+    pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
+        let client = self.connection.open(environment)?;
+        let page = client.get("/v1/checkpoints", &self.page.query())?;
+        output.list(&page, CHECKPOINTS)
     }
 }
 

@@ -43,6 +43,25 @@ pub(in crate::cli) const CUSTODY: &[Column] = &[
     ("KEY", "/signature/keyId"),
 ];
 
+const CHANGES: &[Column] = &[
+    ("AT", "/at"),
+    ("ENTRY", "/entry"),
+    ("STATE", "/state"),
+    ("TRIGGER", "/trigger"),
+    ("ACTOR", "/actor"),
+    ("POINTER", "/pointer"),
+    ("BEFORE", "/before"),
+    ("AFTER", "/after"),
+];
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ChangesArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EligibilityArgs {
     #[command(flatten)]
@@ -110,6 +129,30 @@ impl EligibilityArgs {
         let tasks = answer["tasks"].as_array().into_iter().flatten();
         let data: Vec<Value> = tasks.flat_map(people).collect();
         output.list(&json!({ "data": data }), ELIGIBILITY)
+    }
+}
+
+impl ChangesArgs {
+    pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
+        let (client, path) = self.one.open(environment)?;
+        let mut page = client.get(&format!("{path}/changes"), &self.page.query())?;
+        if output.format == Format::Json {
+            return output.list(&page, CHANGES);
+        }
+        // A line for each value.
+        let steps = page["data"].as_array().into_iter().flatten();
+        let lines = steps.flat_map(|step| {
+            let changes = step["changes"].as_array().into_iter().flatten();
+            changes.map(|change| {
+                let mut line = step.clone();
+                for member in ["pointer", "before", "after"] {
+                    line[member] = change[member].clone();
+                }
+                line
+            })
+        });
+        page["data"] = lines.collect();
+        output.list(&page, CHANGES)
     }
 }
 

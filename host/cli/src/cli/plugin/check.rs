@@ -45,7 +45,7 @@ pub(super) fn run(
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let file = FlowConfig::read(config.or_else(|| project?.config()))?;
     let config = file.parse()?;
-    let settings = settings(environment)?;
+    let settings = settings(environment, environment.compiler())?;
     let admission = block_on(async {
         let sandbox = Sandbox::new(settings).map_err(|error| anyhow!(error))?;
         check_component(&sandbox, (&Offload::default(), NOBODY), &bytes, &config)

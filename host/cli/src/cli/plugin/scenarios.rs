@@ -12,6 +12,7 @@ use tokio::runtime::Runtime;
 
 use super::super::Environment;
 use super::super::failure::{Exit, Failure};
+use super::super::flow_config::FlowConfig;
 use super::super::home::Home;
 use super::super::output::Output;
 use super::check::{NOBODY, refusal};
@@ -89,8 +90,8 @@ pub(super) struct Subject {
     bytes: Arc<[u8]>,
     /// The key of the definition, unless a scenario names another one.
     key: String,
-    /// The config of scenarios without their own.
-    config: Json,
+    /// The config of scenarios without their own, and what messages call it.
+    config: (String, Json),
     versions: BTreeMap<(String, Json), Version>,
 }
 
@@ -104,10 +105,10 @@ enum NotPassed {
 }
 
 /// Machine code is stored in the user's state folder, so that the next command, and `wrkflw dev`, need no compiler.
-pub(super) fn settings(environment: &Environment) -> Result<Settings> {
+pub(super) fn settings(environment: &Environment, compiler: Compiler) -> Result<Settings> {
     let settings = Settings {
         artifact_bytes_max: ARTIFACT_BYTES_MAX,
-        ..Settings::new(Compiler::Child(environment.program.clone()))
+        ..Settings::new(compiler)
     };
     let Some(state) = &environment.state else {
         return Ok(settings);
@@ -119,7 +120,7 @@ pub(super) fn settings(environment: &Environment) -> Result<Settings> {
 }
 
 impl Subject {
-    pub(super) fn new(environment: &Environment) -> Result<Subject> {
+    pub(super) fn new(environment: &Environment, compiler: Compiler) -> Result<Subject> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -127,33 +128,33 @@ impl Subject {
             .context("cannot start the runtime")?;
         let sandbox = {
             let _in = runtime.enter();
-            Sandbox::new(settings(environment)?).map_err(|error| anyhow!(error))?
+            Sandbox::new(settings(environment, compiler)?).map_err(|error| anyhow!(error))?
         };
         Ok(Subject {
             runtime,
             sandbox,
             bytes: [].into(),
             key: String::new(),
-            config: Json::empty(),
+            config: (String::new(), Json::empty()),
             versions: BTreeMap::new(),
         })
     }
 
     /// Takes this component, and checks it with its config as publishing does.
-    pub(super) fn take(&mut self, component: &Path, key: &str, config: Json) -> Result<()> {
+    pub(super) fn take(&mut self, component: &Path, key: &str, config: &FlowConfig) -> Result<()> {
         let bytes = fs::read(component);
         let bytes = bytes.with_context(|| format!("cannot read {}", component.display()))?;
         self.bytes = bytes.into();
         key.clone_into(&mut self.key);
-        self.config = config;
+        self.config = (config.name.clone(), config.parse()?);
         self.versions.clear();
         Ok(())
     }
 
     /// Whether the component can be published with the config of the project.
     pub(super) fn check(&mut self) -> Result<()> {
-        let (key, config) = (self.key.clone(), self.config.clone());
-        self.version(&key, config).map(drop)
+        let (key, (name, config)) = (self.key.clone(), self.config.clone());
+        self.version(&key, config, &name).map(drop)
     }
 
     /// Runs the scenarios, with one line for each.
@@ -193,12 +194,12 @@ impl Subject {
             Err(problems) => return Ok((String::new(), Err(NotPassed::Unreadable(problems)))),
         };
         let name = scenario.name().unwrap_or_default().to_owned();
-        let config = match scenario.config() {
+        let (file, config) = match scenario.config() {
             None => self.config.clone(),
             Some(config) => config_of(path, config)?,
         };
         let key = scenario.definition().unwrap_or(&self.key).to_owned();
-        let version = match self.version(&key, config) {
+        let version = match self.version(&key, config, &file) {
             Ok(version) => version,
             Err(error) => return Ok((name, Err(NotPassed::Config(format!("{error:#}"))))),
         };
@@ -213,14 +214,14 @@ impl Subject {
         Ok((name, played.map_err(NotPassed::Failed)))
     }
 
-    /// The version of this config, by its key in the map.
-    fn version(&mut self, key: &str, config: Json) -> Result<(String, Json)> {
+    /// The version of this config, by its key in the map. `file` is what messages call the config.
+    fn version(&mut self, key: &str, config: Json, file: &str) -> Result<(String, Json)> {
         let place = (key.to_owned(), config);
         if !self.versions.contains_key(&place) {
             let offload = Offload::default();
             let checked = check_component(&self.sandbox, (&offload, NOBODY), &self.bytes, &place.1);
             let admission = self.runtime.block_on(checked);
-            let admission = admission.map_err(|error| refusal(error, "the config"))?;
+            let admission = admission.map_err(|error| refusal(error, file))?;
             let reference = VersionRef {
                 key: key.to_owned(),
                 version: 1,
@@ -257,17 +258,17 @@ impl Logic for Component<'_> {
     }
 }
 
-/// The config of a scenario: its own, or that in a file beside it.
-fn config_of(path: &Path, config: &Json) -> Result<Json> {
+/// The config of a scenario: its own, or that in a file beside it. With what messages call it.
+fn config_of(path: &Path, config: &Json) -> Result<(String, Json)> {
     let Node::String(name) = config.node() else {
-        return Ok(config.clone());
+        return Ok(("config".to_owned(), config.clone()));
     };
     let file = path.with_file_name(name);
     let text = fs::read_to_string(&file);
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-    Json::parse(&text).map_err(|error| {
-        Failure::new(Exit::Invalid, format!("{} has {error}", file.display())).into()
-    })
+    let config = Json::parse(&text)
+        .map_err(|error| Failure::new(Exit::Invalid, format!("{} has {error}", file.display())))?;
+    Ok((file.display().to_string(), config))
 }
 
 /// Why a scenario does not pass, for people.

@@ -59,8 +59,8 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         };
         let config = args.config.clone().or_else(|| project?.config());
         let name = project.map_or("flow", |project| &project.name);
-        let mut subject = Subject::new(environment)?;
-        subject.take(&component, name, FlowConfig::read(config)?.parse()?)?;
+        let mut subject = Subject::new(environment, environment.compiler())?;
+        subject.take(&component, name, &FlowConfig::read(config)?)?;
         subject.run(&files, output)?.check()?
     };
     let name = project.map(|project| project.name.as_str());

@@ -22,6 +22,7 @@ use super::build::{self, For};
 use super::project::Project;
 use super::scenarios::{self, Subject};
 use super::test::of;
+use wrkflw_sandbox::Compiler;
 
 /// How often the files are looked at.
 const LOOKS_EVERY: Duration = Duration::from_millis(150);
@@ -48,7 +49,8 @@ type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 pub(super) fn run(args: &WatchArgs, output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
-    let mut subject = Subject::new(environment)?;
+    // The flow is the author's own. Of an interpreter's component, a change concerns few functions.
+    let mut subject = Subject::new(environment, Compiler::Incremental)?;
     let mut seen = files(&project.folder)?;
     loop {
         let began = Instant::now();
@@ -91,9 +93,9 @@ fn round(
     };
     let built = build::build(project, For::Watching, (output, environment))?;
     steps.done(&format!("built {} bytes", built["sizeBytes"]));
-    let config = FlowConfig::read(project.config())?.parse()?;
+    let config = FlowConfig::read(project.config())?;
     let component = PathBuf::from(built["path"].as_str().unwrap_or_default());
-    subject.take(&component, &project.name, config.clone())?;
+    subject.take(&component, &project.name, &config)?;
     subject.check()?;
     steps.done("checked");
     let tested = subject.run(&scenarios::files(&of(project))?, output)?;
@@ -104,7 +106,7 @@ fn round(
     let client = args.connection.open(environment)?;
     let bytes = fs::read(&component);
     let bytes = bytes.with_context(|| format!("cannot read {}", component.display()))?;
-    let published = publish_and_activate(&client, &project.name, &bytes, config.as_str())?;
+    let published = publish_and_activate(&client, &project.name, &bytes, config.parse()?.as_str())?;
     let what = if published["created"] == true {
         "published and activated"
     } else {

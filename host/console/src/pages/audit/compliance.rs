@@ -7,11 +7,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::moment;
 use crate::api::{Trouble, with_query};
 use crate::list::{Cell, Link, Table};
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
+use crate::zone;
 
 /// What the address says.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -19,7 +19,7 @@ use crate::shell::{Shell, page};
 pub(super) struct Asked {
     #[serde(rename = "definitionKey")]
     definition: String,
-    /// Days, in UTC.
+    /// Days, in the zone of the reader.
     from: String,
     until: String,
 }
@@ -74,7 +74,8 @@ struct Page {
 
 pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let (from, until) = (moment(&asked.from), moment(&asked.until));
+    let day = |text: &str| zone::day(text, w.zone());
+    let (from, until) = (day(&asked.from), day(&asked.until));
     let parameters = [
         ("definitionKey", asked.definition.trim()),
         ("from", from.as_str()),

@@ -22,8 +22,6 @@ use crate::shell::{Shell, page};
 /// Pages of the API that one page to be printed has, a hundred records each. The file has all.
 const PAGES_MAX: usize = 10;
 const PAGE_ROWS: &str = "100";
-/// People whose names are looked up; others are shown by their ids.
-const NAMED_MAX: usize = 50;
 
 /// A decision, a delegation or a return.
 #[derive(Deserialize)]
@@ -112,7 +110,7 @@ async fn show(
         people.into_iter().flatten()
     });
     let ids: Vec<_> = ids.map(String::as_str).collect();
-    let names = Names::of_people(visitor, &ids, NAMED_MAX).await;
+    let names = Names::of_people(visitor, &ids).await;
     let is_valid = |one: &CustodyRecord| status(one) == "VALID";
     let valid = records.iter().filter(|one| is_valid(one)).count();
     let counts = [

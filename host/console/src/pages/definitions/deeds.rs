@@ -3,12 +3,14 @@
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::version::{Asked, Read, after, read, render};
 use super::{Version, address};
 use crate::api::segment;
 use crate::confirm::Confirm;
+use crate::language::Words;
 use crate::list::Link;
 use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Visitor};
@@ -74,14 +76,84 @@ pub(super) fn buttons(visitor: &Visitor, read: &Read) -> Vec<Button> {
     deeds.map(button).collect()
 }
 
-/// The active version of the definition, with its running instances if it is among the newest.
-fn active(read: &Read) -> Option<&Version> {
-    let mut newest = read.overview.versions.iter();
-    let active = newest.find(|one| one.active);
-    active.or(read.overview.active.as_ref())
+/// The answer of a dry run of an activation.
+#[derive(Deserialize)]
+struct Tried {
+    changed: bool,
+    effects: Effects,
 }
 
-/// What a deed affects.
+#[derive(Deserialize)]
+struct Effects {
+    before: Option<u32>,
+    running: Running,
+    unknown: Vec<Unknown>,
+}
+
+#[derive(Deserialize)]
+struct Running {
+    versions: Vec<Counted>,
+    more: bool,
+}
+
+#[derive(Deserialize)]
+struct Counted {
+    version: u32,
+    running: i64,
+}
+
+#[derive(Deserialize)]
+struct Unknown {
+    message: String,
+}
+
+impl Effects {
+    /// What the activation of this version affects, for people.
+    fn told(&self, version: &Version, w: Words) -> Vec<String> {
+        let number = version.version.to_string();
+        let mut told = vec![w.with("deed-effect-activate", "number", &number)];
+        told.extend(self.running.versions.iter().map(|one| {
+            let (number, running) = (one.version.to_string(), one.running.to_string());
+            let told = [("number", number.as_str()), ("running", running.as_str())];
+            w.say("deed-effect-activate-stay", &told)
+        }));
+        if self.running.more {
+            told.push(w.t("deed-effect-activate-more").into_owned());
+        }
+        told.extend(self.unknown.iter().map(|name| name.message.clone()));
+        told.push(match self.before {
+            Some(before) => w.with("deed-effect-activate-undo", "number", &before.to_string()),
+            None => w.t("deed-effect-activate-first").into_owned(),
+        });
+        told
+    }
+}
+
+/// The form of an activation, with the dry run of the API. Why it is refused is part of it.
+async fn activation(visitor: &Visitor, read: &Read, form: Confirm) -> Confirm {
+    let version = &read.version;
+    let path = path(version, "activate?dryRun=true");
+    match visitor.api.post::<Tried>(&path, &json!({}), None).await {
+        Ok(tried) if tried.changed => Confirm {
+            effects: tried.effects.told(version, visitor.w),
+            may_force: !tried.effects.unknown.is_empty(),
+            ..form
+        },
+        Ok(_) => Confirm {
+            effects: vec![visitor.w.t("what-nothing").into_owned()],
+            ..form
+        },
+        Err(trouble) => form.refuse(&trouble, &Fields::default()),
+    }
+}
+
+/// The path of a deed in the API.
+fn path(version: &Version, deed: &str) -> String {
+    let key = segment(&version.key);
+    format!("/v1/definitions/{key}/versions/{}/{deed}", version.version)
+}
+
+/// What a deed but an activation affects.
 fn effects(visitor: &Visitor, read: &Read, deed: &str) -> Vec<String> {
     let w = visitor.w;
     let version = &read.version;
@@ -91,41 +163,35 @@ fn effects(visitor: &Visitor, read: &Read, deed: &str) -> Vec<String> {
     }
     let mut effects = vec![w.with(&format!("deed-effect-{deed}"), "number", &number)];
     let running = |id: &str| version.running.map(|count| w.n(id, count));
-    match (deed, active(read)) {
-        ("activate", Some(active)) => {
-            let number = active.version.to_string();
-            effects.extend(active.running.map(|running| {
-                let running = running.to_string();
-                w.say(
-                    "deed-effect-activate-stay",
-                    &[("number", &number), ("running", &running)],
-                )
-            }));
-            effects.push(w.with("deed-effect-activate-undo", "number", &number));
-        }
-        ("activate", None) => effects.push(w.t("deed-effect-activate-first").into_owned()),
-        ("retire", _) => {
+    match deed {
+        "retire" => {
             effects.extend(running("deed-effect-retire-running"));
             if version.active {
                 effects.push(w.t("deed-effect-retire-active").into_owned());
             }
         }
-        ("stop", _) => effects.extend(running("deed-effect-stop-running")),
-        ("resume", _) => effects.extend(running("deed-effect-resume-running")),
+        "stop" => effects.extend(running("deed-effect-stop-running")),
+        "resume" => effects.extend(running("deed-effect-resume-running")),
         _ => {}
     }
     effects
 }
 
 /// The form of the deed that the address names. None if it names none.
-pub(super) fn asked(visitor: &Visitor, read: &Read, deed: &str) -> Option<Confirm> {
+pub(super) async fn asked(visitor: &Visitor, read: &Read, deed: &str) -> Option<Confirm> {
     let deed = DEEDS.into_iter().find(|one| *one == deed)?;
     let page = read.version.address();
-    Some(Confirm {
+    let form = Confirm {
         hidden: vec![("do", deed.to_owned())],
-        effects: effects(visitor, read, deed),
         reason: (deed == "stop").then(String::new),
         ..Confirm::new(name(deed, visitor), format!("{page}#act"), page)
+    };
+    Some(match deed {
+        "activate" => activation(visitor, read, form).await,
+        deed => Confirm {
+            effects: effects(visitor, read, deed),
+            ..form
+        },
     })
 }
 
@@ -136,17 +202,14 @@ pub(super) async fn act(
 ) -> Answer {
     let read = read(&visitor, &key, version).await?;
     let deed = fields.get("do").to_owned();
-    let Some(confirm) = asked(&visitor, &read, &deed) else {
+    let Some(confirm) = asked(&visitor, &read, &deed).await else {
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
-    let path = format!(
-        "/v1/definitions/{}/versions/{version}/{deed}",
-        segment(&key)
-    );
+    let path = path(&read.version, &deed);
     let body = body(&deed, &fields);
     match visitor.api.post::<Value>(&path, &body, None).await {
         Ok(_) => {
-            let before = active(&read).map(|active| active.version);
+            let before = read.overview.active.as_ref().map(|active| active.version);
             Ok(Redirect::to(&after(&read, &deed, before)).into_response())
         }
         Err(trouble) => {

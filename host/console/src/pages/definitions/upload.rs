@@ -70,6 +70,7 @@ struct Page {
     shell: Shell,
     trail: Vec<Link>,
     key: String,
+    note: String,
     config: String,
     from: String,
     /// Versions whose component may be used again.
@@ -135,6 +136,7 @@ async fn render(visitor: &Visitor, filled: &Fields, trouble: Option<&Trouble>) -
         shell: Shell::of(visitor, "definitions", w.t("upload").into_owned()).await,
         trail,
         key: key.to_owned(),
+        note: filled.get("note").to_owned(),
         config: filled.get("config").to_owned(),
         from: filled.get("componentVersion").to_owned(),
         versions: versions.iter().map(|one| one.version.to_string()).collect(),
@@ -171,7 +173,8 @@ pub(super) async fn publish(visitor: Visitor, request: Request) -> Answer {
         Err(_) => return Err(StatusCode::REQUEST_TIMEOUT.into_response().into()),
     };
     let key = fields.get("key").trim();
-    let mut parts = vec![("config", fields.get("config").trim().as_bytes())];
+    let text = |name: &'static str| (name, fields.get(name).trim().as_bytes());
+    let mut parts = vec![text("config"), text("note")];
     // A file counts more than the version that the form began with.
     if component.is_empty() {
         parts.push((

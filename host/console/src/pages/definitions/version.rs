@@ -48,11 +48,6 @@ struct Detail {
     config: Value,
 }
 
-#[derive(Deserialize)]
-struct Me {
-    permissions: Vec<String>,
-}
-
 #[derive(Template)]
 #[template(path = "version.html")]
 struct Page {
@@ -61,6 +56,8 @@ struct Page {
     title: String,
     standing: (String, &'static str),
     about: String,
+    /// Why it was published.
+    note: Option<String>,
     description: String,
     /// Names and values.
     facts: Vec<(String, String)>,
@@ -87,6 +84,8 @@ struct Other {
 /// What differs from another version.
 struct Compared {
     heading: String,
+    /// The notes of both versions, each with its version.
+    notes: Vec<(String, String)>,
     /// Whether the components differ.
     is_rebuilt: bool,
     difference: Difference,
@@ -103,9 +102,10 @@ pub(super) async fn read(visitor: &Visitor, key: &str, version: u32) -> Result<R
     let (detail, overview, me) = tokio::join!(
         visitor.get::<Detail>(&path),
         overview(visitor, key),
-        visitor.get::<Me>("/v1/me")
+        visitor.myself()
     );
     let (detail, overview) = (detail?, overview?);
+    let me = me.map_err(|trouble| visitor.halt(&trouble))?;
     let mut versions = overview.versions.iter();
     let counted = versions.find(|one| one.version == version);
     let running = counted.and_then(|one| one.running);
@@ -117,7 +117,7 @@ pub(super) async fn read(visitor: &Visitor, key: &str, version: u32) -> Result<R
         overview,
         graph: detail.graph,
         config: detail.config,
-        permissions: me?.permissions,
+        permissions: me.permissions.clone(),
     })
 }
 
@@ -127,7 +127,7 @@ pub(super) async fn show(
     visitor: Visitor,
 ) -> Answer {
     let read = read(&visitor, &key, version).await?;
-    let confirm = deeds::asked(&visitor, &read, &asked.deed);
+    let confirm = deeds::asked(&visitor, &read, &asked.deed).await;
     render(&visitor, read, &asked, confirm, StatusCode::OK).await
 }
 
@@ -171,6 +171,7 @@ pub(super) async fn render(
         ],
         standing: version.standing(w),
         about: w.say("version-published", &published),
+        note: version.note.clone(),
         description: read.graph["description"]
             .as_str()
             .unwrap_or_default()
@@ -242,6 +243,13 @@ fn chosen(read: &Read, asked: &Asked) -> Option<u32> {
 
 async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared, Halt> {
     let old: Detail = visitor.get(&path(&read.version.key, other)).await?;
+    let (w, versions) = (visitor.w, [&old.version, &read.version]);
+    let notes = versions.into_iter().filter_map(|one| {
+        let number = one.version.to_string();
+        let name = w.with("version-number", "number", &number);
+        Some((name, one.note.clone()?))
+    });
+    let notes = notes.collect();
     let difference = difference::of((&old.graph, &old.config), (&read.graph, &read.config));
     Ok(Compared {
         more: match difference.more {
@@ -255,6 +263,7 @@ async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared
                 ("new", &read.version.version.to_string()),
             ],
         ),
+        notes,
         is_rebuilt: old.version.digest != read.version.digest,
         difference,
     })

@@ -261,7 +261,7 @@ async fn preview(
 }
 
 /// The form of the action that the address names. If nothing has to be filled in, it shows what will happen at once.
-pub(super) async fn asked(
+pub(in crate::pages) async fn asked(
     visitor: &Visitor,
     read: &Read,
     asked: &Asked,
@@ -289,61 +289,99 @@ pub(super) async fn asked(
     Ok(Some(form))
 }
 
-/// A form that was sent: shows what will happen, or does it if that was shown.
-pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
+/// What became of a form that was sent.
+pub(in crate::pages) enum Acted {
+    /// It was confirmed, and done.
+    Done(Action),
+    /// It is shown again, with what will happen or why it was refused.
+    Shown {
+        read: Box<Read>,
+        form: Box<Form>,
+        status: StatusCode,
+    },
+}
+
+/// The action that a form names.
+pub(in crate::pages) fn named(fields: &Fields) -> Asked {
     let text = |name: &str| fields.get(name).to_owned();
-    let asked = Asked {
+    Asked {
         action: text("action"),
         task: text("task"),
         outcome: text("outcome"),
         trigger: text("trigger"),
         queue: text("queue"),
         ..Asked::default()
-    };
+    }
+}
+
+/// A form of the page that was sent.
+pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
+    let asked = named(&fields);
     let read = super::read(&visitor, id, &asked.queue).await?;
-    let Some(shape) = shape(&visitor, &read, &asked).await? else {
-        return gone(&visitor, read, &asked, &fields).await;
-    };
-    let body = shape.body(&fields);
-    let is_confirmed = form::is_confirmed(&fields, &body);
-    let mut form = form(&visitor, &shape, &read, &asked, &fields).await;
-    let decides = is_confirmed && shape.action.action == "decide";
-    let next = if decides && !asked.queue.is_empty() {
+    let decides = asked.action == "decide" && !asked.queue.is_empty();
+    let next = if decides && form::is_to_be_done(&fields) {
         queue::following(&visitor, &asked.queue, id).await
     } else {
         None
     };
-    if let (false, Some(task)) = (is_confirmed, shape.draft()) {
-        // What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
-        let kept = draft::keep(&visitor, task, fields.get("comment")).await;
-        if let Err(trouble) = kept {
-            tracing::debug!(trouble.detail, "a draft was not kept");
-        }
-    }
-    let answer = if is_confirmed {
-        let (path, key) = (shape.path(id), form::key(&fields));
-        let answer = visitor.api.post::<Value>(&path, &body, key).await;
-        answer.map(drop)
-    } else {
-        preview(&visitor, &shape, &read, &body, &mut form).await
-    };
-    match answer {
-        Ok(()) if is_confirmed => {
+    match run(&visitor, read, &asked, &fields).await? {
+        Acted::Done(action) => {
             let to = match next {
-                _ if !decides || asked.queue.is_empty() => done(&shape.action, id, &asked.queue),
+                _ if !decides => done(&action, id, &asked.queue),
                 Some(next) => queue::address(next, &asked.queue, &[("done", "queue")]),
                 None => queue::inbox(&asked.queue, &[("done", "queue")]),
             };
             Ok(Redirect::to(&to).into_response())
         }
-        Ok(()) => super::render(&visitor, read, &asked, Some(form), StatusCode::OK).await,
-        Err(trouble) => {
-            // What is open now, and who was first.
-            let read = super::read(&visitor, id, &asked.queue).await?;
-            form.refuse(&trouble, &read.instance.names(), &visitor);
-            super::render(&visitor, read, &asked, Some(form), trouble.status()).await
+        Acted::Shown { read, form, status } => {
+            super::render(&visitor, *read, &asked, Some(*form), status).await
         }
     }
+}
+
+/// Shows what will happen, or does it if that was shown.
+pub(in crate::pages) async fn run(
+    visitor: &Visitor,
+    read: Read,
+    asked: &Asked,
+    fields: &Fields,
+) -> Result<Acted, Halt> {
+    let id = read.instance.id;
+    let Some(shape) = shape(visitor, &read, asked).await? else {
+        return Ok(gone(visitor, read, asked, fields).await);
+    };
+    let body = shape.body(fields);
+    let is_confirmed = form::is_confirmed(fields, &body);
+    let mut form = form(visitor, &shape, &read, asked, fields).await;
+    if let (false, Some(task)) = (is_confirmed, shape.draft()) {
+        // What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
+        let kept = draft::keep(visitor, task, fields.get("comment")).await;
+        if let Err(trouble) = kept {
+            tracing::debug!(trouble.detail, "a draft was not kept");
+        }
+    }
+    let answer = if is_confirmed {
+        let (path, key) = (shape.path(id), form::key(fields));
+        let answer = visitor.api.post::<Value>(&path, &body, key).await;
+        answer.map(drop)
+    } else {
+        preview(visitor, &shape, &read, &body, &mut form).await
+    };
+    let (read, status) = match answer {
+        Ok(()) if is_confirmed => return Ok(Acted::Done(shape.action)),
+        Ok(()) => (read, StatusCode::OK),
+        Err(trouble) => {
+            // What is open now, and who was first.
+            let read = super::read(visitor, id, &asked.queue).await?;
+            form.refuse(&trouble, &read.instance.names(), visitor);
+            (read, trouble.status())
+        }
+    };
+    Ok(Acted::Shown {
+        read: Box::new(read),
+        form: Box::new(form),
+        status,
+    })
 }
 
 /// The page after an action.
@@ -359,7 +397,7 @@ fn done(action: &Action, id: Uuid, queue: &str) -> String {
 
 /// The task has ended since the page was shown: asks the API what became of it. The same form sent again gets the answer that it
 /// got before.
-async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> Answer {
+async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> Acted {
     let id = read.instance.id;
     let body = match asked.outcome.as_str() {
         "" => json!({}),
@@ -385,5 +423,9 @@ async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> 
         is_over: true,
         ..empty(visitor.w.t("form-gone").into_owned(), id, &asked.queue)
     };
-    super::render(visitor, read, asked, Some(form), StatusCode::CONFLICT).await
+    Acted::Shown {
+        read: Box::new(read),
+        form: Box::new(form),
+        status: StatusCode::CONFLICT,
+    }
 }

@@ -8,40 +8,40 @@ use crate::moment::Moment;
 use crate::names::{Badge, Names};
 use crate::session::Visitor;
 
-pub(super) struct Banner {
-    pub(super) id: Uuid,
-    pub(super) title: String,
-    pub(super) summary: String,
-    pub(super) entity: String,
+pub(in crate::pages) struct Banner {
+    pub(in crate::pages) id: Uuid,
+    pub(in crate::pages) title: String,
+    pub(in crate::pages) summary: String,
+    pub(in crate::pages) entity: String,
     /// Badges: the text and the class.
-    pub(super) states: Vec<(String, &'static str)>,
-    pub(super) badge: Option<Badge>,
-    pub(super) due: Option<Moment>,
+    pub(in crate::pages) states: Vec<(String, &'static str)>,
+    pub(in crate::pages) badge: Option<Badge>,
+    pub(in crate::pages) due: Option<Moment>,
     /// Who started it, when, and by which flow.
-    pub(super) about: String,
+    pub(in crate::pages) about: String,
     /// Why it stands still or was ended.
-    pub(super) reason: Option<String>,
+    pub(in crate::pages) reason: Option<String>,
     /// Open tasks; those that the visitor may act on come first.
-    pub(super) tasks: Vec<TaskLine>,
+    pub(in crate::pages) tasks: Vec<TaskLine>,
     /// What may be done with the instance as a whole.
-    pub(super) whole: Vec<Button>,
+    pub(in crate::pages) whole: Vec<Button>,
     /// What is refused, with the reason.
-    pub(super) refused: Vec<(String, String)>,
+    pub(in crate::pages) refused: Vec<(String, String)>,
 }
 
 /// An open task with its buttons.
-pub(super) struct TaskLine {
-    pub(super) state: String,
-    pub(super) label: String,
-    pub(super) holder: String,
-    pub(super) has_owner: bool,
-    pub(super) is_mine: bool,
-    pub(super) is_suspended: bool,
-    pub(super) due: Option<Moment>,
+pub(in crate::pages) struct TaskLine {
+    pub(in crate::pages) state: String,
+    pub(in crate::pages) label: String,
+    pub(in crate::pages) holder: String,
+    pub(in crate::pages) has_owner: bool,
+    pub(in crate::pages) is_mine: bool,
+    pub(in crate::pages) is_suspended: bool,
+    pub(in crate::pages) due: Option<Moment>,
     /// The outcomes, allowed or refused.
-    pub(super) outcomes: Vec<Button>,
+    pub(in crate::pages) outcomes: Vec<Button>,
     /// What else is allowed.
-    pub(super) others: Vec<Button>,
+    pub(in crate::pages) others: Vec<Button>,
 }
 
 impl TaskLine {
@@ -52,13 +52,13 @@ impl TaskLine {
 }
 
 /// A way to one action: a link to its form.
-pub(super) struct Button {
-    pub(super) name: String,
-    pub(super) address: String,
+pub(in crate::pages) struct Button {
+    pub(in crate::pages) name: String,
+    pub(in crate::pages) address: String,
     /// Empty if it is allowed.
-    pub(super) refusal: String,
+    pub(in crate::pages) refusal: String,
     /// Whether the next button of the row says the same.
-    pub(super) is_said_after: bool,
+    pub(in crate::pages) is_said_after: bool,
 }
 
 impl Button {
@@ -86,7 +86,7 @@ fn row(mut buttons: Vec<Button>) -> Vec<Button> {
 }
 
 /// The address of the page with the form of an action.
-pub(super) fn address(action: &Action, read: &Read) -> String {
+pub(in crate::pages) fn address(action: &Action, read: &Read) -> String {
     let task = action.task_id.map(|task| task.to_string());
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let parameters = [
@@ -100,7 +100,7 @@ pub(super) fn address(action: &Action, read: &Read) -> String {
 }
 
 /// The name of an action for people.
-pub(super) fn name(action: &Action, visitor: &Visitor) -> String {
+pub(in crate::pages) fn name(action: &Action, visitor: &Visitor) -> String {
     let declared = action.title.clone().filter(|title| !title.is_empty());
     if let Some(title) = declared {
         return title;
@@ -169,7 +169,7 @@ fn badges(instance: &Instance, visitor: &Visitor) -> Vec<(String, &'static str)>
 }
 
 impl Banner {
-    pub(super) fn of(read: &Read, visitor: &Visitor) -> Banner {
+    pub(in crate::pages) fn of(read: &Read, visitor: &Visitor) -> Banner {
         let (instance, w) = (&read.instance, visitor.w);
         let names = instance.names();
         let entity = format!("{} {}", instance.entity_type, instance.entity_id);

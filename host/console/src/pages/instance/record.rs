@@ -6,18 +6,16 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::deliveries::{Deliveries, Standing};
 use crate::api::{Trouble, with_query};
 use crate::data::Instance;
 use crate::language::Words;
-use crate::list::{Cell, Table};
 use crate::moment::Moment;
 use crate::names::Names;
 use crate::session::Visitor;
 
 /// Entries of one page.
 const LINES: usize = 50;
-/// Characters of a value that a list of changes shows.
-const VALUE_CHARS_MAX: usize = 80;
 /// Children that are listed.
 const CHILDREN: &str = "100";
 
@@ -37,6 +35,8 @@ pub(super) struct Line {
     pub(super) who: String,
     /// All that it says, as JSON.
     pub(super) content: String,
+    /// What became of an event, for those who may read that.
+    pub(super) standings: Vec<Standing>,
 }
 
 /// Another instance, and how it is related.
@@ -47,18 +47,21 @@ pub(super) struct Relative {
 }
 
 #[derive(Deserialize)]
-struct List<T> {
-    data: Vec<T>,
-    page: Next,
+pub(super) struct List<T> {
+    pub(super) data: Vec<T>,
+    pub(super) page: Next,
+    #[serde(default)]
+    deliveries: Deliveries,
 }
 
 #[derive(Deserialize)]
-struct Next {
-    next: Option<String>,
+pub(super) struct Next {
+    pub(super) next: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    id: Uuid,
     #[serde(rename = "type")]
     kind: String,
     time: Timestamp,
@@ -83,27 +86,25 @@ fn line(kind: String, at: Timestamp, who: &str, content: &Value, names: &Names, 
         what: kind,
         who: names.person(who),
         content: serde_json::to_string_pretty(content).unwrap_or_default(),
+        standings: Vec::new(),
     }
 }
 
-/// A page of a list, and the position of the next one. A refusal is part of the answer.
-async fn list<T: DeserializeOwned>(
+/// A page of a list. A refusal is part of the answer.
+pub(super) async fn list<T: DeserializeOwned>(
     visitor: &Visitor,
     path: &str,
     fixed: &[(&str, &str)],
     after: &str,
-) -> Result<(Vec<T>, Option<String>), Trouble> {
+) -> Result<List<T>, Trouble> {
     let limit = LINES.to_string();
     let page = [("limit", limit.as_str()), ("after", after)];
     let parameters: Vec<_> = fixed.iter().copied().chain(page).collect();
-    let list: List<T> = visitor.api.get(&with_query(path, &parameters)).await?;
-    // The feed of events names a next position also at its end.
-    let next = list.page.next.filter(|_| list.data.len() == LINES);
-    Ok((list.data, next))
+    visitor.api.get(&with_query(path, &parameters)).await
 }
 
 /// The address of the next page of a tab.
-fn further(instance: &Instance, tab: &str, next: &str) -> String {
+pub(super) fn further(instance: &Instance, tab: &str, next: &str) -> String {
     let page = format!("/console/instances/{}", instance.id);
     with_query(&page, &[("tab", tab), ("after", next)])
 }
@@ -127,14 +128,26 @@ impl Record {
         }
     }
 
-    /// The events that were published.
+    /// The events that were published, and what became of them.
     pub(super) async fn events(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
         let (names, w) = (instance.names(), visitor.w);
-        let found = events(visitor, instance, after).await;
-        let found = found.map(|(events, next)| {
-            let events = events.into_iter();
-            let line = |one: Event| line(one.kind, one.time, &one.authid, &one.data, &names, w);
-            (events.map(line).collect(), next)
+        let mut found = events(visitor, instance, "deliveries", after).await;
+        // What became of them is for operators. Others see the events alone.
+        if found.as_ref().is_err_and(|trouble| trouble.status == 403) {
+            found = events(visitor, instance, "", after).await;
+        }
+        let found = found.map(|list| {
+            let deliveries = list.deliveries;
+            let line = |one: Event| {
+                let delivery = deliveries.get(&one.id);
+                Line {
+                    standings: delivery.map_or_else(Vec::new, |delivery| {
+                        delivery.standings(instance.id, one.id, w)
+                    }),
+                    ..line(one.kind, one.time, &one.authid, &one.data, &names, w)
+                }
+            };
+            (list.data.into_iter().map(line).collect(), list.page.next)
         });
         Record::of(found, instance, "events")
     }
@@ -144,8 +157,8 @@ impl Record {
         let (names, w) = (instance.names(), visitor.w);
         let path = format!("/v1/instances/{}/audit", instance.id);
         let found = list::<Entry>(visitor, &path, &[], after).await;
-        let found = found.map(|(entries, next)| {
-            let entries = entries.into_iter();
+        let found = found.map(|list| {
+            let entries = list.data.into_iter();
             let line = |one: Entry| {
                 line(
                     one.kind,
@@ -156,76 +169,25 @@ impl Record {
                     w,
                 )
             };
-            (entries.map(line).collect(), next)
+            (entries.map(line).collect(), list.page.next)
         });
         Record::of(found, instance, "audit")
     }
 }
 
-/// The changes of the data among a page of events.
-pub(super) struct Changes {
-    pub(super) table: Table,
-    pub(super) next: Option<String>,
-}
-
-/// A page of the events of an instance.
+/// A page of the events of an instance, with more of each if `include` says so.
 async fn events(
     visitor: &Visitor,
     instance: &Instance,
+    include: &str,
     after: &str,
-) -> Result<(Vec<Event>, Option<String>), Trouble> {
+) -> Result<List<Event>, Trouble> {
     let id = instance.id.to_string();
-    list(visitor, "/v1/events", &[("instanceId", &id)], after).await
-}
-
-/// Which parts of the data each step changed, oldest first. None if the visitor may not read events.
-pub(super) async fn changes(
-    visitor: &Visitor,
-    instance: &Instance,
-    after: &str,
-) -> Option<Changes> {
-    let (w, names) = (visitor.w, instance.names());
-    let (events, next) = events(visitor, instance, after).await.ok()?;
-    let row = |one: &Event| {
-        let pointers = one.data["dataPointers"].as_array()?;
-        let pointers: Vec<_> = pointers.iter().filter_map(Value::as_str).collect();
-        if pointers.is_empty() {
-            return None;
-        }
-        let text = |name: &str| one.data[name].as_str().unwrap_or_default().to_owned();
-        let step = match one.data["trigger"].as_str() {
-            Some(trigger) => trigger.to_owned(),
-            None => w.t("data-start").into_owned(),
-        };
-        let now = pointers.iter().map(|pointer| {
-            let value = instance.data.pointer(pointer);
-            match value {
-                Some(value) => format!("{pointer} = {}", shortened(value)),
-                None => format!("{pointer} –"),
-            }
-        });
-        Some(vec![
-            Cell::when(one.time, w),
-            Cell::text(step).below(text("stateName")),
-            Cell::text(names.person(&one.authid)),
-            Cell::text(pointers.join(", ")).below(now.collect::<Vec<_>>().join(", ")),
-        ])
-    };
-    let rows = events.iter().filter_map(row).collect();
-    let columns = ["column-when", "column-step", "column-actor", "column-data"];
-    Some(Changes {
-        table: Table::new(w, &w.t("data-changes"), &columns, rows),
-        next: next.map(|next| further(instance, "data", &next)),
-    })
-}
-
-/// The beginning of a value.
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(VALUE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    let fixed = [("instanceId", id.as_str()), ("include", include)];
+    let mut list: List<Event> = list(visitor, "/v1/events", &fixed, after).await?;
+    // The feed names a next position also at its end.
+    list.page.next.take_if(|_| list.data.len() < LINES);
+    Ok(list)
 }
 
 /// The verification of an instance.

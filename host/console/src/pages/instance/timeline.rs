@@ -3,50 +3,47 @@
 use crate::data::{Comment, History, Instance, State};
 use crate::language::Words;
 use crate::moment::Moment;
-use crate::names::{Candidate, Names};
+use crate::names::Names;
 use crate::session::Visitor;
 
-/// Names that one timeline looks up. Of others, it shows the ids.
-const LOOKED_UP_MAX: usize = 20;
-
-pub(super) struct Timeline {
-    pub(super) steps: Vec<Step>,
-    pub(super) ended: Option<(String, Moment)>,
-    pub(super) ahead: Vec<Later>,
+pub(in crate::pages) struct Timeline {
+    pub(in crate::pages) steps: Vec<Step>,
+    pub(in crate::pages) ended: Option<(String, Moment)>,
+    pub(in crate::pages) ahead: Vec<Later>,
     /// Comments on the instance, oldest first.
-    pub(super) comments: Vec<Made>,
+    pub(in crate::pages) comments: Vec<Made>,
 }
 
-pub(super) struct Step {
-    pub(super) id: uuid::Uuid,
-    pub(super) is_active: bool,
-    pub(super) title: String,
-    pub(super) key: String,
-    pub(super) description: String,
-    pub(super) entered: Moment,
-    pub(super) due: Option<Moment>,
+pub(in crate::pages) struct Step {
+    pub(in crate::pages) id: uuid::Uuid,
+    pub(in crate::pages) is_active: bool,
+    pub(in crate::pages) title: String,
+    pub(in crate::pages) key: String,
+    pub(in crate::pages) description: String,
+    pub(in crate::pages) entered: Moment,
+    pub(in crate::pages) due: Option<Moment>,
     /// Who has to act; of an active step.
-    pub(super) waits_for: String,
-    pub(super) nobody: bool,
+    pub(in crate::pages) waits_for: String,
+    pub(in crate::pages) nobody: bool,
     /// How it was left: the sentence and the moment.
-    pub(super) left: Option<(String, Moment)>,
-    pub(super) decisions: Vec<Made>,
+    pub(in crate::pages) left: Option<(String, Moment)>,
+    pub(in crate::pages) decisions: Vec<Made>,
     /// How many equal decisions it needs, if more than one.
-    pub(super) needed: String,
-    pub(super) notes: Vec<String>,
+    pub(in crate::pages) needed: String,
+    pub(in crate::pages) notes: Vec<String>,
 }
 
 /// A decision or a comment as the timeline shows it.
-pub(super) struct Made {
-    pub(super) sentence: String,
-    pub(super) at: Moment,
-    pub(super) comment: String,
+pub(in crate::pages) struct Made {
+    pub(in crate::pages) sentence: String,
+    pub(in crate::pages) at: Moment,
+    pub(in crate::pages) comment: String,
 }
 
 /// A step that may come.
-pub(super) struct Later {
-    pub(super) title: String,
-    pub(super) is_certain: bool,
+pub(in crate::pages) struct Later {
+    pub(in crate::pages) title: String,
+    pub(in crate::pages) is_certain: bool,
 }
 
 /// Who commented, and whom they mention.
@@ -63,19 +60,16 @@ fn commented(said: &Comment, names: &Names, w: Words) -> String {
 
 impl Timeline {
     /// Looks up the names of those who commented or are mentioned, as far as the instance does not have them.
-    pub(super) async fn of(history: History, instance: &Instance, visitor: &Visitor) -> Timeline {
-        let (w, mut names, mut looked_up) = (visitor.w, instance.names(), 0);
-        for said in &history.comments {
-            for id in said.actor.iter().chain(&said.mentions) {
-                let person = Candidate {
-                    kind: "user".to_owned(),
-                    id: id.clone(),
-                };
-                if looked_up < LOOKED_UP_MAX && names.look_up(&person, visitor).await {
-                    looked_up += 1;
-                }
-            }
-        }
+    pub(in crate::pages) async fn of(
+        history: History,
+        instance: &Instance,
+        visitor: &Visitor,
+    ) -> Timeline {
+        let (w, mut names) = (visitor.w, instance.names());
+        let comments = history.comments.iter();
+        let people = comments.flat_map(|said| said.actor.iter().chain(&said.mentions));
+        let people: Vec<_> = people.map(String::as_str).collect();
+        names.look_up(visitor, &people, &[]).await;
         let said = history.comments.into_iter().map(|said| Made {
             sentence: commented(&said, &names, w),
             at: Moment::of(said.created_at, w),

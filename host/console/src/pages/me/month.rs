@@ -1,10 +1,12 @@
-//! A month of absences: on which days the visitor is away, and for whom they stand in.
+//! A month of absences: on which days the visitor is away, for whom they stand in, and which days they choose for another absence.
 
 use jiff::Timestamp;
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 
+use super::absence::{self, Days};
 use super::{Absence, Me};
+use crate::api::with_query;
 use crate::language::Words;
 use crate::zone;
 
@@ -18,6 +20,8 @@ pub(super) struct Month {
     /// `2026-11`.
     pub(super) previous: Option<String>,
     pub(super) next: Option<String>,
+    /// The first day of an absence, which other months keep; empty if none is chosen.
+    pub(super) from: String,
     pub(super) weekdays: Vec<String>,
     /// None for days of other months.
     pub(super) weeks: Vec<Vec<Option<Day>>>,
@@ -28,6 +32,10 @@ pub(super) struct Day {
     /// RFC 3339.
     pub(super) date: String,
     pub(super) is_today: bool,
+    /// The form of an absence with this day; empty if none can be entered.
+    pub(super) address: String,
+    /// Whether it is one of the chosen days.
+    pub(super) is_chosen: bool,
     pub(super) marks: Vec<Mark>,
 }
 
@@ -39,15 +47,20 @@ pub(super) struct Mark {
 impl Month {
     /// The month that is asked for, from the present one on; the present one if anything else is asked for. Past absences are not
     /// known here.
-    pub(super) fn of(asked: &str, me: &Me, now: Timestamp, w: Words) -> Month {
+    pub(super) fn of(
+        (asked, chosen): (&str, Option<Days>),
+        me: &Me,
+        now: Timestamp,
+        w: Words,
+    ) -> Month {
         let today = now.to_zoned(zone::of(w.zone())).date();
         let present = today.first_of_month();
         let asked = format!("{asked}-01").parse::<Date>().ok();
         let first = asked.filter(|first| (0..=MONTHS_MAX).contains(&months(present, *first)));
         let first = first.unwrap_or(present);
         let blank = usize::try_from(first.weekday().to_monday_zero_offset()).unwrap_or_default();
-        let days =
-            (1..=first.days_in_month()).map(|number| Some(Day::of(first, number, today, me, w)));
+        let days = (1..=first.days_in_month())
+            .map(|number| Some(Day::of((first, number), (today, chosen), me, w)));
         let mut cells: Vec<_> = (0..blank).map(|_| None).chain(days).collect();
         while cells.len() % WEEK_DAYS != 0 {
             cells.push(None);
@@ -75,6 +88,7 @@ impl Month {
             ),
             previous: other(-1),
             next: other(1),
+            from: chosen.map_or_else(String::new, |days| days.first.to_string()),
             weekdays: (1..=WEEK_DAYS)
                 .map(|day| w.t(&format!("weekday-{day}")).into_owned())
                 .collect(),
@@ -90,7 +104,12 @@ fn months(from: Date, to: Date) -> i32 {
 }
 
 impl Day {
-    fn of(first: Date, number: i8, today: Date, me: &Me, w: Words) -> Day {
+    fn of(
+        (first, number): (Date, i8),
+        (today, chosen): (Date, Option<Days>),
+        me: &Me,
+        w: Words,
+    ) -> Day {
         let date = first.with().day(number).build().unwrap_or(first);
         let own = me.absences.iter().filter(|one| covers(one, date, w));
         let own = own.map(|one| Mark {
@@ -106,9 +125,25 @@ impl Day {
             number,
             date: date.to_string(),
             is_today: date == today,
+            address: if date >= today && me.may(absence::PERMISSION) {
+                address(date, chosen)
+            } else {
+                String::new()
+            },
+            is_chosen: chosen.is_some_and(|days| days.has(date)),
             marks: own.chain(others).collect(),
         }
     }
+}
+
+/// The page with the form for this day. The second day that is chosen makes a range; a third one begins anew.
+fn address(date: Date, chosen: Option<Days>) -> String {
+    let day = date.to_string();
+    let first = chosen.filter(|days| days.first == days.last);
+    let from = first.map_or_else(|| day.clone(), |days| days.first.to_string());
+    let month = date.strftime("%Y-%m").to_string();
+    let parameters = [("month", month.as_str()), ("from", &from), ("until", &day)];
+    format!("{}#act", with_query("/console/me", &parameters))
 }
 
 /// Whether some of this day, in the zone of the reader, is within an absence.
@@ -165,7 +200,32 @@ mod tests {
                 time_zone: Some(zone.to_owned()),
                 ..Preference::default()
             });
-        Month::of(asked, &me(), at("2026-03-01T12:00:00Z"), w)
+        Month::of((asked, None), &me(), at("2026-03-01T12:00:00Z"), w)
+    }
+
+    #[test]
+    fn a_day_leads_to_the_form_and_a_second_one_makes_a_range() {
+        let w = Words::named("en").expect("English");
+        let address = |now: &str, days: Option<Days>, permitted: bool| {
+            let mut me = me();
+            if permitted {
+                me.permissions.push(absence::PERMISSION.to_owned());
+            }
+            let month = Month::of(("2026-03", days), &me, at(now), w);
+            let mut days = month.weeks.into_iter().flatten().flatten();
+            let ninth = days.find(|day| day.number == 9).expect("a day");
+            (ninth.address, ninth.is_chosen)
+        };
+        let morning = "2026-03-09T08:00:00Z";
+        let single = "/console/me?month=2026-03&from=2026-03-09&until=2026-03-09#act";
+        assert_eq!(address(morning, None, true), (single.to_owned(), false));
+        let second = Days::of("2026-03-20", "");
+        let range = "/console/me?month=2026-03&from=2026-03-20&until=2026-03-09#act";
+        assert_eq!(address(morning, second, true), (range.to_owned(), false));
+        let whole = Days::of("2026-03-20", "2026-03-09");
+        assert_eq!(address(morning, whole, true), (single.to_owned(), true));
+        assert_eq!(address("2026-03-10T00:00:00Z", None, true).0, "");
+        assert_eq!(address(morning, None, false).0, "");
     }
 
     fn marked(month: &Month) -> Vec<i8> {

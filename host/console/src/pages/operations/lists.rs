@@ -1,4 +1,4 @@
-//! Lists of jobs that fail, of instances that need an operator, and of the receivers of webhooks.
+//! Lists of jobs that fail, of instances that need an operator, of refused commands, and of the receivers of webhooks.
 
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
@@ -223,5 +223,81 @@ pub(super) async fn webhooks(visitor: Visitor) -> Answer {
         empty: w.t("webhooks-empty").into_owned(),
         ..Listing::new(&visitor, "operations", heading, table).await
     };
+    Ok(page(StatusCode::OK, &listing))
+}
+
+/// What the address of the list of refusals says.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Refused {
+    reason: String,
+    from: String,
+    after: String,
+}
+
+/// A command that was refused.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Refusal {
+    occurred_at: Timestamp,
+    actor: String,
+    action: String,
+    instance_id: Option<Uuid>,
+    reason: String,
+    detail: String,
+}
+
+pub(super) async fn refusals(Query(refused): Query<Refused>, visitor: Visitor) -> Answer {
+    let w = visitor.w;
+    let Refused {
+        reason,
+        from,
+        after,
+    } = refused;
+    let asked = Asked { after };
+    let parameters = [
+        ("reason", reason.as_str()),
+        ("from", from.as_str()),
+        ("limit", PAGE_ROWS),
+        ("after", &asked.after),
+    ];
+    let path = with_query("/v1/refusals", &parameters);
+    let found: Paged<Refusal> = visitor.get(&path).await?;
+    let row = |one: &Refusal| {
+        let about = one.instance_id.map_or_else(Cell::default, |id| {
+            Cell::link(w.t("column-instance"), format!("/console/instances/{id}"))
+        });
+        vec![
+            Cell::when(one.occurred_at, w),
+            Cell::text(one.actor.as_str()),
+            Cell::text(one.action.as_str()),
+            Cell::text(one.reason.as_str()).below(one.detail.as_str()),
+            about,
+        ]
+    };
+    let rows = found.data.iter().map(row).collect();
+    let heading = w.t("refusals").into_owned();
+    let columns = [
+        "column-when",
+        "column-actor",
+        "column-action",
+        "column-reason",
+        "column-about",
+    ];
+    let table = Table::new(w, &heading, &columns, rows);
+    let about = if reason.is_empty() {
+        w.t("refusals-about").into_owned()
+    } else {
+        w.with("refusals-of", "reason", &reason)
+    };
+    let listing = Listing {
+        trail: trail(&visitor),
+        about,
+        empty: w.t("refusals-empty").into_owned(),
+        ..Listing::new(&visitor, "operations", heading, table).await
+    };
+    let kept = [("reason", reason.as_str()), ("from", from.as_str())];
+    let next = found.page.next.as_ref();
+    let listing = listing.paged(&format!("{ROOT}/refusals"), &kept, &asked, next);
     Ok(page(StatusCode::OK, &listing))
 }

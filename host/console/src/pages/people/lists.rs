@@ -12,9 +12,9 @@ const PAGE_ROWS: &str = "50";
 const PERMISSIONS_SHOWN: usize = 8;
 
 #[derive(Deserialize)]
-pub(super) struct Entry {
-    pub(super) id: String,
-    pub(super) name: String,
+struct Entry {
+    id: String,
+    name: String,
 }
 
 #[derive(Deserialize)]

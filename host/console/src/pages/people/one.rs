@@ -6,17 +6,11 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::lists::Entry;
 use super::{Page, Section, Subject, link};
 use crate::api::segment;
-use crate::list::{Cell, Link, Paged, Table};
-use crate::names::Names;
+use crate::list::{Cell, Link, Table};
+use crate::names::{NAMES_MAX, Names};
 use crate::session::{Halt, Visitor};
-
-/// Members of a group that its page lists.
-const MEMBERS_SHOWN_MAX: usize = 200;
-/// People whose names are looked up for one page, besides the first hundred of the directory; others are shown by their ids.
-const NAMED_MAX: usize = 30;
 
 #[derive(Deserialize)]
 struct Person {
@@ -56,27 +50,6 @@ struct Role {
     permissions: Vec<String>,
 }
 
-/// Names by ids, of the first hundred of a list.
-async fn named(visitor: &Visitor, list: &str) -> BTreeMap<String, String> {
-    let path = format!("/v1/{list}?limit=100");
-    let found = visitor.api.get::<Paged<Entry>>(&path).await;
-    let entries = found.map_or_else(|_| Vec::new(), |found| found.data);
-    entries.into_iter().map(|one| (one.id, one.name)).collect()
-}
-
-/// The names of these people.
-async fn people(visitor: &Visitor, ids: &[&str]) -> Names {
-    let mut names = Names {
-        people: named(visitor, "people").await,
-        ..Names::default()
-    };
-    let unknown = ids.iter().filter(|id| !names.people.contains_key(**id));
-    let unknown: Vec<_> = unknown.copied().collect();
-    let more = Names::of_people(visitor, &unknown, NAMED_MAX).await;
-    names.people.extend(more.people);
-    names
-}
-
 fn trail(visitor: &Visitor, subject: &Subject, name: &str) -> Vec<Link> {
     vec![Link::to(subject.address(), visitor.w.t(name))]
 }
@@ -94,7 +67,9 @@ pub(super) async fn person(visitor: &Visitor, subject: &Subject, id: &str) -> Re
     let ids = absences.iter();
     let ids = ids.flat_map(|one| [one.person.as_str(), one.substitute.as_str()]);
     let ids: Vec<_> = ids.chain(found.manager.as_deref()).collect();
-    let (names, groups) = tokio::join!(people(visitor, &ids), named(visitor, "groups"));
+    let mut names = Names::default();
+    let groups: Vec<_> = found.groups.iter().map(String::as_str).collect();
+    names.look_up(visitor, &ids, &groups).await;
     let page = Page::new(visitor, found.name.clone()).await;
     let may = page.may("directory:write");
     let manager = match &found.manager {
@@ -117,7 +92,7 @@ pub(super) async fn person(visitor: &Visitor, subject: &Subject, id: &str) -> Re
         facts,
         buttons: buttons(visitor, subject, &deeds, may),
         sections: vec![
-            groups_of(visitor, subject, &found, &groups, may),
+            groups_of(visitor, subject, &found, &names.groups, may),
             absences_of(visitor, subject, &absences, &names, may),
         ],
         ..page
@@ -209,9 +184,9 @@ fn absences_of(
 pub(super) async fn group(visitor: &Visitor, subject: &Subject, id: &str) -> Result<Page, Halt> {
     let w = visitor.w;
     let found: Group = visitor.get(&format!("/v1/groups/{}", segment(id))).await?;
-    let shown = &found.members[..found.members.len().min(MEMBERS_SHOWN_MAX)];
+    let shown = &found.members[..found.members.len().min(NAMES_MAX)];
     let ids: Vec<_> = shown.iter().map(String::as_str).collect();
-    let names = people(visitor, &ids).await;
+    let names = Names::of_people(visitor, &ids).await;
     let page = Page::new(visitor, found.name.clone()).await;
     let may = page.may("directory:write");
     let row = |id: &String| {
@@ -228,7 +203,7 @@ pub(super) async fn group(visitor: &Visitor, subject: &Subject, id: &str) -> Res
     Ok(Page {
         trail: trail(visitor, &Subject::Groups, "groups"),
         about: if shown.len() < found.members.len() {
-            w.n("people-members-shown", MEMBERS_SHOWN_MAX)
+            w.n("people-members-shown", NAMES_MAX)
         } else {
             String::new()
         },

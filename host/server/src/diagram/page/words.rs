@@ -1,6 +1,7 @@
 //! The title and description of a diagram, for readers who do not see it.
 
 use super::super::Taken;
+use super::super::figure::circumstances;
 use super::super::text::label;
 use wrkflw_core::graph::{Graph, StateKind};
 
@@ -46,8 +47,14 @@ fn declared(graph: &Graph) -> String {
     }
     for way in &graph.transitions {
         let targets: Vec<String> = way.targets.iter().map(|name| named(graph, name)).collect();
+        let state = graph.state(&way.source);
+        let circumstances = state.map(|state| circumstances(state, way));
+        let circumstances = match circumstances.unwrap_or_default().as_str() {
+            "" => String::new(),
+            text => format!(" ({})", text.trim_end_matches('.')),
+        };
         sentences.push(format!(
-            "From {}, {} leads to {}.",
+            "From {}, {}{circumstances} leads to {}.",
             named(graph, &way.source),
             label(&way.trigger),
             targets.join(" or ")

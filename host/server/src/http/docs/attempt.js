@@ -1,18 +1,20 @@
-// The form that tries an operation, the same request for a shell, and the response.
+// The form that tries an operation, the response, and the same request in some languages.
 
 import { element } from "./element.js";
+import { LANGUAGES, sample } from "./sample.js";
 import { example, isFile, plain, resolve } from "./schema.js";
 
 // Longer answers are cut in the page; the shell shows all of them.
 const SHOWN_CHARS_MAX = 200_000;
 const SHOWN_HEADERS = ["content-type", "location", "etag", "idempotency-replayed", "retry-after", "www-authenticate", "x-request-id"];
 
-const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+// The language of samples that was chosen last, for the operations that are opened later.
+let chosen = "shell";
 
 function input(schema, properties) {
   const values = schema.enum ?? (schema.type === "boolean" ? [true, false] : null);
   if (!values) return element("input", { type: "text", autocomplete: "off", spellcheck: "false", ...properties });
-  const shown = values.map((value) => element("option", { value }, String(value)));
+  const shown = values.map((value) => element("option", { value: String(value) }, String(value)));
   return element("select", properties, element("option", { value: "" }, ""), shown);
 }
 
@@ -52,17 +54,12 @@ function address(path, parameters) {
   return new URL(`.${filled}${query ? `?${query}` : ""}`, document.baseURI);
 }
 
-function curl(url, method, headers, body, needsToken) {
-  // Placeholders of parameters without a value stay readable.
-  const lines = [`curl ${method === "get" ? "" : `-X ${method.toUpperCase()} `}${quoted(url.href.replace(/%7B(\w+)%7D/g, "{$1}"))}`];
-  if (needsToken) lines.push('-H "Authorization: Bearer $TOKEN"');
-  for (const [name, value] of headers) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
-  if (body.text) lines.push(`-H ${quoted(`Content-Type: ${body.mediaType}`)}`, `--data ${quoted(body.text.value)}`);
-  for (const { name, control } of body.parts ?? []) {
-    if (control.type === "file") lines.push(`-F ${quoted(`${name}=@${control.files[0]?.name ?? "FILE"}`)}`);
-    else if (control.value) lines.push(`-F ${quoted(`${name}=${control.value}`)}`);
-  }
-  return lines.join(" \\\n  ");
+// What a program needs to send the same. Placeholders of parameters without a value stay readable.
+function request(url, method, headers, body, needsToken) {
+  const filled = body.parts?.filter(({ control }) => control.type === "file" || control.value);
+  const parts = filled?.map(({ name, control }) => ({ name, value: control.value, file: control.type === "file" && (control.files[0]?.name ?? "FILE") }));
+  const text = body.text?.value;
+  return { url: url.href.replace(/%7B(\w+)%7D/g, "{$1}"), method, headers, text, mediaType: body.mediaType, parts, needsToken };
 }
 
 function formData(parts) {
@@ -101,14 +98,20 @@ async function show(response, head, text, begun) {
 export function attempt(openapi, { path, method, operation, parameters, needsToken }, token) {
   const inputs = parameters.map((parameter) => parameterInput(openapi, parameter));
   const body = bodyInputs(openapi, operation.requestBody);
-  const shell = element("pre", { tabindex: "0" });
+  const code = element("pre", { tabindex: "0", class: "sample" });
+  const options = Object.entries(LANGUAGES).map(([value, name]) => element("option", { value, selected: value === chosen }, name));
+  const language = element("select", {}, options);
   const head = element("p", { role: "status" });
   const text = element("pre", { tabindex: "0", hidden: true });
   const send = element("button", {}, "Send");
   const stop = element("button", { type: "button", hidden: true }, "Stop");
   const headers = () => inputs.filter((one) => one.in === "header" && one.control.value).map((one) => [one.name, one.control.value]);
 
-  const refresh = () => (shell.textContent = curl(address(path, inputs), method, headers(), body, needsToken));
+  const refresh = () => (code.textContent = sample(language.value, request(address(path, inputs), method, headers(), body, needsToken)));
+  language.addEventListener("change", () => {
+    chosen = language.value;
+    refresh();
+  });
   const submit = async (event) => {
     event.preventDefault();
     const abort = new AbortController();
@@ -116,11 +119,11 @@ export function attempt(openapi, { path, method, operation, parameters, needsTok
     [send.disabled, stop.hidden, text.hidden] = [true, false, false];
     [head.textContent, head.className, text.textContent] = ["Waiting for the answer.", "", ""];
     try {
-      const request = new Headers(headers());
-      if (needsToken && token()) request.set("Authorization", `Bearer ${token()}`);
-      if (body.text) request.set("Content-Type", body.mediaType);
+      const sent = new Headers(headers());
+      if (needsToken && token()) sent.set("Authorization", `Bearer ${token()}`);
+      if (body.text) sent.set("Content-Type", body.mediaType);
       const content = body.parts ? formData(body.parts) : body.text?.value;
-      const options = { method: method.toUpperCase(), headers: request, body: content, signal: abort.signal, credentials: "omit" };
+      const options = { method: method.toUpperCase(), headers: sent, body: content, signal: abort.signal, credentials: "omit" };
       const begun = performance.now();
       await show(await fetch(address(path, inputs), options), head, text, begun);
     } catch (error) {
@@ -131,5 +134,5 @@ export function attempt(openapi, { path, method, operation, parameters, needsTok
   };
   const form = element("form", { class: "attempt", onsubmit: submit, oninput: refresh }, inputs.map((one) => one.label), body.labels, element("p", {}, send, " ", stop));
   refresh();
-  return [form, element("h5", {}, "The same in a shell"), shell, head, text];
+  return [form, head, text, element("label", { class: "language" }, "The same in", language), code];
 }

@@ -22,10 +22,16 @@ function parameterTable(openapi, parameters) {
   return element("div", { class: "scroll" }, element("table", {}, element("thead", {}, element("tr", {}, titles)), element("tbody", {}, rows)));
 }
 
+function exampleView(example) {
+  const text = typeof example === "string" ? example : JSON.stringify(example, null, 2);
+  return [element("p", { class: "fact" }, "Example"), element("pre", { tabindex: "0" }, text)];
+}
+
 function contentView(openapi, content) {
-  return Object.entries(content ?? {}).flatMap(([mediaType, { schema }]) => [
+  return Object.entries(content ?? {}).flatMap(([mediaType, { schema, example }]) => [
     element("p", { class: "fact" }, mediaType),
     ...(schema ? schemaView(openapi, schema) : []),
+    ...(example === undefined ? [] : exampleView(example)),
   ]);
 }
 
@@ -45,11 +51,11 @@ function operationBody(openapi, told, token) {
     { class: "operation" },
     prose(operation.description),
     needsToken ? null : element("p", { class: "fact" }, "Needs no token."),
-    parameters.length ? [element("h4", {}, "Parameters"), parameterTable(openapi, parameters)] : null,
-    body.content ? [element("h4", {}, "Body"), ...contentView(openapi, body.content)] : null,
-    element("h4", {}, "Answers"),
+    parameters.length ? [element("h3", {}, "Parameters"), parameterTable(openapi, parameters)] : null,
+    body.content ? [element("h3", {}, "Body"), ...contentView(openapi, body.content)] : null,
+    element("h3", {}, "Answers"),
     Object.entries(operation.responses ?? {}).map(([status, response]) => responseView(openapi, status, response)),
-    element("h4", {}, "Try it"),
+    element("h3", {}, "Try it"),
     attempt(openapi, told, token),
   );
 }

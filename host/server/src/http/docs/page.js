@@ -1,6 +1,6 @@
 // Reads the description of the API and lays the page out: contents at the side, operations by tag.
 
-import { breakable, element, prose } from "./element.js";
+import { breakable, element, folded, prose } from "./element.js";
 import { operationView } from "./operation.js";
 import { resolve } from "./schema.js";
 
@@ -87,7 +87,9 @@ async function begin() {
   const views = parts.map((section) =>
     element("section", { class: "tag" }, element("h2", {}, section.name), prose(section.description), section.members.map((one) => operationView(openapi, one, token))),
   );
-  const about = element("div", { class: "about" }, prose(openapi.info?.description));
+  // A list is for reference; the operations come first.
+  const described = prose(openapi.info?.description).map((block) => (block.tagName === "UL" ? folded({}, "Show all", () => block) : block));
+  const about = element("div", { class: "about" }, described);
   byId("content").replaceChildren(about, ...views);
   byId("filter").addEventListener("input", () => filter(all));
   addEventListener("hashchange", openAnchor);

@@ -26,13 +26,14 @@ const IDEMPOTENCY_KEY: &str =
 /// At least one visible character.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
 /// Fields of bodies whose values match [`NAME`].
-const NAME_FIELDS: [&str; 8] = [
+const NAME_FIELDS: [&str; 9] = [
     "correlation",
     "entityId",
     "entityType",
     "manager",
     "mentions",
     "name",
+    "subject",
     "substitute",
     "to",
 ];

@@ -126,11 +126,14 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "resumeTask" => &[&["task_taken", "instance_suspended", "not_suspended"]],
         "getInstanceActions" => &[OF_LOGIC],
         "getInstanceEligibility" => &[OF_LOGIC, &["invalid_input"]],
+        "listDataChanges" => &[&["invalid_input"]],
         "publishVersion" => &[&["unpublishable", "limit_reached"], OF_LOGIC],
         "activateVersion" => &[&["forbidden", "version_retired", "unknown_names"]],
         "stopVersion" | "createSubscription" | "testSubscription" | "putSavedView" => {
             &[&["limit_reached"]]
         }
+        // The instance is named in the body.
+        "createEmbedToken" => &[&["not_found"]],
         "migrateInstances" => &[OF_VERSIONS, OF_MANY],
         "cancelInstances" => &[OF_MANY],
         "retryDeadLetter" | "discardDeadLetter" => &[&["not_first"]],

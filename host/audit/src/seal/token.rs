@@ -1,0 +1,83 @@
+//! Texts that this host gives away and takes back unchanged, such as embed tokens. They are sealed with the keys of decisions, under
+//! a name of their own, so that no other seal counts for them. They are not secret: whoever has one can read it.
+//!
+//! The form is `TEXT.KEY.MAC`, each part in base64url without padding.
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
+use hmac::Mac as _;
+
+use super::SealKeys;
+
+/// Separates these seals from all others.
+const KIND: &str = "wrkflw token 1";
+/// Text, key and MAC.
+const PARTS: usize = 3;
+
+impl SealKeys {
+    /// The text with the seal of the current key.
+    pub fn seal_token(&self, text: &str) -> String {
+        let mac = self.mac_of(&self.current, [Some(KIND), Some(text)]);
+        let mac = mac.expect("the current key is one of the keys");
+        let parts = [text.as_bytes(), self.current.as_bytes(), &mac];
+        parts.map(|part| BASE64.encode(part)).join(".")
+    }
+
+    /// The text of a token. None if it was not sealed with one of these keys.
+    pub fn opened_token(&self, token: &str) -> Option<String> {
+        let parts = token.splitn(PARTS + 1, '.').map(|part| BASE64.decode(part));
+        let parts: Vec<_> = parts.collect::<Result<_, _>>().ok()?;
+        let [text, key, mac] = <[Vec<u8>; PARTS]>::try_from(parts).ok()?;
+        let key = String::from_utf8(key).ok()?;
+        let text = String::from_utf8(text).ok()?;
+        let made = self.keyed(&key, [Some(KIND), Some(&text)])?;
+        // Compares without telling by its time how much is equal.
+        made.verify_slice(&mac).ok()?;
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn keys(current: &str, named: &[(&str, u8)]) -> SealKeys {
+        let keys = named
+            .iter()
+            .map(|(name, byte)| ((*name).to_owned(), vec![*byte; 16]));
+        SealKeys::new(current, keys.collect::<BTreeMap<_, _>>()).expect("keys")
+    }
+
+    #[test]
+    fn a_token_is_opened_by_the_key_that_sealed_it_also_after_a_change_of_keys() {
+        let old = keys("old", &[("old", 1)]);
+        let token = old.seal_token("{\"a\": \"ü.\"}");
+        assert_eq!(old.opened_token(&token).as_deref(), Some("{\"a\": \"ü.\"}"));
+        let both = keys("new", &[("old", 1), ("new", 2)]);
+        assert!(both.opened_token(&token).is_some());
+        assert!(old.opened_token(&both.seal_token("x")).is_none());
+        assert!(keys("old", &[("old", 3)]).opened_token(&token).is_none());
+    }
+
+    #[test]
+    fn what_was_changed_is_refused() {
+        let keys = keys("k", &[("k", 1)]);
+        let token = keys.seal_token("text");
+        let parts: Vec<_> = token.split('.').collect();
+        let other = BASE64.encode("texts");
+        for changed in [
+            String::new(),
+            "..".to_owned(),
+            parts[..2].join("."),
+            format!("{token}."),
+            format!("{token}.{}", parts[2]),
+            format!("{other}.{}.{}", parts[1], parts[2]),
+            format!("{}.{}.", parts[0], parts[1]),
+            format!("{}.{}.{}", parts[1], parts[0], parts[2]),
+            token.replace('.', "!"),
+        ] {
+            assert_eq!(keys.opened_token(&changed), None, "{changed}");
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The entries of the audit as a file: one JSON object per line, as the API shows each, oldest first. The pages of the API are read
+//! while the file is sent.
+
+use axum::body::{Body, Bytes};
+use axum::extract::Query;
+use axum::http::header;
+use axum::response::IntoResponse as _;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use super::Asked;
+use crate::api::Trouble;
+use crate::list::Paged;
+use crate::session::{Answer, Visitor};
+
+pub(super) const ADDRESS: &str = "/console/audit/entries.jsonl";
+/// Entries of a file.
+const ENTRIES_MAX: usize = 10_000;
+/// Pages of the API that one file takes. A page may have no entry that matches.
+const PAGES_MAX: usize = 2_000;
+const PAGE_ROWS: usize = 100;
+
+/// A file that is being sent.
+struct Export {
+    visitor: Visitor,
+    asked: Asked,
+    /// The position behind the entries so far. None: the file has ended.
+    after: Option<String>,
+    /// The page that comes next, if it was read already.
+    ahead: Option<Paged<Box<RawValue>>>,
+    entries: usize,
+    pages: usize,
+}
+
+pub(super) async fn file(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+    let mut export = Export {
+        after: Some(String::new()),
+        visitor,
+        asked,
+        ahead: None,
+        entries: 0,
+        pages: 0,
+    };
+    // The first page is read before the answer begins, so that a refusal is a page and not a broken file.
+    let first = export.page("").await;
+    export.ahead = Some(first.map_err(|trouble| export.visitor.halt(&trouble))?);
+    let lines = futures_util::stream::unfold(export, async |mut export| {
+        let part = export.part().await?;
+        Some((part, export))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "application/jsonl"),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"audit.jsonl\"",
+        ),
+    ];
+    Ok((headers, Body::from_stream(lines)).into_response())
+}
+
+impl Export {
+    async fn page(&self, after: &str) -> Result<Paged<Box<RawValue>>, Trouble> {
+        let rows = PAGE_ROWS.to_string();
+        let path = self.asked.path(&rows, after, self.visitor.w);
+        self.visitor.api.get(&path).await
+    }
+
+    /// The next lines. None if the file has ended. An error breaks it off, so that nobody takes a part for the whole.
+    async fn part(&mut self) -> Option<Result<Bytes, std::io::Error>> {
+        let after = self.after.take()?;
+        let page = match self.ahead.take() {
+            Some(page) => page,
+            None => match self.page(&after).await {
+                Ok(page) => page,
+                Err(trouble) => return Some(Err(std::io::Error::other(trouble.detail))),
+            },
+        };
+        self.pages += 1;
+        self.entries += page.data.len();
+        let mut lines = String::new();
+        for entry in &page.data {
+            lines.push_str(entry.get());
+            lines.push('\n');
+        }
+        match page.page.next {
+            Some(next) if self.entries + PAGE_ROWS <= ENTRIES_MAX && self.pages < PAGES_MAX => {
+                self.after = Some(next);
+            }
+            next => {
+                lines.push_str(&json!({ "more": next.is_some() }).to_string());
+                lines.push('\n');
+            }
+        }
+        Some(Ok(Bytes::from(lines)))
+    }
+}

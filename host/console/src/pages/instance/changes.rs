@@ -1,0 +1,118 @@
+//! What each step changed in the data of an instance, with the values before and after.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::record::{further, list};
+use crate::data::Instance;
+use crate::language::Words;
+use crate::moment::Moment;
+use crate::names::Names;
+use crate::session::Visitor;
+
+/// Characters of a value that the page shows.
+const VALUE_CHARS_MAX: usize = 200;
+
+/// A page of steps, oldest first.
+#[derive(Default)]
+pub(super) struct Changes {
+    pub(super) steps: Vec<Step>,
+    pub(super) next: Option<String>,
+    /// Why they cannot be shown, if they cannot.
+    pub(super) refusal: String,
+}
+
+/// A step that changed the data.
+pub(super) struct Step {
+    pub(super) at: Moment,
+    pub(super) name: String,
+    /// Empty for the start.
+    pub(super) state: String,
+    pub(super) who: String,
+    pub(super) values: Vec<Changed>,
+}
+
+/// A value before and after. None if there was none.
+pub(super) struct Changed {
+    pub(super) pointer: String,
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct DataStep {
+    at: Timestamp,
+    actor: Option<String>,
+    trigger: Option<String>,
+    state: Option<String>,
+    changes: Vec<DataChange>,
+}
+
+/// A side that is absent has no value, and `null` is a value.
+#[derive(Deserialize)]
+struct DataChange {
+    pointer: String,
+    #[serde(default, deserialize_with = "present")]
+    before: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    after: Option<Value>,
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(value).map(Some)
+}
+
+/// The steps behind `after`.
+pub(super) async fn of(visitor: &Visitor, instance: &Instance, after: &str) -> Changes {
+    let (w, names) = (visitor.w, instance.names());
+    let path = format!("/v1/instances/{}/changes", instance.id);
+    match list::<DataStep>(visitor, &path, &[], after).await {
+        Ok(found) => Changes {
+            steps: found
+                .data
+                .into_iter()
+                .map(|step| Step::of(step, &names, w))
+                .collect(),
+            next: found.page.next.map(|next| further(instance, "data", &next)),
+            refusal: String::new(),
+        },
+        Err(trouble) => Changes {
+            refusal: trouble.detail,
+            ..Changes::default()
+        },
+    }
+}
+
+impl Step {
+    fn of(step: DataStep, names: &Names, w: Words) -> Step {
+        let start = || w.t("data-start").into_owned();
+        let host = || w.t("audit-host").into_owned();
+        let value = |one: DataChange| Changed {
+            // The whole data.
+            pointer: if one.pointer.is_empty() {
+                "/".to_owned()
+            } else {
+                one.pointer
+            },
+            before: one.before.as_ref().map(shortened),
+            after: one.after.as_ref().map(shortened),
+        };
+        Step {
+            at: Moment::of(step.at, w),
+            name: step.trigger.unwrap_or_else(start),
+            state: step.state.unwrap_or_default(),
+            who: step.actor.map_or_else(host, |actor| names.person(&actor)),
+            values: step.changes.into_iter().map(value).collect(),
+        }
+    }
+}
+
+/// The beginning of a value.
+fn shortened(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(VALUE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

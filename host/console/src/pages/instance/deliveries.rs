@@ -1,0 +1,114 @@
+//! What became of the events of an instance: whether Kafka has them, and their deliveries to webhooks.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use crate::language::Words;
+use crate::moment::Moment;
+
+/// Where the pages of dead letters and deliveries are.
+const OPERATIONS: &str = "/console/operations";
+
+/// What became of each event, by its id.
+pub(super) type Deliveries = BTreeMap<Uuid, Delivery>;
+
+#[derive(Deserialize)]
+pub(super) struct Delivery {
+    kafka: Kafka,
+    webhooks: Vec<Webhook>,
+}
+
+#[derive(Deserialize)]
+struct Kafka {
+    state: String,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Webhook {
+    subscription_id: Uuid,
+    url: String,
+    state: String,
+    last_status: Option<i16>,
+    last_error: Option<String>,
+    due_at: Timestamp,
+}
+
+/// How an event stands with Kafka or one receiver.
+pub(super) struct Standing {
+    /// To whom: Kafka, or the address of a receiver.
+    pub(super) name: String,
+    /// The page of the dead letter or the delivery; empty if there is none.
+    pub(super) address: String,
+    pub(super) state: String,
+    /// The class of a badge.
+    pub(super) class: &'static str,
+    /// Why it failed last; empty if it has not failed.
+    pub(super) error: String,
+    /// When it was delivered, or is tried again.
+    pub(super) at: Option<Moment>,
+}
+
+impl Delivery {
+    /// How an event of this instance stands, Kafka first.
+    pub(super) fn standings(&self, instance: Uuid, event: Uuid, w: Words) -> Vec<Standing> {
+        let webhooks = self.webhooks.iter().map(|one| one.standing(event, w));
+        let kafka = self.kafka.standing(instance, w);
+        std::iter::once(kafka).chain(webhooks).collect()
+    }
+}
+
+impl Kafka {
+    fn standing(&self, instance: Uuid, w: Words) -> Standing {
+        let (class, address) = match self.state.as_str() {
+            "published" => ("good", String::new()),
+            "parked" => ("bad", format!("{OPERATIONS}/dead-letters/{instance}")),
+            "waiting" => ("waiting", String::new()),
+            _ => ("", String::new()),
+        };
+        Standing {
+            name: "Kafka".to_owned(),
+            address,
+            state: known("kafka", &self.state, w),
+            class,
+            error: self.error.clone().unwrap_or_default(),
+            at: None,
+        }
+    }
+}
+
+impl Webhook {
+    fn standing(&self, event: Uuid, w: Words) -> Standing {
+        let class = match self.state.as_str() {
+            "delivered" => "good",
+            "dead" => "bad",
+            "pending" => "waiting",
+            _ => "",
+        };
+        let status = self.last_status.map(|status| status.to_string());
+        let parts = [status, self.last_error.clone()].into_iter().flatten();
+        let failed = self.last_error.is_some();
+        Standing {
+            name: self.url.clone(),
+            address: format!("{OPERATIONS}/webhooks/{}/{event}", self.subscription_id),
+            state: known("delivery", &self.state, w),
+            class,
+            error: if failed {
+                parts.collect::<Vec<_>>().join(" · ")
+            } else {
+                String::new()
+            },
+            at: Some(Moment::of(self.due_at, w)),
+        }
+    }
+}
+
+/// The text of a state; the state itself if the console does not know it.
+fn known(of: &str, state: &str, w: Words) -> String {
+    w.known(&format!("{of}-{state}"))
+        .map_or_else(|| state.to_owned(), std::borrow::Cow::into_owned)
+}

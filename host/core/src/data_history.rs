@@ -1,0 +1,182 @@
+//! What each step of an instance changed in its data: the values before and after. It folds events, and of them only those that
+//! carry data.
+
+use std::collections::HashMap;
+use std::mem;
+
+use super::event::{Event, changed_pointers};
+use super::ids::StateId;
+use super::json::{Json, Node};
+
+/// A value of the data that differs after a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataChange {
+    /// JSON Pointer; empty for the whole data.
+    pub pointer: String,
+    /// None if there was none.
+    pub before: Option<Json>,
+    /// None if there is none any more.
+    pub after: Option<Json>,
+}
+
+/// What one event changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataStep {
+    /// None for the start.
+    pub trigger: Option<String>,
+    /// The name of the state in which it happened; none for the start.
+    pub state: Option<String>,
+    pub changes: Vec<DataChange>,
+}
+
+/// The data after the events that were taken.
+#[derive(Debug, Clone, Default)]
+pub struct DataHistory {
+    /// None before the start.
+    data: Option<Node>,
+    /// The names of the states that were entered, as an event may have the id alone.
+    names: HashMap<StateId, String>,
+}
+
+impl DataHistory {
+    /// Takes the next event. None if it changes nothing of the data.
+    pub fn take(&mut self, event: Event) -> Option<DataStep> {
+        let (data, trigger, state) = match event {
+            Event::StateEntered { state } => {
+                self.names.insert(state.id, state.name);
+                return None;
+            }
+            Event::FlowStarted { data, .. } => (data, None, None),
+            Event::StateTransitioned {
+                data,
+                trigger,
+                from,
+                ..
+            } => (data?, Some(trigger), Some(from)),
+            Event::StateContinued {
+                data,
+                trigger,
+                state,
+                ..
+            } => {
+                let name = self.names.get(&state).cloned();
+                (data?, Some(trigger), name)
+            }
+            _ => return None,
+        };
+        let changes = self.merge(data.node());
+        (!changes.is_empty()).then_some(DataStep {
+            trigger,
+            state,
+            changes,
+        })
+    }
+
+    fn merge(&mut self, patch: Node) -> Vec<DataChange> {
+        let pointers = changed_pointers(&patch);
+        let old = mem::take(&mut self.data);
+        let before: Vec<_> = pointers
+            .iter()
+            .map(|pointer| old.as_ref().and_then(|data| found(data, pointer)))
+            .collect();
+        let data = old.unwrap_or(Node::Null).merge(patch);
+        let changes = pointers
+            .into_iter()
+            .zip(before)
+            .map(|(pointer, before)| DataChange {
+                after: found(&data, &pointer),
+                before,
+                pointer,
+            })
+            .filter(|change| change.before != change.after)
+            .collect();
+        self.data = Some(data);
+        changes
+    }
+}
+
+/// The value at a pointer. Patches lead into objects alone, so pointers do, too.
+fn found(data: &Node, pointer: &str) -> Option<Json> {
+    let mut value = data;
+    for segment in pointer.split('/').skip(1) {
+        let Node::Object(members) = value else {
+            return None;
+        };
+        value = members.get(&segment.replace("~1", "/").replace("~0", "~"))?;
+    }
+    Some(Json::from(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Json {
+        Json::parse(text).expect("JSON")
+    }
+
+    fn changed(
+        history: &mut DataHistory,
+        patch: &str,
+    ) -> Vec<(String, Option<String>, Option<String>)> {
+        let text = |value: Option<Json>| value.map(|value| value.as_str().to_owned());
+        let changes = history.merge(json(patch).node()).into_iter();
+        changes
+            .map(|one| (one.pointer, text(one.before), text(one.after)))
+            .collect()
+    }
+
+    fn change(
+        pointer: &str,
+        before: Option<&str>,
+        after: Option<&str>,
+    ) -> (String, Option<String>, Option<String>) {
+        (
+            pointer.to_owned(),
+            before.map(str::to_owned),
+            after.map(str::to_owned),
+        )
+    }
+
+    #[test]
+    fn each_change_has_the_value_before_and_after() {
+        let mut history = DataHistory::default();
+        assert_eq!(
+            changed(
+                &mut history,
+                r#"{"sum":1.50,"of":{"a/b":[1,2]},"why":null}"#
+            ),
+            [
+                change("/of/a~1b", None, Some("[1,2]")),
+                change("/sum", None, Some("1.50")),
+            ]
+        );
+        // The same value again is no change, and a null removes.
+        assert_eq!(
+            changed(&mut history, r#"{"sum":1.50,"of":{"a/b":null,"c":"x"}}"#),
+            [
+                change("/of/a~1b", Some("[1,2]"), None),
+                change("/of/c", None, Some("\"x\"")),
+            ]
+        );
+        assert_eq!(
+            changed(&mut history, r#"{"of":{"c":"y"}}"#),
+            [change("/of/c", Some("\"x\""), Some("\"y\""))]
+        );
+        assert_eq!(changed(&mut history, "{}"), []);
+    }
+
+    #[test]
+    fn more_changes_than_pointers_are_told_by_what_contains_them() {
+        let mut history = DataHistory::default();
+        changed(&mut history, r#"{"lines":{"m0":0}}"#);
+        let many: Vec<_> = (0..200).map(|number| format!(r#""m{number}":1"#)).collect();
+        let patch = format!(r#"{{"lines":{{{}}}}}"#, many.join(","));
+        let changes = changed(&mut history, &patch);
+        assert_eq!(changes.len(), 1);
+        assert_eq!(
+            (changes[0].0.as_str(), changes[0].1.as_deref()),
+            ("/lines", Some(r#"{"m0":0}"#))
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! What each step of an instance changed in its data, with the values before and after. They are folded from the audit entries.
+
+use jiff::Timestamp;
+
+use super::Engine;
+use super::error::Error;
+use super::past::{BYTES_MAX, ENTRIES_MAX};
+use super::request::Identity;
+use super::visibility::missing;
+use wrkflw_core::data_history::{DataChange, DataHistory};
+use wrkflw_core::execution::effort;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::StoreError;
+use wrkflw_store::past::PastEntry;
+
+/// Bytes of values after which a page has no further step.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
+/// A step that changed the data.
+#[derive(Debug, Clone)]
+pub struct DataStepAt {
+    /// The number of its entry in the instance's audit.
+    pub entry: u64,
+    pub at: Timestamp,
+    /// None for the host itself.
+    pub actor: Option<String>,
+    pub trigger: Option<String>,
+    pub state: Option<String>,
+    pub changes: Vec<DataChange>,
+}
+
+/// A page of steps, oldest first.
+#[derive(Debug, Clone, Default)]
+pub struct DataChanges {
+    pub steps: Vec<DataStepAt>,
+    /// The entry behind which the next page begins. None on the last page.
+    pub next: Option<u64>,
+}
+
+impl DataChanges {
+    /// About how large its values are, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.steps.iter().map(DataStepAt::bytes).sum()
+    }
+}
+
+impl DataStepAt {
+    fn bytes(&self) -> usize {
+        let sides = |one: &DataChange| {
+            let values = one.before.iter().chain(&one.after);
+            one.pointer.len() + values.map(|value| value.as_str().len()).sum::<usize>()
+        };
+        self.changes.iter().map(sides).sum()
+    }
+}
+
+/// The fold, and the page that it fills.
+#[derive(Default)]
+struct Fold {
+    history: DataHistory,
+    page: DataChanges,
+    bytes: usize,
+    /// Whether a step of the next page was found.
+    is_full: bool,
+}
+
+impl Engine {
+    /// The steps behind the entry `after` that changed the data of an instance that the caller sees, at most `limit`. Every page
+    /// folds the instance from its start.
+    pub async fn data_changes(
+        &self,
+        who: &Identity,
+        id: InstanceId,
+        after: u64,
+        limit: usize,
+    ) -> Result<DataChanges, Error> {
+        let viewer = self.viewing(who, "instance:read").await?;
+        let mut fold = Fold::default();
+        let (mut seq, mut entries, mut bytes) = (0, 0, 0);
+        loop {
+            let page = self.0.store.past_entries(&viewer, id, seq).await?;
+            let Some(last) = page.last() else { break };
+            seq = last.seq;
+            let size: usize = page.iter().map(|entry| entry.payload.len()).sum();
+            (entries, bytes) = (entries + page.len(), bytes + size);
+            if entries > ENTRIES_MAX || bytes > BYTES_MAX {
+                let message = format!(
+                    "the instance has more than {ENTRIES_MAX} audit entries, or {BYTES_MAX} bytes of them"
+                );
+                return Err(Rejection::invalid("/id", "too_long", message).into());
+            }
+            let effort = effort::replaying(page.len(), size);
+            let folding = move || fold.take(id, page, after, limit);
+            let offload = &self.0.offload;
+            fold = offload.in_place(viewer.tenant, effort, folding).await??;
+            if fold.is_full {
+                break;
+            }
+        }
+        if seq == 0 {
+            return Err(missing(id));
+        }
+        Ok(fold.page)
+    }
+}
+
+impl Fold {
+    /// Takes these entries, until the page is full.
+    fn take(
+        mut self,
+        id: InstanceId,
+        entries: Vec<PastEntry>,
+        after: u64,
+        limit: usize,
+    ) -> Result<Fold, StoreError> {
+        for entry in entries {
+            let event = serde_json::from_str(&entry.payload)
+                .map_err(|error| StoreError::inconsistent("audit_entry", id, error))?;
+            let Some(step) = self.history.take(event) else {
+                continue;
+            };
+            if entry.seq <= after {
+                continue;
+            }
+            if self.page.steps.len() >= limit || self.bytes > PAGE_BYTES_MAX {
+                self.page.next = self.page.steps.last().map(|last| last.entry);
+                self.is_full = true;
+                break;
+            }
+            let step = DataStepAt {
+                entry: entry.seq,
+                at: entry.at,
+                actor: entry.actor,
+                trigger: step.trigger,
+                state: step.state,
+                changes: step.changes,
+            };
+            self.bytes += step.bytes();
+            self.page.steps.push(step);
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,254 @@
+//! Embed tokens: a product's server exchanges the person of its own session for a token by which the product's page shows them one
+//! instance, and perhaps lets them decide in it.
+//!
+//! A token is sealed with the seal keys and stored nowhere, so every host of the installation takes it. What it opens is judged anew
+//! by each use: permissions, groups and visibility are those of the moment.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use url::Url;
+use uuid::Uuid;
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use super::validation::{check_id, check_person};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::Entity;
+use wrkflw_runtime::clock;
+
+/// The permission to issue embed tokens. Whoever has it acts for any person, as far as its own permissions reach.
+pub(super) const EMBED_ISSUE: &str = "embed:issue";
+/// How long an embed token is valid at most.
+pub const EMBEDDING_MAX: Duration = Duration::from_hours(1);
+/// Roles of one token. The same limit as in tokens of an identity provider.
+const ROLES_MAX: usize = 64;
+/// The longest origin.
+const ORIGIN_BYTES_MAX: usize = 300;
+/// The longest embed token; longer ones are refused without a check.
+const TOKEN_BYTES_MAX: usize = 8 * 1024;
+/// Instances about an entity in one read, and the reads to find the last one.
+const HISTORY_PAGE: i64 = 100;
+const HISTORY_PAGES_MAX: usize = 20;
+
+/// What a page may do with the instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    Read,
+    Decide,
+}
+
+/// What a token is to be for: an instance, or the last instance about an entity that the person sees.
+#[derive(Debug, Clone)]
+pub enum About {
+    Instance(InstanceId),
+    Entity(Entity),
+}
+
+/// An embed token that is asked for.
+#[derive(Debug, Clone)]
+pub struct NewEmbedding {
+    /// The person of the product's session.
+    pub subject: String,
+    /// What the person is; what these roles permit, the issuer's roles permit, too.
+    pub roles: Vec<String>,
+    pub about: About,
+    /// The origin of the page, such as `https://documents.example`.
+    pub origin: String,
+    pub scope: Scope,
+    pub valid: Duration,
+}
+
+/// What an embed token says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Embedding {
+    pub tenant: String,
+    pub subject: String,
+    pub roles: Vec<String>,
+    pub instance: Uuid,
+    pub origin: String,
+    pub scope: Scope,
+    /// Who issued it.
+    pub issuer: String,
+    /// From when on it is refused, in milliseconds of the Unix epoch.
+    pub until: i64,
+}
+
+/// Why an embed token is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EmbeddingTrouble {
+    /// No host of this installation issued it.
+    Untrusted,
+    Expired,
+}
+
+impl Embedding {
+    /// From when on the token is refused.
+    pub fn until(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.until).unwrap_or(Timestamp::MIN)
+    }
+}
+
+impl Engine {
+    /// Issues an embed token. Fails if the person does not see the instance, or if their roles permit what the issuer's do not.
+    pub async fn issue_embed_token(
+        &self,
+        issuer: &Identity,
+        new: NewEmbedding,
+    ) -> Result<(Embedding, String), Error> {
+        self.permit(issuer, EMBED_ISSUE).await?;
+        check(&new)?;
+        let subject = Identity {
+            subject: new.subject.clone(),
+            roles: new.roles.clone(),
+            ..issuer.clone()
+        };
+        let own = self.actor(issuer).await?;
+        let lent = self.actor(&subject).await?;
+        if let Some(more) = lent.permissions.iter().find(|one| !own.may(one)) {
+            let detail = format!("these roles permit {more}, which yours do not");
+            return Err(Error::invalid("/roles", "not_permitted", detail));
+        }
+        if !lent.may("instance:read") {
+            let detail = "these roles do not permit instance:read";
+            return Err(Error::invalid("/roles", "not_permitted", detail));
+        }
+        let instance = match &new.about {
+            About::Instance(id) => self.read(&subject, *id).await?.instance.id.0,
+            About::Entity(entity) => self.last_about(&subject, entity).await?,
+        };
+        let valid = new.valid.min(EMBEDDING_MAX);
+        let until = clock::later(self.0.clock.now(), valid);
+        let embedding = Embedding {
+            tenant: issuer.tenant_name.clone(),
+            subject: new.subject,
+            roles: new.roles,
+            instance,
+            origin: new.origin,
+            scope: new.scope,
+            issuer: issuer.subject.clone(),
+            until: until.as_millisecond(),
+        };
+        let text = serde_json::to_string(&embedding).expect("texts and numbers are JSON");
+        let token = self.seals().seal_token(&text);
+        if token.len() > TOKEN_BYTES_MAX {
+            let detail = "the token would be too long; name fewer or shorter roles";
+            return Err(Error::invalid("/roles", "too_long", detail));
+        }
+        tracing::info!(
+            issuer = embedding.issuer,
+            subject = embedding.subject,
+            %instance,
+            origin = embedding.origin,
+            "an embed token was issued"
+        );
+        Ok((embedding, token))
+    }
+
+    /// What an embed token says, if it is valid now.
+    pub fn embedding(&self, token: &str) -> Result<Embedding, EmbeddingTrouble> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(EmbeddingTrouble::Untrusted);
+        }
+        let text = self.seals().opened_token(token);
+        let text = text.ok_or(EmbeddingTrouble::Untrusted)?;
+        let embedding: Embedding =
+            serde_json::from_str(&text).map_err(|_| EmbeddingTrouble::Untrusted)?;
+        if self.0.clock.now() >= embedding.until() {
+            return Err(EmbeddingTrouble::Expired);
+        }
+        Ok(embedding)
+    }
+
+    /// The last instance about the entity that this person sees.
+    async fn last_about(&self, who: &Identity, entity: &Entity) -> Result<Uuid, Error> {
+        let viewer = self.viewing(who, "instance:read").await?;
+        let (mut last, mut after) = (None, None);
+        for _ in 0..HISTORY_PAGES_MAX {
+            let reader = self.reader();
+            let page = reader.entity_history(&viewer, entity, None, after, HISTORY_PAGE);
+            let page = page.await?;
+            last = page.found.last().map(|one| one.id).or(last);
+            let is_full = i64::try_from(page.found.len()).is_ok_and(|read| read >= HISTORY_PAGE);
+            after = page.reached.or(last.filter(|_| is_full));
+            if after.is_none() {
+                let missing = || {
+                    let id = format!("{}/{}", entity.kind, entity.id);
+                    Error::missing("instance about", id)
+                };
+                return last.ok_or_else(missing);
+            }
+        }
+        let detail = "too many instances are about it; name the instance";
+        Err(Error::invalid("/entityId", "too_many", detail))
+    }
+}
+
+fn check(new: &NewEmbedding) -> Result<(), Error> {
+    check_person("/subject", &new.subject)?;
+    if new.roles.len() > ROLES_MAX {
+        let detail = format!("at most {ROLES_MAX} roles");
+        return Err(Error::invalid("/roles", "too_many", detail));
+    }
+    for (place, role) in new.roles.iter().enumerate() {
+        check_id(&format!("/roles/{place}"), role)?;
+    }
+    if let About::Entity(entity) = &new.about {
+        check_id("/entityType", &entity.kind)?;
+        check_id("/entityId", &entity.id)?;
+    }
+    if !is_origin(&new.origin) {
+        let detail =
+            "the origin of the page as browsers write it, such as https://documents.example";
+        return Err(Error::malformed("/origin", detail));
+    }
+    Ok(())
+}
+
+/// Whether a text is an origin of a page, in the form in which browsers send it.
+fn is_origin(text: &str) -> bool {
+    if text.len() > ORIGIN_BYTES_MAX {
+        return false;
+    }
+    let Ok(url) = Url::parse(text) else {
+        return false;
+    };
+    matches!(url.scheme(), "http" | "https") && url.origin().ascii_serialization() == text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_written_as_browsers_write_it() {
+        for origin in [
+            "https://documents.example",
+            "http://127.0.0.1:3000",
+            "https://documents.example:8443",
+            "http://[::1]:3000",
+        ] {
+            assert!(is_origin(origin), "{origin}");
+        }
+        for other in [
+            "",
+            "*",
+            "null",
+            "documents.example",
+            "https://documents.example/",
+            "https://documents.example:443",
+            "https://Documents.example",
+            "https://user@documents.example",
+            "https://documents.example/page",
+            "ftp://documents.example",
+            "javascript:alert(1)",
+        ] {
+            assert!(!is_origin(other), "{other}");
+        }
+        let long = format!("https://{}.example", "a".repeat(ORIGIN_BYTES_MAX));
+        assert!(!is_origin(&long));
+    }
+}

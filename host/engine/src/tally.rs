@@ -1,0 +1,182 @@
+//! What this host has counted since it last wrote it to the series. Commands only add to numbers in memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use wrkflw_core::audit::Entry;
+use wrkflw_core::ids::TenantId;
+use wrkflw_store::series::{Counted, OTHER, Series};
+
+/// Limit of the reasons of one tenant that are counted by themselves between two writes. Flow logic chooses reasons.
+const REASONS_MAX: usize = 32;
+/// Limit of the bytes of a reason. A longer one is counted as [`OTHER`].
+const REASON_BYTES_MAX: usize = 100;
+
+/// The counts of a host. They are dropped from memory when they are taken, so that the number of tenants is that of a few seconds.
+#[derive(Debug, Default)]
+pub struct Tally(RwLock<HashMap<TenantId, Counts>>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    decisions: AtomicI64,
+    starts: AtomicI64,
+    refusals: Mutex<BTreeMap<String, i64>>,
+}
+
+impl Counts {
+    fn refuse(&self, reason: &str, count: i64) {
+        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_known = refusals.contains_key(reason);
+        let is_other =
+            reason.len() > REASON_BYTES_MAX || !is_known && refusals.len() >= REASONS_MAX;
+        let reason = if is_other { OTHER } else { reason };
+        match refusals.get_mut(reason) {
+            Some(known) => *known += count,
+            None => {
+                refusals.insert(reason.to_owned(), count);
+            }
+        }
+    }
+}
+
+impl Tally {
+    /// Counts what the entries of a commit record.
+    pub(super) fn committed(&self, tenant: TenantId, entries: &[Entry]) {
+        let count = |kind: &str| {
+            let of_kind = entries.iter().filter(|entry| entry.draft.kind == kind);
+            i64::try_from(of_kind.count()).expect("few entries")
+        };
+        let (decisions, starts) = (count("DECISION_RECORDED"), count("FLOW_STARTED"));
+        if decisions + starts > 0 {
+            self.add(tenant, |counts| {
+                counts.decisions.fetch_add(decisions, Ordering::Relaxed);
+                counts.starts.fetch_add(starts, Ordering::Relaxed);
+            });
+        }
+    }
+
+    /// Counts a refused command.
+    pub(super) fn refused(&self, tenant: TenantId, reason: &str) {
+        self.add(tenant, |counts| counts.refuse(reason, 1));
+    }
+
+    /// Adds while the map is held, so that nothing is added to counts that were taken.
+    fn add(&self, tenant: TenantId, add: impl Fn(&Counts)) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counts) = known.get(&tenant) {
+            return add(counts);
+        }
+        drop(known);
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        add(known.entry(tenant).or_default());
+    }
+
+    /// Takes all counts.
+    pub(super) fn take(&self) -> Vec<Counted> {
+        let taken = std::mem::take(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner));
+        let counted = taken.into_iter().flat_map(|(tenant, counts)| {
+            let Counts {
+                decisions,
+                starts,
+                refusals,
+            } = counts;
+            let refusals = refusals
+                .into_inner()
+                .unwrap_or_else(PoisonError::into_inner);
+            let plain = [
+                (Series::Decisions, decisions.into_inner()),
+                (Series::Starts, starts.into_inner()),
+            ];
+            let plain = plain.map(|(series, count)| (series, String::new(), count));
+            let refusals = refusals
+                .into_iter()
+                .map(|(reason, count)| (Series::Refusals, reason, count));
+            let all = plain.into_iter().chain(refusals);
+            all.map(move |(series, label, count)| Counted {
+                tenant,
+                series,
+                label,
+                count,
+            })
+        });
+        counted.filter(|one| one.count > 0).collect()
+    }
+
+    /// Puts counts back that could not be written.
+    pub(super) fn put_back(&self, counted: &[Counted]) {
+        for one in counted {
+            self.add(one.tenant, |counts| {
+                let number = match one.series {
+                    Series::Decisions => &counts.decisions,
+                    Series::Starts => &counts.starts,
+                    _ => return counts.refuse(&one.label, one.count),
+                };
+                number.fetch_add(one.count, Ordering::Relaxed);
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(counted: &[Counted]) -> Vec<(&str, i64)> {
+        let mut labels: Vec<_> = counted
+            .iter()
+            .map(|one| (one.label.as_str(), one.count))
+            .collect();
+        labels.sort_unstable();
+        labels
+    }
+
+    #[test]
+    fn what_is_taken_is_gone_and_what_is_put_back_is_there_again() {
+        let tally = Tally::default();
+        tally.refused(TenantId(1), "not_owner");
+        tally.refused(TenantId(1), "not_owner");
+        tally.refused(TenantId(2), "busy");
+        let taken = tally.take();
+        assert_eq!(labels(&taken), [("busy", 1), ("not_owner", 2)]);
+        assert_eq!(tally.take(), []);
+        tally.refused(TenantId(1), "not_owner");
+        tally.put_back(&taken);
+        assert_eq!(labels(&tally.take()), [("busy", 1), ("not_owner", 3)]);
+    }
+
+    #[test]
+    fn reasons_beyond_the_limit_are_counted_together() {
+        let tally = Tally::default();
+        for number in 0..REASONS_MAX + 5 {
+            tally.refused(TenantId(1), &format!("reason-{number}"));
+        }
+        tally.refused(TenantId(1), "reason-0");
+        tally.refused(TenantId(1), &"a".repeat(REASON_BYTES_MAX + 1));
+        let taken = tally.take();
+        let labels = labels(&taken);
+        assert_eq!(labels.len(), REASONS_MAX + 1);
+        assert!(labels.contains(&(OTHER, 6)) && labels.contains(&("reason-0", 2)));
+    }
+
+    #[test]
+    fn concurrent_counts_are_complete() {
+        let tally = Tally::default();
+        let mut taken = Vec::new();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1_000 {
+                        tally.refused(TenantId(1), "busy");
+                    }
+                });
+            }
+            for _ in 0..100 {
+                taken.extend(tally.take());
+            }
+        });
+        taken.extend(tally.take());
+        let sum: i64 = taken.iter().map(|one| one.count).sum();
+        assert_eq!(sum, 4_000);
+    }
+}

@@ -1,0 +1,66 @@
+//! Two hosts of one database are listed. One that stops is gone at once, one that is killed when its row has expired.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::TIMEOUT;
+use super::host::Host;
+use crate::support::app::{SECRET, TestApp};
+
+/// The pause between two looks at the list.
+const POLL: Duration = Duration::from_millis(100);
+
+async fn hosts(app: &TestApp) -> Vec<Value> {
+    let answer = app.get("admin", "/v1/hosts").await.expect(200);
+    answer["data"].as_array().expect("data").clone()
+}
+
+/// Waits until so many hosts are listed.
+async fn until(app: &TestApp, count: usize) -> Vec<Value> {
+    let begun = Instant::now();
+    loop {
+        let listed = hosts(app).await;
+        if listed.len() == count {
+            return listed;
+        }
+        assert!(begun.elapsed() < TIMEOUT, "not {count} hosts: {listed:?}");
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_stops_is_gone_at_once_and_one_that_is_killed_expires() {
+    let app = TestApp::start().await;
+    let url = app.database.url();
+    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+    let secret = ("jwt_secret", secret.as_str());
+    let stopped = Host::start(url, &[secret]).await;
+    let killed = Host::start(url, &[secret, ("roles", "api,timers")]).await;
+    let listed = hosts(&app).await;
+    assert_eq!(listed.len(), 2, "each is listed when it serves: {listed:?}");
+    let (name, roles) = (&listed[1]["name"], &listed[1]["roles"]);
+    let port = format!(":{}", killed.address.port());
+    assert!(
+        name.as_str().is_some_and(|name| name.ends_with(&port)),
+        "{name}"
+    );
+    assert_eq!(*roles, json!(["api", "timers"]));
+    assert_eq!(listed[0]["version"], env!("CARGO_PKG_VERSION"));
+
+    let pid = stopped.pid().to_string();
+    let asked = Command::new("kill").args(["-TERM", &pid]).status();
+    assert!(asked.expect("a program of the system").success());
+    let begun = Instant::now();
+    until(&app, 1).await;
+    let took = begun.elapsed().as_secs();
+    assert!(
+        took < 20,
+        "it deletes its row, which expires after 30 s: {took} s"
+    );
+
+    drop(killed);
+    assert_eq!(hosts(&app).await.len(), 1, "its row is still there");
+    until(&app, 0).await;
+}

@@ -1,0 +1,74 @@
+// A way back after a decision, in a flow that has one: the approval of a purchase, which the manager may take back until finance decides.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, test } from "node:test";
+import { api, entity, launch, setting, signedIn, sound, tokenOf, url } from "./support.js";
+
+const FLOW = "purchase-approval";
+const FINANCE = ["reviewer", "fay", "finn", "flora"];
+
+let browser;
+/** The purchases of these tests. Other tests find no work of theirs. */
+const purchases = [];
+before(async () => {
+  browser = await launch();
+  for (const person of FINANCE) if (person !== "reviewer") assert.equal((await api("PUT", `/people/${person}`, { name: person })).status, 200);
+  const form = new FormData();
+  form.append("component", new Blob([readFileSync(setting("WRKFLW_TEST_PURCHASE"))]));
+  form.append("config", JSON.stringify({ finance: FINANCE, financeNeeded: 2, cfoGroup: "approvers", fallbackGroup: "approvers" }));
+  const headers = { authorization: `Bearer ${tokenOf("admin")}` };
+  const published = await fetch(`${url}/v1/definitions/${FLOW}/versions`, { method: "POST", headers, body: form });
+  assert.equal(published.status, 201, await published.text());
+  assert.equal((await api("POST", `/definitions/${FLOW}/versions/1/activate`, { force: true })).status, 200);
+  assert.equal((await api("PUT", "/people/author/manager", { manager: "approver" })).status, 200);
+});
+after(async () => {
+  for (const id of purchases) await api("POST", `/instances/${id}/cancel`, { reason: "the tests are over" });
+  await api("DELETE", "/people/author/manager");
+  await browser.close();
+});
+
+/** A purchase that its manager has just approved, on the manager's page. */
+async function approved() {
+  const data = { amount: 100, currency: "EUR", supplier: "Desks Ltd" };
+  const body = { definitionKey: FLOW, entityType: "purchase", entityId: entity("purchase"), data };
+  const started = await api("POST", "/instances", body, tokenOf("author"));
+  assert.equal(started.status, 201, JSON.stringify(started.body));
+  const { id } = started.body.instance;
+  purchases.push(id);
+  const page = await signedIn(browser, "approver");
+  await page.goto(`${url}/console/instances/${id}`);
+  await page.getByRole("link", { name: "APPROVE", exact: true }).click();
+  await page.getByRole("button", { name: "Confirm: APPROVE" }).click();
+  await page.getByText("Your decision is recorded.").waitFor();
+  return { id, page };
+}
+
+test("a decision is undone by the flow's way back, and the task is offered again", async () => {
+  const { page } = await approved();
+  const undo = page.getByRole("status").getByRole("link", { name: "Take the approval back" });
+  await undo.waitFor();
+  await sound(page, "undo");
+  await undo.click();
+  await page.locator("#preview").getByText("Approval by the manager").waitFor();
+  await page.getByRole("button", { name: /^Confirm/ }).click();
+  const active = page.locator("li[aria-current=step]");
+  await active.getByRole("heading", { name: "Approval by the manager" }).waitFor();
+  // The decision stays in the history, and the task can be decided again.
+  await page.getByText("Amy Approver: APPROVE").waitFor();
+  await page.getByRole("link", { name: "REJECT" }).waitFor();
+  await page.context().close();
+});
+
+test("where others have gone on since, there is no way back", async () => {
+  const { id, page } = await approved();
+  const { body } = await api("GET", `/instances/${id}`);
+  const [task] = body.states[0].tasks.filter((one) => JSON.stringify(one.candidates).includes('"reviewer"'));
+  const decision = { outcome: "APPROVE", input: { costCentre: "4711" } };
+  assert.equal((await api("POST", `/tasks/${task.id}/decide`, decision, tokenOf("reviewer"))).status, 200);
+  // The same address again: the page of just after the decision.
+  await page.reload();
+  await page.getByText("Your decision is recorded.").waitFor();
+  assert.equal(await page.getByRole("status").getByRole("link", { name: "Take the approval back" }).count(), 0);
+  await page.context().close();
+});
