@@ -191,8 +191,8 @@ mod tests {
             Engine::new(&config).expect("engine")
         };
         let runner = new(&settings).expect("engine");
-        let mut stored = 0;
-        for (result, more) in [(1, true), (1, false), (2, true)] {
+        let (mut first, mut stored) = (0, 0);
+        for result in [1, 1, 2] {
             let component = component(result);
             let code = whole.precompile_component(&component).expect("code");
             assert_eq!(
@@ -200,7 +200,13 @@ mod tests {
                 code
             );
             assert_eq!(runner.precompile_component(&component).expect("code"), code);
-            assert_eq!(functions.len() > stored, more, "{result}");
+            // A function may be compiled again where another thread had it; never all of them.
+            let added = functions.len() - stored;
+            if stored == 0 {
+                first = added;
+            } else {
+                assert!(added < first, "{result}: {added} of {first}");
+            }
             stored = functions.len();
         }
     }
