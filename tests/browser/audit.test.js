@@ -137,7 +137,7 @@ test("checkpoints are listed with their signatures, and lead to the entries that
   })();
   sql(`set session_replication_role = replica; update checkpoint set signature = set_byte(signature, 0, get_byte(signature, 0) # 1) where number = ${number}`);
   await page.reload();
-  const changed = page.locator("tbody tr", { has: page.locator("td:first-child", { hasText: new RegExp(`^${number}$`) }) });
+  const changed = page.locator("tbody tr", { has: page.locator("td:first-child", { hasText: new RegExp(`^\\s*${number}\\s*$`) }) });
   await changed.getByText("invalid", { exact: true }).waitFor();
   await sound(page, "checkpoints-invalid");
   sql(`set session_replication_role = replica; update checkpoint set signature = set_byte(signature, 0, get_byte(signature, 0) # 1) where number = ${number}`);
