@@ -5,6 +5,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Query;
 use axum::http::header;
 use axum::response::IntoResponse as _;
+use futures_util::StreamExt as _;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -48,6 +49,8 @@ pub(super) async fn file(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
         let part = export.part().await?;
         Some((part, export))
     });
+    // Layers around the answer may poll once more at its end.
+    let lines = lines.fuse();
     let headers = [
         (header::CONTENT_TYPE, "application/jsonl"),
         (
