@@ -29,7 +29,7 @@ build_host
 start_host
 # The program would take these for settings of its own, so they are exported when it has made the tokens.
 tokens=()
-for person in admin author reviewer reviewer2 approver; do
+for person in admin author reviewer reviewer2 approver product; do
   tokens+=("WRKFLW_TEST_${person^^}=$(token "$person")")
 done
 # The sample flow, to be published again, the database, for what no caller can bring about, and what a second host needs.

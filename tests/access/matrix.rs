@@ -392,6 +392,7 @@ async fn what_another_tenant_has_is_not_there() {
 
 /// How many rows the first tenant has, table by table.
 async fn first_tenant(world: &World) -> BTreeMap<String, i64> {
+    // Not of the series: the host writes what it counted of the first tenant's own commands meanwhile.
     let pool = world.app.database.admin_pool();
     let tables: Vec<String> = sqlx::query_scalar(
         "select table_name::text from information_schema.columns where table_schema = 'public' and column_name = 'tenant_id'

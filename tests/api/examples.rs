@@ -103,7 +103,7 @@ impl Recorder {
                         ("next", Value::String(_)) => *member = json!("MDFhMjBkMDA"),
                         ("secret", _) => *member = json!("whsec_c2VjcmV0"),
                         ("token", Value::String(_)) => {
-                            *member = json!("eyJ0ZW5hbnQiOiJkZWZhdWx0In0.a2V5.bWFj")
+                            *member = json!("eyJ0ZW5hbnQiOiJkZWZhdWx0In0.a2V5.bWFj");
                         }
                         // What a call cost depends on the machine and on the compiler of the flow.
                         ("fuel" | "micros", Value::Number(_)) => *member = json!(1_000),

@@ -475,6 +475,6 @@ async fn auditors_list_checkpoints_with_what_each_adds_and_whether_it_is_signed(
     let last = listed(&app).await;
     assert_eq!(
         last.last().map(|one| &one["status"]),
-        Some(&json!("DETACHED"))
+        Some(&json!("OUT_OF_ORDER"))
     );
 }

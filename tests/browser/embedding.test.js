@@ -26,7 +26,7 @@ async function startProduct(page) {
   const folder = mkdtempSync(path.join(tmpdir(), "wrkflw-product-"));
   const files = { "index.html": page, "product.js": script.text, "product.css": style.text, "server.mjs": server.text };
   for (const [name, text] of Object.entries(files)) writeFileSync(path.join(folder, name), text);
-  const env = { PATH: process.env.PATH, WRKFLW_HOST: url, WRKFLW_TOKEN: tokenOf("admin") };
+  const env = { PATH: process.env.PATH, WRKFLW_HOST: url, WRKFLW_TOKEN: tokenOf("product") };
   const child = spawn(process.execPath, ["server.mjs"], { cwd: folder, env, stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.on("exit", resolve));
   const [said] = await Promise.race([new Promise((resolve) => child.stdout.once("data", (text) => resolve([String(text)]))), ended.then(() => assert.fail("the product ended"))]);
@@ -87,7 +87,7 @@ test("the banner comes before the content, and a reviewer decides in it", async 
   await accessible(page, "embedded");
   await pictures(page, "embedded");
 
-  // A rejection without a comment says what to mend; what was typed stays.
+  // A rejection needs a comment.
   await element.getByRole("link", { name: "REJECT" }).click();
   const comment = element.getByLabel("Comment");
   await comment.waitFor();
@@ -151,12 +151,16 @@ test("what others do is shown within a second, and a form that is being filled i
   await page.context().close();
 });
 
-test("who may not decide sees why, and a page that only shows decides nothing", async () => {
+test("who may not decide sees why", async () => {
   await started(`Refused ${number}`);
   const page = await seen("author");
   const element = page.locator("wrkflw-instance");
-  await element.getByRole("button", { name: "APPROVE" }).waitFor();
-  assert.ok(await element.getByRole("button", { name: "APPROVE" }).isDisabled());
+  const refused = element.getByRole("button", { name: "APPROVE" });
+  await refused.waitFor();
+  assert.ok(await refused.isDisabled());
+  // The reason stands beside the last of the buttons that are refused for it.
+  const why = element.locator(".task .refused:last-child .faint");
+  assert.equal((await why.textContent()).trim(), "author requested this instance and does not work on it in Submitted");
   await accessible(page, "embedded-refused");
   await pictures(page, "embedded-refused");
   await page.context().close();
@@ -183,7 +187,7 @@ test("the product's colours, the language and the width of the element count", a
   // Narrow in a wide page: what takes two columns elsewhere takes one.
   await page.evaluate(() => {
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync("main { max-width: 22rem }");
+    sheet.replaceSync("main { box-sizing: content-box; width: 320px; padding: 0 }");
     document.adoptedStyleSheets.push(sheet);
   });
   const button = await element.locator(".task .buttons > *").first().evaluate((one) => getComputedStyle(one).flexGrow);
@@ -222,7 +226,7 @@ test("a token does not serve a page of another origin, and what the page has sta
   const page = await seen("reviewer", {}, other);
   const granted = await fetch(`${url}/v1/embed-tokens`, {
     method: "POST",
-    headers: { authorization: `Bearer ${tokenOf("admin")}`, "content-type": "application/json" },
+    headers: { authorization: `Bearer ${tokenOf("product")}`, "content-type": "application/json" },
     body: JSON.stringify({ subject: "reviewer", roles: ["user"], entityType: "rfa", entityId: number, origin: product.url }),
   });
   const { token } = await granted.json();

@@ -1,7 +1,7 @@
 // What the pages of an instance show besides the work: the way on the diagram, and what each step changed.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
+import { api, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -83,7 +83,9 @@ test("events say whether Kafka has them and what became of them at webhooks, wit
     select tenant_id, instance_id, seq, partition, pos, '${error}', 3, now() from moved`);
   sql(`delete from outbox_event where instance_id = '${id}'`);
   const receiver = "https://example.org/never";
-  const subscription = (await api("POST", "/subscriptions", { url: receiver, types: ["webhook.test"] })).body;
+  const created = await api("POST", "/subscriptions", { url: receiver, types: ["task.*"] });
+  assert.equal(created.status, 201, JSON.stringify(created.body));
+  const subscription = created.body;
   sql(`insert into webhook_delivery (tenant_id, subscription_id, message_id, notifies, instance_id, seq, state, created_at, due_at, attempts, last_status, last_error)
     select tenant_id, '${subscription.id}', id, false, stream_id, seq, 'dead', now(), now(), 5, 503, 'the receiver answered 503' from audit_entry
     where stream_id = '${id}' and event_seq = 1`);

@@ -82,8 +82,10 @@ test("absences and whom one stands in for are in a calendar", async () => {
   assert.ok([200, 204].includes((await api("DELETE", `/people/author/absences/${id}`)).status));
 });
 
-/** A day so many days from now, in UTC. */
-const inDays = (days) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+/** A day so many days from now, in Bangkok, which is seven hours ahead of UTC all year. */
+const inDays = (days) => new Date(Date.now() + days * 86_400_000 + 7 * 3_600_000).toISOString().slice(0, 10);
+/** The moment at which a day begins there, as the host writes it. */
+const startOf = (day) => new Date(`${day}T00:00:00+07:00`).toISOString().replace(".000", "");
 
 /** Goes to a day of the calendar, in whatever month it is. */
 async function toDay(page, day) {
@@ -94,6 +96,7 @@ async function toDay(page, day) {
 
 test("an absence is entered in the calendar: a day, a second one for a range, and a preview", async () => {
   const [first, last] = [inDays(10), inDays(12)];
+  await api("PUT", "/me/preferences", { mutedNotifications: [], timeZone: "Asia/Bangkok" }, tokenOf("reviewer2"));
   const page = await signedIn(browser, "reviewer2", { javaScriptEnabled: false });
   await page.goto(`${url}/console/me`);
   assert.equal(await page.locator(`.month a.day time[datetime="${inDays(-1)}"]`).count(), 0, "the past is over");
@@ -118,7 +121,7 @@ test("an absence is entered in the calendar: a day, a second one for a range, an
   await page.getByRole("button", { name: "Confirm: Enter an absence" }).click();
   await page.getByText("The absence is entered.").waitFor();
   const [absence] = await absences();
-  assert.deepEqual([absence.from, absence.until, absence.substitute], [`${first}T00:00:00Z`, `${inDays(13)}T00:00:00Z`, "reviewer"]);
+  assert.deepEqual([absence.from, absence.until, absence.substitute], [startOf(first), startOf(inDays(13)), "reviewer"]);
   await page.context().close();
   const scripted = await signedIn(browser, "reviewer2");
   await scripted.goto(`${url}/console/me?from=${first}&until=${last}`);

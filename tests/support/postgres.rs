@@ -76,7 +76,8 @@ impl TestDatabase {
         &self.pool
     }
 
-    /// A statement that copies each row of a table to another tenant.
+    /// A statement that copies each row of a table to another tenant. The tenant is no part of the key of the outbox: its copies are
+    /// at positions that no event has.
     pub(crate) async fn shadow(&self, table: &str, tenant: i32) -> String {
         // Generated columns cannot be written.
         let sql =
@@ -84,9 +85,13 @@ impl TestDatabase {
             where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'";
         let found = sqlx::query_scalar(sql).bind(table).fetch_one(&self.pool);
         let columns: String = found.await.expect("columns");
+        let position = match table {
+            "outbox_event" => ", 'pos', -t.pos",
+            _ => "",
+        };
         format!(
             "insert into \"{table}\" ({columns}) select {columns} from (
-                select (jsonb_populate_record(t, '{{\"tenant_id\": {tenant}}}')).* from \"{table}\" t
+                select (jsonb_populate_record(t, jsonb_build_object('tenant_id', {tenant}{position}))).* from \"{table}\" t
             ) copy"
         )
     }

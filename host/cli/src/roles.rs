@@ -1,13 +1,16 @@
 //! The default roles of a new tenant. Tokens carry roles; the tenant's table says what each may do.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use wrkflw_engine::PERMISSIONS;
+use wrkflw_engine::{EMBED_ISSUE, PERMISSIONS};
 
 /// Acts in flows.
 pub const USER: &str = "user";
-/// May do all that the host permits.
+/// May do all that the host permits to people.
 pub const ADMIN: &str = "admin";
+/// A server of a product, which shows instances in its pages to people with the role [`USER`].
+pub const PRODUCT: &str = "product";
 
 const USER_PERMISSIONS: &[&str] = &[
     "instance:start",
@@ -22,9 +25,22 @@ const USER_PERMISSIONS: &[&str] = &[
     "instance:signal",
 ];
 
+static ADMIN_PERMISSIONS: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    // Whoever issues embed tokens acts for others, which the separation of duties does not see.
+    let all = PERMISSIONS.iter().copied();
+    all.filter(|one| *one != EMBED_ISSUE).collect()
+});
+
+static PRODUCT_PERMISSIONS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [USER_PERMISSIONS, &[EMBED_ISSUE]].concat());
+
 /// What each role may do in a new tenant. Later, only the tenant's table counts.
 pub fn defaults() -> BTreeMap<&'static str, &'static [&'static str]> {
-    BTreeMap::from([(USER, USER_PERMISSIONS), (ADMIN, PERMISSIONS)])
+    BTreeMap::from([
+        (USER, USER_PERMISSIONS),
+        (ADMIN, ADMIN_PERMISSIONS.as_slice()),
+        (PRODUCT, PRODUCT_PERMISSIONS.as_slice()),
+    ])
 }
 
 #[cfg(test)]
@@ -36,7 +52,14 @@ mod tests {
         assert!(
             USER_PERMISSIONS
                 .iter()
-                .all(|permission| PERMISSIONS.contains(permission))
+                .all(|permission| ADMIN_PERMISSIONS.contains(permission))
         );
+    }
+
+    #[test]
+    fn only_a_product_issues_embed_tokens() {
+        let issues = |(_, permissions): &(_, &[&str])| permissions.contains(&EMBED_ISSUE);
+        let roles: Vec<_> = defaults().into_iter().filter(issues).collect();
+        assert_eq!(roles, [(PRODUCT, PRODUCT_PERMISSIONS.as_slice())]);
     }
 }

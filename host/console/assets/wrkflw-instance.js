@@ -8,7 +8,10 @@ const PAUSE = 100;
 const SOON = 1_000;
 const AGAIN = 30_000;
 // Where content is rendered by the host, the policy of Trusted Types has nothing to add.
-const policy = globalThis.trustedTypes?.createPolicy("wrkflw", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
+const plain = { createHTML: (text) => text };
+// A second copy of this module, such as that of another host, defines nothing and makes no second policy.
+const isFirst = !customElements.get("wrkflw-instance");
+const policy = (isFirst && globalThis.trustedTypes?.createPolicy("wrkflw", plain)) || plain;
 
 const sheets = new Map();
 
@@ -111,6 +114,7 @@ class WrkflwInstance extends HTMLElement {
   async #fetchToken() {
     const about = { entity: this.getAttribute("entity"), instance: this.getAttribute("instance") };
     if (typeof this.getToken === "function") return this.getToken(about);
+    if (!this.hasAttribute("tokens")) throw new Error("wrkflw-instance needs the attribute tokens or the property getToken");
     const body = new URLSearchParams(Object.entries(about).filter(([, value]) => value));
     const answer = await fetch(this.getAttribute("tokens"), { method: "POST", body, credentials: "same-origin" });
     if (!answer.ok) throw Object.assign(new Error("the product gave no token"), { status: answer.status });
@@ -313,4 +317,4 @@ class WrkflwInstance extends HTMLElement {
   }
 }
 
-customElements.get("wrkflw-instance") ?? customElements.define("wrkflw-instance", WrkflwInstance);
+if (isFirst) customElements.define("wrkflw-instance", WrkflwInstance);

@@ -895,7 +895,7 @@ column-root = Wurzel
 checkpoint-VALID = gültig
 checkpoint-INVALID = ungültig
 checkpoint-UNKNOWN_KEY = unbekannter Schlüssel
-checkpoint-DETACHED = setzt den vorigen nicht fort
+checkpoint-OUT_OF_ORDER = setzt den vorigen nicht fort
 checkpoint-leaves = { $first } bis { $last }
 
 # Absences that one enters, and tokens.

@@ -895,7 +895,7 @@ column-root = Root
 checkpoint-VALID = valid
 checkpoint-INVALID = invalid
 checkpoint-UNKNOWN_KEY = unknown key
-checkpoint-DETACHED = does not continue the one before
+checkpoint-OUT_OF_ORDER = does not continue the one before
 checkpoint-leaves = { $first } to { $last }
 
 # Absences that one enters, and tokens.

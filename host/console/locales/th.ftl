@@ -797,7 +797,7 @@ column-root = ราก
 checkpoint-VALID = ถูกต้อง
 checkpoint-INVALID = ไม่ถูกต้อง
 checkpoint-UNKNOWN_KEY = ไม่รู้จักคีย์
-checkpoint-DETACHED = ไม่ต่อจากจุดก่อนหน้า
+checkpoint-OUT_OF_ORDER = ไม่ต่อจากจุดก่อนหน้า
 checkpoint-leaves = { $first } ถึง { $last }
 
 # Absences that one enters, and tokens.

@@ -110,7 +110,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route(ELEMENT_PATH, get(element))
 }
 
-/// Pages of products load styles and scripts, too: nothing in them is secret.
+/// Pages of products load the element and its styles: nothing in them is secret.
 const SHARED: [(HeaderName, &str); 2] = [
     (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (
@@ -128,7 +128,9 @@ async fn serve(Path((digest, name)): Path<(String, String)>) -> Response {
         (header::CONTENT_TYPE, asset.media_type),
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
-    let headers = headers.into_iter().chain(SHARED);
+    let is_shared = asset.name == EMBED_STYLE.name;
+    let shared = SHARED.into_iter().filter(|_| is_shared);
+    let headers = headers.into_iter().chain(shared);
     let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
     (headers.collect::<HeaderMap>(), asset.content).into_response()
 }

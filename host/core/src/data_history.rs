@@ -2,7 +2,6 @@
 //! carry data.
 
 use std::collections::HashMap;
-use std::mem;
 
 use super::event::{Event, changed_pointers};
 use super::ids::StateId;
@@ -41,12 +40,15 @@ pub struct DataHistory {
 impl DataHistory {
     /// Takes the next event. None if it changes nothing of the data.
     pub fn take(&mut self, event: Event) -> Option<DataStep> {
-        let (data, trigger, state) = match event {
+        let (patch, trigger, state) = match event {
             Event::StateEntered { state } => {
                 self.names.insert(state.id, state.name);
                 return None;
             }
-            Event::FlowStarted { data, .. } => (data, None, None),
+            Event::FlowStarted { data, .. } => {
+                let changes = self.start(data.node());
+                return step(None, None, changes);
+            }
             Event::StateTransitioned {
                 data,
                 trigger,
@@ -64,35 +66,76 @@ impl DataHistory {
             }
             _ => return None,
         };
-        let changes = self.merge(data.node());
-        (!changes.is_empty()).then_some(DataStep {
-            trigger,
-            state,
-            changes,
-        })
+        let changes = self.merge(patch.node());
+        step(trigger, state, changes)
     }
 
+    /// Takes the data of the start as they are: there, a null is a value.
+    fn start(&mut self, data: Node) -> Vec<DataChange> {
+        let pointers = changed_pointers(&data);
+        self.replace(pointers, data)
+    }
+
+    /// Merges a patch as an instance does.
     fn merge(&mut self, patch: Node) -> Vec<DataChange> {
-        let pointers = changed_pointers(&patch);
-        let old = mem::take(&mut self.data);
-        let before: Vec<_> = pointers
-            .iter()
-            .map(|pointer| old.as_ref().and_then(|data| found(data, pointer)))
-            .collect();
-        let data = old.unwrap_or(Node::Null).merge(patch);
-        let changes = pointers
-            .into_iter()
-            .zip(before)
-            .map(|(pointer, before)| DataChange {
-                after: found(&data, &pointer),
-                before,
-                pointer,
-            })
+        let old = self.data.clone().unwrap_or(Node::Null);
+        let pointers = changed_pointers(&patch).into_iter();
+        let mut pointers: Vec<_> = pointers.map(|pointer| replaced(&old, pointer)).collect();
+        pointers.dedup();
+        self.replace(pointers, old.merge(patch))
+    }
+
+    fn replace(&mut self, pointers: Vec<String>, data: Node) -> Vec<DataChange> {
+        let old = self.data.as_ref();
+        let change = |pointer: String| DataChange {
+            before: old.and_then(|data| found(data, &pointer)),
+            after: found(&data, &pointer),
+            pointer,
+        };
+        let changes = pointers.into_iter().map(change);
+        let changes = changes
             .filter(|change| change.before != change.after)
             .collect();
         self.data = Some(data);
         changes
     }
+}
+
+/// None without a change.
+fn step(
+    trigger: Option<String>,
+    state: Option<String>,
+    changes: Vec<DataChange>,
+) -> Option<DataStep> {
+    (!changes.is_empty()).then_some(DataStep {
+        trigger,
+        state,
+        changes,
+    })
+}
+
+/// The pointer, or the beginning of it that leads to a value that is no object: the patch replaces that value as a whole.
+fn replaced(data: &Node, mut pointer: String) -> String {
+    let mut value = data;
+    let mut end = 0;
+    for segment in pointer.split('/').skip(1) {
+        let Node::Object(members) = value else {
+            // Without data there is nothing to replace.
+            if end > 0 {
+                pointer.truncate(end);
+            }
+            return pointer;
+        };
+        let Some(member) = members.get(&unescaped(segment)) else {
+            return pointer;
+        };
+        (value, end) = (member, end + 1 + segment.len());
+    }
+    pointer
+}
+
+fn unescaped(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
 }
 
 /// The value at a pointer. Patches lead into objects alone, so pointers do, too.
@@ -102,7 +145,7 @@ fn found(data: &Node, pointer: &str) -> Option<Json> {
         let Node::Object(members) = value else {
             return None;
         };
-        value = members.get(&segment.replace("~1", "/").replace("~0", "~"))?;
+        value = members.get(&unescaped(segment))?;
     }
     Some(Json::from(value))
 }
@@ -120,7 +163,12 @@ mod tests {
         patch: &str,
     ) -> Vec<(String, Option<String>, Option<String>)> {
         let text = |value: Option<Json>| value.map(|value| value.as_str().to_owned());
-        let changes = history.merge(json(patch).node()).into_iter();
+        let patch = json(patch).node();
+        let changes = match history.data {
+            None => history.start(patch),
+            Some(_) => history.merge(patch),
+        };
+        let changes = changes.into_iter();
         changes
             .map(|one| (one.pointer, text(one.before), text(one.after)))
             .collect()
@@ -149,7 +197,13 @@ mod tests {
             [
                 change("/of/a~1b", None, Some("[1,2]")),
                 change("/sum", None, Some("1.50")),
+                // The start keeps a null.
+                change("/why", None, Some("null")),
             ]
+        );
+        assert_eq!(
+            changed(&mut history, r#"{"why":"x"}"#),
+            [change("/why", Some("null"), Some("\"x\""))]
         );
         // The same value again is no change, and a null removes.
         assert_eq!(
@@ -164,6 +218,11 @@ mod tests {
             [change("/of/c", Some("\"x\""), Some("\"y\""))]
         );
         assert_eq!(changed(&mut history, "{}"), []);
+        // What becomes an object is replaced as a whole.
+        assert_eq!(
+            changed(&mut history, r#"{"sum":{"net":1,"tax":2}}"#),
+            [change("/sum", Some("1.50"), Some(r#"{"net":1,"tax":2}"#))]
+        );
     }
 
     #[test]

@@ -315,13 +315,11 @@ impl<'a> Execution<'a> {
                 self.begin_work(asked, work)?;
             } else if !self.entering.is_empty() {
                 self.enter_pending()?;
-            } else if self.follow_up()? {
+            } else if self.take_buffered() || self.begin_joins()? || self.assign_migrated_states() {
             } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
                 self.review(staffing_check);
             } else {
-                if self.migration.is_some() {
-                    self.check_still_assignable()?;
-                }
+                self.check_still_assignable()?;
                 if self.may_enlarge && self.instance.status.ended_at().is_none() {
                     shown::check(&self.instance)?;
                 }
@@ -336,15 +334,6 @@ impl<'a> Execution<'a> {
             Phase::Settle => unreachable!("the loop above leaves this phase"),
         };
         Ok(Some(Ask::Logic(question)))
-    }
-
-    /// Lets a buffered signal, a join or a state of a migration follow. False if there is none, as after most commands.
-    fn follow_up(&mut self) -> Result<bool, ExecutionError> {
-        let (buffered, waiting) = (&self.instance.buffered, &self.instance.waiting);
-        let (has_buffered, has_waiting) = (!buffered.is_empty(), !waiting.is_empty());
-        Ok(has_buffered && self.take_buffered()
-            || has_waiting && self.begin_joins()?
-            || self.migration.is_some() && self.assign_migrated_states())
     }
 
     /// The instance as the pending question sees it.

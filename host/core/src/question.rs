@@ -27,7 +27,7 @@ pub struct Facts<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Question {
     Guard(Arc<Occurrence>),
-    /// After a guard, about the same occurrence.
+    /// Shares the occurrence of the guard before it, if there was one.
     Transition(Arc<Occurrence>),
     /// Asks for the work in these states.
     Enter(Vec<Entry>),

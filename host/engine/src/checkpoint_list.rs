@@ -21,12 +21,12 @@ pub struct ListedCheckpoint {
 pub enum CheckpointStatus {
     /// The signature is valid, and it continues the checkpoint before.
     Valid,
-    /// The signature is not one of this checkpoint.
+    /// The signature does not match the checkpoint.
     Invalid,
     /// The host does not know the key.
     UnknownKey,
     /// It does not continue the checkpoint before.
-    Detached,
+    OutOfOrder,
 }
 
 impl Engine {
@@ -51,7 +51,7 @@ impl Engine {
             SignatureVerdict::UnknownKey => CheckpointStatus::UnknownKey,
             SignatureVerdict::Invalid => CheckpointStatus::Invalid,
             SignatureVerdict::Valid if continues(one, before) => CheckpointStatus::Valid,
-            SignatureVerdict::Valid => CheckpointStatus::Detached,
+            SignatureVerdict::Valid => CheckpointStatus::OutOfOrder,
         };
         ListedCheckpoint {
             checkpoint: one.clone(),
@@ -66,7 +66,7 @@ fn continues(one: &Checkpoint, before: Option<&Checkpoint>) -> bool {
     match before {
         Some(before) => {
             one.number == before.number + 1
-                && one.size >= before.size
+                && one.size > before.size
                 && one.previous_root == before.root
         }
         None => one.number == 1 && one.previous_root == merkle::empty(),
@@ -103,6 +103,7 @@ mod tests {
         for wrong in [
             checkpoint(3, 5, b"one", b"two"),
             checkpoint(2, 2, b"one", b"two"),
+            checkpoint(2, 3, b"one", b"two"),
             checkpoint(2, 5, b"other", b"two"),
         ] {
             assert!(!continues(&wrong, Some(&first)), "{wrong:?}");

@@ -12,8 +12,7 @@ use super::request::Identity;
 use super::validation::{check_note, check_reason};
 use wrkflw_core::audit::sha256;
 use wrkflw_core::check::{self, Problem, names};
-use wrkflw_core::graph::Graph;
-use wrkflw_core::graph::NameUse;
+use wrkflw_core::graph::{Graph, NameUse};
 use wrkflw_core::ids::{CommandId, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
@@ -206,7 +205,8 @@ impl Engine {
     ) -> Result<ActivationEffects, Error> {
         let (version, unknown) = self.activating(who, reference).await?;
         let (reader, key) = (self.reader(), &reference.key);
-        if reader.is_retired(who.tenant, reference).await? {
+        let target = self.0.store.target(who.tenant, reference).await?;
+        if target.is_some_and(|(_, is_retired)| is_retired) {
             return Err(Error::Retired {
                 key: key.clone(),
                 version: reference.version,

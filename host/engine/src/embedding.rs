@@ -1,8 +1,8 @@
 //! Embed tokens: a product's server exchanges the person of its own session for a token by which the product's page shows them one
 //! instance, and perhaps lets them decide in it.
 //!
-//! A token is sealed with the seal keys and stored nowhere, so every host of the installation takes it. What it opens is judged anew
-//! by each use: permissions, groups and visibility are those of the moment.
+//! A token is sealed with the seal keys and stored nowhere, so every host of the installation takes it. Each request checks
+//! permissions, groups and visibility again. The roles are those in the token, also if the issuer has lost its own since.
 
 use std::time::Duration;
 
@@ -18,9 +18,10 @@ use super::validation::{check_id, check_person};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
 use wrkflw_runtime::clock;
+use wrkflw_store::instances::InstanceFilter;
 
-/// The permission to issue embed tokens. Whoever has it acts for any person, as far as its own permissions reach.
-pub(super) const EMBED_ISSUE: &str = "embed:issue";
+/// The permission to issue embed tokens: for any person, with roles that permit no more than the issuer's own.
+pub const EMBED_ISSUE: &str = "embed:issue";
 /// How long an embed token is valid at most.
 pub const EMBEDDING_MAX: Duration = Duration::from_hours(1);
 /// Roles of one token. The same limit as in tokens of an identity provider.
@@ -29,9 +30,8 @@ const ROLES_MAX: usize = 64;
 const ORIGIN_BYTES_MAX: usize = 300;
 /// The longest embed token; longer ones are refused without a check.
 const TOKEN_BYTES_MAX: usize = 8 * 1024;
-/// Instances about an entity in one read, and the reads to find the last one.
-const HISTORY_PAGE: i64 = 100;
-const HISTORY_PAGES_MAX: usize = 20;
+/// Statements that look for the last instance about an entity. Each examines up to some thousand.
+const LOOKS_MAX: usize = 20;
 
 /// What a page may do with the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub enum Scope {
 
 /// What a token is to be for: an instance, or the last instance about an entity that the person sees.
 #[derive(Debug, Clone)]
-pub enum About {
+pub enum EmbedTarget {
     Instance(InstanceId),
     Entity(Entity),
 }
@@ -55,7 +55,7 @@ pub struct NewEmbedding {
     pub subject: String,
     /// What the person is; what these roles permit, the issuer's roles permit, too.
     pub roles: Vec<String>,
-    pub about: About,
+    pub target: EmbedTarget,
     /// The origin of the page, such as `https://documents.example`.
     pub origin: String,
     pub scope: Scope,
@@ -77,14 +77,6 @@ pub struct Embedding {
     pub until: i64,
 }
 
-/// Why an embed token is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EmbeddingTrouble {
-    /// No host of this installation issued it.
-    Untrusted,
-    Expired,
-}
-
 impl Embedding {
     /// From when on the token is refused.
     pub fn until(&self) -> Timestamp {
@@ -99,14 +91,16 @@ impl Engine {
         issuer: &Identity,
         new: NewEmbedding,
     ) -> Result<(Embedding, String), Error> {
-        self.permit(issuer, EMBED_ISSUE).await?;
+        let own = self.actor(issuer).await?;
+        if !own.may(EMBED_ISSUE) {
+            return Err(Error::Permission(EMBED_ISSUE));
+        }
         check(&new)?;
         let subject = Identity {
             subject: new.subject.clone(),
             roles: new.roles.clone(),
             ..issuer.clone()
         };
-        let own = self.actor(issuer).await?;
         let lent = self.actor(&subject).await?;
         if let Some(more) = lent.permissions.iter().find(|one| !own.may(one)) {
             let detail = format!("these roles permit {more}, which yours do not");
@@ -116,9 +110,9 @@ impl Engine {
             let detail = "these roles do not permit instance:read";
             return Err(Error::invalid("/roles", "not_permitted", detail));
         }
-        let instance = match &new.about {
-            About::Instance(id) => self.read(&subject, *id).await?.instance.id.0,
-            About::Entity(entity) => self.last_about(&subject, entity).await?,
+        let instance = match &new.target {
+            EmbedTarget::Instance(id) => self.read(&subject, *id).await?.instance.id.0,
+            EmbedTarget::Entity(entity) => self.last_about(&subject, entity).await?,
         };
         let valid = new.valid.min(EMBEDDING_MAX);
         let until = clock::later(self.0.clock.now(), valid);
@@ -148,41 +142,37 @@ impl Engine {
         Ok((embedding, token))
     }
 
-    /// What an embed token says, if it is valid now.
-    pub fn embedding(&self, token: &str) -> Result<Embedding, EmbeddingTrouble> {
+    /// What an embed token says. None if no host of this installation issued it, or if it has expired.
+    pub fn embedding(&self, token: &str) -> Option<Embedding> {
         if token.len() > TOKEN_BYTES_MAX {
-            return Err(EmbeddingTrouble::Untrusted);
+            return None;
         }
-        let text = self.seals().opened_token(token);
-        let text = text.ok_or(EmbeddingTrouble::Untrusted)?;
-        let embedding: Embedding =
-            serde_json::from_str(&text).map_err(|_| EmbeddingTrouble::Untrusted)?;
-        if self.0.clock.now() >= embedding.until() {
-            return Err(EmbeddingTrouble::Expired);
-        }
-        Ok(embedding)
+        let text = self.seals().opened_token(token)?;
+        let embedding: Embedding = serde_json::from_str(&text).ok()?;
+        (self.0.clock.now() < embedding.until()).then_some(embedding)
     }
 
     /// The last instance about the entity that this person sees.
     async fn last_about(&self, who: &Identity, entity: &Entity) -> Result<Uuid, Error> {
         let viewer = self.viewing(who, "instance:read").await?;
-        let (mut last, mut after) = (None, None);
-        for _ in 0..HISTORY_PAGES_MAX {
-            let reader = self.reader();
-            let page = reader.entity_history(&viewer, entity, None, after, HISTORY_PAGE);
-            let page = page.await?;
-            last = page.found.last().map(|one| one.id).or(last);
-            let is_full = i64::try_from(page.found.len()).is_ok_and(|read| read >= HISTORY_PAGE);
-            after = page.reached.or(last.filter(|_| is_full));
-            if after.is_none() {
-                let missing = || {
-                    let id = format!("{}/{}", entity.kind, entity.id);
-                    Error::missing("instance about", id)
-                };
-                return last.ok_or_else(missing);
+        let mut filter = InstanceFilter {
+            entity_type: Some(entity.kind.clone()),
+            entity_id: Some(entity.id.clone()),
+            limit: 1,
+            ..InstanceFilter::default()
+        };
+        for _ in 0..LOOKS_MAX {
+            let found = self.reader().instances(&viewer, &filter).await?;
+            if let Some(last) = found.lines.first() {
+                return Ok(last.id);
             }
+            if found.next.is_none() {
+                let id = format!("{}/{}", entity.kind, entity.id);
+                return Err(Error::missing("instance about", id));
+            }
+            filter.after = found.next;
         }
-        let detail = "too many instances are about it; name the instance";
+        let detail = "too many instances about it are not shown to this person; name the instance";
         Err(Error::invalid("/entityId", "too_many", detail))
     }
 }
@@ -196,7 +186,7 @@ fn check(new: &NewEmbedding) -> Result<(), Error> {
     for (place, role) in new.roles.iter().enumerate() {
         check_id(&format!("/roles/{place}"), role)?;
     }
-    if let About::Entity(entity) = &new.about {
+    if let EmbedTarget::Entity(entity) = &new.target {
         check_id("/entityType", &entity.kind)?;
         check_id("/entityId", &entity.id)?;
     }

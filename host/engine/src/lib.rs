@@ -90,7 +90,7 @@ pub use eligibility::{
     AblePerson, EligibilityAt, ExcludedPerson, Orphan, Preview, TaskEligibility,
 };
 pub use embedding::{
-    About, EMBEDDING_MAX, Embedding, EmbeddingTrouble, NewEmbedding, Scope as EmbeddingScope,
+    EMBED_ISSUE, EMBEDDING_MAX, EmbedTarget, Embedding, NewEmbedding, Scope as EmbeddingScope,
 };
 pub use error::Error;
 pub use inbox::OpenTask;

@@ -19,8 +19,10 @@ pub struct UnknownName {
 impl UnknownName {
     /// Finds the names in the config.
     pub(super) fn in_config(unknown: Vec<NameUse>, config: &Json) -> Vec<UnknownName> {
-        // A config was parsed before.
-        let config: Value = serde_json::from_str(config.as_str()).unwrap_or_default();
+        if unknown.is_empty() {
+            return Vec::new();
+        }
+        let config = config.value();
         let found = unknown.into_iter().map(|used| UnknownName {
             pointer: pointer(&config, used.name()),
             used,

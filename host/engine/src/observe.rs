@@ -158,25 +158,22 @@ fn states(instance: &Instance) -> Vec<String> {
 }
 
 impl Engine {
-    /// Counts a refused command by its reason. A dry run, a command of the host itself and a failure of the host are none.
-    pub(super) fn count_refusal(&self, request: &Request<'_>, error: &Error) {
-        if let Some(reason) = error.reason()
-            && !request.dry_run
-            && !request.who.is_host()
-        {
-            self.0.post_commit.tally.refused(request.who.tenant, reason);
-        }
-    }
-
-    /// Records an attempt that the actor was not allowed to make. A failure to record it is only logged, so that the
-    /// caller still gets the answer.
+    /// Counts a refused command by its reason, and records one that the actor was not allowed to give. A dry run, a command of the
+    /// host itself and a failure of the host are none. A failure to record it is only logged, so that the caller still gets the answer.
     pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
+        let Some(reason) = error.reason() else {
+            return;
+        };
+        if request.dry_run || request.who.is_host() {
+            return;
+        }
+        self.0.post_commit.tally.refused(request.who.tenant, reason);
         let code = match error {
             Error::Rejected(rejection) => rejection.forbids(),
             Error::Permission(_) => Some("permission_missing"),
             _ => None,
         };
-        let Some(code) = code.filter(|_| !request.dry_run && !request.who.is_host()) else {
+        let Some(code) = code else {
             return;
         };
         let attempt = Attempt {

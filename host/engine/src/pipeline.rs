@@ -129,7 +129,6 @@ impl Engine {
         let mut observation = Observation::begin(&request);
         let result = self.run(&request, &mut observation).await;
         if let Err(error) = &result {
-            self.count_refusal(&request, error);
             self.note_refusal(&request, error).await;
         }
         observation.end(&result);

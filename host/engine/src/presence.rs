@@ -8,12 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::tally::Tally;
 use wrkflw_runtime::worker::every;
-use wrkflw_store::hosts::NewHost;
+use wrkflw_store::hosts::{HOST_EXPIRY, NewHost};
 use wrkflw_store::{Store, StoreError};
 
-/// How often a host renews its row and writes what it counted. A host that fails loses the counts of this time at most. It is
-/// a third of the time after which a row expires.
-const RENEW_EVERY: Duration = Duration::from_secs(10);
+/// How often a host renews its row and writes what it counted. A host that fails loses the counts of this time at most.
+const RENEW_EVERY: Duration = Duration::from_secs(HOST_EXPIRY.as_secs() / 3);
 
 /// The presence of one host.
 #[derive(Clone)]
@@ -39,7 +38,7 @@ impl Presence {
     /// Renews the row of this host and writes what it counted. A failure is only logged: the next turn makes up for it.
     pub async fn renew_or_warn(&self) {
         if let Err(error) = self.renew().await {
-            tracing::warn!(%error, "this host could not say that it runs; it tries again soon");
+            tracing::warn!(%error, "the row of this host could not be renewed; it is tried again soon");
         }
     }
 
@@ -53,8 +52,9 @@ impl Presence {
 
     /// Writes what this host counted, and deletes its row.
     pub async fn leave(&self) -> Result<(), StoreError> {
-        self.write().await?;
-        self.0.store.delete_host(self.0.host.id).await
+        let written = self.write().await;
+        self.0.store.delete_host(self.0.host.id).await?;
+        written
     }
 
     /// Counts that cannot be written are kept for the next time. If the answer to a write is lost, they may be counted twice.

@@ -99,10 +99,11 @@ async fn kafka(
     let rows = sqlx::query!(
         r#"select a.id as "id!", o.pos is not null as "waits!", d.error as "error?", d.attempts as "attempts?", d.parked_at as "parked_at?: Time"
         from unnest($2::uuid[], $3::uuid[], $4::smallint[], $5::bigint[], $6::bigint[]) as a (id, instance_id, partition, pos, seq)
-        left join outbox_event o on o.tenant_id = $1 and o.partition = a.partition and o.pos = a.pos and not o.replayed
+        left join outbox_event o on o.tenant_id = $1 and o.partition = a.partition and o.pos = a.pos
         left join dead_letter d on d.tenant_id = $1 and d.instance_id = a.instance_id and d.seq = a.seq
         left join (
-            select distinct g.payload::json -> 'first' ->> 'event' as event from (
+            -- An erased payload is no JSON.
+            select distinct case when g.payload like '{%' then g.payload::json -> 'first' ->> 'event' end as event from (
                 select payload from audit_entry
                 where tenant_id = $1 and stream_kind = 'operation' and type = 'DEAD_LETTER_DISCARDED'
                 order by seq desc limit $7

@@ -9,7 +9,7 @@ use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
 
-/// A host whose row is older does not run any more, as far as anybody knows.
+/// A host that has not renewed its row for so long counts as stopped.
 pub const HOST_EXPIRY: Duration = Duration::from_secs(30);
 /// Limit of the hosts in a list.
 pub const HOSTS_MAX: i64 = 1000;

@@ -272,7 +272,7 @@ pub(super) async fn transacted<T, E: From<sqlx::Error>>(
 pub(super) enum LimitLock<'a> {
     RunningOperations,
     StoppedVersions,
-    /// Of the views of this person: nobody waits for anybody else.
+    /// Of the views of this person.
     SavedViews(&'a str),
 }
 

@@ -85,7 +85,7 @@ impl Reader {
         before: Option<u64>,
         limit: u32,
     ) -> Result<Vec<ReceivedSignal>, StoreError> {
-        // The input may have 64 KiB, and is not read. An erased payload is no JSON.
+        // The input may have 64 KiB: the database does not send it. An erased payload is no JSON.
         let rows = sqlx::query!(
             r#"select e.id, e.seq, e.actor, e.occurred_at as "at: Time",
                 said.id as "signal_id?", said.trigger as "trigger?", said.state as "state?"

@@ -1,4 +1,4 @@
-//! Series: figures of a tenant over time, for operators. Hosts add what they counted and measured to the present minute. After
+//! Series: figures of a tenant over time, for operators. Hosts add what they counted and measured to the current minute. After
 //! [`MINUTES_KEPT`] the minutes of an hour become one point, and after [`HOURS_KEPT`] that is deleted.
 //!
 //! Figures are no record: a host that fails loses what it has not written yet. No command writes or waits for one.
@@ -27,8 +27,6 @@ pub const LINES_MAX: i64 = 20;
 const LABELS_MAX: i64 = 32;
 /// Rows of one table that a measurement reads.
 const MEASURED_MAX: i64 = 100_000;
-/// Points in one statement.
-const WRITTEN_MAX: usize = 1_000;
 
 /// What is counted or measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,18 +75,17 @@ impl Series {
         }
     }
 
-    /// Whether its values are counts, which are added. Of the others, the largest counts.
+    /// Whether its values are counts, which are added. For the others, the largest value is kept.
     pub const fn is_counted(self) -> bool {
         matches!(self, Series::Decisions | Series::Starts | Series::Refusals)
     }
 }
 
-/// The series whose values are added, by name.
-const COUNTED: [&str; 3] = [
-    Series::Decisions.name(),
-    Series::Starts.name(),
-    Series::Refusals.name(),
-];
+/// The names of the series whose values are added.
+fn counted_names() -> Vec<String> {
+    let counted = Series::ALL.into_iter().filter(|one| one.is_counted());
+    counted.map(|one| one.name().to_owned()).collect()
+}
 
 /// What one host counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +147,7 @@ impl Reader {
             span.step,
             LINES_MAX,
             OTHER,
-            &COUNTED.map(str::to_owned)
+            &counted_names()
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
@@ -159,41 +156,39 @@ impl Reader {
 }
 
 impl Store {
-    /// Adds to the points of the present minute, by the clock of the database.
+    /// Adds to the points of the current minute, by the clock of the database: all, or none after an error.
     pub async fn count(&self, counted: &[Counted]) -> Result<(), StoreError> {
-        for some in counted.chunks(WRITTEN_MAX) {
-            let tenants: Vec<_> = some.iter().map(|one| one.tenant.0).collect();
-            let series: Vec<_> = some
-                .iter()
-                .map(|one| one.series.name().to_owned())
-                .collect();
-            let labels: Vec<_> = some.iter().map(|one| one.label.clone()).collect();
-            let counts: Vec<_> = some.iter().map(|one| one.count).collect();
-            // Rows are locked in the order of their key, so that hosts cannot deadlock.
-            sqlx::query!(
-                "insert into series_point (tenant_id, series, at, minutes, label, value)
-                 select c.tenant_id, c.series, date_bin('1 minute', now(), 'epoch'), 1,
-                     case when c.label = '' or exists (
-                         select from series_point p where p.tenant_id = c.tenant_id and p.series = c.series
-                             and p.at = date_bin('1 minute', now(), 'epoch') and p.minutes = 1 and p.label = c.label
-                     ) or (
-                         select count(*) from series_point p where p.tenant_id = c.tenant_id and p.series = c.series
-                             and p.at = date_bin('1 minute', now(), 'epoch') and p.minutes = 1
-                     ) < $5 then c.label else $6 end,
-                     sum(c.value)::bigint
-                 from unnest($1::int[], $2::text[], $3::text[], $4::bigint[]) c (tenant_id, series, label, value)
-                 group by 1, 2, 5 order by 1, 2, 5
-                 on conflict (tenant_id, series, at, minutes, label) do update set value = series_point.value + excluded.value",
-                &tenants,
-                &series,
-                &labels,
-                &counts,
-                LABELS_MAX,
-                OTHER
-            )
-            .execute(&self.writer)
-            .await?;
-        }
+        let tenants: Vec<_> = counted.iter().map(|one| one.tenant.0).collect();
+        let series: Vec<_> = counted
+            .iter()
+            .map(|one| one.series.name().to_owned())
+            .collect();
+        let labels: Vec<_> = counted.iter().map(|one| one.label.clone()).collect();
+        let counts: Vec<_> = counted.iter().map(|one| one.count).collect();
+        // Rows are locked in the order of their key, so that hosts cannot deadlock.
+        sqlx::query!(
+            "insert into series_point (tenant_id, series, at, minutes, label, value)
+             select c.tenant_id, c.series, date_bin('1 minute', now(), 'epoch'), 1,
+                 case when c.label = '' or exists (
+                     select from series_point p where p.tenant_id = c.tenant_id and p.series = c.series
+                         and p.at = date_bin('1 minute', now(), 'epoch') and p.minutes = 1 and p.label = c.label
+                 ) or (
+                     select count(*) from series_point p where p.tenant_id = c.tenant_id and p.series = c.series
+                         and p.at = date_bin('1 minute', now(), 'epoch') and p.minutes = 1
+                 ) < $5 then c.label else $6 end,
+                 sum(c.value)::bigint
+             from unnest($1::int[], $2::text[], $3::text[], $4::bigint[]) c (tenant_id, series, label, value)
+             group by 1, 2, 5 order by 1, 2, 5
+             on conflict (tenant_id, series, at, minutes, label) do update set value = series_point.value + excluded.value",
+            &tenants,
+            &series,
+            &labels,
+            &counts,
+            LABELS_MAX,
+            OTHER
+        )
+        .execute(&self.writer)
+        .await?;
         Ok(())
     }
 
@@ -240,7 +235,7 @@ impl Store {
                  else greatest(series_point.value, excluded.value) end",
             MINUTES_KEPT.as_secs_f64(),
             SWEEP_MAX,
-            &COUNTED.map(str::to_owned),
+            &counted_names(),
             LABELS_MAX,
             OTHER
         );

@@ -128,7 +128,7 @@ pub(super) fn dev_token(
     )
 }
 
-/// Creates a token. Without `given` roles, the admin gets the role `admin`, and others get the role `user`.
+/// Creates a token. Without `given` roles, the users `admin` and `product` get the role of that name, and others get the role `user`.
 pub(super) fn token(
     settings: &AuthSettings,
     user: &str,
@@ -136,10 +136,10 @@ pub(super) fn token(
     given: &[String],
     lifetime: Duration,
 ) -> Result<String> {
-    let usual = if user == DEFAULT_USER {
-        roles::ADMIN
-    } else {
-        roles::USER
+    let usual = match user {
+        DEFAULT_USER => roles::ADMIN,
+        roles::PRODUCT => roles::PRODUCT,
+        _ => roles::USER,
     };
     let roles = if given.is_empty() {
         vec![usual.to_owned()]

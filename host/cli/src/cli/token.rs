@@ -16,7 +16,7 @@ use crate::config::AuthArgs;
 pub(super) struct TokenArgs {
     /// The person that the token is for
     user: String,
-    /// A role; may be repeated. Default: admin for the user admin, user for others
+    /// A role; may be repeated. Default: admin and product for the users of these names, user for others
     #[arg(long)]
     role: Vec<String>,
     /// The person's tenant

@@ -87,7 +87,7 @@ const EXAMPLES: &[&str] = &[
     "instance export document/9 --scenario --out approval.yaml",
     "entity history document/9",
     "entity custody document/9",
-    "embed-token reviewer --entity document/9 --origin https://documents.example --decide",
+    "embed-token reviewer --entity document/9 --origin https://documents.example --decide --as product",
     "instance suspend document/9 --reason audit",
     "instance resume document/9",
     "definition publish document-approval.wasm --key document-approval --config config.json",

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use uuid::Uuid;
 
-use wrkflw_engine::{Embedding, EmbeddingScope, EmbeddingTrouble};
+use wrkflw_engine::{Embedding, EmbeddingScope};
 use wrkflw_server::http::auth::Claims;
 
 use super::instance::act::{self, Acted};
@@ -38,7 +38,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/embed/live", post(follow).options(preflight))
 }
 
-/// Whoever an embed token is for.
+/// The person and the instance of an embed token.
 struct Embedded {
     visitor: Visitor,
     embedding: Embedding,
@@ -102,10 +102,8 @@ async fn admitted(console: &Console, headers: &HeaderMap) -> Result<Embedded, Re
     };
     let token = headers.get(header::AUTHORIZATION);
     let token = token.and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-    let found = token.map_or(Err(EmbeddingTrouble::Untrusted), |token| {
-        console.app.engine.embedding(token)
-    });
-    let embedding = found.map_err(|_| {
+    let found = token.and_then(|token| console.app.engine.embedding(token));
+    let embedding = found.ok_or_else(|| {
         // The page reads it, gets a new token, and tries again.
         readable(refused(StatusCode::UNAUTHORIZED, "embed-token"), origin)
     })?;

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::json;
 
 use wrkflw_core::instance::Entity;
-use wrkflw_engine::{About, EmbeddingScope, NewEmbedding};
+use wrkflw_engine::{EmbedTarget, EmbeddingScope, NewEmbedding};
+use wrkflw_server::http::auth::Claims;
 
 use crate::assets;
 use crate::language::Words;
@@ -21,8 +22,11 @@ use crate::posted::Anonymous;
 use crate::shell::{Shell, page};
 use crate::{Console, DemoPerson, SampleDocument};
 
-/// The person who issues the tokens: a server of the product in a real installation.
-const ISSUER: &str = "admin";
+/// Who issues the tokens, and their role: a server of the product in a real installation.
+const ISSUER: &str = "sample-product";
+const ISSUER_ROLE: &str = "product";
+/// The role of all people in the product.
+const ROLE: &str = "user";
 /// Short, so that a page that stays open shows how tokens are renewed.
 const TOKEN_VALID: Duration = Duration::from_mins(5);
 
@@ -51,11 +55,7 @@ struct Page<'a> {
     element: &'static str,
 }
 
-async fn list(
-    state: State<Console>,
-    asked: Query<Asked>,
-    headers: axum::http::HeaderMap,
-) -> Response {
+async fn list(state: State<Console>, asked: Query<Asked>, headers: HeaderMap) -> Response {
     shown(&state, None, &asked, Words::of(&headers))
 }
 
@@ -104,15 +104,14 @@ async fn token(
     });
     let origin = headers.get(header::ORIGIN);
     let origin = origin.and_then(|origin| origin.to_str().ok());
-    let (Some(person), Some(issuer), Some(document), Some(origin)) =
-        (named(&asked.person), named(ISSUER), document, origin)
+    let (Some(person), Some(document), Some(origin)) = (named(&asked.person), document, origin)
     else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let new = NewEmbedding {
         subject: person.id.clone(),
-        roles: person.roles.clone(),
-        about: About::Entity(Entity {
+        roles: vec![ROLE.to_owned()],
+        target: EmbedTarget::Entity(Entity {
             kind: document.entity_type.to_owned(),
             id: document.entity_id.to_owned(),
         }),
@@ -120,7 +119,12 @@ async fn token(
         scope: EmbeddingScope::Decide,
         valid: TOKEN_VALID,
     };
-    let issuer = match console.app.identity(issuer.claims()).await {
+    let issuer = Claims {
+        subject: ISSUER.to_owned(),
+        tenant: person.tenant.clone(),
+        roles: vec![ISSUER_ROLE.to_owned()],
+    };
+    let issuer = match console.app.identity(issuer).await {
         Ok(issuer) => issuer,
         Err(problem) => return problem.into_response(),
     };

@@ -116,6 +116,7 @@ impl Writer {
             self.out.clear();
             self.members.clear();
             self.unsorted.clear();
+            (self.depth, self.is_raw) = (0, false);
             KEPT.set(Some(self));
         }
     }

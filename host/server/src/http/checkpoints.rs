@@ -43,12 +43,12 @@ pub(super) struct CheckpointView {
 pub(super) enum CheckpointState {
     /// Its signature is valid, and it continues the checkpoint before.
     Valid,
-    /// Its signature is not one of this checkpoint.
+    /// The signature does not match the checkpoint.
     Invalid,
     /// This host does not know its key.
     UnknownKey,
     /// It does not continue the checkpoint before.
-    Detached,
+    OutOfOrder,
 }
 
 impl From<CheckpointStatus> for CheckpointState {
@@ -57,7 +57,7 @@ impl From<CheckpointStatus> for CheckpointState {
             CheckpointStatus::Valid => CheckpointState::Valid,
             CheckpointStatus::Invalid => CheckpointState::Invalid,
             CheckpointStatus::UnknownKey => CheckpointState::UnknownKey,
-            CheckpointStatus::Detached => CheckpointState::Detached,
+            CheckpointStatus::OutOfOrder => CheckpointState::OutOfOrder,
         }
     }
 }
@@ -90,7 +90,7 @@ pub(super) async fn list(
     Query(query): Query<PageQuery>,
 ) -> Result<axum::Json<Page<CheckpointView>>, Problem> {
     let limit = limit(query.limit)?;
-    // No tenant has more.
+    // Numbers of checkpoints fit.
     let before: Option<u32> = decode(query.after.as_deref())?;
     let (found, more) = app.engine.checkpoints(&who, before, limit).await?;
     let last = found.last().filter(|_| more);

@@ -13,7 +13,7 @@ use super::extract::{Body, Caller, malformed};
 use super::problem::Problem;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
-use wrkflw_engine::{About, EMBEDDING_MAX, EmbeddingScope, NewEmbedding};
+use wrkflw_engine::{EMBEDDING_MAX, EmbedTarget, EmbeddingScope, NewEmbedding};
 
 /// Minutes of a token whose request names none.
 const MINUTES: u32 = 10;
@@ -74,10 +74,10 @@ pub(super) struct EmbedToken {
     pub scope: EmbedScope,
 }
 
-fn about(body: &EmbedTokenBody) -> Result<About, Problem> {
+fn target(body: &EmbedTokenBody) -> Result<EmbedTarget, Problem> {
     match (body.instance_id, &body.entity_type, &body.entity_id) {
-        (Some(id), None, None) => Ok(About::Instance(InstanceId(id))),
-        (None, Some(kind), Some(id)) => Ok(About::Entity(Entity {
+        (Some(id), None, None) => Ok(EmbedTarget::Instance(InstanceId(id))),
+        (None, Some(kind), Some(id)) => Ok(EmbedTarget::Entity(Entity {
             kind: kind.clone(),
             id: id.clone(),
         })),
@@ -98,7 +98,7 @@ pub(super) async fn create(
     Caller(who): Caller,
     Body { value, .. }: Body<EmbedTokenBody>,
 ) -> Result<axum::Json<EmbedToken>, Problem> {
-    let about = about(&value)?;
+    let target = target(&value)?;
     let minutes = u64::from(value.minutes);
     if !(1..=MINUTES_MAX).contains(&minutes) {
         let detail = format!("1 to {MINUTES_MAX} minutes");
@@ -107,7 +107,7 @@ pub(super) async fn create(
     let new = NewEmbedding {
         subject: value.subject,
         roles: value.roles,
-        about,
+        target,
         origin: value.origin,
         scope: match value.scope {
             EmbedScope::Read => EmbeddingScope::Read,

@@ -158,13 +158,17 @@ pub(super) async fn list(
     Query(mut query): Query<EventQuery>,
 ) -> Result<Response, Problem> {
     let viewer = app.engine.viewing(&who, PERMISSION).await?;
+    let shows_deliveries = query.include.contains(&EventPart::Deliveries);
+    if shows_deliveries {
+        deliveries::permit(&app, &who).await?;
+    }
     let limit = limit(query.limit)?;
     let after = position(query.after.as_deref())?;
     let filter = query.filter(&app.naming)?;
     let mut page = read(&app, who.tenant, after, limit.into(), &filter).await?;
     page.entries.retain(|one| viewer.sees(one));
-    let deliveries = if query.include.contains(&EventPart::Deliveries) {
-        Some(deliveries::of(&app, &who, &page.entries).await?)
+    let deliveries = if shows_deliveries {
+        Some(deliveries::of(&app, who.tenant, &page.entries).await?)
     } else {
         None
     };

@@ -254,10 +254,12 @@ impl IntoResponse for Problem {
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        let problem = match (&error, error.code()) {
-            (Error::Store(error), _) => return stored(error),
-            (error, code) => Problem::new(code.unwrap_or("internal"), error.to_string()),
-        };
+        if let Error::Store(error) = &error {
+            return stored(error);
+        }
+        let code = error.code();
+        let code = code.expect("only a failure of the database has no code of its own");
+        let problem = Problem::new(code, error.to_string());
         match error {
             Error::Rejected(rejection) => rejected(problem, rejection),
             Error::Invalid { violations, .. } => Problem {

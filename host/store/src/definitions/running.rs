@@ -6,7 +6,7 @@ use crate::viewer::Viewer;
 use crate::viewer::visible::{self, Order};
 use crate::{Reader, StoreError};
 use wrkflw_core::actor::Actor;
-use wrkflw_core::ids::{TenantId, VersionRef};
+use wrkflw_core::ids::TenantId;
 
 /// How many running instances of a definition are counted.
 pub const COUNTED_MAX: i64 = 10_000;
@@ -75,23 +75,6 @@ impl Reader {
             by_version: by_version.collect(),
             more: i64::try_from(seen.len()).is_ok_and(|seen| seen > COUNTED_MAX),
         })
-    }
-
-    /// Whether a version is retired. False if there is none.
-    pub async fn is_retired(
-        &self,
-        tenant: TenantId,
-        version: &VersionRef,
-    ) -> Result<bool, StoreError> {
-        let retired = sqlx::query_scalar!(
-            r#"select retired_at is not null as "retired!" from definition_version where tenant_id = $1 and key = $2 and version = $3"#,
-            tenant.0,
-            version.key,
-            version.version.cast_signed()
-        );
-        let mut connection = self.reading(tenant).await?;
-        let retired = retired.fetch_optional(&mut *connection).await?;
-        Ok(retired.unwrap_or(false))
     }
 
     /// The active version of a definition; none if the definition does not exist, or has no active version.

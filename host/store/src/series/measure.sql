@@ -1,10 +1,12 @@
 -- What waits now, by tenant. Of several hosts the first in the list measures, and a second measurement of a minute keeps the
--- larger values. Nothing is read beyond $3 rows of a table.
+-- larger values. Nothing is read beyond $3 rows of a table. A replayed event waits like any other, but has the age of the first
+-- publication, so it is never the oldest.
 with waiting as materialized (
-    select e.tenant_id, e.instance_id, e.seq, e.pos from outbox_event e limit $3
+    select e.tenant_id, e.instance_id, e.seq, e.pos, e.replayed from outbox_event e limit $3
 ),
 oldest as materialized (
-    select distinct on (w.tenant_id) w.tenant_id, w.instance_id, w.seq from waiting w order by w.tenant_id, w.pos
+    select distinct on (w.tenant_id) w.tenant_id, w.instance_id, w.seq from waiting w where not w.replayed
+    order by w.tenant_id, w.pos
 ),
 deliveries as materialized (
     select d.tenant_id, d.created_at from webhook_delivery d where d.state = 'pending' limit $3

@@ -353,7 +353,9 @@ pub(in crate::pages) async fn run(
     let body = shape.body(fields);
     let is_confirmed = form::is_confirmed(fields, &body);
     let mut form = form(visitor, &shape, &read, asked, fields).await;
-    if let (false, Some(task)) = (is_confirmed, shape.draft()) {
+    // Inside of a page of a product, a token permits decisions alone.
+    let keeps_draft = !is_confirmed && !visitor.is_embedded;
+    if let (true, Some(task)) = (keeps_draft, shape.draft()) {
         // What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
         let kept = draft::keep(visitor, task, fields.get("comment")).await;
         if let Err(trouble) = kept {

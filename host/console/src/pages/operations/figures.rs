@@ -128,7 +128,8 @@ impl Figures {
 
     pub(super) fn cards(&self, visitor: &Visitor) -> Vec<Card> {
         let w = visitor.w;
-        let day = self.from.strftime("%Y-%m-%d").to_string();
+        // The filter of the audit takes days of the reader's zone.
+        let day = zone::told(self.from, w.zone(), "%Y-%m-%d");
         let audit = |kind| with_query("/console/audit", &[("type", kind), ("from", &day)]);
         let (decisions, starts) = (audit("DECISION_RECORDED"), audit("FLOW_STARTED"));
         let refusals = with_query(
@@ -208,7 +209,7 @@ impl Figures {
             }
         }
         let told = |value: u64| {
-            if name.ends_with("Seconds") {
+            if name.ends_with("_seconds") {
                 duration(value, w)
             } else {
                 value.to_string()

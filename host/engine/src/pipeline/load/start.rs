@@ -82,10 +82,14 @@ impl Engine {
         Ok(LoadResult::Command(Box::new(LoadedCommand {
             stopped: is_stopped.then_some(reference),
             // A substitute cannot start instances for an absent person.
-            actor: Arc::new(Actor {
-                stands_in_for: Vec::new(),
-                ..Arc::unwrap_or_clone(loaded.actor)
-            }),
+            actor: if loaded.actor.stands_in_for.is_empty() {
+                loaded.actor
+            } else {
+                Arc::new(Actor {
+                    stands_in_for: Vec::new(),
+                    ..Arc::unwrap_or_clone(loaded.actor)
+                })
+            },
             version,
             previous: None,
             stored: None,

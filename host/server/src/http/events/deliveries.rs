@@ -11,6 +11,7 @@ use crate::http::App;
 use crate::http::problem::Problem;
 use crate::http::subscriptions::DeliveryState;
 use crate::http::view::{each, view};
+use wrkflw_core::ids::TenantId;
 use wrkflw_engine::Identity;
 use wrkflw_store::event_deliveries::KafkaState;
 use wrkflw_store::feed::FeedEntry;
@@ -33,9 +34,9 @@ pub(in crate::http) enum EventState {
     Waiting,
     /// It is a dead letter.
     Parked,
-    /// An operator discarded it.
+    /// An operator discarded it. Known of the newest 1000 discards of a tenant.
     Discarded,
-    /// The broker acknowledged it.
+    /// The broker acknowledged it, or it was discarded before the newest 1000 discards.
     Published,
 }
 
@@ -109,17 +110,22 @@ view! {
     }
 }
 
-/// What became of these events, by their ids.
-pub(super) async fn of(
-    app: &App,
-    who: &Identity,
-    events: &[FeedEntry],
-) -> Result<BTreeMap<Uuid, EventDeliveries>, Problem> {
+/// Fails if the caller may not see deliveries.
+pub(super) async fn permit(app: &App, who: &Identity) -> Result<(), Problem> {
     for permission in PERMISSIONS {
         app.engine.permit(who, permission).await?;
     }
+    Ok(())
+}
+
+/// What became of these events, by their ids.
+pub(super) async fn of(
+    app: &App,
+    tenant: TenantId,
+    events: &[FeedEntry],
+) -> Result<BTreeMap<Uuid, EventDeliveries>, Problem> {
     let reader = app.engine.reader();
-    let found = reader.event_deliveries(who.tenant, events).await?;
+    let found = reader.event_deliveries(tenant, events).await?;
     let found = found.into_iter();
     Ok(found.map(|(id, delivery)| (id, delivery.into())).collect())
 }
