@@ -14,6 +14,7 @@ use wrkflw_runtime::telemetry::COMMAND_TARGET;
 
 use super::*;
 
+const TIMEOUT: Duration = Duration::from_secs(20);
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
 /// The lines of all commands that this process carries out.
@@ -312,6 +313,50 @@ async fn each_end_of_each_command_is_seen() {
         assert_eq!(format!("{}-{}", text("from"), text("to")), way, "{path}");
     }
     latency_is_counted_along(&watched).await;
+}
+
+#[tokio::test]
+async fn a_reassessment_has_a_line_if_it_changed_something() {
+    let watched = Watched::new("observed-again", DOCUMENT_APPROVAL).await;
+    let app = &watched.app;
+    let _worker = app.timers();
+    let body = watched.start_body("r-1");
+    app.post("author", "/v1/instances", body).await.expect(201);
+    let by = [
+        ("definition", "observed-again"),
+        ("action", "reassessment"),
+        ("outcome", "success"),
+    ];
+    let member = |person: &str| format!("/v1/groups/reviewers/members/{person}");
+    app.put("admin", &member("outsider"), json!({}))
+        .await
+        .expect(200);
+    let unchanged = async {
+        while metric(app, "wrkflw_transitions_total", &by).await == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let unchanged = tokio::time::timeout(TIMEOUT, unchanged).await;
+    unchanged.expect("a reassessment");
+    assert_eq!(reassessments_in_log(), 0, "nothing changed");
+    for person in ["outsider", "reviewer", "reviewer2"] {
+        delete(app, "admin", &member(person)).await.expect(200);
+    }
+    let changed = async {
+        while reassessments_in_log() == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let changed = tokio::time::timeout(TIMEOUT, changed).await;
+    changed.expect("a line about the state that nobody is eligible for");
+}
+
+fn reassessments_in_log() -> usize {
+    let lines = LINES.lock().expect("no test panics here");
+    let is_one = |line: &&serde_json::Map<String, Value>| {
+        line["action"] == "reassessment" && line.get("definition") == Some(&json!("observed-again"))
+    };
+    lines.iter().filter(is_one).count()
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The telemetry of a command: one log line and one count, however it ends.
+//! The telemetry of a command: one count, however it ends, and one log line, unless the host itself found nothing to change.
 
 use std::time::{Duration, Instant};
 
@@ -6,6 +6,7 @@ use super::Engine;
 use super::error::Error;
 use super::pipeline::executions::Executed;
 use super::request::{Reply, Request, Trace};
+use wrkflw_core::actor::HOST;
 use wrkflw_core::audit::Entry;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, VersionRef};
@@ -39,6 +40,8 @@ pub(super) struct Observation {
     guest_time: Duration,
     fuel: u64,
     dry_run: bool,
+    /// Whether the command was executed, and there was nothing to change.
+    unchanged: bool,
     reported: bool,
 }
 
@@ -72,6 +75,7 @@ impl Observation {
             guest_time: Duration::ZERO,
             fuel: 0,
             dry_run: request.dry_run,
+            unchanged: false,
             reported: false,
         }
     }
@@ -99,6 +103,7 @@ impl Observation {
                 .collect(),
             None => states(after),
         };
+        self.unchanged = executed.outcome.events.is_empty();
         self.guest_time = executed.guest_time;
         self.fuel = executed.fuel;
     }
@@ -124,6 +129,10 @@ impl Observation {
         .increment(1);
         metrics::histogram!("wrkflw_transition_duration_seconds", "definition" => definition.to_owned(), "action" => self.action)
             .record(elapsed.as_secs_f64());
+        // One change of a directory reassesses many instances, of which few change.
+        if self.actor == HOST && self.unchanged && outcome == "success" {
+            return;
+        }
         tracing::info!(
             target: "wrkflw::command",
             tenant = self.tenant,

@@ -84,7 +84,7 @@ impl Flow for PurchaseApproval {
             })
             .router(Sizing, "Small or large", |s| {
                 s.on(Sort, [Cfo, Approved]).condition(&format!(
-                    "The CFO approves amounts above {}.",
+                    "The CFO approves amounts above {}, finance all others.",
                     config.cfo_above
                 ))
             })

@@ -41,8 +41,8 @@ const INSTANCES: &[Column] = &[
     ("INITIATOR", "/initiator"),
     ("STARTED", "/startedAt"),
     ("ENDED", "/endedAt"),
-    ("RESTARTS", "/predecessor"),
-    ("PARENT", "/parent"),
+    ("RESTARTS", "/predecessorId"),
+    ("PARENT", "/parentId"),
     ("TITLE", "/title"),
 ];
 

@@ -55,9 +55,13 @@ impl Output {
             .iter()
             .map(|(name, pointer)| (name, cell(value, pointer)))
             .filter(|(_, text)| !text.is_empty());
-        let lines = shown
-            .map(|(name, text)| format!("{}  {text}\n", self.heading(&format!("{name:width$}"))));
-        write(&lines.collect::<String>())
+        let lines: Vec<String> = shown
+            .map(|(name, text)| format!("{}  {text}\n", self.heading(&format!("{name:width$}"))))
+            .collect();
+        if lines.is_empty() {
+            self.hint("nothing found");
+        }
+        write(&lines.concat())
     }
 
     /// Prints both sides of a change that was not made. Only fields that differ, and the first one, which names the object.

@@ -155,7 +155,15 @@ fn work_changes_hands_from_the_command_line() {
             &restarted["instance"]["predecessorId"],
             &restarted["instance"]["data"]["title"]
         ),
-        (&Value::String(id), &Value::String("Again".into()))
+        (&Value::String(id.clone()), &Value::String("Again".into()))
+    );
+    let entity = text(&restarted, "/instance/entityId");
+    let history = place.run(&format!("entity history document/{entity} --as admin"));
+    assert_eq!(
+        history.stdout.matches(&id).count(),
+        2,
+        "as an instance and as what the other one restarts: {}",
+        history.stdout
     );
 }
 
