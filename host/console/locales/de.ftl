@@ -343,38 +343,38 @@ difference-more = { $count ->
     [one] { $count } weitere Änderung ist nicht aufgeführt.
    *[other] { $count } weitere Änderungen sind nicht aufgeführt.
 }
-deed-activate = Aktivieren
-deed-retire = Zurückziehen
-deed-reinstate = Wieder zulassen
-deed-stop = Anhalten
-deed-resume = Fortsetzen
-deed-force = Trotzdem tun, obwohl es diese Namen nicht gibt. Das Audit hält es fest.
-deed-effect-activate = Neue Instanzen nehmen von jetzt an Version { $number }.
-deed-effect-activate-stay = Version { $number } behält ihre laufenden Instanzen: { $running }.
-deed-effect-activate-undo = Rückgängig machen: Version { $number } wieder aktivieren.
-deed-effect-activate-first = Keine Version ist jetzt aktiv: Bis es diese ist, kann keine Instanz beginnen.
-deed-effect-retire = Unter Version { $number } beginnt keine Instanz mehr, und keine wird auf sie umgestellt.
-deed-effect-retire-running = { $count ->
+action-activate = Aktivieren
+action-retire = Zurückziehen
+action-reinstate = Wieder zulassen
+action-stop = Anhalten
+action-resume = Fortsetzen
+action-force = Trotzdem tun, obwohl es diese Namen nicht gibt. Das Audit hält es fest.
+action-effect-activate = Neue Instanzen nehmen von jetzt an Version { $number }.
+action-effect-activate-stay = Version { $number } behält ihre laufenden Instanzen: { $running }.
+action-effect-activate-undo = Rückgängig machen: Version { $number } wieder aktivieren.
+action-effect-activate-first = Keine Version ist jetzt aktiv: Bis es diese ist, kann keine Instanz beginnen.
+action-effect-retire = Unter Version { $number } beginnt keine Instanz mehr, und keine wird auf sie umgestellt.
+action-effect-retire-running = { $count ->
     [one] { $count } laufende Instanz geht weiter.
    *[other] { $count } laufende Instanzen gehen weiter.
 }
-deed-effect-retire-active = Dies ist die aktive Version: Bis eine andere aktiviert ist, kann keine Instanz beginnen.
-deed-effect-reinstate = Version { $number } darf wieder aktiviert werden. Bis dahin nehmen neue Instanzen sie nicht.
-deed-effect-stop = Nichts von Version { $number } läuft mehr: keine Frist wirkt, kein Kind beginnt, niemand entscheidet.
-deed-effect-stop-running = { $count ->
+action-effect-retire-active = Dies ist die aktive Version: Bis eine andere aktiviert ist, kann keine Instanz beginnen.
+action-effect-reinstate = Version { $number } darf wieder aktiviert werden. Bis dahin nehmen neue Instanzen sie nicht.
+action-effect-stop = Nichts von Version { $number } läuft mehr: keine Frist wirkt, kein Kind beginnt, niemand entscheidet.
+action-effect-stop-running = { $count ->
     [one] { $count } laufende Instanz steht still, bis die Version fortgesetzt wird.
    *[other] { $count } laufende Instanzen stehen still, bis die Version fortgesetzt wird.
 }
-deed-effect-resume = Version { $number } läuft wieder. Fristen und andere Arbeit, die inzwischen fällig wurden, werden sofort erledigt.
-deed-effect-resume-running = { $count ->
+action-effect-resume = Version { $number } läuft wieder. Fristen und andere Arbeit, die inzwischen fällig wurden, werden sofort erledigt.
+action-effect-resume-running = { $count ->
     [one] { $count } Instanz geht weiter.
    *[other] { $count } Instanzen gehen weiter.
 }
-deed-done-activate = Die Version ist aktiv.
-deed-done-retire = Die Version ist zurückgezogen.
-deed-done-reinstate = Die Version ist wieder zugelassen.
-deed-done-stop = Die Version ist angehalten.
-deed-done-resume = Die Version läuft wieder.
+action-done-activate = Die Version ist aktiv.
+action-done-retire = Die Version ist zurückgezogen.
+action-done-reinstate = Die Version ist wieder zugelassen.
+action-done-stop = Die Version ist angehalten.
+action-done-resume = Die Version läuft wieder.
 undo-activate = Rückgängig: Version { $number } wieder aktivieren
 
 # Betrieb.
@@ -728,8 +728,8 @@ upload-problems = Was die Prüfung ergab
 upload-busy = Dieser Host liest gerade andere Dateien. Versuchen Sie es gleich noch einmal.
 column-place = Wo
 column-problem = Was
-deed-done-publish = Die Version ist veröffentlicht. Neue Instanzen nehmen sie, sobald sie aktiviert ist.
-deed-done-publish-again = Dieser Inhalt war schon veröffentlicht, als diese Version.
+action-done-publish = Die Version ist veröffentlicht. Neue Instanzen nehmen sie, sobald sie aktiviert ist.
+action-done-publish-again = Dieser Inhalt war schon veröffentlicht, als diese Version.
 migrate = Instanzen migrieren
 migrate-from = Instanzen von { $key }, Version { $number }, migrieren
 migrate-about = Instanzen behalten Zustand, Entscheidungen und Daten. Offene Arbeit wird so angeboten, wie die neue Version es bestimmt.
@@ -877,7 +877,7 @@ kafka-discarded = Verworfen
 kafka-published = Veröffentlicht
 
 # Activation.
-deed-effect-activate-more = Es laufen mehr Instanzen, als gezählt werden.
+action-effect-activate-more = Es laufen mehr Instanzen, als gezählt werden.
 
 # Notes of versions.
 upload-note = Warum sie veröffentlicht wird

@@ -343,38 +343,38 @@ difference-more = { $count ->
     [one] { $count } more change is not listed.
    *[other] { $count } more changes are not listed.
 }
-deed-activate = Activate
-deed-retire = Retire
-deed-reinstate = Reinstate
-deed-stop = Stop
-deed-resume = Resume
-deed-force = Do it although these names do not exist. The audit records it.
-deed-effect-activate = New instances take version { $number } from now on.
-deed-effect-activate-stay = Version { $number } keeps its running instances: { $running }.
-deed-effect-activate-undo = To undo it, activate version { $number } again.
-deed-effect-activate-first = No version is active now: until this one is, no instance can start.
-deed-effect-retire = No instance starts under version { $number } any more, and none is migrated to it.
-deed-effect-retire-running = { $count ->
+action-activate = Activate
+action-retire = Retire
+action-reinstate = Reinstate
+action-stop = Stop
+action-resume = Resume
+action-force = Do it although these names do not exist. The audit records it.
+action-effect-activate = New instances take version { $number } from now on.
+action-effect-activate-stay = Version { $number } keeps its running instances: { $running }.
+action-effect-activate-undo = To undo it, activate version { $number } again.
+action-effect-activate-first = No version is active now: until this one is, no instance can start.
+action-effect-retire = No instance starts under version { $number } any more, and none is migrated to it.
+action-effect-retire-running = { $count ->
     [one] { $count } running instance continues.
    *[other] { $count } running instances continue.
 }
-deed-effect-retire-active = This is the active version: until another one is activated, no instance can start.
-deed-effect-reinstate = Version { $number } may be activated again. New instances do not take it until then.
-deed-effect-stop = Nothing of version { $number } runs any more: no deadline acts, no child starts, nobody decides.
-deed-effect-stop-running = { $count ->
+action-effect-retire-active = This is the active version: until another one is activated, no instance can start.
+action-effect-reinstate = Version { $number } may be activated again. New instances do not take it until then.
+action-effect-stop = Nothing of version { $number } runs any more: no deadline acts, no child starts, nobody decides.
+action-effect-stop-running = { $count ->
     [one] { $count } running instance stands still until the version is resumed.
    *[other] { $count } running instances stand still until the version is resumed.
 }
-deed-effect-resume = Version { $number } runs again. Deadlines and other work that became due meanwhile are done at once.
-deed-effect-resume-running = { $count ->
+action-effect-resume = Version { $number } runs again. Deadlines and other work that became due meanwhile are done at once.
+action-effect-resume-running = { $count ->
     [one] { $count } instance goes on.
    *[other] { $count } instances go on.
 }
-deed-done-activate = The version is active.
-deed-done-retire = The version is retired.
-deed-done-reinstate = The version is reinstated.
-deed-done-stop = The version is stopped.
-deed-done-resume = The version runs again.
+action-done-activate = The version is active.
+action-done-retire = The version is retired.
+action-done-reinstate = The version is reinstated.
+action-done-stop = The version is stopped.
+action-done-resume = The version runs again.
 undo-activate = Undo: activate version { $number } again
 
 # Operation.
@@ -728,8 +728,8 @@ upload-problems = What the checker found
 upload-busy = This host reads other uploads at present. Try again in a moment.
 column-place = Where
 column-problem = What
-deed-done-publish = The version is published. New instances take it once it is activated.
-deed-done-publish-again = This content had been published before, as this version.
+action-done-publish = The version is published. New instances take it once it is activated.
+action-done-publish-again = This content had been published before, as this version.
 migrate = Migrate instances
 migrate-from = Migrate the instances of { $key }, version { $number }
 migrate-about = Instances keep their state, decisions and data. Open work is offered as the new version determines.
@@ -877,7 +877,7 @@ kafka-discarded = Discarded
 kafka-published = Published
 
 # Activation.
-deed-effect-activate-more = More instances run than are counted.
+action-effect-activate-more = More instances run than are counted.
 
 # Notes of versions.
 upload-note = Why it is published

@@ -1,7 +1,7 @@
-//! Definitions: all of them, and the versions of one. `version` is the page of a version, `deeds` what may be done with it,
+//! Definitions: all of them, and the versions of one. `version` is the page of a version, `actions` what may be done with it,
 //! `difference` what differs between two, `upload` the form of a new one, and `migrate` that of a migration.
 
-mod deeds;
+mod actions;
 mod difference;
 mod migrate;
 mod upload;
@@ -44,7 +44,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/definitions/{key}", get(one))
         .route(
             "/console/definitions/{key}/{version}",
-            get(version::show).post(deeds::act),
+            get(version::show).post(actions::act),
         )
         .route(
             "/console/definitions/{key}/{version}/diagram.svg",

@@ -1,9 +1,9 @@
-//! People, groups and roles: lists, one of them, and changes. `deeds` are the changes, each with what it would leave to nobody
+//! People, groups and roles: lists, one of them, and changes. `actions` are the changes, each with what it would leave to nobody
 //! before it is confirmed; `change` is the operation of the API behind each; `one` has the pages of one person, group or role;
 //! `lists` those of all.
 
+mod actions;
 mod change;
-mod deeds;
 mod lists;
 mod one;
 
@@ -15,7 +15,7 @@ use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::get;
 use serde::Deserialize;
 
-use deeds::Deed;
+use actions::Action;
 
 use crate::Console;
 use crate::api::{segment, with_query};
@@ -84,9 +84,9 @@ struct Asked {
     /// The beginning of an id or a name.
     q: String,
     after: String,
-    /// The chosen deed, and what it is done to besides the subject.
+    /// The chosen action, and what it is done to besides the subject.
     #[serde(rename = "do")]
-    deed: String,
+    action: String,
     of: String,
     /// What was just done.
     done: String,
@@ -145,15 +145,15 @@ impl Page {
     }
 }
 
-/// The link to the form of a deed.
-fn link(subject: &Subject, deed: &str, of: &str, name: impl Into<String>) -> Link {
-    let to = with_query(&subject.address(), &[("do", deed), ("of", of)]);
+/// The link to the form of an action.
+fn link(subject: &Subject, action: &str, of: &str, name: impl Into<String>) -> Link {
+    let to = with_query(&subject.address(), &[("do", action), ("of", of)]);
     Link::to(format!("{to}#act"), name)
 }
 
 async fn show(subject: Subject, asked: Asked, visitor: Visitor) -> Answer {
-    let form = match Deed::find(&subject, &asked.deed, &asked.of) {
-        Some(deed) => deed.asked(&visitor, &subject).await?,
+    let form = match Action::find(&subject, &asked.action, &asked.of) {
+        Some(action) => action.asked(&visitor, &subject).await?,
         None => None,
     };
     render(&visitor, &subject, &asked, form, StatusCode::OK).await
@@ -185,22 +185,22 @@ async fn render(
 /// A form that was sent: shows what will happen, or does it if that was shown.
 async fn act(subject: Subject, Posted { visitor, fields }: Posted) -> Answer {
     let (named, of) = (fields.get("do").to_owned(), fields.get("of").to_owned());
-    let Some(deed) = Deed::find(&subject, &named, &of) else {
+    let Some(action) = Action::find(&subject, &named, &of) else {
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
-    let change = deed.change(&subject, &fields);
-    let mut form = deed.form(&visitor, &subject, &fields).await;
+    let change = action.change(&subject, &fields);
+    let mut form = action.form(&visitor, &subject, &fields).await;
     let asked = Asked::default();
     let answer = if form::is_confirmed(&fields, &change.seen()) {
         let done = change.make(&visitor, form::key(&fields)).await;
         if done.is_ok() {
-            let to = deed.after(&subject, &fields).address();
-            let to = with_query(&to, &[("done", deed.name)]);
+            let to = action.after(&subject, &fields).address();
+            let to = with_query(&to, &[("done", action.name)]);
             return Ok(Redirect::to(&to).into_response());
         }
         done
     } else {
-        let effects = deed.effects(&visitor, &subject, &change, &fields).await;
+        let effects = action.effects(&visitor, &subject, &change, &fields).await;
         effects.map(|effects| form.show(effects, &change.seen()))
     };
     let status = match answer {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::difference::{self, Difference};
-use super::{Overview, Version, address, authors, deeds, migrate, overview, upload};
+use super::{Overview, Version, actions, address, authors, migrate, overview, upload};
 use crate::api::segment;
 use crate::confirm::Confirm;
 use crate::list::Link;
@@ -22,9 +22,9 @@ use crate::shell::{Shell, page};
 pub(super) struct Asked {
     /// The version to compare with. Default: the active one, or else the one before.
     pub(super) against: String,
-    /// The chosen deed.
+    /// The chosen action.
     #[serde(rename = "do")]
-    pub(super) deed: String,
+    pub(super) action: String,
     /// What was just done, and which version was active before.
     pub(super) done: String,
     pub(super) before: String,
@@ -61,7 +61,7 @@ struct Page {
     description: String,
     /// Names and values.
     facts: Vec<(String, String)>,
-    deeds: Vec<deeds::Button>,
+    actions: Vec<actions::Button>,
     /// Pages on which it is used for something else.
     more: Vec<Link>,
     done: Option<String>,
@@ -127,11 +127,11 @@ pub(super) async fn show(
     visitor: Visitor,
 ) -> Answer {
     let read = read(&visitor, &key, version).await?;
-    let confirm = deeds::asked(&visitor, &read, &asked.deed).await;
+    let confirm = actions::asked(&visitor, &read, &asked.action).await;
     render(&visitor, read, &asked, confirm, StatusCode::OK).await
 }
 
-/// The page, with a form if a deed is chosen.
+/// The page, with a form if an action is chosen.
 pub(super) async fn render(
     visitor: &Visitor,
     read: Read,
@@ -177,15 +177,15 @@ pub(super) async fn render(
             .unwrap_or_default()
             .to_owned(),
         facts,
-        deeds: deeds::buttons(visitor, &read),
+        actions: actions::buttons(visitor, &read),
         more: more(visitor, &read),
         done: match asked.done.as_str() {
             "" => None,
             done => w
-                .known(&format!("deed-done-{done}"))
+                .known(&format!("action-done-{done}"))
                 .map(std::borrow::Cow::into_owned),
         },
-        undo: deeds::undo(visitor, &read, &asked.done, asked.before.parse().ok()),
+        undo: actions::undo(visitor, &read, &asked.done, asked.before.parse().ok()),
         confirm,
         diagram: format!("{}/diagram.svg", version.address()),
         here: version.address(),
@@ -280,7 +280,7 @@ pub(super) async fn diagram(
     response
 }
 
-/// The address of the page of a version after a deed.
+/// The address of the page of a version after an action.
 pub(super) fn after(read: &Read, done: &str, before: Option<u32>) -> String {
     let page = address(&read.version.key, read.version.version);
     let before = before.map(|number| number.to_string()).unwrap_or_default();

@@ -25,8 +25,8 @@ const PAGE_ROWS: &str = "100";
 const CHOSEN_MAX: usize = 100;
 /// Pages of an instance's events that are searched for the content of one.
 const EVENT_PAGES_MAX: usize = 5;
-/// The deeds of one instance's events.
-const DEEDS: [&str; 2] = ["retry", "discard"];
+/// The actions of one instance's events.
+const ACTIONS: [&str; 2] = ["retry", "discard"];
 
 /// An event that waits.
 #[derive(Deserialize)]
@@ -195,7 +195,7 @@ struct Moved {
 #[serde(default)]
 pub(super) struct AskedOne {
     #[serde(rename = "do")]
-    deed: String,
+    action: String,
     done: String,
 }
 
@@ -227,7 +227,7 @@ pub(super) async fn one(
     visitor: Visitor,
 ) -> Answer {
     let events = events(&visitor, id).await?;
-    let confirm = form(&visitor, id, &events, &asked.deed);
+    let confirm = form(&visitor, id, &events, &asked.action);
     render(&visitor, id, &events, &asked.done, confirm, StatusCode::OK).await
 }
 
@@ -242,12 +242,12 @@ async fn events(visitor: &Visitor, id: Uuid) -> Result<Vec<ParkedEvent>, Halt> {
     }
 }
 
-fn form(visitor: &Visitor, id: Uuid, events: &[ParkedEvent], deed: &str) -> Option<Confirm> {
+fn form(visitor: &Visitor, id: Uuid, events: &[ParkedEvent], action: &str) -> Option<Confirm> {
     let w = visitor.w;
-    let deed = DEEDS.into_iter().find(|one| *one == deed)?;
+    let action = ACTIONS.into_iter().find(|one| *one == action)?;
     let first = events.first()?;
     let page = format!("{ROOT}/dead-letters/{id}");
-    let effects = match deed {
+    let effects = match action {
         "retry" => vec![w.n("dead-letter-retry-effect", events.len())],
         _ => vec![
             w.with("dead-letter-discard-effect", "kind", &first.kind()),
@@ -255,12 +255,15 @@ fn form(visitor: &Visitor, id: Uuid, events: &[ParkedEvent], deed: &str) -> Opti
         ],
     };
     Some(Confirm {
-        hidden: vec![("do", deed.to_owned()), ("entry", first.entry.to_string())],
+        hidden: vec![
+            ("do", action.to_owned()),
+            ("entry", first.entry.to_string()),
+        ],
         effects,
         reason: Some(String::new()),
-        is_final: deed == "discard",
+        is_final: action == "discard",
         ..Confirm::new(
-            w.t(&format!("dead-letter-{deed}")).into_owned(),
+            w.t(&format!("dead-letter-{action}")).into_owned(),
             format!("{page}#act"),
             page,
         )
@@ -366,9 +369,9 @@ pub(super) async fn content(visitor: &Visitor, instance: Uuid, event: Uuid) -> O
 
 /// A form that was sent: sends the events of an instance again, or discards the first.
 pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
-    let deed = fields.get("do");
+    let action = fields.get("do");
     let reason = fields.get("reason").trim();
-    let body = match deed {
+    let body = match action {
         "discard" => {
             let entry: Option<u64> = fields.get("entry").parse().ok();
             json!({ "entry": entry, "reason": reason })
@@ -376,14 +379,14 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
         _ => json!({ "reason": reason }),
     };
     let events = events(&visitor, id).await?;
-    let Some(confirm) = form(&visitor, id, &events, deed) else {
+    let Some(confirm) = form(&visitor, id, &events, action) else {
         return render(&visitor, id, &events, "", None, StatusCode::CONFLICT).await;
     };
-    let path = format!("/v1/dead-letters/{id}/{deed}");
+    let path = format!("/v1/dead-letters/{id}/{action}");
     let answer: Result<Moved, Trouble> = visitor.api.post(&path, &body, None).await;
     match answer {
         Ok(_) => {
-            let to = format!("{ROOT}/dead-letters/{id}?done={deed}");
+            let to = format!("{ROOT}/dead-letters/{id}?done={action}");
             Ok(Redirect::to(&to).into_response())
         }
         Err(trouble) => {

@@ -37,7 +37,7 @@ pub(super) struct Asked {
     after: String,
     done: String,
     #[serde(rename = "do")]
-    deed: String,
+    action: String,
 }
 
 #[derive(Deserialize)]
@@ -225,7 +225,7 @@ pub(super) async fn one(
     Query(asked): Query<Asked>,
     visitor: Visitor,
 ) -> Answer {
-    let confirm = form(&visitor, id, delivery, &asked.deed);
+    let confirm = form(&visitor, id, delivery, &asked.action);
     render(
         &visitor,
         (id, delivery),
@@ -236,17 +236,19 @@ pub(super) async fn one(
     .await
 }
 
-fn form(visitor: &Visitor, id: Uuid, delivery: Uuid, deed: &str) -> Option<Confirm> {
+fn form(visitor: &Visitor, id: Uuid, delivery: Uuid, action: &str) -> Option<Confirm> {
     let w = visitor.w;
-    let deed = ["retry", "discard"].into_iter().find(|one| *one == deed)?;
+    let action = ["retry", "discard"]
+        .into_iter()
+        .find(|one| *one == action)?;
     let page = format!("{ROOT}/webhooks/{id}/{delivery}");
     Some(Confirm {
-        hidden: vec![("do", deed.to_owned())],
-        effects: vec![w.t(&format!("delivery-{deed}-effect")).into_owned()],
-        reason: (deed == "discard").then(String::new),
-        is_final: deed == "discard",
+        hidden: vec![("do", action.to_owned())],
+        effects: vec![w.t(&format!("delivery-{action}-effect")).into_owned()],
+        reason: (action == "discard").then(String::new),
+        is_final: action == "discard",
         ..Confirm::new(
-            w.t(&format!("delivery-{deed}")).into_owned(),
+            w.t(&format!("delivery-{action}")).into_owned(),
             format!("{page}#act"),
             page,
         )
@@ -326,19 +328,19 @@ pub(super) async fn act(
     Path((id, delivery)): Path<(Uuid, Uuid)>,
     Posted { visitor, fields }: Posted,
 ) -> Answer {
-    let deed = fields.get("do");
-    let Some(confirm) = form(&visitor, id, delivery, deed) else {
+    let action = fields.get("do");
+    let Some(confirm) = form(&visitor, id, delivery, action) else {
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
-    let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/{deed}");
-    let body = match deed {
+    let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/{action}");
+    let body = match action {
         "discard" => json!({ "reason": fields.get("reason").trim() }),
         _ => json!({}),
     };
     let answer = visitor.api.post::<Option<Value>>(&path, &body, None).await;
     match answer {
         Ok(_) => {
-            let to = format!("{ROOT}/webhooks/{id}/{delivery}?done={deed}");
+            let to = format!("{ROOT}/webhooks/{id}/{delivery}?done={action}");
             Ok(Redirect::to(&to).into_response())
         }
         Err(trouble) => {

@@ -83,10 +83,10 @@ pub(super) struct Permitted {
 }
 
 /// The changes of a person that are not those of a group.
-pub(super) fn of_person(id: &str, deed: &str, of: &str, filled: &Fields) -> Change {
+pub(super) fn of_person(id: &str, action: &str, of: &str, filled: &Fields) -> Change {
     let person = format!("/v1/people/{}", segment(id));
     let text = |name: &str| filled.get(name).trim();
-    match deed {
+    match action {
         "manager" => {
             let body = json!({ "manager": text("manager") });
             Change::put(format!("{person}/manager"), Some(body))

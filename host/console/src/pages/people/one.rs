@@ -83,14 +83,14 @@ pub(super) async fn person(visitor: &Visitor, subject: &Subject, id: &str) -> Re
         ),
         (w.t("me-manager").into_owned(), manager),
     ];
-    let mut deeds = vec!["rename", "manager", "join", "absent"];
+    let mut actions = vec!["rename", "manager", "join", "absent"];
     if found.manager.is_some() {
-        deeds.insert(2, "no-manager");
+        actions.insert(2, "no-manager");
     }
     Ok(Page {
         trail: trail(visitor, &Subject::People, "people"),
         facts,
-        buttons: buttons(visitor, subject, &deeds, may),
+        buttons: buttons(visitor, subject, &actions, may),
         sections: vec![
             groups_of(visitor, subject, &found, &names.groups, may),
             absences_of(visitor, subject, &absences, &names, may),
@@ -99,20 +99,20 @@ pub(super) async fn person(visitor: &Visitor, subject: &Subject, id: &str) -> Re
     })
 }
 
-fn buttons(visitor: &Visitor, subject: &Subject, deeds: &[&str], may: bool) -> Vec<Link> {
-    let deeds = deeds.iter().filter(|_| may);
-    let name = |deed: &str| visitor.w.t(&format!("people-do-{deed}"));
-    deeds
-        .map(|deed| link(subject, deed, "", name(deed)))
+fn buttons(visitor: &Visitor, subject: &Subject, actions: &[&str], may: bool) -> Vec<Link> {
+    let actions = actions.iter().filter(|_| may);
+    let name = |action: &str| visitor.w.t(&format!("people-do-{action}"));
+    actions
+        .map(|action| link(subject, action, "", name(action)))
         .collect()
 }
 
-/// A cell with the form of a deed, or an empty one.
-fn deed(subject: &Subject, deed: &str, of: &str, name: String, may: bool) -> Cell {
+/// A cell with the form of an action, or an empty one.
+fn action(subject: &Subject, action: &str, of: &str, name: String, may: bool) -> Cell {
     if !may {
         return Cell::default();
     }
-    let link = link(subject, deed, of, name);
+    let link = link(subject, action, of, name);
     Cell {
         badge: "button quiet",
         ..Cell::link(link.name, link.address)
@@ -132,7 +132,7 @@ fn groups_of(
         let leave = w.with("people-leave", "name", name);
         vec![
             Cell::link(name.as_str(), Subject::Group(id.clone()).address()).below(id.as_str()),
-            deed(subject, "leave", id, leave, may),
+            action(subject, "leave", id, leave, may),
         ]
     };
     let heading = w.t("groups").into_owned();
@@ -162,7 +162,7 @@ fn absences_of(
             Cell::text(names.person(&one.substitute)),
             Cell::when(one.from, w),
             Cell::when(one.ended_at.unwrap_or(one.until), w),
-            deed(subject, "return", &one.id.to_string(), end, may),
+            action(subject, "return", &one.id.to_string(), end, may),
         ]
     };
     let heading = w.t("me-absences").into_owned();
@@ -194,7 +194,7 @@ pub(super) async fn group(visitor: &Visitor, subject: &Subject, id: &str) -> Res
         let remove = w.with("people-remove", "name", &name);
         vec![
             Cell::link(name, Subject::Person(id.clone()).address()).below(id.as_str()),
-            deed(subject, "remove-member", id, remove, may),
+            action(subject, "remove-member", id, remove, may),
         ]
     };
     let heading = w.n("people-members", found.members.len());

@@ -22,7 +22,7 @@ const ROLE: &str = "role:write";
 const GROUPS: &str = "/v1/groups?limit=100";
 
 /// A change that a page offers.
-pub(super) struct Deed {
+pub(super) struct Action {
     pub(super) name: &'static str,
     /// What it is done to besides the subject: a group, a member or an absence. Empty for most.
     of: String,
@@ -41,9 +41,9 @@ struct Groups {
     data: Vec<Person>,
 }
 
-impl Deed {
-    /// The deed of this name, if the page has it.
-    pub(super) fn find(subject: &Subject, name: &str, of: &str) -> Option<Deed> {
+impl Action {
+    /// The action of this name, if the page has it.
+    pub(super) fn find(subject: &Subject, name: &str, of: &str) -> Option<Action> {
         let (permission, names): (_, &[(&str, bool)]) = match subject {
             Subject::People => (DIRECTORY, &[("add-person", false)]),
             Subject::Groups => (DIRECTORY, &[("add-group", false)]),
@@ -72,7 +72,7 @@ impl Deed {
         };
         let found = names.iter().find(|(one, _)| *one == name);
         let (name, is_tried) = *found?;
-        Some(Deed {
+        Some(Action {
             name,
             of: of.to_owned(),
             permission,
@@ -105,7 +105,7 @@ impl Deed {
             (Subject::Person(id), "rename") => named("people", id),
             (Subject::Person(id), "join") => Change::put(member(text("group"), id), None),
             (Subject::Person(id), "leave") => Change::delete(member(&self.of, id)),
-            (Subject::Person(id), deed) => of_person(id, deed, &self.of, filled),
+            (Subject::Person(id), action) => of_person(id, action, &self.of, filled),
         }
     }
 
@@ -334,11 +334,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_has_its_own_deeds_alone() {
+    fn a_page_has_its_own_actions_alone() {
         let person = Subject::Person("ann".to_owned());
-        assert!(Deed::find(&person, "manager", "").is_some());
+        assert!(Action::find(&person, "manager", "").is_some());
         for other in ["", "permit", "add-member", "add-person"] {
-            assert!(Deed::find(&person, other, "").is_none(), "{other}");
+            assert!(Action::find(&person, other, "").is_none(), "{other}");
         }
     }
 
@@ -357,8 +357,8 @@ mod tests {
     #[test]
     fn ids_do_not_leave_their_place_in_a_path() {
         let person = Subject::Person("a/../b?x".to_owned());
-        let deed = Deed::find(&person, "leave", "g/1").expect("a deed");
-        let change = deed.change(&person, &Fields::default());
+        let action = Action::find(&person, "leave", "g/1").expect("an action");
+        let change = action.change(&person, &Fields::default());
         let expected = "/v1/groups/g%2F1/members/a%2F..%2Fb%3Fx";
         assert_eq!(change.path, expected);
     }

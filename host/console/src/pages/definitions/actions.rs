@@ -15,10 +15,10 @@ use crate::list::Link;
 use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Visitor};
 
-/// The deeds, by their names in the API and in the address.
-const DEEDS: [&str; 5] = ["activate", "retire", "reinstate", "stop", "resume"];
+/// The actions, by their names in the API and in the address.
+const ACTIONS: [&str; 5] = ["activate", "retire", "reinstate", "stop", "resume"];
 
-/// A way to a deed: a link to its form, or the reason why not.
+/// A way to an action: a link to its form, or the reason why not.
 pub(super) struct Button {
     pub(super) name: String,
     pub(super) address: String,
@@ -27,18 +27,18 @@ pub(super) struct Button {
     pub(super) refusal: String,
 }
 
-/// The permission that a deed needs.
-fn permission(deed: &str) -> &'static str {
-    match deed {
+/// The permission that an action needs.
+fn permission(action: &str) -> &'static str {
+    match action {
         "activate" => "definition:activate",
         _ => "definition:retire",
     }
 }
 
-/// Whether a version is so that the deed changes something.
-fn applies(deed: &str, version: &Version) -> bool {
+/// Whether a version is so that the action changes something.
+fn applies(action: &str, version: &Version) -> bool {
     let (is_retired, is_stopped) = (version.retired_at.is_some(), version.stopped_at.is_some());
-    match deed {
+    match action {
         "activate" => !version.active && !is_retired,
         "retire" => !is_retired,
         "reinstate" => is_retired,
@@ -47,25 +47,25 @@ fn applies(deed: &str, version: &Version) -> bool {
     }
 }
 
-fn name(deed: &str, visitor: &Visitor) -> String {
-    visitor.w.t(&format!("deed-{deed}")).into_owned()
+fn name(action: &str, visitor: &Visitor) -> String {
+    visitor.w.t(&format!("action-{action}")).into_owned()
 }
 
-fn form(version: &Version, deed: &str) -> String {
-    format!("{}?do={deed}#act", version.address())
+fn form(version: &Version, action: &str) -> String {
+    format!("{}?do={action}#act", version.address())
 }
 
 pub(super) fn buttons(visitor: &Visitor, read: &Read) -> Vec<Button> {
-    let deeds = DEEDS
+    let actions = ACTIONS
         .into_iter()
-        .filter(|deed| applies(deed, &read.version));
-    let button = |deed: &str| {
-        let needed = permission(deed);
+        .filter(|action| applies(action, &read.version));
+    let button = |action: &str| {
+        let needed = permission(action);
         let may = read.permissions.iter().any(|one| one == needed);
         Button {
-            name: name(deed, visitor),
-            address: form(&read.version, deed),
-            is_first: deed == "activate",
+            name: name(action, visitor),
+            address: form(&read.version, action),
+            is_first: action == "activate",
             refusal: if may {
                 String::new()
             } else {
@@ -73,7 +73,7 @@ pub(super) fn buttons(visitor: &Visitor, read: &Read) -> Vec<Button> {
             },
         }
     };
-    deeds.map(button).collect()
+    actions.map(button).collect()
 }
 
 /// The answer of a dry run of an activation.
@@ -111,19 +111,19 @@ impl Effects {
     /// What the activation of this version affects, for people.
     fn told(&self, version: &Version, w: Words) -> Vec<String> {
         let number = version.version.to_string();
-        let mut told = vec![w.with("deed-effect-activate", "number", &number)];
+        let mut told = vec![w.with("action-effect-activate", "number", &number)];
         told.extend(self.running.versions.iter().map(|one| {
             let (number, running) = (one.version.to_string(), one.running.to_string());
             let told = [("number", number.as_str()), ("running", running.as_str())];
-            w.say("deed-effect-activate-stay", &told)
+            w.say("action-effect-activate-stay", &told)
         }));
         if self.running.more {
-            told.push(w.t("deed-effect-activate-more").into_owned());
+            told.push(w.t("action-effect-activate-more").into_owned());
         }
         told.extend(self.unknown.iter().map(|name| name.message.clone()));
         told.push(match self.before {
-            Some(before) => w.with("deed-effect-activate-undo", "number", &before.to_string()),
-            None => w.t("deed-effect-activate-first").into_owned(),
+            Some(before) => w.with("action-effect-activate-undo", "number", &before.to_string()),
+            None => w.t("action-effect-activate-first").into_owned(),
         });
         told
     }
@@ -147,49 +147,52 @@ async fn activation(visitor: &Visitor, read: &Read, form: Confirm) -> Confirm {
     }
 }
 
-/// The path of a deed in the API.
-fn path(version: &Version, deed: &str) -> String {
+/// The path of an action in the API.
+fn path(version: &Version, action: &str) -> String {
     let key = segment(&version.key);
-    format!("/v1/definitions/{key}/versions/{}/{deed}", version.version)
+    format!(
+        "/v1/definitions/{key}/versions/{}/{action}",
+        version.version
+    )
 }
 
-/// What a deed but an activation affects.
-fn effects(visitor: &Visitor, read: &Read, deed: &str) -> Vec<String> {
+/// What an action other than activation affects.
+fn effects(visitor: &Visitor, read: &Read, action: &str) -> Vec<String> {
     let w = visitor.w;
     let version = &read.version;
     let number = version.version.to_string();
-    if !applies(deed, version) {
+    if !applies(action, version) {
         return vec![w.t("what-nothing").into_owned()];
     }
-    let mut effects = vec![w.with(&format!("deed-effect-{deed}"), "number", &number)];
+    let mut effects = vec![w.with(&format!("action-effect-{action}"), "number", &number)];
     let running = |id: &str| version.running.map(|count| w.n(id, count));
-    match deed {
+    match action {
         "retire" => {
-            effects.extend(running("deed-effect-retire-running"));
+            effects.extend(running("action-effect-retire-running"));
             if version.active {
-                effects.push(w.t("deed-effect-retire-active").into_owned());
+                effects.push(w.t("action-effect-retire-active").into_owned());
             }
         }
-        "stop" => effects.extend(running("deed-effect-stop-running")),
-        "resume" => effects.extend(running("deed-effect-resume-running")),
+        "stop" => effects.extend(running("action-effect-stop-running")),
+        "resume" => effects.extend(running("action-effect-resume-running")),
         _ => {}
     }
     effects
 }
 
-/// The form of the deed that the address names. None if it names none.
-pub(super) async fn asked(visitor: &Visitor, read: &Read, deed: &str) -> Option<Confirm> {
-    let deed = DEEDS.into_iter().find(|one| *one == deed)?;
+/// The form of the action that the address names. None if it names none.
+pub(super) async fn asked(visitor: &Visitor, read: &Read, action: &str) -> Option<Confirm> {
+    let action = ACTIONS.into_iter().find(|one| *one == action)?;
     let page = read.version.address();
     let form = Confirm {
-        hidden: vec![("do", deed.to_owned())],
-        reason: (deed == "stop").then(String::new),
-        ..Confirm::new(name(deed, visitor), format!("{page}#act"), page)
+        hidden: vec![("do", action.to_owned())],
+        reason: (action == "stop").then(String::new),
+        ..Confirm::new(name(action, visitor), format!("{page}#act"), page)
     };
-    Some(match deed {
+    Some(match action {
         "activate" => activation(visitor, read, form).await,
-        deed => Confirm {
-            effects: effects(visitor, read, deed),
+        action => Confirm {
+            effects: effects(visitor, read, action),
             ..form
         },
     })
@@ -201,21 +204,21 @@ pub(super) async fn act(
     Posted { visitor, fields }: Posted,
 ) -> Answer {
     let read = read(&visitor, &key, version).await?;
-    let deed = fields.get("do").to_owned();
-    let Some(confirm) = asked(&visitor, &read, &deed).await else {
+    let action = fields.get("do").to_owned();
+    let Some(confirm) = asked(&visitor, &read, &action).await else {
         return Ok(StatusCode::NOT_FOUND.into_response());
     };
-    let path = path(&read.version, &deed);
-    let body = body(&deed, &fields);
+    let path = path(&read.version, &action);
+    let body = body(&action, &fields);
     match visitor.api.post::<Value>(&path, &body, None).await {
         Ok(_) => {
             let before = read.overview.active.as_ref().map(|active| active.version);
-            Ok(Redirect::to(&after(&read, &deed, before)).into_response())
+            Ok(Redirect::to(&after(&read, &action, before)).into_response())
         }
         Err(trouble) => {
             let confirm = confirm.refuse(&trouble, &fields);
             let asked = Asked {
-                deed,
+                action,
                 ..Asked::default()
             };
             render(&visitor, read, &asked, Some(confirm), trouble.status()).await
@@ -223,8 +226,8 @@ pub(super) async fn act(
     }
 }
 
-fn body(deed: &str, fields: &Fields) -> Value {
-    match deed {
+fn body(action: &str, fields: &Fields) -> Value {
+    match action {
         "activate" => json!({ "force": !fields.get("force").is_empty() }),
         "stop" => json!({ "reason": fields.get("reason").trim() }),
         _ => json!({}),
