@@ -3,6 +3,7 @@
 #
 #   browser.sh [FILE...]   these files of tests/browser, or all
 #
+# Two files are tried at once, each against a host and a database of its own: a browser leaves a core idle half of the time.
 # Screenshots of the pages go to target/browser, to be looked at.
 set -euo pipefail
 
@@ -10,6 +11,8 @@ cd "$(dirname "$0")/.."
 name=browser
 . scripts/host.sh
 tests=$PWD/tests/browser
+# The longest file takes a third of that on two cores.
+file_seconds_max=600
 
 # Debian's name, and that of other systems.
 find_browser() {
@@ -23,27 +26,54 @@ install_node() {
   cp "$tests/package-lock.json" "$tests/node_modules/installed"
 }
 
+# Starts a host, and tries files of the list that nobody has taken, one after the other: they share the host.
+try() {
+  start_host
+  # The program would take these for settings of its own, so they are exported when it has made the tokens.
+  local tokens=() person
+  for person in admin author reviewer reviewer2 approver product; do
+    tokens+=("WRKFLW_TEST_${person^^}=$(token "$person")")
+  done
+  # For what no caller can bring about, and for further hosts on this database, such as one whose people sign in at an identity provider.
+  tokens+=("WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")" "WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
+  tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_PURCHASE=$purchase")
+  export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
+  local file failed=0
+  for file in "$@"; do
+    mkdir "$taken/${file##*/}" 2>/dev/null || continue
+    (cd "$tests" && timeout "$file_seconds_max" node --test "$file") || failed=1
+  done
+  return $failed
+}
+
 browser=$(find_browser)
 install_node
 build_host
-start_host
-# The program would take these for settings of its own, so they are exported when it has made the tokens.
-tokens=()
-for person in admin author reviewer reviewer2 approver product; do
-  tokens+=("WRKFLW_TEST_${person^^}=$(token "$person")")
-done
-# The sample flow, to be published again, the database, for what no caller can bring about, and what a second host needs.
+# The sample flow, to be published again, and a flow with a way back.
 component=$(ls -t "$(dirname "$program")"/build/wrkflw-*/out/document-approval.wasm | head -1)
-tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")")
-# A flow with a way back.
-built=$(cd plugins/purchase-approval && "$program" --output json plugin build 2>"$work/build") || { cat "$work/build" >&2; fail "purchase-approval does not build"; }
+built=$(cd plugins/purchase-approval && "$program" --output json plugin build 2>&1) || { echo "$built" >&2; fail "purchase-approval does not build"; }
 purchase=$(sed -n 's/.*"path": *"\([^"]*\)".*/\1/p' <<<"$built")
-tokens+=("WRKFLW_TEST_PURCHASE=$purchase")
-# For further hosts on this database, such as one whose people sign in at an identity provider.
-tokens+=("WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
-export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
-mkdir -p "$WRKFLW_TEST_SCREENSHOTS"
+mkdir -p target/browser
+
 files=("$@")
-[ $# -gt 0 ] || files=("$tests"/*.test.js)
-# One after the other: they share the host, and some measure how soon a page changes.
-(cd "$tests" && timeout 600 node --test --test-concurrency=1 "${files[@]}")
+# The longest one first.
+[ $# -gt 0 ] || files=("$tests/every-page.test.js" "$tests"/*.test.js)
+logs=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-$name-logs.XXXXXX")
+taken=$logs/taken
+mkdir "$taken"
+running=()
+trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$logs"' EXIT
+for half in 1 2; do
+  [ $half -le ${#files[@]} ] || break
+  (try "${files[@]}") >"$logs/$half" 2>&1 &
+  running+=($!)
+done
+failed=0
+for half in "${!running[@]}"; do
+  wait "${running[half]}" || failed=1
+  cat "$logs/$((half + 1))"
+done
+running=()
+# Once more at the end, where the steps show what failed.
+[ $failed = 0 ] || grep -hE -A16 '^(not ok|browser: )' "$logs"/[12] || true
+exit $failed

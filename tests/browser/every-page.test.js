@@ -1,14 +1,11 @@
 // What holds for every page: accessible in every language, and no text that overflows, however long a language makes it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { accessible, api, entity, launch, pictures, signedIn, started, tokenOf, url } from "./support.js";
+import { accessible, api, entity, launch, lengthened, misfits, overflowing, pictures, signedIn, started, tokenOf, unlengthened, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
-
-/** A narrow phone and a common notebook, in CSS pixels. */
-const WIDTHS = [360, 1280];
 
 /** A day so many days from now. */
 function inDays(days) {
@@ -78,57 +75,6 @@ async function everyPage() {
     "bulk-operations": "/console/operations/bulk",
   };
   return { reviewer, admin };
-}
-
-/** The texts of a page as a language would have them whose words are half as long again, with marks above and below the letters. */
-function lengthened() {
-  const marked = { a: "ą̊", e: "ę̈", i: "ï", o: "ǫ̈", u: "ų̈", A: "Å", E: "Ë", I: "Ï", O: "Ö", U: "Ü", n: "ñ", s: "š", g: "ĝ", y: "ÿ" };
-  // A word between other signs than letters and digits; ids and digests are the same in every language.
-  const word = /(?<![\p{L}\p{N}_-])\p{L}{2,}(?![\p{L}\p{N}_-])/gu;
-  const longer = (text) =>
-    text.replace(word, (one) => [...one].map((letter) => marked[letter] ?? letter).join("") + "ö".repeat(Math.ceil(one.length / 2)));
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    if (!texts.currentNode.parentElement.closest("script, style, pre, code, kbd, svg")) texts.currentNode.data = longer(texts.currentNode.data);
-  }
-  for (const field of document.querySelectorAll("[placeholder]")) field.placeholder = longer(field.placeholder);
-}
-
-/** How many words of the page are as they were. */
-function unlengthened() {
-  const texts = [...document.querySelectorAll("main h1, main h2, main button, main .badge, main label")];
-  return texts.filter((one) => /(?<![\p{L}\p{N}_-])\p{L}{2,}(?<!ö)(?![\p{L}\p{N}\p{M}_-])/u.test(one.textContent)).length;
-}
-
-/** The elements whose text does not fit into them, or that stick out of the window. */
-function overflowing() {
-  // What only a screen reader reads.
-  const clipped = (element) => element && (getComputedStyle(element).clipPath !== "none" || clipped(element.parentElement));
-  const scrolls = (element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
-  const within = (element) => element && (scrolls(element) || within(element.parentElement));
-  const found = [];
-  for (const element of document.body.querySelectorAll("*")) {
-    const box = element.getBoundingClientRect();
-    // The last is shown when it gets the focus.
-    const unseen = clipped(element) || !element.checkVisibility({ visibilityProperty: true }) || element.closest("svg, .skip");
-    if (unseen) continue;
-    const spills = element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1 && !scrolls(element) && !["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
-    const sticksOut = (box.right > innerWidth + 1 || box.left < -1) && !within(element.parentElement);
-    if (spills || sticksOut) found.push(`${element.tagName}.${element.className} ${element.scrollWidth}/${element.clientWidth}: ${element.textContent.trim().slice(0, 60)}`);
-  }
-  return found;
-}
-
-/** What overflows in this page, at each width. */
-async function misfits(page, what) {
-  const size = page.viewportSize();
-  const found = [];
-  for (const width of WIDTHS) {
-    await page.setViewportSize({ width, height: 740 });
-    for (const one of await page.evaluate(overflowing)) found.push(`${what} at ${width} px: ${one}`);
-  }
-  await page.setViewportSize(size);
-  return found;
 }
 
 /** Opens each page as its reader in a language, and does this there. */

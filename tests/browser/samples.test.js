@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import { accessible, launch, pictures, profile, setting } from "./support.js";
+import { accessible, launch, lengthened, misfits, pictures, profile, setting } from "./support.js";
 
 const TYPES = {
   rfa: ["RFA-0042", "Facade of building C"],
@@ -54,6 +54,20 @@ async function open(address, options) {
   await page.goto(`${host.url}${address}`);
   return page;
 }
+
+test("no text of the product's pages and of the element overflows in a language with long words", async () => {
+  const found = [];
+  for (const [address, text] of [["/samples", "RFA-0042"], ["/samples/rfa?person=reviewer", "rfa RFA-0042"]]) {
+    const page = await open(address);
+    await page.getByText(text).filter({ visible: true }).first().waitFor();
+    await page.evaluate(lengthened);
+    await page.getByText(/[A-Za-z]ö/).first().waitFor();
+    found.push(...(await misfits(page, address)));
+    await pictures(page, `samples-pseudo${address === "/samples" ? "" : "-element"}`);
+    await page.context().close();
+  }
+  assert.deepEqual(found, []);
+});
 
 for (const [type, [number, title]] of Object.entries(TYPES)) {
   test(`the page of a ${type} shows its work first, and it is decided there`, async () => {

@@ -90,6 +90,66 @@ export async function sound(page, name) {
   assert.deepEqual(page.context().complaints, [], name);
 }
 
+/** A narrow phone and a common notebook, in CSS pixels. */
+const WIDTHS = [360, 1280];
+
+/** The texts of a page as a language would have them whose words are half as long again, with marks above and below the letters. */
+export function lengthened() {
+  const marked = { a: "ą̊", e: "ę̈", i: "ï", o: "ǫ̈", u: "ų̈", A: "Å", E: "Ë", I: "Ï", O: "Ö", U: "Ü", n: "ñ", s: "š", g: "ĝ", y: "ÿ" };
+  // A word between other signs than letters and digits; ids and digests are the same in every language.
+  const word = /(?<![\p{L}\p{N}_-])\p{L}{2,}(?![\p{L}\p{N}_-])/gu;
+  const longer = (text) =>
+    text.replace(word, (one) => [...one].map((letter) => marked[letter] ?? letter).join("") + "ö".repeat(Math.ceil(one.length / 2)));
+  const within = (root) => {
+    const texts = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const text = texts.currentNode;
+      if (!text.parentElement?.closest("script, style, pre, code, kbd, svg")) text.data = longer(text.data);
+    }
+    for (const element of root.querySelectorAll("*")) if (element.shadowRoot) within(element.shadowRoot);
+  };
+  within(document.body);
+  for (const field of document.querySelectorAll("[placeholder]")) field.placeholder = longer(field.placeholder);
+}
+
+/** How many words of the page are as they were. */
+export function unlengthened() {
+  const texts = [...document.querySelectorAll("main h1, main h2, main button, main .badge, main label")];
+  return texts.filter((one) => /(?<![\p{L}\p{N}_-])\p{L}{2,}(?<!ö)(?![\p{L}\p{N}\p{M}_-])/u.test(one.textContent)).length;
+}
+
+/** The elements whose text does not fit into them, or that stick out of the window. */
+export function overflowing() {
+  // What only a screen reader reads.
+  const clipped = (element) => element && (getComputedStyle(element).clipPath !== "none" || clipped(element.parentElement));
+  const scrolls = (element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
+  const within = (element) => element && (scrolls(element) || within(element.parentElement));
+  const found = [];
+  const below = (root) => [...root.querySelectorAll("*")].flatMap((one) => [one, ...(one.shadowRoot ? below(one.shadowRoot) : [])]);
+  for (const element of below(document.body)) {
+    const box = element.getBoundingClientRect();
+    // The last is shown when it gets the focus.
+    const unseen = clipped(element) || !element.checkVisibility({ visibilityProperty: true }) || element.closest("svg, .skip");
+    if (unseen) continue;
+    const spills = element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1 && !scrolls(element) && !["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
+    const sticksOut = (box.right > innerWidth + 1 || box.left < -1) && !within(element.parentElement);
+    if (spills || sticksOut) found.push(`${element.tagName}.${element.className} ${element.scrollWidth}/${element.clientWidth}: ${element.textContent.trim().slice(0, 60)}`);
+  }
+  return found;
+}
+
+/** What overflows in this page, at each width. */
+export async function misfits(page, what) {
+  const size = page.viewportSize();
+  const found = [];
+  for (const width of WIDTHS) {
+    await page.setViewportSize({ width, height: 740 });
+    for (const one of await page.evaluate(overflowing)) found.push(`${what} at ${width} px: ${one}`);
+  }
+  await page.setViewportSize(size);
+  return found;
+}
+
 let entities = 0;
 
 /** A bearer token of a person of the host. */
