@@ -18,8 +18,8 @@ use wrkflw_runtime::telemetry::COMMAND_TARGET;
 /// The actions on versions of a definition. These and the names of commands become labels if they are the last part of the
 /// path of a POST. Other requests are labelled by their method, because clients must not choose labels.
 const OF_VERSIONS: [&str; 4] = ["activate", "retire", "reinstate", "stop"];
-/// The POST that changes nothing.
-const SEARCH: &str = "/v1/instances/search";
+/// The POSTs that only read.
+const READS: [&str; 2] = ["/v1/instances/search", "/v1/names"];
 /// The outcome of a request without a response.
 const GIVEN_UP: &str = "system_error";
 
@@ -37,7 +37,7 @@ impl Change {
     /// None for a request that changes nothing.
     pub(super) fn begin(request: &Request, trace: &Trace) -> Option<Change> {
         let path = request.uri().path();
-        if request.method().is_safe() || path == SEARCH {
+        if request.method().is_safe() || READS.contains(&path) {
             return None;
         }
         Some(Change {
@@ -123,6 +123,22 @@ fn outcome(status: StatusCode) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_that_only_reads_is_no_change() {
+        for (method, path, is_change) in [
+            ("GET", "/v1/instances", false),
+            ("POST", "/v1/instances/search", false),
+            ("POST", "/v1/names", false),
+            ("POST", "/v1/instances", true),
+            ("PUT", "/v1/names", true),
+        ] {
+            let request = Request::builder().method(method).uri(path);
+            let request = request.body(axum::body::Body::empty()).expect("a request");
+            let change = Change::begin(&request, &Trace::default());
+            assert_eq!(change.is_some(), is_change, "{method} {path}");
+        }
+    }
 
     #[test]
     fn what_a_caller_writes_is_no_label() {
