@@ -32,6 +32,7 @@ pub(crate) fn routes() -> Router<Console> {
     Router::new()
         .route("/console/me", get(show))
         .route("/console/me/absences", post(absence::act))
+        .route("/console/me/absences/{id}/end", post(absence::end))
         .route("/console/me/preferences", post(change))
         .route("/console/me/sessions/{id}/end", post(end))
 }
@@ -58,6 +59,7 @@ impl Me {
 
 #[derive(Deserialize)]
 struct Absence {
+    id: Uuid,
     person: String,
     substitute: String,
     from: Timestamp,
@@ -100,6 +102,8 @@ struct Session {
 }
 
 struct Away {
+    /// The absence, if the visitor may end it: one of their own.
+    ends: Option<Uuid>,
     sentence: String,
     from: Moment,
     until: Moment,
@@ -163,7 +167,9 @@ async fn render(
     let prefers: Preferences = visitor.get("/v1/me/preferences").await?;
     let days = Days::of(&asked.from, &asked.until);
     let month = Month::of((&asked.month, days), &me, Clock::System.now(), w);
+    let may_end = me.may(absence::PERMISSION);
     let away = |id: &str, absence: &Absence| Away {
+        ends: Some(absence.id).filter(|_| may_end && absence.person == me.id),
         sentence: w.say(
             id,
             &[
@@ -190,7 +196,7 @@ async fn render(
         month,
         form,
         done: match asked.done.as_str() {
-            "absent" => Some(w.t("people-done-absent").into_owned()),
+            done @ ("absent" | "return") => Some(w.t(&format!("people-done-{done}")).into_owned()),
             _ => None,
         },
         prefers,

@@ -1,5 +1,6 @@
 //! An absence that the visitor enters in the calendar: the chosen days, and the form with the substitute.
 
+use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use jiff::ToSpan as _;
@@ -7,6 +8,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{Asked, render};
 use crate::api::{Trouble, segment};
@@ -147,6 +149,14 @@ pub(super) async fn act(Posted { visitor, fields }: Posted) -> Answer {
         done: String::new(),
     };
     render(&visitor, &asked, Some(form), status).await
+}
+
+/// Ends an absence of the visitor now, or takes it back if it is ahead.
+pub(super) async fn end(Path(id): Path<Uuid>, Posted { visitor, .. }: Posted) -> Answer {
+    let path = format!("/v1/people/{}/absences/{id}", segment(visitor.id()));
+    let ended = visitor.api.delete(&path).await;
+    ended.map_err(|trouble| visitor.halt(&trouble))?;
+    Ok(Redirect::to("/console/me?done=return#absences").into_response())
 }
 
 #[cfg(test)]

@@ -159,6 +159,7 @@ fn covers(absence: &Absence, date: Date, w: Words) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uuid::Uuid;
     use wrkflw_engine::Preference;
 
     fn at(text: &str) -> Timestamp {
@@ -167,6 +168,7 @@ mod tests {
 
     fn me() -> Me {
         let absence = |person: &str, from: &str, until: &str| Absence {
+            id: Uuid::nil(),
             person: person.to_owned(),
             substitute: "sam".to_owned(),
             from: at(from),
