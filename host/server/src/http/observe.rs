@@ -131,7 +131,6 @@ mod tests {
             ("POST", "/v1/instances/search", false),
             ("POST", "/v1/names", false),
             ("POST", "/v1/instances", true),
-            ("PUT", "/v1/names", true),
         ] {
             let request = Request::builder().method(method).uri(path);
             let request = request.body(axum::body::Body::empty()).expect("a request");
