@@ -459,7 +459,7 @@ async fn floor_of_lane(database: &Database) -> i64 {
 
 /// A checkpoint is an event without an entry in the audit of an instance.
 #[tokio::test]
-async fn the_age_of_the_backlog_counts_checkpoints() {
+async fn the_age_of_the_backlog_counts_checkpoints_and_no_replays() {
     let database = Database::create().await;
     let signed = "insert into checkpoint (tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier)
         values (1, 1, 0, '', '', now() - interval '1 hour', 'key', '', '')";
@@ -477,4 +477,9 @@ async fn the_age_of_the_backlog_counts_checkpoints() {
         (3600.0..3700.0).contains(&backlog.oldest_seconds),
         "{backlog:?}"
     );
+    let again = sqlx::query("update outbox_event set replayed = true").execute(database.pool());
+    again.await.expect("a replay");
+    let backlog = database.outbox().backlog().await.expect("a measure");
+    assert_eq!(backlog.events, 1);
+    assert!(backlog.oldest_seconds < 1.0, "{backlog:?}");
 }

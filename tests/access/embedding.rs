@@ -220,3 +220,35 @@ async fn a_browser_may_ask_first_and_the_element_is_for_every_page() {
         .await;
     assert_eq!(allowed(&api), None);
 }
+
+#[tokio::test]
+async fn a_decision_names_the_person_and_who_issued_the_token() {
+    let world = Embedding::new().await;
+    let token = world.token("reviewer", "decide").await;
+    let preview = world.decide(&token, &world.instance, "preview").await;
+    assert_eq!(preview.status, 200, "{}", preview.text);
+    // What the page carries unseen, but which step it is.
+    let hidden = preview.text.split("type=\"hidden\"").skip(1);
+    let hidden = hidden.filter_map(|field| {
+        let value = |name: &str| field.split(&format!("{name}=\"")).nth(1)?.split('"').next();
+        Some(format!("{}={}&", value("name")?, value("value")?))
+    });
+    let form = format!("{}step=confirm", hidden.collect::<String>());
+    let decided = world.ask(INSTANCE, &token, ORIGIN, &form).await;
+    assert!(decided.text.contains("is recorded"), "{}", decided.text);
+    let id = world.instance["id"].as_str().expect("an id");
+    let path = format!("/v1/instances/{id}/audit");
+    let audit = world.app.get("admin", &path).await.expect(200);
+    let entries = audit["data"].as_array().expect("entries");
+    let with = |kind: &str| {
+        let found = entries.iter().find(|entry| entry["type"] == kind);
+        found.unwrap_or_else(|| panic!("{kind} in {audit}"))
+    };
+    let start = &with("FLOW_STARTED")["evidence"];
+    assert_eq!(start.get("embeddedBy"), None, "by a token of one's own");
+    // Deciding claims first, so the claim has the evidence of the command.
+    let claim = with("TASK_CLAIMED");
+    assert_eq!(claim["actor"], "reviewer");
+    assert_eq!(claim["evidence"]["embeddedBy"], "admin");
+    assert_eq!(with("DECISION_RECORDED")["actor"], "reviewer");
+}

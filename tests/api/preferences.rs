@@ -69,6 +69,7 @@ async fn a_session_comes_with_what_its_person_prefers() {
         tenant_name: "default".to_owned(),
         subject: "author".to_owned(),
         roles: vec!["user".to_owned()],
+        embedded_by: None,
     };
     let begun = app
         .engine

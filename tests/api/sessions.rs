@@ -16,6 +16,7 @@ async fn identity(app: &TestApp, person: &str) -> Identity {
         tenant_name: "default".to_owned(),
         subject: person.to_owned(),
         roles: vec!["user".to_owned()],
+        embedded_by: None,
     }
 }
 

@@ -314,6 +314,7 @@ pub(super) async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effec
         tenant_name: "default".into(),
         subject: "admin".into(),
         roles: vec!["admin".into()],
+        embedded_by: None,
     };
     let stored = app.engine.read(&who, id).await.expect("an instance");
     assert_eq!(

@@ -121,6 +121,7 @@ async fn a_decision_is_sealed_in_all_its_parts() {
         tenant_name: "default".into(),
         subject: "admin".into(),
         roles: vec![],
+        embedded_by: None,
     };
     let instance = app
         .engine

@@ -37,6 +37,8 @@ pub struct Circumstances<'a> {
     /// SHA-256 of the engine profile.
     pub profile: String,
     pub request_id: Option<&'a str>,
+    /// Who issued the embed token by which the actor acted.
+    pub embedded_by: Option<&'a str>,
     pub evaluations: &'a [Evaluation],
     pub lookups: &'a [(Lookup, Arc<Findings>)],
     /// The ids that the host generated, in order.
@@ -56,6 +58,8 @@ struct Evidence<'a> {
     config: String,
     profile: &'a str,
     request_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedded_by: Option<&'a str>,
     evaluations: Vec<Record<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     lookups: Vec<Looked<'a>>,
@@ -120,6 +124,7 @@ impl Circumstances<'_> {
             )),
             profile: &self.profile,
             request_id: self.request_id,
+            embedded_by: self.embedded_by,
             evaluations: evaluations.collect(),
             lookups: lookups.collect(),
             made: self.made,

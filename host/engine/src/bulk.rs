@@ -306,6 +306,7 @@ impl Engine {
             tenant_name: name.to_string(),
             subject: batch.requested_by.clone(),
             roles: batch.roles.clone(),
+            embedded_by: None,
         };
         let key = format!("operation {} {instance}", batch.operation);
         let key = Idempotency {

@@ -8,7 +8,6 @@ use super::past::{BYTES_MAX, ENTRIES_MAX};
 use super::request::Identity;
 use super::visibility::missing;
 use wrkflw_core::data_history::{DataChange, DataHistory};
-use wrkflw_core::execution::effort;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
@@ -61,8 +60,8 @@ struct Fold {
     history: DataHistory,
     page: DataChanges,
     bytes: usize,
-    /// Whether a step of the next page was found.
-    is_full: bool,
+    /// Whether there was any entry.
+    has_begun: bool,
 }
 
 impl Engine {
@@ -76,29 +75,17 @@ impl Engine {
         limit: usize,
     ) -> Result<DataChanges, Error> {
         let viewer = self.viewing(who, "instance:read").await?;
-        let mut fold = Fold::default();
-        let (mut seq, mut entries, mut bytes) = (0, 0, 0);
-        loop {
-            let page = self.0.store.past_entries(&viewer, id, seq).await?;
-            let Some(last) = page.last() else { break };
-            seq = last.seq;
-            let size: usize = page.iter().map(|entry| entry.payload.len()).sum();
-            (entries, bytes) = (entries + page.len(), bytes + size);
-            if entries > ENTRIES_MAX || bytes > BYTES_MAX {
-                let message = format!(
-                    "the instance has more than {ENTRIES_MAX} audit entries, or {BYTES_MAX} bytes of them"
-                );
-                return Err(Rejection::invalid("/id", "too_long", message).into());
-            }
-            let effort = effort::replaying(page.len(), size);
-            let folding = move || fold.take(id, page, after, limit);
-            let offload = &self.0.offload;
-            fold = offload.in_place(viewer.tenant, effort, folding).await??;
-            if fold.is_full {
-                break;
-            }
-        }
-        if seq == 0 {
+        let take = move |fold: Fold, page| fold.take(id, page, after, limit);
+        let folded = self
+            .fold_entries(&viewer, id, Fold::default(), take)
+            .await?;
+        let Some(fold) = folded else {
+            let message = format!(
+                "the instance has more than {ENTRIES_MAX} audit entries, or {BYTES_MAX} bytes of them"
+            );
+            return Err(Rejection::invalid("/id", "too_long", message).into());
+        };
+        if !fold.has_begun {
             return Err(missing(id));
         }
         Ok(fold.page)
@@ -106,14 +93,15 @@ impl Engine {
 }
 
 impl Fold {
-    /// Takes these entries, until the page is full.
+    /// Takes these entries. Whether the page still has room; it is full once a step of the next one was found.
     fn take(
         mut self,
         id: InstanceId,
         entries: Vec<PastEntry>,
         after: u64,
         limit: usize,
-    ) -> Result<Fold, StoreError> {
+    ) -> Result<(Fold, bool), StoreError> {
+        self.has_begun = true;
         for entry in entries {
             let event = serde_json::from_str(&entry.payload)
                 .map_err(|error| StoreError::inconsistent("audit_entry", id, error))?;
@@ -125,8 +113,7 @@ impl Fold {
             }
             if self.page.steps.len() >= limit || self.bytes > PAGE_BYTES_MAX {
                 self.page.next = self.page.steps.last().map(|last| last.entry);
-                self.is_full = true;
-                break;
+                return Ok((self, false));
             }
             let step = DataStepAt {
                 entry: entry.seq,
@@ -139,6 +126,6 @@ impl Fold {
             self.bytes += step.bytes();
             self.page.steps.push(step);
         }
-        Ok(self)
+        Ok((self, true))
     }
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Engine;
 use super::error::Error;
-use super::request::Identity;
+use super::request::{Identity, ROLES_MAX};
 use super::validation::{check_id, check_person};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
@@ -24,8 +24,6 @@ use wrkflw_store::instances::InstanceFilter;
 pub const EMBED_ISSUE: &str = "embed:issue";
 /// How long an embed token is valid at most.
 pub const EMBEDDING_MAX: Duration = Duration::from_hours(1);
-/// Roles of one token. The same limit as in tokens of an identity provider.
-const ROLES_MAX: usize = 64;
 /// The longest origin.
 const ORIGIN_BYTES_MAX: usize = 300;
 /// The longest embed token; longer ones are refused without a check.

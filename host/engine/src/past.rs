@@ -34,30 +34,52 @@ impl Engine {
         id: InstanceId,
         at: Timestamp,
     ) -> Result<Past, Error> {
-        let (mut instance, mut seq) = (None, 0);
-        let (mut entries, mut bytes) = (0, 0);
-        loop {
-            let mut page = self.0.store.past_entries(viewer, id, seq).await?;
-            seq = page.last().map_or(seq, |last| last.seq);
+        let fold = move |instance, mut page: Vec<PastEntry>| {
             let read = page.len();
             page.truncate(page.iter().take_while(|entry| entry.at <= at).count());
-            let is_last = page.is_empty() || page.len() < read;
+            Ok((folded(instance, id, &page)?, page.len() == read))
+        };
+        Ok(match self.fold_entries(viewer, id, None, fold).await? {
+            None => Past::TooLong,
+            Some(None) => Past::NotBegun,
+            Some(Some(instance)) => Past::Instance(Box::new(instance)),
+        })
+    }
+
+    /// Folds the audit entries of an instance page by page, oldest first, until `fold` wants no more. None if there are more than
+    /// the limits allow. A viewer who does not see the instance gets the fold of nothing.
+    pub(super) async fn fold_entries<T, F>(
+        &self,
+        viewer: &Viewer,
+        id: InstanceId,
+        mut folded: T,
+        fold: F,
+    ) -> Result<Option<T>, Error>
+    where
+        T: Send + 'static,
+        F: Fn(T, Vec<PastEntry>) -> Result<(T, bool), StoreError> + Clone + Send + 'static,
+    {
+        let (mut seq, mut entries, mut bytes) = (0, 0, 0);
+        loop {
+            let page = self.0.store.past_entries(viewer, id, seq).await?;
+            let Some(last) = page.last() else {
+                return Ok(Some(folded));
+            };
+            seq = last.seq;
             let size: usize = page.iter().map(|entry| entry.payload.len()).sum();
             (entries, bytes) = (entries + page.len(), bytes + size);
             if entries > ENTRIES_MAX || bytes > BYTES_MAX {
-                return Ok(Past::TooLong);
+                return Ok(None);
             }
             let effort = effort::replaying(page.len(), size);
-            let fold = move || folded(instance, id, &page);
-            instance = self
-                .0
-                .offload
-                .in_place(viewer.tenant, effort, fold)
-                .await??;
-            if is_last {
-                let past = instance.map(|instance| Past::Instance(Box::new(instance)));
-                return Ok(past.unwrap_or(Past::NotBegun));
+            let fold = fold.clone();
+            let folding = move || fold(folded, page);
+            let offload = &self.0.offload;
+            let (next, goes_on) = offload.in_place(viewer.tenant, effort, folding).await??;
+            if !goes_on {
+                return Ok(Some(next));
             }
+            folded = next;
         }
     }
 }

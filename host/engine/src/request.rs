@@ -16,6 +16,9 @@ use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
 use wrkflw_store::load::Principalship;
 
+/// Roles of a caller, in a token of whatever kind.
+pub const ROLES_MAX: usize = 64;
+
 /// The caller.
 #[derive(Debug, Clone)]
 pub struct Identity {
@@ -23,6 +26,8 @@ pub struct Identity {
     pub tenant_name: String,
     pub subject: String,
     pub roles: Vec<String>,
+    /// Who issued the embed token by which the caller acts. None for a caller with a token of their own.
+    pub embedded_by: Option<String>,
 }
 
 impl Identity {
@@ -33,6 +38,7 @@ impl Identity {
             tenant_name: tenant_name.to_owned(),
             subject: HOST.to_owned(),
             roles: Vec::new(),
+            embedded_by: None,
         }
     }
 

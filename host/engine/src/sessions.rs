@@ -110,6 +110,7 @@ impl Engine {
                 tenant_name: tenant_name.to_string(),
                 subject: person,
                 roles: row.roles,
+                embedded_by: None,
             },
             until: row.expires_at,
             preference,

@@ -241,6 +241,7 @@ impl App {
             tenant_name: claims.tenant,
             subject: claims.subject,
             roles: claims.roles,
+            embedded_by: None,
         })
     }
 }

@@ -227,7 +227,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Measures the events that wait and those that are parked.
+    /// Measures the events that wait and those that are parked. A replayed event waits, too, but has the age of its first publication,
+    /// so it is never the oldest.
     pub async fn backlog(&self) -> Result<Backlog, OutboxError> {
         let backlog = sqlx::query_as!(
             Backlog,
@@ -239,8 +240,10 @@ impl Outbox {
                     select extract(epoch from now() - min(coalesce(a.occurred_at, c.signed_at)))::float8
                     from outbox_partition l
                     cross join lateral (
-                        select e.tenant_id, e.instance_id, e.seq from outbox_event e
-                        where e.partition = l.partition and e.pos > l.floor order by e.pos limit 1) first
+                        select w.tenant_id, w.instance_id, w.seq from (
+                            select e.tenant_id, e.instance_id, e.seq, e.pos, e.replayed from outbox_event e
+                            where e.partition = l.partition and e.pos > l.floor order by e.pos limit $1
+                        ) w where not w.replayed order by w.pos limit 1) first
                     left join audit_entry a on a.tenant_id = first.tenant_id and a.stream_kind = 'instance'
                         and a.stream_id = first.instance_id and a.seq = first.seq
                     left join checkpoint c on c.tenant_id = first.tenant_id and c.number = first.seq

@@ -29,6 +29,7 @@ impl Neighbour {
             tenant_name: TENANT.to_owned(),
             subject: "admin".to_owned(),
             roles: vec!["admin".to_owned()],
+            embedded_by: None,
         };
         let (key, config) = ("document-approval", Json::empty());
         let published = app

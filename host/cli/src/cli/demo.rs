@@ -71,6 +71,7 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
         tenant_name: DEV_TENANT.to_owned(),
         subject: "admin".to_owned(),
         roles: vec![roles::ADMIN.to_owned()],
+        embedded_by: None,
     };
     directory(engine, &who).await?;
     let published = engine

@@ -168,5 +168,6 @@ fn identity(tenant: TenantId, person: &str) -> Identity {
         tenant_name: DEV_TENANT.to_owned(),
         subject: person.to_owned(),
         roles: vec![roles::USER.to_owned()],
+        embedded_by: None,
     }
 }

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::post;
 use uuid::Uuid;
 
-use wrkflw_engine::{Embedding, EmbeddingScope};
+use wrkflw_engine::{Embedding, EmbeddingScope, Identity};
 use wrkflw_server::http::auth::Claims;
 
 use super::instance::act::{self, Acted};
@@ -115,11 +115,15 @@ async fn admitted(console: &Console, headers: &HeaderMap) -> Result<Embedded, Re
         tenant: embedding.tenant.clone(),
         roles: embedding.roles.clone(),
     };
-    let who = console.app.identity(claims).await.map_err(|problem| {
+    let known = console.app.identity(claims).await.map_err(|problem| {
         tracing::warn!(detail = problem.detail, "an embed token cannot be checked");
         let unreachable = refused(StatusCode::SERVICE_UNAVAILABLE, "embed-unreachable");
         readable(unreachable, origin)
     })?;
+    let who = Identity {
+        embedded_by: Some(embedding.issuer.clone()),
+        ..known
+    };
     Ok(Embedded {
         visitor: Visitor::embedded(console, who, embedding.until(), headers),
         embedding,

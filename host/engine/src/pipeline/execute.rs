@@ -139,6 +139,7 @@ impl Engine {
             version: &loaded.version,
             profile: self.0.sandbox.profile().digest.to_string(),
             request_id: request.trace.request_id.as_deref(),
+            embedded_by: request.who.embedded_by.as_deref(),
             evaluations: &executed.evaluations,
             lookups: &executed.lookups,
             made: &executed.made,

@@ -1,5 +1,5 @@
 //! The entries of the audit as a file: one JSON object per line, as the API shows each, oldest first. The pages of the API are read
-//! while the file is sent.
+//! while the file is sent. Its last line has the address of the next file, or null after the last entry.
 
 use axum::body::{Body, Bytes};
 use axum::extract::Query;
@@ -35,7 +35,7 @@ struct Export {
 
 pub(super) async fn file(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let mut export = Export {
-        after: Some(String::new()),
+        after: Some(asked.after.clone()),
         visitor,
         asked,
         ahead: None,
@@ -43,7 +43,7 @@ pub(super) async fn file(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
         pages: 0,
     };
     // The first page is read before the answer begins, so that a refusal is a page and not a broken file.
-    let first = export.page("").await;
+    let first = export.page(&export.asked.after).await;
     export.ahead = Some(first.map_err(|trouble| export.visitor.halt(&trouble))?);
     let lines = futures_util::stream::unfold(export, async |mut export| {
         let part = export.part().await?;
@@ -90,7 +90,8 @@ impl Export {
                 self.after = Some(next);
             }
             next => {
-                lines.push_str(&json!({ "more": next.is_some() }).to_string());
+                let next = next.map(|after| self.asked.address(ADDRESS, &after));
+                lines.push_str(&json!({ "next": next }).to_string());
                 lines.push('\n');
             }
         }

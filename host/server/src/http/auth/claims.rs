@@ -12,11 +12,11 @@ use super::error::AuthError;
 use super::settings::AuthSettings;
 use wrkflw_core::actor::is_reserved;
 use wrkflw_core::ids::check_id;
+pub use wrkflw_engine::ROLES_MAX;
 
 pub const SUBJECT_CHARS_MAX: usize = 200;
 pub const TENANT_CHARS_MAX: usize = 64;
 pub const ROLE_CHARS_MAX: usize = 100;
-pub const ROLES_MAX: usize = 64;
 
 /// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
