@@ -328,7 +328,7 @@ async fn a_reassessment_has_a_line_if_it_changed_something() {
         ("outcome", "success"),
     ];
     let member = |person: &str| format!("/v1/groups/reviewers/members/{person}");
-    app.put("admin", &member("outsider"), json!({}))
+    app.put("admin", &member("approver"), json!({}))
         .await
         .expect(200);
     let unchanged = async {
@@ -339,7 +339,7 @@ async fn a_reassessment_has_a_line_if_it_changed_something() {
     let unchanged = tokio::time::timeout(TIMEOUT, unchanged).await;
     unchanged.expect("a reassessment");
     assert_eq!(reassessments_in_log(), 0, "nothing changed");
-    for person in ["outsider", "reviewer", "reviewer2"] {
+    for person in ["approver", "reviewer", "reviewer2"] {
         delete(app, "admin", &member(person)).await.expect(200);
     }
     let changed = async {
