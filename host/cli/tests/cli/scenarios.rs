@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::program::{Place, Running};
+use crate::program::Place;
 
 /// How long a change may take to be built and published, on a busy machine.
 const ROUND_MAX: Duration = Duration::from_mins(4);
@@ -264,6 +264,8 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        Running::interrupt(&mut self.child);
+        // Not by SIGINT: a shell without job control has its background commands ignore it, and their children inherit that.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
