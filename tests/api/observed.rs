@@ -68,7 +68,7 @@ pub(super) fn only_line(request_id: &str) -> serde_json::Map<String, Value> {
     let lines = LINES.lock().expect("no test panics here");
     let found: Vec<_> = lines
         .iter()
-        .filter(|line| line["requestId"] == request_id)
+        .filter(|line| line.get("requestId").is_some_and(|id| id == request_id))
         .collect();
     assert_eq!(found.len(), 1, "{request_id}: {found:?}");
     found[0].clone()
@@ -331,30 +331,31 @@ async fn a_reassessment_has_a_line_if_it_changed_something() {
     app.put("admin", &member("approver"), json!({}))
         .await
         .expect(200);
-    let unchanged = async {
-        while metric(app, "wrkflw_transitions_total", &by).await == 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    let unchanged = tokio::time::timeout(TIMEOUT, unchanged).await;
-    unchanged.expect("a reassessment");
+    soon(async || metric(app, "wrkflw_transitions_total", &by).await > 0).await;
     assert_eq!(reassessments_in_log(), 0, "nothing changed");
     for person in ["approver", "reviewer", "reviewer2"] {
         delete(app, "admin", &member(person)).await.expect(200);
     }
-    let changed = async {
-        while reassessments_in_log() == 0 {
+    // The state has nobody who is eligible any more.
+    soon(async || reassessments_in_log() > 0).await;
+}
+
+async fn soon(mut is_so: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !is_so().await {
             tokio::task::yield_now().await;
         }
     };
-    let changed = tokio::time::timeout(TIMEOUT, changed).await;
-    changed.expect("a line about the state that nobody is eligible for");
+    let waited = tokio::time::timeout(TIMEOUT, waiting).await;
+    waited.expect("it comes");
 }
 
 fn reassessments_in_log() -> usize {
     let lines = LINES.lock().expect("no test panics here");
     let is_one = |line: &&serde_json::Map<String, Value>| {
-        line["action"] == "reassessment" && line.get("definition") == Some(&json!("observed-again"))
+        line.get("action")
+            .is_some_and(|action| action == "reassessment")
+            && line.get("definition") == Some(&json!("observed-again"))
     };
     lines.iter().filter(is_one).count()
 }
