@@ -355,4 +355,8 @@ async fn refusals_are_found_by_reason_and_time_page_by_page() {
     let page = app.get("admin", path).await.expect(200);
     assert_eq!(page["data"].as_array().map(Vec::len), Some(2), "{page}");
     assert!(page["data"][0]["instanceId"].is_null(), "{page}");
+    for (letters, status) in [(200, 200), (201, 400)] {
+        let path = format!("/v1/refusals?reason={}", "r".repeat(letters));
+        assert_eq!(app.get("admin", &path).await.status, status, "{letters}");
+    }
 }

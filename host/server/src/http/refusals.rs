@@ -37,6 +37,9 @@ view! {
     }
 }
 
+/// The longest reason to look for, in characters.
+const REASON_CHARS_MAX: usize = 200;
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RefusalQuery {
@@ -70,6 +73,11 @@ pub(super) async fn list(
 ) -> Result<axum::Json<Page<RefusalView>>, Problem> {
     let viewer = app.engine.viewing(&who, "dead-letter:read").await?;
     let limit = limit(query.limit)?;
+    let is_long = |reason: &String| reason.chars().count() > REASON_CHARS_MAX;
+    if query.reason.as_ref().is_some_and(is_long) {
+        let detail = format!("reason has at most {REASON_CHARS_MAX} characters");
+        return Err(Problem::new("malformed_request", detail));
+    }
     let after: Option<AtTime> = decode(query.after.as_deref())?;
     let filter = AttemptFilter {
         reason: query.reason,

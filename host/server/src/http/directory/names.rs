@@ -32,7 +32,7 @@ pub(in crate::http) struct DirectoryNames {
 }
 
 /// Finds the names of at most 200 people and 200 groups by their ids.
-#[utoipa::path(post, path = "/v1/names", tag = "directory", operation_id = "findNames", request_body = NamesBody,
+#[utoipa::path(post, path = "/v1/names", tag = "directory", operation_id = "findNames", request_body = Option<NamesBody>,
     responses((status = 200, body = DirectoryNames)))]
 pub(in crate::http) async fn find(
     State(app): State<App>,
