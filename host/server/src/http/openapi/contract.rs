@@ -45,6 +45,7 @@ pub(super) fn tighten(document: &mut Value) {
     if let Some(paths) = document["paths"].as_object_mut() {
         for (path, item) in paths {
             for (method, operation) in item.as_object_mut().into_iter().flatten() {
+                body(operation);
                 references(&operation["requestBody"], &mut bodies);
                 parameters(operation);
                 answers(path, method, operation);
@@ -84,6 +85,19 @@ fn open_objects(value: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(open_objects),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Says of a body that may be left out what it is if there is one: an object, and never null.
+fn body(operation: &mut Value) {
+    let schema = operation.pointer_mut("/requestBody/content/application~1json/schema");
+    let Some(schema) = schema else { return };
+    let null = json!({ "type": "null" });
+    let either = schema["oneOf"].as_array().cloned().unwrap_or_default();
+    if let [one, other] = &either[..]
+        && other == &null
+    {
+        *schema = one.clone();
     }
 }
 
