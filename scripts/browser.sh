@@ -3,8 +3,8 @@
 #
 #   browser.sh [FILE...]   these files of tests/browser, or all
 #
-# Screenshots of the pages go to target/browser, to be looked at. AT_ONCE=2 tries two files at once, each against a host and a
-# database of its own, which takes two thirds of the time. On two cores a test of the inbox failed so in two of six runs.
+# Screenshots of the pages go to target/browser, to be looked at. Files are tried one after the other. AT_ONCE=2 tries two at once, each
+# against a host and a database of its own. It is quicker, but a busy machine makes single tests wait too long.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -63,14 +63,14 @@ taken=$logs/taken
 mkdir "$taken"
 running=()
 trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$logs"' EXIT
-for half in $(seq "${AT_ONCE:-1}"); do
-  (try "${files[@]}") >"$logs/$half" 2>&1 &
+for worker in $(seq "${AT_ONCE:-1}"); do
+  (try "${files[@]}") >"$logs/$worker" 2>&1 &
   running+=($!)
 done
 failed=0
-for half in "${!running[@]}"; do
-  wait "${running[half]}" || failed=1
-  cat "$logs/$((half + 1))"
+for worker in "${!running[@]}"; do
+  wait "${running[worker]}" || failed=1
+  cat "$logs/$((worker + 1))"
 done
 running=()
 # Once more at the end, where the steps show what failed.

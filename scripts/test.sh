@@ -106,8 +106,8 @@ step_fuzz() { FUZZ_SEED=$fuzz_seed fuzz/run.sh "$fuzz_seconds"; }
 
 servers=
 
-# Where the servers write: in memory if it is large enough. On a disk, a third of the processor time of all tests went into finding
-# numbers for the files of new databases, because ext4 passes over those of files that were deleted in the last seconds.
+# Where the servers write: in memory if it is large enough. On a disk the tests take a fifth longer, because ext4 looks for numbers for
+# the files of new databases, and passes over those of files that were deleted in the last seconds.
 servers_parent() {
   local free available
   free=$(df --output=avail /dev/shm 2>/dev/null | tail -1)

@@ -11,7 +11,7 @@ use sha2::Sha256;
 use tokio::runtime::{Builder, Runtime};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_server::http::auth::{
-    AuthError, AuthSettings, Authenticator, Claims, ROLES_MAX, SUBJECT_CHARS_MAX, Secret,
+    AuthError, AuthSettings, Authenticator, CALLER_ROLES_MAX, Claims, SUBJECT_CHARS_MAX, Secret,
     TENANT_CHARS_MAX,
 };
 
@@ -91,7 +91,7 @@ fn claims(bytes: &[u8]) {
         assert!(!name.chars().any(char::is_control));
     }
     assert!(!found.subject.starts_with("wrkflw:"));
-    assert!(found.roles.len() <= ROLES_MAX);
+    assert!(found.roles.len() <= CALLER_ROLES_MAX);
 }
 
 fn header(bytes: &[u8]) {

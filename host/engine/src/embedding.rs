@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Engine;
 use super::error::Error;
-use super::request::{Identity, ROLES_MAX};
+use super::request::{CALLER_ROLES_MAX, Identity};
 use super::validation::{check_id, check_person};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
@@ -177,8 +177,8 @@ impl Engine {
 
 fn check(new: &NewEmbedding) -> Result<(), Error> {
     check_person("/subject", &new.subject)?;
-    if new.roles.len() > ROLES_MAX {
-        let detail = format!("at most {ROLES_MAX} roles");
+    if new.roles.len() > CALLER_ROLES_MAX {
+        let detail = format!("at most {CALLER_ROLES_MAX} roles");
         return Err(Error::invalid("/roles", "too_many", detail));
     }
     for (place, role) in new.roles.iter().enumerate() {

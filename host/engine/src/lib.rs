@@ -95,7 +95,7 @@ pub use embedding::{
 pub use error::Error;
 pub use inbox::OpenTask;
 pub use names::UnknownName;
-pub use request::{Done, Idempotency, Identity, ROLES_MAX, Rendered, Reply, Request, Trace};
+pub use request::{CALLER_ROLES_MAX, Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use sessions::{ProviderSession, SESSION_IDLE_MAX, SESSION_MAX, Session};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};

@@ -17,7 +17,7 @@ use wrkflw_runtime::clock;
 use wrkflw_store::load::Principalship;
 
 /// Roles of a caller, in a token of whatever kind.
-pub const ROLES_MAX: usize = 64;
+pub const CALLER_ROLES_MAX: usize = 64;
 
 /// The caller.
 #[derive(Debug, Clone)]

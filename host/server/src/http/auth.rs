@@ -21,7 +21,7 @@ use jsonwebtoken::{Algorithm, Header, Validation};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-pub use claims::{Claims, ROLE_CHARS_MAX, ROLES_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
+pub use claims::{CALLER_ROLES_MAX, Claims, ROLE_CHARS_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
 pub use error::AuthError;
 pub use provider_tokens::{IdToken, LogoutToken};
 pub(in crate::http) use settings::checked_secret;

@@ -12,7 +12,7 @@ use super::error::AuthError;
 use super::settings::AuthSettings;
 use wrkflw_core::actor::is_reserved;
 use wrkflw_core::ids::check_id;
-pub use wrkflw_engine::ROLES_MAX;
+pub use wrkflw_engine::CALLER_ROLES_MAX;
 
 pub const SUBJECT_CHARS_MAX: usize = 200;
 pub const TENANT_CHARS_MAX: usize = 64;
@@ -54,7 +54,7 @@ impl Claims {
 
     /// Checks that a token may have these names. The error has the claim at fault.
     pub(in crate::http) fn check(&self, settings: &AuthSettings) -> Result<(), AuthError> {
-        let roles_fit = self.roles.len() <= ROLES_MAX
+        let roles_fit = self.roles.len() <= CALLER_ROLES_MAX
             && self.roles.iter().all(|role| is_name(role, ROLE_CHARS_MAX));
         let fits = [
             (

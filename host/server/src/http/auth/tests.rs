@@ -339,7 +339,7 @@ async fn names_that_could_do_harm_are_refused() {
         ("roles", json!(["a\tb"])),
         ("roles", json!([1])),
         ("roles", json!({"a": 1})),
-        ("roles", json!(vec!["r"; ROLES_MAX + 1])),
+        ("roles", json!(vec!["r"; CALLER_ROLES_MAX + 1])),
     ];
     for (claim, value) in cases {
         let found = check(&hs256(&content(claim, value.clone()))).await;
