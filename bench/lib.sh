@@ -17,6 +17,8 @@ begin() {
 }
 
 finish() {
+  # A request that fails has its cause there.
+  if [ $? != 0 ] && [ -e "$work/host.log" ]; then grep -E 'ERROR|panicked' "$work/host.log" | tail -5 >&2 || true; fi
   end_more
   end_host
   scripts/postgres.sh stop "$work/pg" || true

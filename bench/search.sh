@@ -2,7 +2,7 @@
 # Searches by attributes, lists or history over HTTP, on a private PostgreSQL filled with a million instances.
 #
 #   bench/search.sh [INSTANCES] [REQUESTS] [SET]     default 1000000 instances, 200 requests for each question, searches
-#                                                  (or lists, history: see the scripts of these names)
+#                                                  (or lists, restricted, history: see lists.sh and history.sh)
 #
 # The server does not sync: writes are not measured here.
 set -euo pipefail
@@ -17,6 +17,11 @@ port=18081
 begin
 url=$(scripts/postgres.sh start "$work/pg")
 start_host $port
+# A list says of each line what its definition says of it.
+component=$(ls -t target/"${profile/dev/debug}"/build/wrkflw-*/out/document-approval.wasm | head -1)
+for key in bench-orders bench-returns; do
+  wrkflw definition publish --quiet --key "$key" --activate --server http://127.0.0.1:$port --token "$BENCH_ADMIN" "$component" >/dev/null
+done
 wrkflw-bench fill-for "$set" "$instances" | psql -q -v ON_ERROR_STOP=1 "$url"
 [ "$set" != history ] || await_checkpoints
 wrkflw-bench search --set "$set" --address 127.0.0.1:$port --count 20 >/dev/null # warm

@@ -12,10 +12,10 @@ from generate_series(1, INSTANCES) n;
 insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type, entity_id, initiator,
     requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
 select tenant, id, case when n % 10 = 0 then 'bench-returns' else 'bench-orders' end, 1, 1, 'RUNNING', 'bench-search', n::text,
-    'author', '{author}', '{}', at, at, 1, '\x00', 1, 1
+    'author', '{author}', '{"title":"Bench"}', at, at, 1, sha256('bench'), 1, 1
 from place, filled;
 insert into state_instance (tenant_id, instance_id, id, ordinal, name, entered_at, predecessors, caller, needed, exclude, priority)
-select tenant, id, id, 0, 'Work', at, '{}', 'author', 1, '{}', 0 from place, filled;
+select tenant, id, id, 0, 'Submitted', at, '{}', 'author', 1, '{}', 0 from place, filled;
 insert into attribute (tenant_id, instance_id, name, type, decimal_value)
 select tenant, id, 'amount', 'decimal', (n::bigint * 7919 % 1000000)::numeric / 100 from place, filled;
 insert into attribute (tenant_id, instance_id, name, type, text_value)

@@ -81,7 +81,7 @@ const LISTS: [Question; 21] = [
     (
         "of a rare state",
         Reviewer,
-        "/v1/tasks?view=available&state=Rare",
+        "/v1/tasks?view=available&state=FinalReview",
     ),
     ("instances", Author, "/v1/instances"),
     ("running instances", Author, "/v1/instances?status=RUNNING"),
@@ -135,7 +135,11 @@ const LISTS: [Question; 21] = [
 const PAGES: [Question; 3] = [
     ("page: inbox", Reviewer, "/console"),
     ("page: all tasks", Author, "/console?view=all"),
-    ("page: priority", Reviewer, "/console?minPriority=4"),
+    (
+        "page: priority",
+        Reviewer,
+        "/console?view=available&minPriority=4",
+    ),
 ];
 
 /// The path of the first instance of the fill script.
@@ -164,6 +168,8 @@ const HISTORY: [Question; 7] = [
 pub(crate) enum Set {
     Searches,
     Lists,
+    /// The lists where only participants see an instance.
+    Restricted,
     History,
 }
 
@@ -172,10 +178,13 @@ impl Set {
     pub(crate) fn fill(self, instances: u32) -> String {
         let script = match self {
             Set::Searches => include_str!("fill_search.sql"),
-            Set::Lists => include_str!("fill_lists.sql"),
+            Set::Lists | Set::Restricted => include_str!("fill_lists.sql"),
             Set::History => include_str!("fill_history.sql"),
         };
-        script.replace("INSTANCES", &instances.to_string())
+        let restricted = matches!(self, Set::Restricted);
+        script
+            .replace("INSTANCES", &instances.to_string())
+            .replace("RESTRICTED", &restricted.to_string())
     }
 }
 
@@ -211,7 +220,7 @@ impl Search {
         let mut report = Vec::new();
         let questions: &[Question] = match self.set {
             Set::Searches => &SEARCHES,
-            Set::Lists => &LISTS,
+            Set::Lists | Set::Restricted => &LISTS,
             Set::History => &HISTORY,
         };
         for (name, person, path) in questions {
@@ -236,7 +245,7 @@ impl Search {
             }
             report.push(line(name, found, latencies));
         }
-        if matches!(self.set, Set::Lists) {
+        if matches!(self.set, Set::Lists | Set::Restricted) {
             for question in PAGES {
                 report.push(self.pages(&mut connection, question).await?);
             }
