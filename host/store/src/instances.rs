@@ -29,6 +29,8 @@ use wrkflw_core::search::Condition;
 const NARROW_MAX: i32 = 5_000;
 /// With at most this number, no other index is probed.
 const NARROW_ENOUGH: usize = 1_000;
+/// The statuses of most instances.
+const FREQUENT: [&str; 2] = ["RUNNING", "COMPLETED"];
 /// Instances that one request examines.
 const EXAMINED_MAX: usize = 20_000;
 /// The time limit of a search. The statement that runs then is still finished.
@@ -245,6 +247,13 @@ impl Search<'_> {
         // For others, the walk reads these indexes in the order of the list.
         if self.viewer.is_restricted() {
             narrowed = both(narrowed, narrow::about(connection, tenant, filter).await?);
+            let status = filter.status.as_ref();
+            if let Some(status) = status.filter(|status| !FREQUENT.contains(&status.as_str())) {
+                narrowed = both(
+                    narrowed,
+                    narrow::with_status(connection, tenant, status).await?,
+                );
+            }
         }
         for probe in &self.probes {
             if narrowed

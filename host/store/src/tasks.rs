@@ -3,7 +3,7 @@
 mod filter;
 mod sources;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
 use sqlx::PgConnection;
@@ -179,8 +179,9 @@ impl Search<'_> {
         {
             seen = None;
         }
-        let mut step = STEP_MIN;
+        let (mut step, mut is_first) = (STEP_MIN, true);
         let mut rare: Option<&str> = None;
+        let mut ready = Vec::new();
         loop {
             let places = self.connection.places().await?;
             let open = match (rare, seen) {
@@ -191,35 +192,63 @@ impl Search<'_> {
                     sources::open(places, self.viewer, view, &people, after, step).await?
                 }
             };
+            ready.append(&mut self.may_see(&open).await?);
+            let reached = open.last().copied().filter(|_| is_full(&open, step));
+            let is_over = Instant::now() >= self.until;
+            if let Some(reached) = reached
+                && self.gathers(ready.len())
+            {
+                (after, step) = (reached, grown(step));
+                continue;
+            }
             // All tasks of a rare state are read at once, but the first of them mostly fill the page.
-            let part = if rare.is_some() { PART_MIN } else { open.len() };
-            self.take(&open, part).await?;
-            let reached = match open.last() {
-                Some(last) if self.wanted() > 0 && is_full(&open, step) => *last,
-                _ => return Ok(None),
+            let part = if rare.is_some() {
+                PART_MIN
+            } else {
+                ready.len()
             };
-            if Instant::now() >= self.until {
+            self.take(&std::mem::take(&mut ready), part).await?;
+            let Some(reached) = reached.filter(|_| self.wanted() > 0) else {
+                return Ok(None);
+            };
+            if is_over {
                 return Ok(Some(Place::of(reached)));
             }
-            after = reached;
-            let is_first = step == STEP_MIN;
-            step = (step * 4).min(STEP_MAX);
+            (after, step) = (reached, grown(step));
+            if !std::mem::take(&mut is_first) {
+                continue;
+            }
             let places = self.connection.places().await?;
             // The index of words is slow to find that nearly all have a word, but then the first step fills the page.
-            if is_first
-                && let Some(words) = &filter.words
+            if let Some(words) = &filter.words
                 && let Some(few) = sources::worded_tasks(places, tenant, words, after).await?
             {
                 self.take(&few, PART_MIN).await?;
                 return Ok(None);
             }
-            if is_first
-                && let Some(state) = &filter.state
+            if let Some(state) = &filter.state
                 && sources::is_rare(self.connection.places().await?, tenant, state).await?
             {
                 rare = Some(state);
                 step = STEP_MAX;
             }
+        }
+    }
+
+    /// Whether another step is read before the tasks of the last ones: these do not fill the page. To read tasks as somebody who does not
+    /// see every instance costs as much as a step of hundreds, however few they are.
+    fn gathers(&self, ready: usize) -> bool {
+        self.viewer.is_restricted() && ready < self.wanted() && Instant::now() < self.until
+    }
+
+    /// Those that the viewer may see, if the view itself does not name them.
+    async fn may_see(&mut self, ids: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
+        match self.viewer.restricted() {
+            Some(actor) if self.filter.view == View::All => {
+                let places = self.connection.places().await?;
+                visible::tasks(places, (self.tenant, actor), ids).await
+            }
+            _ => Ok(ids.to_vec()),
         }
     }
 
@@ -244,6 +273,7 @@ impl Search<'_> {
             None
         };
         let (mut after, mut step) = (filter.after, STEP_MIN);
+        let mut ready = Vec::new();
         loop {
             let places = self.connection.places().await?;
             let next = if filter.by_due {
@@ -255,20 +285,26 @@ impl Search<'_> {
                 sources::ended(places, tenant, filter, owner, after, step).await?
             };
             let ids: Vec<_> = next.iter().map(|place| place.id).collect();
-            let rows = self.rows(&ids, ids.len()).await?;
+            let seen: HashSet<_> = self.may_see(&ids).await?.into_iter().collect();
+            ready.extend(ids.into_iter().filter(|id| seen.contains(id)));
+            let reached = next.last().copied().filter(|_| is_full(&next, step));
+            let is_over = Instant::now() >= self.until;
+            after = reached;
+            step = grown(step);
+            if reached.is_some() && self.gathers(ready.len()) {
+                continue;
+            }
+            let rows = self.rows(&ready, ready.len()).await?;
             let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
-            let ordered = ids.iter().filter_map(|id| rows.remove(id));
+            let ordered = ready.drain(..).filter_map(|id| rows.remove(&id));
             let ordered: Vec<_> = ordered.take(self.wanted()).collect();
             self.found.extend(ordered);
-            let reached = match next.last() {
-                Some(last) if self.wanted() > 0 && is_full(&next, step) => *last,
-                _ => return Ok(None),
-            };
-            if Instant::now() >= self.until {
-                return Ok(Some(reached));
+            if reached.is_none() || self.wanted() == 0 {
+                return Ok(None);
             }
-            after = Some(reached);
-            step = (step * 4).min(STEP_MAX);
+            if is_over {
+                return Ok(reached);
+            }
         }
     }
 
@@ -299,6 +335,10 @@ impl Search<'_> {
             .map(|row| row.into_summary(self.filter))
             .collect()
     }
+}
+
+fn grown(step: i64) -> i64 {
+    (step * 4).min(STEP_MAX)
 }
 
 /// Whether a step found as many as it asked for, so that there may be more.

@@ -98,6 +98,21 @@ pub(super) async fn lasting(
     Ok(sorted(ids.fetch_all(connection).await?))
 }
 
+/// The instances with this status.
+pub(super) async fn with_status(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    status: &str,
+) -> Narrowed {
+    let ids = sqlx::query_scalar!(
+        "select id from instance where tenant_id = $1 and status = $2 order by id limit $3",
+        tenant.0,
+        status,
+        read_max()
+    );
+    Ok(sorted(ids.fetch_all(connection).await?))
+}
+
 /// The instances about the entity, or else by the initiator, that the filter names. None if it names neither.
 pub(super) async fn about(
     connection: &mut PgConnection,
