@@ -71,6 +71,15 @@ async fn a_range_is_sent_again_under_the_same_ids_and_on_record() {
         (&answer["replayed"], &answer["more"]),
         (&json!(0), &json!(false))
     );
+    let backwards = json!({ "after": answer["next"], "until": "earliest", "reason": "a slip" });
+    let refused = app.post("admin", "/v1/events/replay", backwards).await;
+    let detail = refused.problem(400, "invalid_request");
+    assert!(
+        detail["detail"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("/until: ")),
+        "{detail}"
+    );
     for wrong in [
         json!({ "after": "x", "reason": "r" }),
         json!({ "after": "earliest", "limit": 0, "reason": "r" }),

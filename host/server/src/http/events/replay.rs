@@ -66,6 +66,10 @@ pub(in crate::http) async fn replay(
         Some(until) => Some(known(&app, who.tenant, until).await?),
         None => None,
     };
+    if until.is_some_and(|until| until < after) {
+        let detail = "/until: this event is before the one of `after`";
+        return Err(Problem::new("invalid_request", detail));
+    }
     let replay = Replay {
         after,
         until,
