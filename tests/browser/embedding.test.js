@@ -160,7 +160,7 @@ test("who may not decide sees why", async () => {
   assert.ok(await refused.isDisabled());
   // The reason stands beside the last of the buttons that are refused for it.
   const why = element.locator(".task .refused:last-child .faint");
-  assert.equal((await why.textContent()).trim(), "author requested this instance and does not work on it in Submitted");
+  assert.equal((await why.textContent()).trim(), "You requested this, so somebody else works on it.");
   await accessible(page, "embedded-refused");
   await pictures(page, "embedded-refused");
   await page.context().close();

@@ -152,6 +152,17 @@ ahead-possible = kann noch kommen
 # Handeln.
 why-not = Was Sie jetzt nicht dürfen, und warum
 refused-without-reason = Das geht jetzt nicht.
+refusal-own_request = Das haben Sie beantragt. Darum bearbeitet es jemand anderes.
+refusal-excluded = Sie sind von dieser Arbeit ausgeschlossen.
+refusal-already_decided = Sie haben hier bereits entschieden.
+refusal-decided_elsewhere = Sie haben in einem anderen Schritt entschieden. Niemand entscheidet in beiden.
+refusal-own_work = Das ist Arbeit der Person, die den Vorgang gestartet hat. Niemand übernimmt sie.
+refusal-not_a_candidate = Diese Arbeit ist anderen angeboten.
+refusal-not_claimed = Niemand hat diese Aufgabe übernommen.
+refusal-not_delegated = Diese Aufgabe ist nicht delegiert.
+refusal-not_suspended = Das ist nicht angehalten.
+refusal-delegations_exhausted = Diese Aufgabe kann nicht weiter delegiert werden.
+refusal-instance_running = Das ist noch nicht beendet.
 act-task-claim = Übernehmen
 act-task-release = Zurückgeben
 act-task-delegate = Delegieren

@@ -152,6 +152,17 @@ ahead-possible = may come
 # Acting.
 why-not = What you may not do now, and why
 refused-without-reason = This is not possible now.
+refusal-own_request = You requested this, so somebody else works on it.
+refusal-excluded = You are excluded from this work.
+refusal-already_decided = You have already decided here.
+refusal-decided_elsewhere = You decided in another step, and nobody decides in both.
+refusal-own_work = This is work of the person who started it. Nobody does it for them.
+refusal-not_a_candidate = This work is offered to others.
+refusal-not_claimed = Nobody holds this task.
+refusal-not_delegated = This task is not delegated.
+refusal-not_suspended = This is not suspended.
+refusal-delegations_exhausted = This task cannot be delegated further.
+refusal-instance_running = This has not ended yet.
 act-task-claim = Claim
 act-task-release = Release
 act-task-delegate = Delegate

@@ -128,6 +128,17 @@ ahead-possible = อาจมาถึง
 # การกระทำ
 why-not = สิ่งที่คุณทำไม่ได้ในขณะนี้ และเหตุผล
 refused-without-reason = ขณะนี้ทำไม่ได้
+refusal-own_request = คุณเป็นผู้ขอเรื่องนี้ จึงต้องให้ผู้อื่นดำเนินการ
+refusal-excluded = คุณถูกกันออกจากงานนี้
+refusal-already_decided = คุณได้ตัดสินใจในขั้นนี้แล้ว
+refusal-decided_elsewhere = คุณได้ตัดสินใจในอีกขั้นหนึ่งแล้ว และไม่มีใครตัดสินใจได้ทั้งสองขั้น
+refusal-own_work = งานนี้เป็นของผู้เริ่มเรื่อง ไม่มีใครทำแทนได้
+refusal-not_a_candidate = งานนี้เสนอให้ผู้อื่น
+refusal-not_claimed = ยังไม่มีใครรับงานนี้
+refusal-not_delegated = งานนี้ไม่ได้ถูกมอบหมายต่อ
+refusal-not_suspended = รายการนี้ไม่ได้ถูกพัก
+refusal-delegations_exhausted = งานนี้มอบหมายต่อไม่ได้อีก
+refusal-instance_running = รายการนี้ยังไม่สิ้นสุด
 act-task-claim = รับงาน
 act-task-release = คืนงาน
 act-task-delegate = มอบหมายแทน

@@ -214,6 +214,7 @@ pub(crate) struct Action {
 
 #[derive(Clone, Deserialize)]
 pub(crate) struct Refusal {
+    pub(crate) code: String,
     pub(crate) message: String,
 }
 

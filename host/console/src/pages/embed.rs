@@ -212,6 +212,7 @@ impl Embedded {
         for action in actions {
             action.allowed = false;
             action.refusal = Some(Refusal {
+                code: "read_only".to_owned(),
                 message: self.visitor.w.t("embed-read-only").into_owned(),
             });
         }

@@ -1,9 +1,11 @@
 //! The head of an instance: what it is, where it stands, and what the visitor may do, with the reason where they may not.
 
+use std::borrow::Cow;
+
 use uuid::Uuid;
 
 use super::{Read, queue};
-use crate::data::{Action, Instance, State, Task};
+use crate::data::{Action, Instance, Refusal, State, Task};
 use crate::moment::Moment;
 use crate::names::{Badge, Names};
 use crate::session::Visitor;
@@ -70,11 +72,17 @@ impl Button {
             is_said_after: false,
             refusal: match (action.allowed, refusal) {
                 (true, _) => String::new(),
-                (false, Some(refusal)) => refusal.message.clone(),
+                (false, Some(refusal)) => reason(refusal, visitor),
                 (false, None) => visitor.w.t("refused-without-reason").into_owned(),
             },
         }
     }
+}
+
+/// Why an action is refused: by a rule of the host in the reader's language, by the flow in the words of its authors.
+fn reason(refusal: &Refusal, visitor: &Visitor) -> String {
+    let own = visitor.w.known(&format!("refusal-{}", refusal.code));
+    own.map_or_else(|| refusal.message.clone(), Cow::into_owned)
 }
 
 /// The buttons of a row. What several next to each other say, the last one says.
