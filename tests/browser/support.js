@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { afterEach } from "node:test";
 import { chromium } from "playwright-core";
 
 const require = createRequire(import.meta.url);
@@ -29,10 +30,26 @@ export function launch() {
   return chromium.launch({ executablePath: setting("WRKFLW_TEST_BROWSER"), args: QUIET });
 }
 
+/** The profiles whose test has not closed them. */
+const open = new Set();
+
+// A test that failed shows what its pages showed: mostly it waited for a text, and another one was there.
+afterEach(async (one) => {
+  if (one.passed === false) {
+    for (const page of [...open].flatMap((context) => context.pages())) {
+      const text = await page.locator("body").innerText({ timeout: 1000 }).catch(String);
+      console.log(`${one.name}: at its end ${page.url()} shows:\n${text.slice(0, 3000)}`);
+    }
+  }
+  await Promise.all([...open].map((context) => context.close()));
+});
+
 /** A new profile of the browser. It fails on a request to other origins than these and on anything that the page's console complains of. */
 export async function profile(browser, { origins = [url], ...options } = {}) {
   const context = await browser.newContext({ locale: "en", ...options });
   const complaints = [];
+  open.add(context);
+  context.on("close", () => open.delete(context));
   context.on("request", (request) => {
     if (!origins.some((origin) => request.url().startsWith(origin))) complaints.push(`a request to ${request.url()}`);
   });
