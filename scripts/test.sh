@@ -56,10 +56,17 @@ step_test() {
     run_tests $TEST_ARGS
     return
   fi
-  local skips=() part failed=0
+  local skips=() part failed=0 beside
   for part in "${timed[@]}"; do skips+=(--skip "$part"); done
+  run_tests --no-run || return 1
+  # The tests of the command line and the examples in documents wait for builds and for single hosts, the others for servers:
+  # together they leave no core idle. Globs, so that each test is in one part, whatever it is called.
+  (run_tests --no-fail-fast --test 'c*'; commands=$?; run_tests --no-fail-fast --doc && exit $commands) >"$logs/beside" 2>&1 &
+  beside=$!
   # Half as many again as there are cores: many tests wait for servers.
-  run_tests --no-fail-fast -- --test-threads $(($(nproc) * 3 / 2)) "${skips[@]}" || failed=1
+  run_tests --no-fail-fast --lib --bins --test '[!c]*' -- --test-threads $(($(nproc) * 3 / 2)) "${skips[@]}" || failed=1
+  wait $beside || failed=1
+  cat "$logs/beside"
   # Not through a pipe: grep ends at the first match, and cargo would fail to write the rest.
   local known
   known=$(cargo test --workspace --test all -- --list "${timed[@]}") || failed=1
