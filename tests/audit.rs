@@ -5,7 +5,7 @@
 //! and `columns` those of all tables that entries give.
 //! `stream` reads an instance's entries as an auditor does, from the rows alone; `replay` runs commands again.
 
-mod checkpoints;
+pub(crate) mod checkpoints;
 mod columns;
 pub(crate) mod commands;
 mod export;

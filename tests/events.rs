@@ -263,9 +263,11 @@ async fn what_was_rolled_back_is_never_told() {
 #[tokio::test]
 async fn an_approval_over_http_is_told_from_start_to_end_and_dry_runs_are_not() {
     let app = TestApp::start().await;
+    let topic = topic_of(&app.database);
     let settings = KafkaSettings {
         brokers: shared_address(),
-        topic: topic_of(&app.database),
+        checkpoint_topic: format!("{topic}.checkpoints"),
+        topic,
         ..KafkaSettings::default()
     };
     let outbox = app.store().outbox();
@@ -280,6 +282,16 @@ async fn an_approval_over_http_is_told_from_start_to_end_and_dry_runs_are_not() 
     let reviewed = app.decided("reviewer", &instance, approve.clone()).await;
     let approved = app.decided("approver", &reviewed, approve).await;
     assert_eq!(approved["status"], "COMPLETED");
+    // A checkpoint of the audit is for those who prove decisions, and has a topic of its own.
+    let keys = crate::audit::checkpoints::keys(&[("one", 1)]);
+    let signed = crate::audit::checkpoints::sign(&app.engine, &keys).await;
+    let mut proofs = Consumer::of(&settings.brokers, &settings.checkpoint_topic).await;
+    proofs
+        .receive_until(|received| received.len() >= signed as usize)
+        .await;
+    for proof in &proofs.received {
+        assert_eq!(proof.headers["ce_type"], "dev.wrkflw.audit.checkpoint");
+    }
 
     let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
     let is_last = |received: &Received| received.headers["ce_type"] == "dev.wrkflw.flow.completed";

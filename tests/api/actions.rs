@@ -268,6 +268,9 @@ async fn an_invalid_verdict_is_what_is_still_required() {
         (&told[2]["action"], &told[2]["refusal"]["code"]),
         (&json!("restart"), &json!("not_an_initiator"))
     );
+    let message = told[2]["refusal"]["message"].as_str().expect("a text");
+    assert!(message.contains("group authors"), "{message}");
+    assert!(message.contains("GET /v1/groups/authors"), "{message}");
     let told = actions(&app, "author", id).await;
     assert_eq!(
         (&told[2]["action"], &told[2]["allowed"]),

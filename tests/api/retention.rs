@@ -80,6 +80,39 @@ async fn dead_deliveries_are_kept_for_thirty_days_of_the_database() {
     assert_eq!(left(&app, DEAD).await, 0);
 }
 
+/// Each attempt of a delivery, too, by its own time.
+#[tokio::test]
+async fn deliveries_and_their_attempts_are_kept_for_thirty_days_of_the_database() {
+    const DELIVERED: &str = "select count(*) from webhook_delivery where state = 'delivered'";
+    const ATTEMPTS: &str = "select count(*) from webhook_attempt";
+    let app = TestApp::start().await;
+    let hook = Receiver::start().await;
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let behind = app.engine_with_clock(days(-100)).await;
+    let _working = notifier_of(&app, &behind, settings(&[]));
+    app.started("doc-1").await;
+    waiting(&app, &made, "delivered", 1).await;
+    assert_eq!(
+        (left(&app, DELIVERED).await, left(&app, ATTEMPTS).await),
+        (1, 1)
+    );
+    sql(
+        &app,
+        "update webhook_attempt set at = at - interval '31 days'",
+    )
+    .await;
+    assert_eq!(
+        (left(&app, ATTEMPTS).await, left(&app, DELIVERED).await),
+        (0, 1)
+    );
+    sql(
+        &app,
+        "update webhook_delivery set due_at = due_at - interval '31 days'",
+    )
+    .await;
+    assert_eq!(left(&app, DELIVERED).await, 0);
+}
+
 /// A second version, and an instance of the first.
 async fn to_migrate() -> TestApp {
     let app = TestApp::start().await;

@@ -33,6 +33,9 @@ async fn what_the_caller_has_is_not_sent_again() {
         ("/v1/people/author".to_owned(), true),
         ("/v1/groups/authors".to_owned(), true),
         ("/v1/calendars/office".to_owned(), true),
+        ("/v1/me".to_owned(), true),
+        ("/v1/definitions/document-approval".to_owned(), true),
+        (format!("/v1/ids/{id}"), true),
     ] {
         let first = app.get("author", &path).await;
         assert_eq!(first.status, 200, "{path}");

@@ -285,21 +285,18 @@ async fn whom_a_comment_mentions_takes_part_from_then_on() {
     let instance = vote(&app, "m-1").await;
     app.with_approval().await;
     let open = app.started("doc-1").await;
-    let mut connection = app.database.admin_pool().acquire().await;
-    let connection = connection.as_mut().expect("a connection");
+    assert!(!sees(&app, "stranger", &instance).await);
     for about in [&instance, &open] {
-        let instance = wrkflw_core::ids::InstanceId(id(about).parse().expect("an id"));
-        let mentioned = ["stranger".to_owned(), "mara".to_owned()];
-        let tenant = wrkflw_core::ids::TenantId(1);
-        let joined = wrkflw_store::participants::join(connection, tenant, instance, &mentioned);
-        joined.await.expect("participants");
+        let path = format!("/v1/instances/{}/comment", id(about));
+        let comment = json!({ "comment": "What do you say?", "mentions": ["stranger", "mara"] });
+        app.post("author", &path, comment).await.expect(200);
     }
     assert!(sees(&app, "stranger", &instance).await);
     assert!(!sees(&app, "sue", &instance).await);
     let rows: i64 =
         sqlx::query_scalar("select count(*) from participant where instance_id = $1::text::uuid")
             .bind(id(&open))
-            .fetch_one(&mut **connection)
+            .fetch_one(app.database.admin_pool())
             .await
             .expect("a number");
     assert_eq!(rows, 0, "everybody sees it");

@@ -22,7 +22,7 @@ use crate::support::app::{TestApp, task_of};
 /// How long entries may wait for transactions of other tests on the same server.
 const SETTLES_WITHIN: Duration = Duration::from_mins(1);
 
-pub(super) fn keys(named: &[(&str, u8)]) -> CheckpointKeys {
+pub(crate) fn keys(named: &[(&str, u8)]) -> CheckpointKeys {
     let secret: Vec<_> = named
         .iter()
         .map(|(name, byte)| ((*name).to_owned(), [*byte; 32]))
@@ -35,7 +35,7 @@ fn checkpointer(engine: &Engine, keys: &CheckpointKeys) -> Checkpointer {
 }
 
 /// Signs until nothing is new.
-pub(super) async fn sign(engine: &Engine, keys: &CheckpointKeys) -> u32 {
+pub(crate) async fn sign(engine: &Engine, keys: &CheckpointKeys) -> u32 {
     let (checkpointer, deadline) = (checkpointer(engine, keys), Instant::now() + SETTLES_WITHIN);
     let mut signed = 0;
     loop {

@@ -73,7 +73,7 @@ async fn a_range_is_sent_again_under_the_same_ids_and_on_record() {
     );
     let backwards = json!({ "after": answer["next"], "until": "earliest", "reason": "a slip" });
     let refused = app.post("admin", "/v1/events/replay", backwards).await;
-    let detail = refused.problem(400, "invalid_request");
+    let detail = refused.problem(422, "invalid_request");
     assert!(
         detail["detail"]
             .as_str()

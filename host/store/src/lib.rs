@@ -43,7 +43,6 @@ pub mod notifications;
 pub mod notifier;
 pub mod open_work;
 pub mod outbox;
-pub mod participants;
 pub mod past;
 mod pool;
 pub mod pools;

@@ -74,32 +74,9 @@ pub(super) fn hint_at_open_tasks(answer: &Value, output: Output) {
     }
 }
 
-/// A field of an input that a schema or a guard requires, in a word.
-pub(super) fn required_fields(schema: &Value) -> Vec<Value> {
-    let required = schema["required"].as_array().into_iter().flatten();
-    let field = |name: &Value| {
-        let name = name.as_str().unwrap_or_default();
-        let kind = schema["properties"][name]["type"].as_str();
-        json!(kind.map_or_else(|| name.to_owned(), |kind| format!("{name} ({kind})")))
-    };
-    required.map(field).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn required_fields_have_their_type() {
-        let schema = json!({
-            "properties": { "amount": { "type": "number" }, "why": {} }, "required": ["amount", "why"],
-        });
-        assert_eq!(
-            required_fields(&schema),
-            [json!("amount (number)"), json!("why")]
-        );
-        assert!(required_fields(&Value::Null).is_empty());
-    }
 
     #[test]
     fn the_instance_of_an_answer_is_found_in_either_shape() {

@@ -260,16 +260,11 @@ impl OneArgs {
 
 /// The outcomes of a task, each with the fields that its input must have.
 fn show_outcomes(shown: &Value, output: Output) -> Result<()> {
-    let outcomes = shown["outcomes"].as_array().cloned().unwrap_or_default();
-    if output.format == Format::Json || outcomes.is_empty() {
+    let outcomes = &shown["outcomes"];
+    if output.format == Format::Json || outcomes.as_array().is_none_or(Vec::is_empty) {
         return Ok(());
     }
-    let with_fields = |mut outcome: Value| {
-        outcome["required"] = json!(answer::required_fields(&outcome["input"]));
-        outcome
-    };
-    let data: Vec<Value> = outcomes.into_iter().map(with_fields).collect();
-    output.list(&json!({ "data": data }), OUTCOMES)
+    output.list(&json!({ "data": outcomes }), OUTCOMES)
 }
 
 fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {

@@ -190,3 +190,21 @@ impl FromStr for AtTime {
         Ok(AtTime(at.parse().map_err(drop)?, id.parse().map_err(drop)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_ends_at_its_maximum_and_says_so() {
+        for (found, is_cut, count, capped) in [
+            (0, false, 0, false),
+            (1_000, false, 1_000, false),
+            (1_001, false, 1_000, true),
+            (7, true, 7, true),
+        ] {
+            let of = Count::of(found, is_cut);
+            assert_eq!((of.count, of.capped), (count, capped), "{found} {is_cut}");
+        }
+    }
+}
