@@ -149,7 +149,7 @@ struct Search<'a> {
     until: Instant,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
     fn wanted(&self) -> usize {
         let limit = usize::try_from(self.filter.limit).unwrap_or_default();
         limit.saturating_sub(self.found.len())
@@ -170,15 +170,7 @@ impl Search<'_> {
             self.take(&few, PART_MIN).await?;
             return Ok(None);
         }
-        let mut seen = self
-            .viewer
-            .restricted()
-            .filter(|_| filter.view == View::All);
-        if let Some(actor) = seen
-            && !visible::sees_few(places, (tenant, actor), SEEN_MAX).await?
-        {
-            seen = None;
-        }
+        let seen = self.who_sees_few().await?;
         let (mut step, mut is_first) = (STEP_MIN, true);
         let mut rare: Option<&str> = None;
         let mut ready = Vec::new();
@@ -233,6 +225,17 @@ impl Search<'_> {
                 step = STEP_MAX;
             }
         }
+    }
+
+    /// The viewer of all open tasks, if they see so few instances that the tasks of these are read.
+    async fn who_sees_few(&mut self) -> Result<Option<&'a Actor>, StoreError> {
+        let viewer = self.viewer.restricted();
+        let Some(actor) = viewer.filter(|_| self.filter.view == View::All) else {
+            return Ok(None);
+        };
+        let places = self.connection.places().await?;
+        let sees_few = visible::sees_few(places, (self.tenant, actor), SEEN_MAX).await?;
+        Ok(sees_few.then_some(actor))
     }
 
     /// Whether another step is read before the tasks of the last ones: these do not fill the page. To read tasks as somebody who does not

@@ -1,7 +1,7 @@
 //! What a command answers, and how it is shown: the only place that knows where an answer has the instance.
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::output::{Column, Format, Output};
 
@@ -76,6 +76,8 @@ pub(super) fn hint_at_open_tasks(answer: &Value, output: Output) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
