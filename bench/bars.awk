@@ -27,8 +27,9 @@ part() == "decisions" && $1 == "Y2" { y2 = most(y2, rate()) }
 
 part() == "growth" { clients = before("clients"); grown[$1, clients] = rate(); if (!small) small = $1; large = $1 }
 part() == "deadlines" { sum[$1, before("clients")] += rate() }
+(part() == "lists" || part() == "restricted") && /^page.* p95 / { pages = most(pages, after("p95")); next }
 part() == "lists" && / p95 / { list = most(list, after("p95")) }
-part() == "restricted" && / p95 / && !/^page/ { seen = most(seen, after("p95")) }
+part() == "restricted" && / p95 / { seen = most(seen, after("p95")) }
 part() == "history" && / p95 / { history = most(history, after("p95")) }
 part() == "searches" && / p95 / { search = most(search, after("p95")) }
 part() == "guests" && /^guard, instance/ { guard = $6 }
@@ -57,6 +58,7 @@ END {
     bar("decisions/s with a million deadlines, 8 callers, in parts", sum["with", 8] / sum["without", 8], 0.9, 1)
   if (list) bar("ms, p95 of the slowest list, a million open tasks", list, 20, 0)
   if (seen) bar("ms, p95 of the slowest list for participants, a million open tasks", seen, 20, 0)
+  if (pages) bar("ms, p95 of the slowest page of the inbox, a million open tasks", pages, 50, 0)
   if (history) aim("ms, p95 of the slowest page of history, a million instances", history, 50, 0)
   if (search) bar("ms, p95 of the slowest search, a million instances", search, 50, 0)
   if (guard) bar("us of a guard in a fresh instance, p50", guard, 30, 0)
