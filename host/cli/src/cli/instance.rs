@@ -169,6 +169,21 @@ pub(super) struct ListArgs {
     /// Who started it
     #[arg(long)]
     initiator: Option<String>,
+    /// Words in the title, summary, entity or a text attribute
+    #[arg(long, value_name = "WORDS")]
+    q: Option<String>,
+    /// Who owns an open task of it
+    #[arg(long, value_name = "PERSON")]
+    owner: Option<String>,
+    /// Who owns or owned a task of it
+    #[arg(long, value_name = "PERSON")]
+    ever_owner: Option<String>,
+    /// Not changed since, as 2030-01-31T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    updated_before: Option<String>,
+    /// Something of it is due before
+    #[arg(long, value_name = "TIME")]
+    due_before: Option<String>,
     /// Only those with an unassignable state: too few people are eligible for its work
     #[arg(long)]
     unassignable: bool,
@@ -422,6 +437,11 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         ("unassignable", args.unassignable.then(|| true.to_string())),
         ("from", args.from.clone()),
         ("until", args.until.clone()),
+        ("q", args.q.clone()),
+        ("owner", args.owner.clone()),
+        ("everOwner", args.ever_owner.clone()),
+        ("updatedBefore", args.updated_before.clone()),
+        ("dueBefore", args.due_before.clone()),
     ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
     let client = args.connection.open(environment)?;

@@ -10,6 +10,7 @@ use super::answer;
 use super::client::ChangeArgs;
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
+use super::instance::entity;
 use super::output::{Column, Format, Output};
 use super::{Environment, json_argument, pick};
 
@@ -79,6 +80,8 @@ pub(super) enum View {
     Mine,
     /// Those that you may claim
     Available,
+    /// Those of them that are offered to one of your groups
+    Groups,
     /// Everybody's
     All,
 }
@@ -88,6 +91,7 @@ impl View {
         match self {
             View::Mine => "mine",
             View::Available => "available",
+            View::Groups => "groups",
             View::All => "all",
         }
     }
@@ -107,6 +111,33 @@ pub(super) struct ListArgs {
     /// Only suspended tasks; `--suspended false` for the others
     #[arg(long, num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
     suspended: Option<bool>,
+    /// The entity that they are about, as TYPE/ID
+    #[arg(long, value_name = "TYPE/ID", value_parser = entity)]
+    entity: Option<(String, String)>,
+    /// Words in the title, summary, entity or a text attribute
+    #[arg(long, value_name = "WORDS")]
+    q: Option<String>,
+    /// Who owns them; of tasks that ended, the last owner
+    #[arg(long, value_name = "PERSON")]
+    owner: Option<String>,
+    /// COMPLETED or CANCELLED: tasks that ended, of their last owner
+    #[arg(long)]
+    status: Option<String>,
+    /// The outcome by which they were decided
+    #[arg(long)]
+    outcome: Option<String>,
+    /// Label of the task
+    #[arg(long)]
+    label: Option<String>,
+    /// At least this priority
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    min_priority: Option<i16>,
+    /// Due before, as 2030-01-31T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    due_before: Option<String>,
+    /// createdAt or dueAt; of tasks that ended -endedAt
+    #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
+    sort: Option<String>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -268,11 +299,25 @@ fn show_outcomes(shown: &Value, output: Output) -> Result<()> {
 }
 
 fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
+    let (kind, id) = args.entity.clone().unzip();
     let filters = [
         ("view", Some(args.view.name().to_owned())),
         ("definitionKey", args.definition.clone()),
         ("state", args.state.clone()),
         ("suspended", args.suspended.map(|is_set| is_set.to_string())),
+        ("entityType", kind),
+        ("entityId", id),
+        ("q", args.q.clone()),
+        ("owner", args.owner.clone()),
+        ("status", args.status.clone()),
+        ("outcome", args.outcome.clone()),
+        ("label", args.label.clone()),
+        (
+            "minPriority",
+            args.min_priority.map(|lowest| lowest.to_string()),
+        ),
+        ("dueBefore", args.due_before.clone()),
+        ("sort", args.sort.clone()),
     ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
     let page = args

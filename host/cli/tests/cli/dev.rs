@@ -19,6 +19,53 @@ fn start_line(entity: &str) -> String {
     )
 }
 
+/// Each filter of a list with a value that fits the one line that there is, and one that does not.
+#[test]
+fn lists_are_filtered_as_the_api_filters_them() {
+    let place = Place::new();
+    let _dev = place.start("dev --empty --ephemeral --port 0");
+    let (id, task) = start(&place, "document/1");
+    let count = |line: &str| {
+        let data = place.data(line)["data"].clone();
+        data.as_array().expect("data").len()
+    };
+    let both = |list: &str, fits: &str, other: &str| {
+        assert_eq!(count(&format!("{list} {fits}")), 1, "{list} {fits}");
+        assert_eq!(count(&format!("{list} {other}")), 0, "{list} {other}");
+    };
+    let open = "task list --view all --as admin";
+    for (fits, other) in [
+        ("--entity document/1", "--entity document/2"),
+        ("--q budget", "--q nonsense"),
+        ("--min-priority -1", "--min-priority 9"),
+        ("--sort createdAt", "--due-before 2020-01-01T00:00:00Z"),
+        ("--definition document-approval", "--label other"),
+    ] {
+        both(open, fits, other);
+    }
+    both("task list --as reviewer", "--view groups", "--view mine");
+    place.data(&format!("task claim {task} --as reviewer"));
+    both(open, "--owner reviewer", "--owner approver");
+    let all = "instance list --as admin";
+    for (fits, other) in [
+        ("--q budget", "--q nonsense"),
+        ("--owner reviewer", "--owner approver"),
+        ("--ever-owner reviewer", "--ever-owner approver"),
+        (
+            "--updated-before 2099-01-01T00:00:00Z",
+            "--updated-before 2020-01-01T00:00:00Z",
+        ),
+        ("--status RUNNING", "--due-before 2020-01-01T00:00:00Z"),
+    ] {
+        both(all, fits, other);
+    }
+    let approve = format!("task decide {task} APPROVE --as reviewer");
+    assert_eq!(text(&place.data(&approve), "/instance/id"), id);
+    let ended =
+        "task list --view all --owner reviewer --status COMPLETED --sort -endedAt --as admin";
+    both(ended, "--outcome APPROVE", "--outcome REJECT");
+}
+
 /// Starts an instance. Returns its id and that of its first task.
 fn start(place: &Place, entity: &str) -> (String, String) {
     let started = place.data(&start_line(entity));
