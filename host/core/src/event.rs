@@ -300,7 +300,7 @@ events! {
         /// A signal was received.
         public SignalReceived = "SIGNAL_RECEIVED" {
             /// The sender's id of the signal.
-            #[public("signalId")] id: String,
+            #[public("id")] id: String,
             /// The trigger that it fires.
             #[public("trigger")] trigger: String,
             /// The state instance that takes it; none if it is buffered.
