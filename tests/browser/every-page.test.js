@@ -63,7 +63,7 @@ async function everyPage() {
     "events-delivered": `${instance}?tab=events`,
     "data-changes": `${instance}?tab=data`,
     custody: `${instance}/custody`,
-    verified: `${instance}?tab=audit&verify=1`,
+    verified: `${instance}?tab=audit&verify=true`,
     people: "/console/people",
     person: "/console/people/reviewer",
     groups: "/console/groups",

@@ -114,3 +114,11 @@ test("events say whether Kafka has them and what became of them at webhooks, wit
   await author.context().close();
   await api("DELETE", `/subscriptions/${subscription.id}`);
 });
+
+test("the reason of a refusal is in the language of the reader", async () => {
+  const { id } = await started(entity("german"), "Ein Antrag");
+  const page = await signedIn(browser, "author", { locale: "de" });
+  await page.goto(`${url}/console/instances/${id}`);
+  await page.getByText("Das haben Sie beantragt. Darum bearbeitet es jemand anderes.").first().waitFor();
+  await page.context().close();
+});

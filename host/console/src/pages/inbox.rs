@@ -101,7 +101,8 @@ struct Row {
     state: String,
     initiator: String,
     holder: String,
-    is_mine: bool,
+    /// Whether its owner is the reader. None without an owner.
+    is_own: Option<bool>,
     badge: Option<Badge>,
     due: Option<Moment>,
     created: Moment,
@@ -142,7 +143,7 @@ impl Row {
             ),
             flow: format!("{} {}", task.definition_key, task.definition_version),
             initiator: names.person(&task.initiator),
-            is_mine: task.owner.as_deref() == Some(visitor.id()),
+            is_own: task.owner.as_deref().map(|owner| owner == visitor.id()),
             badge: Badge::of(task.priority, task.priority_name.as_deref(), w),
             due: task.due_at.map(|at| Moment::of(at, w)),
             created: Moment::of(task.created_at, w),
@@ -161,10 +162,6 @@ impl Row {
             instance_id: task.instance_id,
             holder,
         }
-    }
-
-    fn has_owner(&self) -> bool {
-        self.is_mine || !self.may_claim
     }
 }
 
@@ -208,18 +205,22 @@ async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
     let default = saved.iter().find(|view| view.default);
     if let (true, Some(default)) = (query.is_empty(), default) {
         let asked = default.asked();
-        let page = asked.page(asked.view());
+        let page = asked.page(asked.view(), visitor.w.zone());
         // A default that the API does not take any more must not keep anybody from their work.
         if let Ok(found) = visitor.api.get::<TaskPage>(&page).await {
             return render(&visitor, asked, found, saved, None).await;
         }
     }
     let mut asked = Asked::parse(&query);
-    let mut found: TaskPage = visitor.get(&asked.page(asked.view())).await?;
+    let mut found: TaskPage = visitor
+        .get(&asked.page(asked.view(), visitor.w.zone()))
+        .await?;
     // Somebody who holds nothing sees at once what they may take.
     if asked.named_view().is_none() && found.data.is_empty() && !asked.is_filtered() {
         "available".clone_into(&mut asked.view);
-        found = visitor.get(&asked.page("available")).await?;
+        found = visitor
+            .get(&asked.page("available", visitor.w.zone()))
+            .await?;
     }
     render(&visitor, asked, found, saved, None).await
 }
@@ -227,7 +228,9 @@ async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
 /// The inbox with a view that could not be saved: the name that was written, and why.
 async fn refused(visitor: &Visitor, asked: Asked, name: &str, trouble: &Trouble) -> Answer {
     let saved = saved::all(visitor).await;
-    let found = visitor.get(&asked.page(asked.view())).await?;
+    let found = visitor
+        .get(&asked.page(asked.view(), visitor.w.zone()))
+        .await?;
     let refusal = (name, trouble);
     render(visitor, asked, found, saved, Some(refusal)).await
 }
@@ -341,7 +344,7 @@ async fn news(
 ) -> Answer {
     let asked = Asked::parse(query.as_deref().unwrap_or_default());
     let view = asked.view();
-    let found: TaskPage = visitor.get(&asked.page(view)).await?;
+    let found: TaskPage = visitor.get(&asked.page(view, visitor.w.zone())).await?;
     let is_known = |task: &&Task| known.split(',').any(|id| id == task.id.to_string());
     let new = found.data.iter().filter(|task| !is_known(task)).count();
     if new == 0 {

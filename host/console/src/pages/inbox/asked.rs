@@ -3,6 +3,7 @@
 use crate::ROOT;
 use crate::api::with_query;
 use crate::posted::Fields;
+use crate::zone::{self, Zone};
 
 /// The views, by their names in the API and in the address.
 pub(super) const VIEWS: [&str; 4] = ["mine", "available", "groups", "all"];
@@ -147,13 +148,10 @@ impl Asked {
         )
     }
 
-    /// The path of the list in the API, with what else is asked of it.
-    pub(crate) fn list(&self, view: &str, further: &[(&str, &str)]) -> String {
+    /// The path of the list in the API, with what else is asked of it. Days are those of the zone.
+    pub(crate) fn list(&self, view: &str, further: &[(&str, &str)], zone: Option<Zone>) -> String {
         // A date field gives a day; the API takes moments.
-        let due = match self.due_before.as_str() {
-            "" => String::new(),
-            day => format!("{day}T00:00:00Z"),
-        };
+        let due = zone::day(&self.due_before, zone);
         let filter = self.filter().into_iter().map(|(name, value)| match name {
             "dueBefore" => (name, due.as_str()),
             _ => (name, value),
@@ -164,13 +162,13 @@ impl Asked {
     }
 
     /// The path of a page of the list, as the inbox shows it.
-    pub(super) fn page(&self, view: &str) -> String {
+    pub(super) fn page(&self, view: &str, zone: Option<Zone>) -> String {
         let further = [
             ("include", "actions,people"),
             ("limit", PAGE_ROWS),
             ("after", self.after.as_str()),
         ];
-        self.list(view, &further)
+        self.list(view, &further, zone)
     }
 }
 
@@ -202,6 +200,17 @@ mod tests {
             assert_eq!(asked.columns(), USUAL, "{query}");
             assert_eq!(asked.query("mine"), "view=mine");
         }
+    }
+
+    #[test]
+    fn a_day_begins_in_the_zone_of_the_reader() {
+        let asked = Asked::parse("dueBefore=2026-01-02");
+        let list = |zone: Option<&str>| asked.list("mine", &[], zone.and_then(Zone::named));
+        let due = |moment| format!("/v1/tasks?view=mine&dueBefore={moment}");
+        assert_eq!(list(None), due("2026-01-02T00%3A00%3A00Z"));
+        assert_eq!(list(Some("Asia/Bangkok")), due("2026-01-01T17%3A00%3A00Z"));
+        let none = Asked::parse("").list("mine", &[], None);
+        assert_eq!(none, "/v1/tasks?view=mine");
     }
 
     #[test]

@@ -186,7 +186,11 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
     let is_all = is_first && !fields.get("all").is_empty();
     let after = if is_all { "" } else { asked.after.as_str() };
     let most = TASKS_MAX.to_string();
-    let list = asked.list(asked.view(), &[("limit", &most), ("after", after)]);
+    let list = asked.list(
+        asked.view(),
+        &[("limit", &most), ("after", after)],
+        visitor.w.zone(),
+    );
     let listed: Paged<Task> = visitor.get(&list).await?;
     let mut ids: Vec<Uuid> = Vec::new();
     if is_all {

@@ -44,7 +44,7 @@ pub(super) fn inbox(query: &str, further: &[(&str, &str)]) -> String {
 async fn instances(visitor: &Visitor, query: &str) -> (Vec<Uuid>, bool) {
     let asked = Asked::parse(query);
     let further = [("fields", "instanceId"), ("limit", ROWS)];
-    let path = asked.list(asked.view(), &further);
+    let path = asked.list(asked.view(), &further, visitor.w.zone());
     let Ok(tasks) = visitor.api.get::<Paged<Task>>(&path).await else {
         return (Vec::new(), false);
     };
