@@ -301,6 +301,12 @@ fn rust_passes_the_scenarios_of_the_other_languages() {
     place.data("plugin new in-rust --language rust");
     let folder = place.folder.join("in-rust");
     let expense = include_str!("languages/expense/flow.rs");
+    for flow in [expense, TS.expense] {
+        assert!(
+            flow.lines().count() < 150,
+            "short enough to be read at once"
+        );
+    }
     fs::write(folder.join("src/lib.rs"), expense).expect("our own folder");
     fs::write(folder.join("config.json"), "{}").expect("our own folder");
     fs::remove_dir_all(folder.join("scenarios")).expect("our own folder");

@@ -1,4 +1,4 @@
-/* An expense: small ones pass, others need the manager and two of finance, and then receipts within seven days. */
+/* An expense: small ones pass, others need the manager and two of finance, and then receipts within seven working days. */
 #include "wrkflw.h"
 
 static const char SCHEMA[] =
@@ -85,7 +85,7 @@ static wf_waiting_t wait(const wf_facts_t *facts, const wf_state_instance_t *ent
   (void)entering;
   wf_waiting_t waiting = wf_for_signals();
   wf_correlate(&waiting, "RECEIVED", wf_string(wf_data(facts, "/number")));
-  wf_wait_deadline(&waiting, wf_fire(wf_after(WF_DAYS(7)), "LATE"));
+  wf_wait_deadline(&waiting, wf_fire(wf_working_days(7, "office"), "LATE"));
   return waiting;
 }
 

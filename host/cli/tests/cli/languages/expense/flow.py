@@ -1,9 +1,9 @@
-"""An expense: small ones pass, others need the manager and two of finance, and then receipts within seven days."""
+"""An expense: small ones pass, others need the manager and two of finance, and then receipts within seven working days."""
 
 from dataclasses import dataclass
 
-from wrkflw import Actor, Assignment, Event, Facts, Flow, Graph, Plan, Waiting, after, days, escalate, export, fire, hours, invalid, remind
-from wrkflw import router, stay, subscribe, task, terminal, to, to_each_member, to_manager_of, wait, way
+from wrkflw import Actor, Assignment, Event, Facts, Flow, Graph, Plan, Waiting, after, escalate, export, fire, hours, invalid, remind
+from wrkflw import router, stay, subscribe, task, terminal, to, to_each_member, to_manager_of, wait, way, working_days
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Expenses(Flow[Config, Expense]):
         return to_each_member(facts.config.finance, needed=2, priority=50, deadlines=[remind(after(hours(24)), every=hours(24))])
 
     def wait(self, facts: Facts[Config, Expense], state: str) -> Waiting:
-        return Waiting(subscriptions=[subscribe("RECEIVED", facts.data.number)], deadlines=[fire("LATE", after(days(7)))])
+        return Waiting(subscriptions=[subscribe("RECEIVED", facts.data.number)], deadlines=[fire("LATE", working_days(7, "office"))])
 
 
 Logic = export(Expenses)

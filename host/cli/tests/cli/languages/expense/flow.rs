@@ -1,10 +1,10 @@
 //! An expense: small ones pass, others need the manager and two of finance, and then receipts within
-//! seven days.
+//! seven working days.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
     Actor, Assignment, AttributeType, CommentRule, Due, Event, Facts, FiredBy, Flow, Graph, Plan,
-    Refusal, SignalSubscription, Verdict, Waiting, allow, days, hours, invalid, json,
+    Refusal, SignalSubscription, Verdict, Waiting, allow, hours, invalid, json,
 };
 
 wrkflw_guest::states! {
@@ -138,7 +138,7 @@ impl Flow for Expenses {
         let receipts = SignalSubscription::to(Received).correlation(&facts.data.number);
         Ok(Waiting::for_signals()
             .subscribe(receipts)
-            .deadline(Due::After(days(7)).fire(Late)))
+            .deadline(Due::working_days(7, "office").fire(Late)))
     }
 }
 

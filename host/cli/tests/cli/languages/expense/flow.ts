@@ -1,6 +1,6 @@
-// An expense: small ones pass, others need the manager and two of finance, and then receipts within seven days.
+// An expense: small ones pass, others need the manager and two of finance, and then receipts within seven working days.
 
-import { type Event, type Facts, type Plan, days, flow, hours, invalid, router, stay, task, terminal, to, toEachMember, toManagerOf, wait } from "wrkflw";
+import { type Event, type Facts, type Plan, flow, hours, invalid, router, stay, task, terminal, to, toEachMember, toManagerOf, wait } from "wrkflw";
 
 interface Config {
   finance: string;
@@ -74,7 +74,7 @@ export const logic = flow<Types>({
       ? toEachMember(config.finance, { needed: 2, priority: 50, deadlines: [{ after: hours(24), then: "remind", every: hours(24) }] })
       : toManagerOf(initiator, { deadlines: [{ after: hours(48), then: "escalate" }] }),
 
-  wait: ({ data }) => ({ subscriptions: [{ trigger: "RECEIVED", correlation: data.number }], deadlines: [{ after: days(7), then: { fire: "LATE" } }] }),
+  wait: ({ data }) => ({ subscriptions: [{ trigger: "RECEIVED", correlation: data.number }], deadlines: [{ workingDays: { days: 7, calendar: "office" }, then: { fire: "LATE" } }] }),
 });
 
 function voted(event: Event<Types>): Plan<State> | undefined {
