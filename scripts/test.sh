@@ -56,16 +56,19 @@ step_test() {
     run_tests $TEST_ARGS
     return
   fi
-  local skips=() part failed=0 beside
+  local skips=() part failed=0
   for part in "${timed[@]}"; do skips+=(--skip "$part"); done
   run_tests --no-run || return 1
-  # The tests of the command line and the examples in documents wait for builds and for single hosts, the others for servers:
-  # together they leave no core idle. Globs, so that each test is in one part, whatever it is called.
-  (run_tests --no-fail-fast --test 'c*'; commands=$?; run_tests --no-fail-fast --doc && exit $commands) >"$logs/beside" 2>&1 &
+  # The tests of the command line and the examples in documents mostly wait for builds and for single hosts, the others for servers.
+  # Beside each other they take less time. A group of its own, which can be ended with all that it started.
+  set -m
+  tests_beside >"$logs/beside" 2>&1 &
   beside=$!
+  set +m
   # Half as many again as there are cores: many tests wait for servers.
   run_tests --no-fail-fast --lib --bins --test '[!c]*' -- --test-threads $(($(nproc) * 3 / 2)) "${skips[@]}" || failed=1
   wait $beside || failed=1
+  beside=
   cat "$logs/beside"
   # Not through a pipe: grep ends at the first match, and cargo would fail to write the rest.
   local known
@@ -78,6 +81,14 @@ step_test() {
 }
 
 run_tests() { cargo test --workspace "$@"; }
+
+# The test targets whose names begin with c, and those of the documents. `step_test` runs all others, so none is left out.
+tests_beside() {
+  local failed=0
+  run_tests --no-fail-fast --test 'c*' || failed=1
+  run_tests --no-fail-fast --doc || failed=1
+  return $failed
+}
 
 # The runners' closing lines, then each failed test with its reason in one line.
 tests_summary() {
@@ -145,7 +156,9 @@ stop_servers() {
 # --- The run ------------------------------------------------------------------
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-logs.XXXXXX")
+beside=
 clean_up() {
+  [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null || true
   stop_servers
   rm -rf "$logs"
 }

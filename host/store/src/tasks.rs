@@ -1,23 +1,22 @@
 //! Lists of tasks: inboxes, and the tasks that somebody has ended.
 
 mod filter;
+mod rows;
 mod sources;
 
 use std::collections::{HashMap, HashSet};
 
 use jiff::Timestamp;
-use sqlx::PgConnection;
 use tokio::time::Instant;
 use uuid::Uuid;
 
 pub use self::filter::{Place, Status, TaskFilter, View};
 use super::instances::SEARCH_TIME_MAX;
-use super::time::Time;
 use super::viewer::{Looking, Viewer, visible};
 use super::{Reader, StoreError};
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
-use wrkflw_core::instance::{Candidate, Ownership, Suspension};
+use wrkflw_core::instance::{Candidate, Suspension};
 
 /// A task with its instance.
 #[derive(Debug, Clone, PartialEq)]
@@ -184,11 +183,14 @@ impl<'a> Search<'a> {
                     sources::open(places, self.viewer, view, &people, after, step).await?
                 }
             };
-            ready.append(&mut self.may_see(&open).await?);
             let reached = open.last().copied().filter(|_| is_full(&open, step));
+            ready.append(&mut self.may_see(open).await?);
             let is_over = Instant::now() >= self.until;
+            // The first step decides whether the index of words or that of a rare state is read instead.
+            let is_narrowed = is_first && (filter.words.is_some() || filter.state.is_some());
             if let Some(reached) = reached
-                && self.gathers(ready.len())
+                && !is_narrowed
+                && self.gathers(ready.len(), is_over)
             {
                 (after, step) = (reached, grown(step));
                 continue;
@@ -207,9 +209,10 @@ impl<'a> Search<'a> {
                 return Ok(Some(Place::of(reached)));
             }
             (after, step) = (reached, grown(step));
-            if !std::mem::take(&mut is_first) {
+            if !is_first {
                 continue;
             }
+            is_first = false;
             let places = self.connection.places().await?;
             // The index of words is slow to find that nearly all have a word, but then the first step fills the page.
             if let Some(words) = &filter.words
@@ -238,21 +241,23 @@ impl<'a> Search<'a> {
         Ok(sees_few.then_some(actor))
     }
 
-    /// Whether another step is read before the tasks of the last ones: these do not fill the page. To read tasks as somebody who does not
-    /// see every instance costs as much as a step of hundreds, however few they are.
-    fn gathers(&self, ready: usize) -> bool {
-        self.viewer.is_restricted() && ready < self.wanted() && Instant::now() < self.until
+    /// Whether another step is read before the tasks that are ready, because these do not fill the page. A statement of somebody who does
+    /// not see every instance is planned anew each time, and that costs more than a step.
+    fn gathers(&self, ready: usize, is_over: bool) -> bool {
+        self.viewer.is_restricted() && ready < self.wanted() && !is_over
     }
 
-    /// Those that the viewer may see, if the view itself does not name them.
-    async fn may_see(&mut self, ids: &[Uuid]) -> Result<Vec<Uuid>, StoreError> {
-        match self.viewer.restricted() {
-            Some(actor) if self.filter.view == View::All => {
-                let places = self.connection.places().await?;
-                visible::tasks(places, (self.tenant, actor), ids).await
-            }
-            _ => Ok(ids.to_vec()),
+    /// Those that the viewer may see, in the same order. A view other than all names its tasks by people whom the viewer acts for.
+    async fn may_see(&mut self, mut ids: Vec<Uuid>) -> Result<Vec<Uuid>, StoreError> {
+        if let Some(actor) = self.viewer.restricted()
+            && self.filter.view == View::All
+        {
+            let places = self.connection.places().await?;
+            let seen = visible::tasks(places, (self.tenant, actor), &ids).await?;
+            let seen: HashSet<_> = seen.into_iter().collect();
+            ids.retain(|id| seen.contains(id));
         }
+        Ok(ids)
     }
 
     /// Takes those that pass the filter, in the order of creation, part by part until the page is full.
@@ -287,14 +292,13 @@ impl<'a> Search<'a> {
                 let owner = filter.owner.as_ref().unwrap_or(&filter.actor.id);
                 sources::ended(places, tenant, filter, owner, after, step).await?
             };
-            let ids: Vec<_> = next.iter().map(|place| place.id).collect();
-            let seen: HashSet<_> = self.may_see(&ids).await?.into_iter().collect();
-            ready.extend(ids.into_iter().filter(|id| seen.contains(id)));
+            let ids = next.iter().map(|place| place.id).collect();
+            ready.append(&mut self.may_see(ids).await?);
             let reached = next.last().copied().filter(|_| is_full(&next, step));
             let is_over = Instant::now() >= self.until;
             after = reached;
             step = grown(step);
-            if reached.is_some() && self.gathers(ready.len()) {
+            if reached.is_some() && self.gathers(ready.len(), is_over) {
                 continue;
             }
             let rows = self.rows(&ready, ready.len()).await?;
@@ -333,7 +337,7 @@ impl<'a> Search<'a> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let absent = (&*self.absent.people, &*self.absent.definitions);
         let connection = self.connection.seen().await?;
-        let rows = rows(connection, self.tenant, self.filter, ids, most, absent).await?;
+        let rows = rows::rows(connection, self.tenant, self.filter, ids, most, absent).await?;
         rows.into_iter()
             .map(|row| row.into_summary(self.filter))
             .collect()
@@ -347,153 +351,4 @@ fn grown(step: i64) -> i64 {
 /// Whether a step found as many as it asked for, so that there may be more.
 fn is_full<T>(found: &[T], asked: i64) -> bool {
     i64::try_from(found.len()) == Ok(asked)
-}
-
-/// The rows of the tasks that pass the filter. `absent` has absent people, and the definitions for which the actor
-/// stands in.
-async fn rows(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    filter: &TaskFilter,
-    open: &[Uuid],
-    most: i64,
-    (absent, definitions): (&[String], &[Option<String>]),
-) -> Result<Vec<TaskRow>, StoreError> {
-    let rows = sqlx::query_file_as!(
-        TaskRow,
-        "src/tasks.sql",
-        tenant.0,
-        match filter.view {
-            _ if filter.ended() => "ended",
-            View::Mine => "mine",
-            View::Available => "available",
-            View::Groups => "groups",
-            View::All => "all",
-        },
-        filter.actor.id,
-        filter.definition,
-        filter.state,
-        open,
-        most,
-        absent,
-        definitions as _,
-        filter
-            .owner
-            .as_ref()
-            .or(filter.ended().then_some(&filter.actor.id)),
-        filter.label,
-        filter.min_priority,
-        filter.due_before.map(Time) as _,
-        filter.suspended,
-        filter.entity_type,
-        filter.entity_id,
-        filter.status.map(Status::name),
-        filter.outcome,
-        filter.words
-    );
-    Ok(rows.fetch_all(connection).await?)
-}
-
-/// A row of an inbox.
-#[derive(Debug)]
-struct TaskRow {
-    id: Uuid,
-    label: String,
-    status: String,
-    owner: Option<String>,
-    candidates: String,
-    created_at: Time,
-    claimed_at: Option<Time>,
-    ownership: Option<String>,
-    suspended: Option<String>,
-    state: String,
-    state_id: Uuid,
-    priority: i16,
-    priority_name: Option<String>,
-    due_at: Option<Time>,
-    instance_id: Uuid,
-    definition_key: String,
-    definition_version: i32,
-    entity_type: String,
-    entity_id: String,
-    initiator: String,
-    instance_title: Option<String>,
-    instance_summary: Option<String>,
-    ended_at: Option<Time>,
-    outcome: Option<String>,
-    /// Requesters, and people excluded from the state.
-    excluded_people: Vec<String>,
-}
-
-impl TaskRow {
-    fn into_summary(self, filter: &TaskFilter) -> Result<TaskSummary, StoreError> {
-        let damaged = |error| StoreError::inconsistent("task", self.id, error);
-        let candidates: Vec<Candidate> = serde_json::from_str(&self.candidates).map_err(damaged)?;
-        let ownership = self.ownership.as_deref().map(serde_json::from_str);
-        let ownership: Option<Ownership> = ownership.transpose().map_err(damaged)?;
-        let suspended = self.suspended.as_deref().map(serde_json::from_str);
-        let suspended = suspended.transpose().map_err(damaged)?;
-        let (actor, owner) = (&filter.actor, self.owner.as_deref());
-        let principal = ownership.as_ref().and_then(Ownership::principal).or(owner);
-        let on_behalf_of = match filter.view {
-            _ if filter.ended() => principal.filter(|person| Some(*person) != owner),
-            View::Available | View::Groups => claimed_for(
-                actor,
-                &self.definition_key,
-                &candidates,
-                &self.excluded_people,
-            ),
-            View::Mine => principal.filter(|person| *person != actor.id),
-            View::All => principal.filter(|person| Some(*person) != owner),
-        };
-        Ok(TaskSummary {
-            id: self.id,
-            label: self.label,
-            status: self.status,
-            on_behalf_of: on_behalf_of.map(str::to_owned),
-            owner: self.owner,
-            candidates,
-            created_at: self.created_at.0,
-            claimed_at: self.claimed_at.map(|time| time.0),
-            suspended,
-            state: self.state,
-            state_id: self.state_id,
-            priority: self.priority,
-            priority_name: self.priority_name,
-            due_at: self.due_at.map(|time| time.0),
-            instance_id: self.instance_id,
-            definition_key: self.definition_key,
-            definition_version: self.definition_version.cast_unsigned(),
-            entity_type: self.entity_type,
-            entity_id: self.entity_id,
-            initiator: self.initiator,
-            instance_title: self.instance_title,
-            instance_summary: self.instance_summary,
-            ended_at: self.ended_at.map(|time| time.0),
-            outcome: self.outcome,
-        })
-    }
-}
-
-/// The absent person for whom the actor would claim a task. None if the actor is a candidate.
-fn claimed_for<'a>(
-    actor: &'a Actor,
-    definition: &'a str,
-    candidates: &[Candidate],
-    excluded_people: &[String],
-) -> Option<&'a str> {
-    let is_candidate = |person: &str, groups: &[String]| {
-        let mut candidates = candidates.iter();
-        candidates.any(|candidate| candidate.includes(person, groups))
-    };
-    if is_candidate(&actor.id, &actor.groups) {
-        return None;
-    }
-    let mut absent = actor.absent(definition);
-    absent
-        .find(|absent| {
-            is_candidate(&absent.person, &absent.groups)
-                && !excluded_people.contains(&absent.person)
-        })
-        .map(|absent| absent.person.as_str())
 }

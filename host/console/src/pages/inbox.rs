@@ -200,27 +200,23 @@ struct NewsPart {
 }
 
 async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
-    let query = query.unwrap_or_default();
+    let (query, zone) = (query.unwrap_or_default(), visitor.w.zone());
     let saved = saved::all(&visitor).await;
     let default = saved.iter().find(|view| view.default);
     if let (true, Some(default)) = (query.is_empty(), default) {
         let asked = default.asked();
-        let page = asked.page(asked.view(), visitor.w.zone());
+        let page = asked.page(asked.view(), zone);
         // A default that the API does not take any more must not keep anybody from their work.
         if let Ok(found) = visitor.api.get::<TaskPage>(&page).await {
             return render(&visitor, asked, found, saved, None).await;
         }
     }
     let mut asked = Asked::parse(&query);
-    let mut found: TaskPage = visitor
-        .get(&asked.page(asked.view(), visitor.w.zone()))
-        .await?;
+    let mut found: TaskPage = visitor.get(&asked.page(asked.view(), zone)).await?;
     // Somebody who holds nothing sees at once what they may take.
     if asked.named_view().is_none() && found.data.is_empty() && !asked.is_filtered() {
         "available".clone_into(&mut asked.view);
-        found = visitor
-            .get(&asked.page("available", visitor.w.zone()))
-            .await?;
+        found = visitor.get(&asked.page("available", zone)).await?;
     }
     render(&visitor, asked, found, saved, None).await
 }
