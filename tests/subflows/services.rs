@@ -319,6 +319,33 @@ async fn a_deadline_ends_a_call_that_takes_too_long() {
     setting.ends(&[&instance]).await;
 }
 
+/// The state has two jobs: the call, and the search for signals that were sent before.
+#[tokio::test]
+async fn a_signal_by_a_key_ends_a_call_also_if_it_came_before() {
+    let setting = Setting::new().await;
+    let gated = || Says::Gated(json!({ "output": { "score": 1 } }));
+    setting.machine.says([gated(), gated()]);
+    let send = async |key: &str| {
+        let body = json!({ "correlation": key, "id": key });
+        setting.app.post("author", "/v1/signals/LEAVE", body).await
+    };
+    let ask = async |entity: &str, key: &str| {
+        let one = json!({ "trigger": "LEAVE", "correlation": key, "buffered": true });
+        let ask = json!({ "timeout": 60, "subscriptions": [one] });
+        setting.ask(entity, ask).await
+    };
+    let asked = ask("1", "order 1").await;
+    let state = shown(&setting.app, &asked).await["states"][0].clone();
+    assert_eq!(state["subscriptions"][0]["correlation"], "order 1");
+    let taken = send("order 1").await.expect(200);
+    assert_eq!(taken["instance"]["states"][0]["name"], "Work");
+    send("order 2").await.expect(202);
+    let late = ask("2", "order 2").await;
+    shown_in(&setting.app, &late, "Work").await;
+    setting.machine.open(2);
+    setting.ends(&[&asked, &late]).await;
+}
+
 #[tokio::test]
 async fn a_reply_to_an_ended_instance_is_dropped() {
     let mut setting = Setting::new().await;

@@ -23,7 +23,7 @@ use wrkflw_core::ids::{CommandId, StateId, TenantId};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::participant::Participant;
 
-pub use rows::jobs::{cancelling, reassessing, telling};
+pub use rows::jobs::{cancelling, matching, reassessing, telling};
 pub(crate) use rows::partition;
 pub use rows::{PARTITIONS, row_types};
 

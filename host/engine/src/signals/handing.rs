@@ -16,6 +16,7 @@ use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 use wrkflw_core::instance::{StateInstance, Status};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
+use wrkflw_store::commit::matching;
 use wrkflw_store::jobs::Job;
 use wrkflw_store::load::Asked;
 use wrkflw_store::receipts::Forgotten;
@@ -260,7 +261,7 @@ impl Engine {
         let Some(instance) = loaded.found.map(|stored| stored.instance) else {
             return Ok(None);
         };
-        let is_meant = |state_instance: &&StateInstance| state_instance.id == StateId(job.id);
+        let is_meant = |state_instance: &&StateInstance| matching(state_instance.id) == job.id;
         let Some(state_instance) = instance.active.iter().find(is_meant) else {
             return Ok(None);
         };

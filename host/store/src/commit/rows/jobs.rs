@@ -18,6 +18,8 @@ use wrkflw_core::json::Json;
 const CANCELS_CHILD: u128 = 1;
 const TELLS_PARENT: u128 = 2;
 const REASSESSES: u128 = 3;
+/// Combined with the id of a state instance: a service state has the job of its call, too.
+const MATCHES_SIGNALS: u128 = 4;
 
 /// The id of the job that cancels this child.
 pub fn cancelling(child: InstanceId) -> Uuid {
@@ -32,6 +34,11 @@ pub fn telling(child: InstanceId) -> Uuid {
 /// The id of the job that reassesses this instance when its version is resumed.
 pub fn reassessing(instance: InstanceId) -> Uuid {
     Uuid::from_u128(instance.0.as_u128() ^ REASSESSES)
+}
+
+/// The id of the job that matches the signals that were sent before this state instance was entered.
+pub fn matching(state: StateId) -> Uuid {
+    Uuid::from_u128(state.0.as_u128() ^ MATCHES_SIGNALS)
 }
 
 impl Rows<'_> {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 
+use super::jobs::matching;
 use super::{
     Attribute, CandidateRow, Decided, Departure, Of, Rows, State, SubscriptionRow, TaskRow,
 };
@@ -296,7 +297,7 @@ type Known<'a> = (StateId, Timestamp, &'a str, &'a str);
 
 impl<'a> Rows<'a> {
     /// Adds and removes the rows of subscriptions. A state instance with new ones gets a job that matches the signals that were
-    /// sent before. The job has the id of the state instance and ends with its last subscription.
+    /// sent before. The job ends with the last subscription.
     pub(super) fn subscriptions(&mut self, of: Of, change: &'a Change) {
         let before = change.before.as_ref().map(|stored| &stored.instance);
         let (old, new) = (before.map(known).unwrap_or_default(), known(&change.after));
@@ -314,13 +315,13 @@ impl<'a> Rows<'a> {
         self.unsubscribed
             .extend(rows(old.difference(&new).collect()));
         for state in earlier.difference(&current) {
-            self.finish(of, state.0);
+            self.finish(of, matching(*state));
         }
         let (instance, now) = (change.after.id, change.after.updated_at);
         for state in begun {
             self.job(
                 of,
-                state.0,
+                matching(state),
                 "match_signals",
                 instance,
                 now,
