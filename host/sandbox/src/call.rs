@@ -3,23 +3,22 @@
 //! The store is made for the call and dropped with it, however the call ends: after a trap an instance is unusable, and after an
 //! answer it might keep state. This module also classifies failures.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sha2::{Digest as _, Sha256};
-use wasmtime::{Engine, ResourceLimiter, Store, WasmBacktrace};
+use wasmtime::{Engine, ResourceLimiter, Store};
 
-use super::error::{Cause, Trap};
+use super::error::Cause;
 use super::library::Ready;
 use super::priority::{Ended, Pools};
 use super::settings::Settings;
 use super::size::size;
+use super::trap::Trap;
 use super::v0_1::{Logic, PACKAGE, types};
 use wrkflw_core::text::tame;
 
 const MESSAGE_CHARS_MAX: usize = 300;
-const FRAME_CHARS_MAX: usize = 120;
 /// The initial capacity of encoded arguments. Those of most calls fit into it.
 const ARGUMENTS_BYTES: usize = 2048;
 /// The limit of a call's wall time, as a multiple of its deadline of processor time. A busy machine needs the difference.
@@ -277,9 +276,9 @@ fn cause(
         },
         Some(kind) if allowance.memory_refused => Cause::MemoryExhausted {
             bytes_max,
-            trap: trap(*kind, error),
+            trap: Trap::of(*kind, error),
         },
-        Some(kind) => Cause::Trapped(trap(*kind, error)),
+        Some(kind) => Cause::Trapped(Trap::of(*kind, error)),
         None => {
             let message = format!("{error:#}");
             if message.contains(ANSWER_TOO_COSTLY) {
@@ -290,26 +289,6 @@ fn cause(
                 detail: tame(&message, MESSAGE_CHARS_MAX),
             }
         }
-    }
-}
-
-fn trap(kind: wasmtime::Trap, error: &wasmtime::Error) -> Trap {
-    let frames = error
-        .downcast_ref::<WasmBacktrace>()
-        .map_or(&[][..], WasmBacktrace::frames);
-    Trap {
-        message: tame(&kind.to_string(), MESSAGE_CHARS_MAX),
-        frames: frames
-            .iter()
-            .map(|frame| {
-                let mut text = tame(frame.func_name().unwrap_or("?"), FRAME_CHARS_MAX);
-                if let Some(offset) = frame.module_offset() {
-                    // Writing to a string cannot fail.
-                    let _ = write!(text, " at {offset:#x}");
-                }
-                text
-            })
-            .collect(),
     }
 }
 

@@ -3,8 +3,7 @@
 //! A [`Cause`] says what went wrong, and a [`GuestError`] also where: definition, version, digest and function. Text that the
 //! guest chose is escaped and cut before it is put in an error.
 
-use std::fmt;
-
+use super::trap::Trap;
 use wrkflw_core::check::Problem;
 use wrkflw_core::ids::{Digest, VersionRef};
 
@@ -97,24 +96,6 @@ impl Cause {
             | Cause::Starved { .. }
             | Cause::Incompatible(_)
             | Cause::Unavailable { .. } => false,
-        }
-    }
-}
-
-/// How a guest trapped, for its author.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trap {
-    pub message: String,
-    /// Names of functions, innermost first.
-    pub frames: Vec<String>,
-}
-
-impl fmt::Display for Trap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match self.frames.first() {
-            Some(frame) => write!(f, " in {frame}"),
-            None => Ok(()),
         }
     }
 }

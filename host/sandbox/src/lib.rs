@@ -28,12 +28,14 @@ pub mod sandbox;
 mod scan;
 pub mod settings;
 mod size;
+pub mod trap;
 mod v0_1;
 
 pub use admission::{Admission, AdmitError};
 pub use compile::{COMPILE_COMMAND, compile_child_main};
-pub use error::{Cause, GuestError, Pinned, Trap};
+pub use error::{Cause, GuestError, Pinned};
 pub use profile::Profile;
 pub use sandbox::{Asking, Evaluation, Sandbox};
 pub use scan::{Scanned, scan};
 pub use settings::{CompileLimits, Compiler, Settings};
+pub use trap::Trap;
