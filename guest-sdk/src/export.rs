@@ -58,7 +58,10 @@ impl<F: Flow> Guest for Logic<F> {
 }
 
 fn facts<F: Flow>(snapshot: wire::Snapshot) -> Result<Facts<F>, Refusal> {
-    Facts::read(snapshot).map_err(|violations| unreadable(&violations))
+    Facts::read(snapshot).map_err(|refusal| match refusal {
+        Refusal::Invalid(violations) => unreadable(&violations),
+        other => other,
+    })
 }
 
 fn work<F: Flow>(
@@ -134,3 +137,6 @@ macro_rules! publication_test {
 
 /// Compiles for flows only.
 pub const fn is_flow<F: Flow>() {}
+
+#[cfg(test)]
+mod tests;

@@ -7,10 +7,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
+use crate::refusal::unreadable;
 use crate::{
     Actor, AttributeValue, Decider, Decision, EndedChild, EventSource, Flow, Instance, Moment,
     Names, Omitted, PassedDeadline, PastState, ReceivedSignal, Refusal, ServiceAnswer,
-    StateInstance, Task, Triggers, Violation, fault, json,
+    StateInstance, Task, Triggers, fault, json,
 };
 
 /// What is known about an instance at one moment.
@@ -60,7 +61,8 @@ pub struct Event<F: Flow> {
 }
 
 impl<F: Flow> Facts<F> {
-    pub(crate) fn read(snapshot: wire::Snapshot) -> Result<Self, Vec<Violation>> {
+    /// Refuses data that does not fit the author's type as invalid, anything else as a fault.
+    pub(crate) fn read(snapshot: wire::Snapshot) -> Result<Self, Refusal> {
         let wire::Snapshot {
             now,
             config,
@@ -72,10 +74,12 @@ impl<F: Flow> Facts<F> {
             omitted,
             extensions: _,
         } = snapshot;
-        let now = Moment::parse(&now)
-            .ok_or_else(|| vec![Violation::new("", "now", format!("{now:?} is no time."))])?;
-        let config = json::parse(&config)?;
-        let data = json::parse(&instance.data)?;
+        let Some(now) = Moment::parse(&now) else {
+            return fault("unreadable", format!("{now:?} is no time."));
+        };
+        let config =
+            json::parse(&config).map_err(|found| unreadable(&json::below("/config", found)))?;
+        let data = json::data(&instance.data)?;
         Ok(Self {
             config,
             data,
@@ -163,7 +167,7 @@ impl<F: Flow> Event<F> {
             let message = format!("This flow knows no trigger {}.", event.trigger);
             return fault("unknown_trigger", message);
         };
-        let input = json::parse(&event.input)?;
+        let input = json::parse(&event.input).map_err(|found| json::below("/input", found))?;
         Ok(Self {
             state,
             trigger,
@@ -240,7 +244,8 @@ impl<F: Flow> Event<F> {
 
     /// The input as one of the author's types. The refusal for an input that does not fit is `invalid`.
     pub fn input<I: DeserializeOwned>(&self) -> Result<I, Refusal> {
-        Ok(json::parse(&self.input_text)?)
+        let input = json::parse(&self.input_text);
+        Ok(input.map_err(|found| json::below("/input", found))?)
     }
 }
 

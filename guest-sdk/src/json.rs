@@ -21,6 +21,19 @@ pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Violation
     serde_path_to_error::deserialize(value).map_err(unreadable)
 }
 
+/// Reads the data of an instance. Pointers are into the body of the request that starts it.
+pub(crate) fn data<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Violation>> {
+    parse(text).map_err(|found| below("/data", found))
+}
+
+/// The violations with pointers into something of which the value is this part.
+pub(crate) fn below(part: &str, mut violations: Vec<Violation>) -> Vec<Violation> {
+    for violation in &mut violations {
+        violation.field.insert_str(0, part);
+    }
+    violations
+}
+
 fn unreadable(error: serde_path_to_error::Error<serde_json::Error>) -> Vec<Violation> {
     let inner = error.inner();
     if inner.is_syntax() || inner.is_eof() {

@@ -276,7 +276,8 @@ impl<S: States> Plan<S> {
             return Err(mistake);
         }
         if let Some(patch) = &self.rest.data {
-            json::read::<F::Data>(patched(facts, Some(patch))?)?;
+            let fits = json::read::<F::Data>(patched(facts, Some(patch))?);
+            fits.map_err(|found| unreadable(&json::below("/data", found)))?;
         }
         let next = match self.next {
             Next::Stay => wire::Next::Stay,
@@ -295,7 +296,7 @@ impl<S: States> Plan<S> {
 
 /// The instance's data with this patch applied.
 fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Refusal> {
-    let mut data = json::parse(&facts.instance.data)?;
+    let mut data = json::data(&facts.instance.data)?;
     if let Some(patch) = patch {
         json::merge(&mut data, &json::parse(patch)?);
     }

@@ -90,7 +90,7 @@ impl Flow for Orders {
             return deny("suspended", "You may not order.");
         }
         if facts.data.amount == 0 {
-            return invalid("/amount", "range", "Order something.");
+            return invalid("/data/amount", "range", "Order something.");
         }
         allow()
     }
@@ -316,14 +316,14 @@ fn an_overdue_vote_goes_to_the_chair_and_at_last_is_lost() {
 fn a_start_is_judged_by_its_data_and_actor() {
     given::<Orders>()
         .when(start("ann", json!({ "amount": 0 })))
-        .invalid("/amount", "range");
+        .invalid("/data/amount", "range");
     given::<Orders>()
         .member("eve", "suspended")
         .when(start("eve", json!({ "amount": 0 })))
         .denied("suspended");
     given::<Orders>()
         .when(start("ann", json!({ "amount": "ten" })))
-        .invalid("/amount", "type");
+        .invalid("/data/amount", "type");
     given::<Orders>()
         .config(&json!({ "quorum": 9 }))
         .refuses_config("/quorum", "range");

@@ -50,7 +50,8 @@ async fn succeeds(app: &TestApp, step: &Step<'_>) -> Value {
 }
 
 /// The step is refused alike in both runs.
-async fn refused(app: &TestApp, step: &Step<'_>, code: &str) {
+/// Both are refused with this code, and the same problem, which is returned.
+async fn refused(app: &TestApp, step: &Step<'_>, code: &str) -> Value {
     let (dry, real) = both(app, step).await;
     assert_eq!(dry.status, real.status, "{} {}", dry.text, real.text);
     assert_eq!(real.body["code"], code, "{}", real.text);
@@ -60,6 +61,7 @@ async fn refused(app: &TestApp, step: &Step<'_>, code: &str) {
         problem["requestId"] = Value::Null;
     }
     assert_eq!(dry, real);
+    real
 }
 
 #[tokio::test]
@@ -210,7 +212,13 @@ async fn what_logic_says_of_a_dry_run_it_says_of_the_real_one() {
     ] {
         let input = json!({ "behaviour": behaviour, "function": function });
         let body = json!({ "outcome": "GO", "input": input });
-        refused(&app, &step("reviewer", decide.clone(), body), code).await;
+        let problem = refused(&app, &step("reviewer", decide.clone(), body), code).await;
+        let field = (code == "invalid_input").then_some("/input/behaviour");
+        assert_eq!(
+            problem["errors"][0]["pointer"].as_str(),
+            field,
+            "{behaviour}"
+        );
     }
 }
 

@@ -996,7 +996,8 @@ f.debug_struct("Reason")
 }
 }
 /// `field` is a JSON Pointer (RFC 6901) into the body of the request, as violations of schemas have it: `/data/title`
-/// of a start, `/input/amount` of a decision or a signal, `/comment` of a decision. For settings, it is one into these.
+/// of a start, `/input/amount` of a decision or a signal, `/comment` of a decision; empty for the whole. An answer with
+/// another one is a fault. For settings, it is one into these.
 #[derive(Clone, PartialEq)]
 pub struct Violation {
 pub field: _rt::String,

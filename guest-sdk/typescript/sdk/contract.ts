@@ -216,7 +216,7 @@ export interface Reason {
   message: string;
 }
 
-/** What is wrong with a field, named by a JSON Pointer. */
+/** What is wrong with a field, named by a JSON Pointer into the request. */
 export interface Violation {
   field: string;
   code: string;

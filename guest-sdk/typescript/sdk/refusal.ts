@@ -25,7 +25,10 @@ export const notNow = (code: string, message: string) => new Refusal({ tag: "not
 /** The flow cannot answer, by a mistake of its author. */
 export const fault = (code: string, message: string) => new Refusal({ tag: "fault", val: { code, message } });
 
-/** The data or the input does not permit it. `field` is a JSON Pointer, such as `/amount`; a decision's comment is `/comment`. */
+/**
+ * The data or the input does not permit it. `field` is a JSON Pointer into the request: `/data/title` of a start, `/input/amount` of a
+ * decision or a signal, `/comment`.
+ */
 export const invalid = (field: string, code: string, message: string) => new Refusal({ tag: "invalid", val: [{ field, code, message }] });
 
 /** The same for several fields. */

@@ -604,7 +604,8 @@ typedef struct wrkflw_flow_types_reason_t {
 } wrkflw_flow_types_reason_t;
 
 // `field` is a JSON Pointer (RFC 6901) into the body of the request, as violations of schemas have it: `/data/title`
-// of a start, `/input/amount` of a decision or a signal, `/comment` of a decision. For settings, it is one into these.
+// of a start, `/input/amount` of a decision or a signal, `/comment` of a decision; empty for the whole. An answer with
+// another one is a fault. For settings, it is one into these.
 typedef struct wrkflw_flow_types_violation_t {
   flow_string_t   field;
   flow_string_t   code;

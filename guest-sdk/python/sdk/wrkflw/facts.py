@@ -90,7 +90,7 @@ class Event:
 
     def input_as(self, kind: type[D]) -> D:
         """The input as one of the author's dataclasses; `invalid` if it does not fit."""
-        return read(kind, self.input)
+        return read(kind, self.input, "/input")
 
     def _of(self, kind: Any) -> Any:
         return self.source.value if isinstance(self.source, kind) else None

@@ -94,8 +94,8 @@ def export(flow: type[Flow]) -> type:
     logic = flow()
 
     def facts(snapshot: wit.Snapshot, entering: wit.StateInstance | None = None) -> Facts:
-        config = read(config_type, json.loads(snapshot.config), strict=True)
-        return Facts(snapshot, config, read(data_type, json.loads(snapshot.instance.data)), entering)
+        config = read(config_type, json.loads(snapshot.config), "/config", strict=True)
+        return Facts(snapshot, config, read(data_type, json.loads(snapshot.instance.data), "/data"), entering)
 
     def told(snapshot: wit.Snapshot, entering: wit.StateInstance | None = None) -> Facts:
         try:
@@ -131,7 +131,7 @@ def export(flow: type[Flow]) -> type:
             return _answer(refusal_of, lambda: [work(facts, entry) for entry in entries])
 
     def described(text: str) -> wit.Definition:
-        config = read(config_type, json.loads(text), strict=True)
+        config = read(config_type, json.loads(text), "", strict=True)
         if violations := logic.check(config):
             raise all_invalid(violations)
         return logic.graph(config).definition()

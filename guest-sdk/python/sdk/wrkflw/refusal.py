@@ -33,7 +33,10 @@ def not_now(code: str, message: str) -> Refusal:
 
 
 def invalid(field: str, code: str, message: str) -> Refusal:
-    """The data or the input does not permit it. `field` is a JSON Pointer, such as `/amount`; a decision's comment is `/comment`."""
+    """The data or the input does not permit it.
+
+    `field` is a JSON Pointer into the request: `/data/title` of a start, `/input/amount` of a decision or a signal, `/comment`.
+    """
     return all_invalid([Violation(field, code, message)])
 
 

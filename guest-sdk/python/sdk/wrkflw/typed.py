@@ -10,10 +10,13 @@ from wit_world.imports.types import Violation
 from .refusal import all_invalid
 
 
-def read(kind: Any, value: Any, strict: bool = False) -> Any:
-    """The value as `kind`: a dataclass, a list, a dict, an option or a plain type of them. `strict` refuses unknown members."""
+def read(kind: Any, value: Any, at: str, strict: bool = False) -> Any:
+    """The value as `kind`: a dataclass, a list, a dict, an option or a plain type of them. `strict` refuses unknown members.
+
+    `at` is the JSON Pointer of the value, with which the fields of violations begin.
+    """
     violations: list[Violation] = []
-    made = _read(kind, value, "", strict, violations)
+    made = _read(kind, value, at, strict, violations)
     if violations:
         raise all_invalid(violations)
     return made

@@ -11,6 +11,8 @@ pub(super) const MESSAGE_BYTES_MAX: usize = 2_000;
 pub(super) const NAME_BYTES_MAX: usize = 200;
 /// How many field errors one answer may carry.
 const VIOLATIONS_MAX: usize = 100;
+/// The parts of a request to which a violation may point: the data of a start, and the input and comment of what follows.
+const REFUSED_PARTS: [&str; 3] = ["/data", "/input", "/comment"];
 
 /// An answer of flow logic that violates its own graph, its schema or the host's rules. It is a mistake of the flow's author,
 /// not of the caller.
@@ -126,6 +128,7 @@ pub(super) fn violations(
             &violation.field,
             NAME_BYTES_MAX,
         )?;
+        points_into_a_request(function, &violation.field)?;
         name(function, "the code of a violation", &violation.code)?;
         text(
             function,
@@ -135,6 +138,22 @@ pub(super) fn violations(
         )?;
     }
     Ok(violations)
+}
+
+/// A form finds its field by the pointer. One with another base would be shown nowhere.
+fn points_into_a_request(function: &'static str, field: &str) -> Result<(), Fault> {
+    let is_in = |part: &str| {
+        let rest = field.strip_prefix(part);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    if field.is_empty() || REFUSED_PARTS.iter().any(|part| is_in(part)) {
+        return Ok(());
+    }
+    let known = REFUSED_PARTS.join(", ");
+    let message = format!(
+        "the field of a violation is a JSON Pointer into the request, which begins with one of {known}; `{field}` does not"
+    );
+    Err(Fault::new(function, bounded(message)))
 }
 
 /// The rejection for a refusal of flow logic. A refusal as `fault` is a [`Fault`] instead.

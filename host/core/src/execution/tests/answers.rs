@@ -5,6 +5,7 @@ use crate::answer::{
     Assignment, Attribute, AttributeValue, Deadline, Due, Note, Offer, OverdueAction, Plan,
     Principal, PublishedEvent, Reason, Refusal, Since, Violation,
 };
+use crate::execution::ExecutionError;
 use crate::json::Json;
 
 /// The fault of a plan that answers the decision in `Review`.
@@ -273,42 +274,64 @@ fn ids_have_one_spelling() {
 
 #[test]
 fn verdicts_say_something() {
-    let violation = |code: &str| Violation {
-        field: "/a".into(),
+    let at = |field: &str, code: &str| Violation {
+        field: field.into(),
         code: code.into(),
         message: "m".into(),
     };
+    let violation = |code| at("/data/a", code);
+    let elsewhere = |field| {
+        let says = "guard: the field of a violation is a JSON Pointer into the request, which begins with one of /data, \
+                    /input, /comment; `FIELD` does not";
+        (
+            Err(Refusal::Invalid(vec![violation("c"), at(field, "c")])),
+            says.replace("FIELD", field),
+        )
+    };
     let verdicts = [
+        elsewhere("/a"),
+        elsewhere("data/a"),
+        elsewhere("/database"),
+        elsewhere("/comments"),
         (
             Err(Refusal::Invalid(vec![])),
-            "guard: a refusal as invalid names 1 to 100 fields, not 0",
+            "guard: a refusal as invalid names 1 to 100 fields, not 0".to_owned(),
         ),
         (
             Err(Refusal::Invalid(vec![violation("c"); 101])),
-            "guard: a refusal as invalid names 1 to 100 fields, not 101",
+            "guard: a refusal as invalid names 1 to 100 fields, not 101".to_owned(),
         ),
         (
             Err(Refusal::Invalid(vec![violation("")])),
-            "guard: the code of a violation is empty",
+            "guard: the code of a violation is empty".to_owned(),
         ),
         (
             Err(Refusal::Denied(Reason {
                 code: String::new(),
                 message: "m".into(),
             })),
-            "guard: the code of a reason is empty",
+            "guard: the code of a reason is empty".to_owned(),
         ),
         (
             Err(Refusal::Denied(Reason {
                 code: "c".into(),
                 message: "m".repeat(2_001),
             })),
-            "guard: the message of a reason is longer than 2000 bytes",
+            "guard: the message of a reason is longer than 2000 bytes".to_owned(),
         ),
     ];
     for (verdict, message) in verdicts {
         let mut script = Script::new().claimed().guarding(move |_| verdict.clone());
         assert_eq!(fault(script.go()), message);
+    }
+    for field in ["", "/data", "/data/a/0", "/input/a~1b", "/comment"] {
+        let refused = Err(Refusal::Invalid(vec![at(field, "c")]));
+        let mut script = Script::new().claimed().guarding(move |_| refused.clone());
+        let refusal = script.go().expect_err("refused");
+        assert!(
+            matches!(refusal, ExecutionError::Rejected(_)),
+            "{field}: {refusal:?}"
+        );
     }
 }
 

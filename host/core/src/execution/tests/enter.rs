@@ -146,7 +146,7 @@ fn what_follows_from_a_deadline_is_undone_if_its_work_is_refused() {
         (Refusal::Denied(reason()), "not_here"),
         (
             Refusal::Invalid(vec![Violation {
-                field: "/x".into(),
+                field: "/data/x".into(),
                 code: "unfit".into(),
                 message: "It does not fit.".into(),
             }]),
