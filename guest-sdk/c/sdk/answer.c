@@ -122,15 +122,27 @@ static bool is_open(const wf_task_t *task) {
   return task->status == WRKFLW_FLOW_TYPES_TASK_STATUS_PENDING || task->status == WRKFLW_FLOW_TYPES_TASK_STATUS_CLAIMED;
 }
 
-wf_quorum_t wf_quorum(const wf_event_t *event, const char *trigger) {
+const wf_task_t *wf_decided_task(const wf_event_t *event) {
   const wrkflw_flow_types_task_decision_t *cast = decision_of(event);
-  uint32_t votes = wf_votes(event, trigger), undecided = 0;
+  for (size_t i = 0; cast != NULL && i < event->here->tasks.len; i++)
+    if (wf_same(event->here->tasks.ptr[i].id, cast->task)) return &event->here->tasks.ptr[i];
+  return NULL;
+}
+
+uint32_t wf_undecided(const wf_event_t *event) {
+  const wf_task_t *cast = wf_decided_task(event);
+  uint32_t undecided = 0;
   for (size_t i = 0; i < event->here->tasks.len; i++) {
     const wf_task_t *task = &event->here->tasks.ptr[i];
-    undecided += is_open(task) && !(cast != NULL && wf_same(task->id, cast->task));
+    undecided += is_open(task) && task != cast;
   }
+  return undecided;
+}
+
+wf_quorum_t wf_quorum(const wf_event_t *event, const char *trigger) {
+  uint32_t votes = wf_votes(event, trigger);
   if (votes >= event->here->needed) return WF_REACHED;
-  return votes + undecided < event->here->needed ? WF_IMPOSSIBLE : WF_OPEN;
+  return votes + wf_undecided(event) < event->here->needed ? WF_IMPOSSIBLE : WF_OPEN;
 }
 
 bool wf_decided_in(const wf_facts_t *facts, const char *state, wf_text_t person) {

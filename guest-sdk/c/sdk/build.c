@@ -27,6 +27,7 @@ void wf_schema(wf_graph_t *graph, const char *schema) { SET(graph->data_schema, 
 void wf_instance_title(wf_graph_t *graph, const char *template_) { SET(graph->instance_title, wf_text(template_)); }
 
 void wf_instance_summary(wf_graph_t *graph, const char *template_) { SET(graph->instance_summary, wf_text(template_)); }
+void wf_needs(wf_transition_t *transition, const char *permission) { SET(transition->permission, wf_text(permission)); }
 void wf_input(wf_transition_t *transition, const char *schema) { SET(transition->input, wf_text(schema)); }
 
 void wf_priority(wf_graph_t *graph, const char *name, uint8_t at_least) {
@@ -53,15 +54,16 @@ void wf_observer(wf_graph_t *graph, wf_text_t group) {
   *ADDED(graph->visibility.val.participants) = group;
 }
 
-void wf_uses_group(wf_graph_t *graph, wf_text_t group) {
+static void uses(wf_graph_t *graph, uint8_t kind, wf_text_t name) {
   wrkflw_flow_types_name_use_t *use = ADDED(graph->uses);
-  use->tag = WRKFLW_FLOW_TYPES_NAME_USE_GROUP, use->val.group = group;
+  /* All cases have a name. */
+  use->tag = kind, use->val.group = name;
 }
 
-void wf_uses_service(wf_graph_t *graph, const char *service) {
-  wrkflw_flow_types_name_use_t *use = ADDED(graph->uses);
-  use->tag = WRKFLW_FLOW_TYPES_NAME_USE_SERVICE, use->val.service = wf_text(service);
-}
+void wf_uses_group(wf_graph_t *graph, wf_text_t group) { uses(graph, WRKFLW_FLOW_TYPES_NAME_USE_GROUP, group); }
+void wf_uses_person(wf_graph_t *graph, wf_text_t person) { uses(graph, WRKFLW_FLOW_TYPES_NAME_USE_PERSON, person); }
+void wf_uses_calendar(wf_graph_t *graph, wf_text_t calendar) { uses(graph, WRKFLW_FLOW_TYPES_NAME_USE_CALENDAR, calendar); }
+void wf_uses_service(wf_graph_t *graph, wf_text_t service) { uses(graph, WRKFLW_FLOW_TYPES_NAME_USE_SERVICE, service); }
 
 static wf_state_t *state(wf_graph_t *graph, const char *name, const char *title, uint8_t kind) {
   wf_state_t *added = ADDED(graph->states);
@@ -123,7 +125,7 @@ static wf_plan_t plan(uint8_t tag) { return (wf_plan_t){.next = {.tag = tag}}; }
 wf_plan_t wf_stay(void) { return plan(WRKFLW_FLOW_TYPES_NEXT_STAY); }
 wf_plan_t wf_reoffer(void) { return plan(WRKFLW_FLOW_TYPES_NEXT_REOFFER); }
 wf_plan_t wf_end_branch(void) { return plan(WRKFLW_FLOW_TYPES_NEXT_END_BRANCH); }
-wf_plan_t wf_to(const char *state) { return wf_fork(wf_target(state, (wf_text_t){NULL, 0})); }
+wf_plan_t wf_to(const char *state) { return wf_fork((wf_target_t){.name = wf_text(state)}); }
 
 wf_plan_t wf_fork(wf_target_t first) {
   wf_plan_t made = plan(WRKFLW_FLOW_TYPES_NEXT_ENTER);
@@ -142,19 +144,28 @@ void wf_branch(wf_plan_t *made, wf_target_t more) {
   *ADDED(made->next.val.enter) = more;
 }
 
-wf_target_t wf_target(const char *state, wf_text_t key) {
+wf_target_t wf_target(const char *state, wf_text_t key, wf_text_t data) {
   wf_target_t target = {.name = wf_text(state)};
   if (key.len > 0) SET(target.key, key);
+  if (data.len > 0) SET(target.data, data);
   return target;
 }
 
+void wf_cancel(wf_plan_t *made, const wf_state_instance_t *other) { *ADDED(made->cancel) = other->id; }
+
 void wf_patch(wf_plan_t *made, wf_text_t patch) { SET(made->data, patch); }
 
-void wf_set_attribute(wf_plan_t *made, const char *name, uint8_t kind, wf_text_t value) {
+wrkflw_flow_types_attribute_value_t *wf_set_attribute(wf_plan_t *made, const char *name, uint8_t kind, wf_text_t value) {
   wrkflw_flow_types_attribute_t *attribute = ADDED(made->attributes);
   attribute->name = wf_text(name);
-  /* The cases whose value is a text have it in the same place. */
+  /* The cases whose value is a text or bytes have it in the same place. */
   SET(attribute->value, ((wrkflw_flow_types_attribute_value_t){.tag = kind, .val.text = value}));
+  return &attribute->value.val;
+}
+
+void wf_remove_attribute(wf_plan_t *made, const char *name) {
+  wrkflw_flow_types_attribute_t *attribute = ADDED(made->attributes);
+  attribute->name = wf_text(name);
 }
 
 void wf_note(wf_plan_t *made, const char *code, wf_text_t message, wf_text_t detail) {
@@ -187,6 +198,8 @@ static void offer_to(wf_offer_t *offer, uint8_t kind, wf_text_t name) {
 
 void wf_offer_to_user(wf_offer_t *offer, wf_text_t user) { offer_to(offer, WRKFLW_FLOW_TYPES_PRINCIPAL_USER, user); }
 void wf_offer_to_group(wf_offer_t *offer, wf_text_t group) { offer_to(offer, WRKFLW_FLOW_TYPES_PRINCIPAL_GROUP, group); }
+void wf_offer_to_manager_of(wf_offer_t *offer, wf_text_t user) { offer_to(offer, WRKFLW_FLOW_TYPES_PRINCIPAL_MANAGER_OF, user); }
+void wf_owned_by(wf_offer_t *offer, wf_text_t user) { SET(offer->owner, user); }
 
 static wf_assignment_t one_offer(uint8_t kind, wf_text_t name) {
   wf_assignment_t assignment = wf_to_nobody();
@@ -205,16 +218,33 @@ wf_assignment_t wf_to_each_member(wf_text_t group) {
   return assignment;
 }
 
-void wf_needed(wf_assignment_t *assignment, uint32_t decisions) { assignment->needed.val.count = decisions; }
+void wf_needed(wf_assignment_t *assignment, uint32_t decisions) {
+  assignment->needed = (wrkflw_flow_types_needed_t){.tag = WRKFLW_FLOW_TYPES_NEEDED_COUNT, .val.count = decisions};
+}
+
+void wf_at_least(wf_assignment_t *assignment, uint32_t numerator, uint32_t denominator) {
+  assignment->needed = (wrkflw_flow_types_needed_t){.tag = WRKFLW_FLOW_TYPES_NEEDED_AT_LEAST, .val.at_least = {numerator, denominator}};
+}
+
+void wf_more_than(wf_assignment_t *assignment, uint32_t numerator, uint32_t denominator) {
+  assignment->needed = (wrkflw_flow_types_needed_t){.tag = WRKFLW_FLOW_TYPES_NEEDED_MORE_THAN, .val.more_than = {numerator, denominator}};
+}
+
 void wf_exclude(wf_assignment_t *assignment, wf_text_t person) { *ADDED(assignment->exclude) = person; }
 void wf_fallback(wf_assignment_t *assignment, wf_text_t group) { SET(assignment->fallback, group); }
-void wf_deadline(wf_assignment_t *assignment, wf_deadline_t deadline) { *ADDED(assignment->deadlines) = deadline; }
+void wf_deadline(wf_deadlines_t *deadlines, wf_deadline_t deadline) { *ADDED(*deadlines) = deadline; }
 
 wf_due_t wf_after(uint32_t seconds) { return (wf_due_t){.tag = WRKFLW_FLOW_TYPES_DUE_AFTER, .val.after = seconds}; }
 
-wf_due_t wf_working_days(uint32_t days, const char *calendar) {
-  return (wf_due_t){.tag = WRKFLW_FLOW_TYPES_DUE_WORKING_DAYS, .val.working_days = {days, wf_text(calendar)}};
+wf_due_t wf_working(uint32_t seconds, wf_text_t calendar) {
+  return (wf_due_t){.tag = WRKFLW_FLOW_TYPES_DUE_WORKING, .val.working = {seconds, calendar}};
 }
+
+wf_due_t wf_working_days(uint32_t days, wf_text_t calendar) {
+  return (wf_due_t){.tag = WRKFLW_FLOW_TYPES_DUE_WORKING_DAYS, .val.working_days = {days, calendar}};
+}
+
+wf_due_t wf_at(const char *time) { return (wf_due_t){.tag = WRKFLW_FLOW_TYPES_DUE_AT, .val.at = wf_text(time)}; }
 
 static wf_deadline_t deadline(wf_due_t due, uint8_t action) { return (wf_deadline_t){.when = due, .action = {.tag = action}}; }
 wf_deadline_t wf_remind(wf_due_t due) { return deadline(due, WRKFLW_FLOW_TYPES_OVERDUE_ACTION_REMIND); }
@@ -224,6 +254,17 @@ wf_deadline_t wf_release(wf_due_t due) { return deadline(due, WRKFLW_FLOW_TYPES_
 wf_deadline_t wf_fire(wf_due_t due, const char *trigger) {
   wf_deadline_t made = deadline(due, WRKFLW_FLOW_TYPES_OVERDUE_ACTION_FIRE);
   made.action.val.fire = wf_text(trigger);
+  return made;
+}
+
+wf_deadline_t wf_cancel_instance(wf_due_t due, const char *reason) {
+  wf_deadline_t made = deadline(due, WRKFLW_FLOW_TYPES_OVERDUE_ACTION_CANCEL);
+  made.action.val.cancel = wf_text(reason);
+  return made;
+}
+
+wf_deadline_t wf_since_claim(wf_deadline_t made) {
+  made.since = WRKFLW_FLOW_TYPES_SINCE_CLAIMED;
   return made;
 }
 
@@ -241,14 +282,12 @@ wf_call_t wf_call(const char *service, wf_text_t request, const char *on_reply, 
 
 wf_waiting_t wf_for_signals(void) { return (wf_waiting_t){0}; }
 
-wrkflw_flow_types_signal_subscription_t *wf_correlate(wf_waiting_t *waiting, const char *trigger, wf_text_t name) {
-  wrkflw_flow_types_signal_subscription_t *subscription = ADDED(waiting->subscriptions);
+wf_subscription_t *wf_subscribe(wf_subscriptions_t *subscriptions, const char *trigger, wf_text_t correlation) {
+  wf_subscription_t *subscription = ADDED(*subscriptions);
   subscription->trigger = wf_text(trigger);
-  SET(subscription->correlation, name);
+  if (correlation.len > 0) SET(subscription->correlation, correlation);
   return subscription;
 }
-
-void wf_wait_deadline(wf_waiting_t *waiting, wf_deadline_t deadline) { *ADDED(waiting->deadlines) = deadline; }
 
 wf_child_t *wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end) {
   wf_child_t *child = ADDED(waiting->children);

@@ -22,6 +22,9 @@ typedef wrkflw_flow_types_target_t wf_target_t;
 typedef wrkflw_flow_types_assignment_t wf_assignment_t;
 typedef wrkflw_flow_types_offer_t wf_offer_t;
 typedef wrkflw_flow_types_deadline_t wf_deadline_t;
+typedef wrkflw_flow_types_list_deadline_t wf_deadlines_t;
+typedef wrkflw_flow_types_signal_subscription_t wf_subscription_t;
+typedef wrkflw_flow_types_list_signal_subscription_t wf_subscriptions_t;
 typedef wrkflw_flow_types_due_t wf_due_t;
 typedef wrkflw_flow_types_service_call_t wf_call_t;
 typedef wrkflw_flow_types_waiting_t wf_waiting_t;
@@ -75,7 +78,8 @@ wf_text_t wf_decimal(uint32_t number);
 void wf_denied(const char *code, const char *message);
 /* Not possible at the moment; a later attempt may succeed. */
 void wf_not_now(const char *code, const char *message);
-/* The data or the input does not permit it. Each further call adds a violation. A decision's comment is `/comment`. */
+/* The data or the input does not permit it. Each further call adds a violation. `field` is a JSON Pointer into the request:
+ * `/data/title` of a start, `/input/amount` of a decision or a signal, `/comment`. */
 void wf_invalid(const char *field, const char *code, const char *message);
 /* The flow cannot answer, by a mistake of its author: `WF_FAULT("no row fits")`. */
 void wf_fault(const char *file, int line, const char *message);
@@ -99,9 +103,12 @@ void wf_separate(wf_graph_t *graph, const char *const *states);
 /* Only participants and their managers see an instance, and the members of each group that `wf_observer` adds. */
 void wf_visible_to_participants(wf_graph_t *graph);
 void wf_observer(wf_graph_t *graph, wf_text_t group);
+/* What the config names of the tenant's directory; it is looked up when a version is published. */
 void wf_uses_group(wf_graph_t *graph, wf_text_t group);
+void wf_uses_person(wf_graph_t *graph, wf_text_t person);
+void wf_uses_calendar(wf_graph_t *graph, wf_text_t calendar);
 /* A service that the operator of the host configures; likewise. */
-void wf_uses_service(wf_graph_t *graph, const char *service);
+void wf_uses_service(wf_graph_t *graph, wf_text_t service);
 /* People work here; own work is that of the initiator. */
 wf_state_t *wf_task(wf_graph_t *graph, const char *name, const char *title);
 wf_state_t *wf_own_work(wf_graph_t *graph, const char *name, const char *title);
@@ -113,6 +120,8 @@ wf_state_t *wf_terminal(wf_graph_t *graph, const char *name, const char *outcome
 wf_transition_t *wf_on(wf_graph_t *graph, const char *trigger, const char *target);
 /* A further state to which the last transition may lead. */
 void wf_or(wf_graph_t *graph, const char *target);
+/* The permission (`subject:action`) that it needs. */
+void wf_needs(wf_transition_t *transition, const char *permission);
 /* JSON Schema 2020-12 of the input of a decision, signal or reply. */
 void wf_input(wf_transition_t *transition, const char *schema);
 #define WF_COMMENT_REQUIRED WRKFLW_FLOW_TYPES_COMMENT_RULE_REQUIRED
@@ -130,8 +139,12 @@ wf_text_t wf_data(const wf_facts_t *facts, const char *pointer);
 const wf_actor_t *wf_actor(const wf_event_t *event);
 /* The comment of the decision; without length if there is none. */
 wf_text_t wf_comment(const wf_event_t *event);
+/* The task being decided; NULL if none is. */
+const wf_task_t *wf_decided_task(const wf_event_t *event);
 /* Decisions for this trigger in the state instance, the one being cast included. */
 uint32_t wf_votes(const wf_event_t *event, const char *trigger);
+/* Tasks that are still undecided once this decision is cast. */
+uint32_t wf_undecided(const wf_event_t *event);
 typedef enum { WF_OPEN, WF_REACHED, WF_IMPOSSIBLE } wf_quorum_t;
 /* Whether enough people decide for this trigger: as many as the assignment needs. */
 wf_quorum_t wf_quorum(const wf_event_t *event, const char *trigger);
@@ -151,12 +164,16 @@ wf_plan_t wf_fork(wf_target_t first);
 /* The state goes on, and a branch begins beside it. */
 wf_plan_t wf_spawn(wf_target_t first);
 void wf_branch(wf_plan_t *plan, wf_target_t more);
-/* A state; with a key, for one item. */
-wf_target_t wf_target(const char *state, wf_text_t key);
+/* A state; with a key, for one item, and JSON that the state is told of it. Both may have no length. */
+wf_target_t wf_target(const char *state, wf_text_t key, wf_text_t data);
+/* Cancels another branch. */
+void wf_cancel(wf_plan_t *plan, const wf_state_instance_t *other);
 /* A JSON Merge Patch for the instance's data. */
 void wf_patch(wf_plan_t *plan, wf_text_t patch);
-/* Sets an attribute whose value is a text to the contract: not a boolean, a float or bytes. */
-void wf_set_attribute(wf_plan_t *plan, const char *name, uint8_t kind, wf_text_t value);
+/* Sets an attribute. A boolean or a float is written into what is returned; the text or the bytes are those of the other kinds:
+ * `wf_set_attribute(&plan, "urgent", WRKFLW_FLOW_TYPES_ATTRIBUTE_VALUE_BOOLEAN, wf_text(""))->val.boolean = true`. */
+wrkflw_flow_types_attribute_value_t *wf_set_attribute(wf_plan_t *plan, const char *name, uint8_t kind, wf_text_t value);
+void wf_remove_attribute(wf_plan_t *plan, const char *name);
 /* Why: a sentence for people, and JSON for programs, which may have no length. */
 void wf_note(wf_plan_t *plan, const char *code, wf_text_t message, wf_text_t detail);
 void wf_publish(wf_plan_t *plan, const char *name, wf_text_t data);
@@ -173,29 +190,43 @@ wf_assignment_t wf_to_nobody(void);
 wf_offer_t *wf_offer(wf_assignment_t *assignment, const char *label);
 void wf_offer_to_user(wf_offer_t *offer, wf_text_t user);
 void wf_offer_to_group(wf_offer_t *offer, wf_text_t group);
+void wf_offer_to_manager_of(wf_offer_t *offer, wf_text_t user);
+/* Owned from the start, without a claim. `offer->retain` and `offer->allocation` are set as they are. */
+void wf_owned_by(wf_offer_t *offer, wf_text_t user);
 /* How many decisions of one outcome the state needs; 1 unless it is said. */
 void wf_needed(wf_assignment_t *assignment, uint32_t decisions);
+/* At least, or more than, this part of the tasks: `wf_at_least(&assignment, 2, 3)`. */
+void wf_at_least(wf_assignment_t *assignment, uint32_t numerator, uint32_t denominator);
+void wf_more_than(wf_assignment_t *assignment, uint32_t numerator, uint32_t denominator);
 void wf_exclude(wf_assignment_t *assignment, wf_text_t person);
 void wf_fallback(wf_assignment_t *assignment, wf_text_t group);
-void wf_deadline(wf_assignment_t *assignment, wf_deadline_t deadline);
-/* `wf_deadline(&assignment, wf_remind(wf_after(WF_HOURS(24))))`. */
+/* A deadline of an assignment, an offer, a service call or a wait: `wf_deadline(&assignment.deadlines, wf_remind(wf_after(WF_HOURS(24))))`. */
+void wf_deadline(wf_deadlines_t *deadlines, wf_deadline_t deadline);
 #define WF_MINUTES(count) ((count) * 60u)
 #define WF_HOURS(count) ((count) * 3600u)
 #define WF_DAYS(count) ((count) * 86400u)
 wf_due_t wf_after(uint32_t seconds);
-wf_due_t wf_working_days(uint32_t days, const char *calendar);
+/* Counting working time only, by a calendar of the tenant; the end of the last of so many working days; a time of RFC 3339. */
+wf_due_t wf_working(uint32_t seconds, wf_text_t calendar);
+wf_due_t wf_working_days(uint32_t days, wf_text_t calendar);
+wf_due_t wf_at(const char *time);
 wf_deadline_t wf_remind(wf_due_t due);
 wf_deadline_t wf_escalate(wf_due_t due);
 wf_deadline_t wf_release(wf_due_t due);
 wf_deadline_t wf_fire(wf_due_t due, const char *trigger);
+/* Cancels the instance with all its branches and children. */
+wf_deadline_t wf_cancel_instance(wf_due_t due, const char *reason);
+/* Counts from each claim of the task; only for deadlines of an offer. */
+wf_deadline_t wf_since_claim(wf_deadline_t deadline);
 /* Again after each of these pauses. */
 wf_deadline_t wf_every(wf_deadline_t deadline, uint32_t seconds);
 /* A service call with 30 seconds for each attempt and three further attempts. */
 wf_call_t wf_call(const char *service, wf_text_t request, const char *on_reply, const char *on_failure);
-/* Waits for the signals that the graph declares; `wf_correlate` names by which one of them finds the state. */
+/* Waits for the signals that the graph declares. */
 wf_waiting_t wf_for_signals(void);
-wrkflw_flow_types_signal_subscription_t *wf_correlate(wf_waiting_t *waiting, const char *trigger, wf_text_t name);
-void wf_wait_deadline(wf_waiting_t *waiting, wf_deadline_t deadline);
-/* Starts an instance; `on_end` is fired when it ends, or NULL. */
+/* How a signal reaches the state of an assignment, a service call or a wait besides being sent to its instance: by a name of the flow's
+ * own, which may have no length, or although it came before: `wf_subscribe(&waiting.subscriptions, "PAID", number)->buffered = true`. */
+wf_subscription_t *wf_subscribe(wf_subscriptions_t *subscriptions, const char *trigger, wf_text_t correlation);
+/* Starts an instance; `on_end` is fired when it ends, or NULL. What is returned may be `detached`. */
 wf_child_t *wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end);
 #endif

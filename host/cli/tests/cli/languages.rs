@@ -2,6 +2,8 @@
 //! the one in Rust answers, and an exception is a fault that names its line. The flow `expense` is there in Rust, too,
 //! written from the documentation as its readers would.
 
+mod everything;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -28,6 +30,8 @@ struct Sample {
     source: &'static str,
     /// The flow of `languages/expense`, which uses more of the SDK: a quorum, deadlines, signals, a patch.
     expense: &'static str,
+    /// The flow of `languages/everything`, which uses all of the SDK.
+    everything: &'static str,
     /// What stands before `assign`, and a guard that is put before it and fails at a comment.
     before: &'static str,
     guard: &'static str,
@@ -42,6 +46,7 @@ const TS: Sample = Sample {
     file: "src/flow.ts",
     source: include_str!("../../../../plugins/document-approval/languages/flow.ts"),
     expense: include_str!("languages/expense/flow.ts"),
+    everything: everything::IN_TYPESCRIPT,
     before: "  assign(",
     guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"random\") Math.random();\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
     message: "RangeError: It went boom.",
@@ -57,6 +62,7 @@ const JS: Sample = Sample {
     file: "src/flow.js",
     source: include_str!("../../../../plugins/document-approval/languages/flow.js"),
     expense: "",
+    everything: "",
     ..TS
 };
 
@@ -65,6 +71,7 @@ const PYTHON: Sample = Sample {
     file: "src/flow.py",
     source: include_str!("../../../../plugins/document-approval/languages/flow.py"),
     expense: include_str!("languages/expense/flow.py"),
+    everything: everything::IN_PYTHON,
     before: "    def assign(",
     guard: "    def guard(self, facts, event):\n        if event.comment == \"boom\":\n            raise ValueError(\"It went boom.\")\n\n",
     message: "ValueError: It went boom.",
@@ -76,6 +83,7 @@ const C: Sample = Sample {
     file: "src/flow.c",
     source: include_str!("../../../../plugins/document-approval/languages/flow.c"),
     expense: include_str!("languages/expense/flow.c"),
+    everything: everything::IN_C,
     before: "const wf_flow_t",
     guard: "static void guard(const wf_facts_t *facts, const wf_event_t *event) {\n  (void)facts;\n  if (wf_is(wf_comment(event), \"boom\"))\n    WF_FAULT(\"It went boom.\");\n}\n\n",
     message: "It went boom.",
@@ -276,6 +284,10 @@ fn is_as_in_rust(samples: &[&Sample]) {
         if !sample.expense.is_empty() {
             sample.write(&place, sample.expense);
             assert_eq!(sample.tested(&place, EXPENSES), 4);
+        }
+        if !sample.everything.is_empty() {
+            sample.write(&place, sample.everything);
+            everything::tells_what_rust_tells(&place, &key);
         }
     }
 }

@@ -41,7 +41,7 @@ static void graph(wf_graph_t *graph, wf_text_t config) {
 
 static void start(const wf_facts_t *facts, const wf_actor_t *actor) {
   (void)actor;
-  if (wf_integer(wf_data(facts, "/amount"), 0) <= 0) wf_invalid("/amount", "range", "It is above 0.");
+  if (wf_integer(wf_data(facts, "/amount"), 0) <= 0) wf_invalid("/data/amount", "range", "It is above 0.");
 }
 
 static wf_plan_t transition(const wf_facts_t *facts, const wf_event_t *event) {
@@ -71,21 +71,21 @@ static wf_plan_t transition(const wf_facts_t *facts, const wf_event_t *event) {
 static wf_assignment_t assign(const wf_facts_t *facts, const wf_state_instance_t *entering) {
   if (wf_is(entering->name, "Manager")) {
     wf_assignment_t manager = wf_to_manager_of(facts->instance.initiator);
-    wf_deadline(&manager, wf_escalate(wf_after(WF_HOURS(48))));
+    wf_deadline(&manager.deadlines, wf_escalate(wf_after(WF_HOURS(48))));
     return manager;
   }
   wf_assignment_t assignment = wf_to_each_member(wf_setting(facts, "/finance"));
   assignment.priority = 50;
   wf_needed(&assignment, 2);
-  wf_deadline(&assignment, wf_every(wf_remind(wf_after(WF_HOURS(24))), WF_HOURS(24)));
+  wf_deadline(&assignment.deadlines, wf_every(wf_remind(wf_after(WF_HOURS(24))), WF_HOURS(24)));
   return assignment;
 }
 
 static wf_waiting_t wait(const wf_facts_t *facts, const wf_state_instance_t *entering) {
   (void)entering;
   wf_waiting_t waiting = wf_for_signals();
-  wf_correlate(&waiting, "RECEIVED", wf_string(wf_data(facts, "/number")));
-  wf_wait_deadline(&waiting, wf_fire(wf_working_days(7, "office"), "LATE"));
+  wf_subscribe(&waiting.subscriptions, "RECEIVED", wf_string(wf_data(facts, "/number")));
+  wf_deadline(&waiting.deadlines, wf_fire(wf_working_days(7, wf_text("office")), "LATE"));
   return waiting;
 }
 

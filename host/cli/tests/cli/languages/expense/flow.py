@@ -53,7 +53,7 @@ class Expenses(Flow[Config, Expense]):
 
     def start(self, facts: Facts[Config, Expense], actor: Actor) -> None:
         if facts.data.amount <= 0:
-            raise invalid("/amount", "range", "It is above 0.")
+            raise invalid("/data/amount", "range", "It is above 0.")
 
     def transition(self, facts: Facts[Config, Expense], event: Event) -> Plan:
         if event.state == "Sort":

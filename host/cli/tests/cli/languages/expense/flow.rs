@@ -96,7 +96,7 @@ impl Flow for Expenses {
 
     fn start(facts: &Facts<Self>, _: &Actor) -> Verdict {
         if facts.data.amount <= 0 {
-            return invalid("/amount", "range", "It is above 0.");
+            return invalid("/data/amount", "range", "It is above 0.");
         }
         allow()
     }

@@ -58,7 +58,7 @@ export const logic = flow<Types>({
   }),
 
   start({ data }) {
-    if (data.amount <= 0) throw invalid("/amount", "range", "It is above 0.");
+    if (data.amount <= 0) throw invalid("/data/amount", "range", "It is above 0.");
   },
 
   transition(facts, event) {

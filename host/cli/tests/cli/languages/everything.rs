@@ -1,0 +1,173 @@
+//! The flow `everything` says each thing that flow logic can say, in each language. A host is told the same by all: the graph, every
+//! answer to a question, and every refusal. `everything/told.json` has it. With `UPDATE=1`, the flow in Rust writes it again.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::program::Place;
+
+const TOLD: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/cli/languages/everything/told.json"
+);
+const FOLDER_IN_RUST: &str = "everything";
+const IN_RUST: &str = include_str!("everything/flow.rs");
+pub(super) const IN_TYPESCRIPT: &str = include_str!("everything/flow.ts");
+pub(super) const IN_PYTHON: &str = include_str!("everything/flow.py");
+pub(super) const IN_C: &str = include_str!("everything/flow.c");
+const CALENDAR: &str =
+    r#"{"timeZone":"UTC","hours":{"monday":[{"from":"09:00","until":"17:00"}]}}"#;
+
+/// Publishes what was built in this folder, asks it everything, and holds the answers against those of the flow in Rust.
+pub(super) fn tells_what_rust_tells(place: &Place, key: &str) {
+    let told = told(place, key);
+    let updates = std::env::var("UPDATE").is_ok_and(|update| update == "1");
+    if updates && key == FOLDER_IN_RUST {
+        let text = serde_json::to_string_pretty(&told).expect("JSON");
+        fs::write(TOLD, text + "\n").expect("our own file");
+    }
+    let expected = fs::read_to_string(TOLD).expect("our own file");
+    let expected: Value = serde_json::from_str(&expected).expect("JSON");
+    for part in ["refusals", "answers"] {
+        let list = |all: &Value| all[part].as_array().cloned().unwrap_or_default();
+        for (at, (told, expected)) in list(&told).iter().zip(&list(&expected)).enumerate() {
+            assert_eq!(
+                told.to_string(),
+                expected.to_string(),
+                "{key}: {part}, {at}"
+            );
+        }
+    }
+    assert_eq!(told, expected, "{key}");
+}
+
+#[test]
+fn rust_tells_what_is_written_down() {
+    let place = Place::new();
+    let _dev = place.start("dev --empty --ephemeral --port 0");
+    place.data(&format!("plugin new {FOLDER_IN_RUST} --language rust"));
+    let folder = place.folder.join(FOLDER_IN_RUST);
+    fs::write(folder.join("src/lib.rs"), IN_RUST).expect("our own folder");
+    fs::write(folder.join("config.json"), "{}").expect("our own folder");
+    place.data_in(&folder, "plugin build");
+    tells_what_rust_tells(&place, FOLDER_IN_RUST);
+    a_panic_names_its_function(&place, &folder.join("src/lib.rs"));
+}
+
+/// The component that the template builds has the names of functions. An index out of range is told by the runtime of Rust; the
+/// innermost function of the author's is shown.
+fn a_panic_names_its_function(place: &Place, source: &Path) {
+    let guards = "fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {";
+    let failing =
+        "        if event.trigger == More {\n            _ = seventh(&facts.data.name);\n        }";
+    let function = "#[inline(never)]\nfn seventh(name: &str) -> u8 {\n    name.as_bytes()[7]\n}";
+    let text = IN_RUST.replacen(guards, &format!("{guards}\n{failing}"), 1) + function;
+    fs::write(source, text).expect("our own folder");
+    place.data_in(FOLDER_IN_RUST, "plugin build");
+    place.data_in(FOLDER_IN_RUST, "definition publish --activate --force");
+    let data = r#"--data {"name":"x"} --as author"#;
+    place.data(&format!(
+        "instance start {FOLDER_IN_RUST} --entity case/panic {data}"
+    ));
+    let failed = place.run("instance signal case/panic MORE --as author");
+    assert_eq!(failed.code, 8, "{}", failed.stderr);
+    let named = format!("unreachable` instruction executed in {FOLDER_IN_RUST}::seventh at ");
+    assert!(failed.stderr.contains(&named), "{}", failed.stderr);
+}
+
+fn told(place: &Place, key: &str) -> Value {
+    place.data(&format!("calendar set office {CALENDAR}"));
+    // By force: the host has no service `shop`.
+    let published = place.data_in(key, "definition publish --activate --force");
+    let version = &published["version"];
+    let graph = place.data(&format!("definition show {key} {version}"))["graph"].clone();
+    let refusals = [
+        refusal(place, key, "author", "denied"),
+        refusal(place, key, "author", "later"),
+        refusal(place, key, "author", "invalid"),
+        refusal(place, key, "author", "fault"),
+        refusal(place, key, "reviewer", "x"),
+    ];
+    let about = format!("case/{key}");
+    place.data(&format!(
+        r#"instance start {key} --entity {about} --data {{"name":"x"}} --as author"#
+    ));
+    let signal = |trigger: &str, person: &str| {
+        let input = r#"{"text":"Ä","list":[1,2.5,null]}"#;
+        let line = format!("instance signal {about} {trigger} --input {input} --as {person}");
+        super::answer(place, &line)
+    };
+    let decide = |label: &str, outcome: &str, person: &str| {
+        let task = task(place, &about, label, person);
+        super::answer(
+            place,
+            &format!("task decide {task} {outcome} --as {person}"),
+        )
+    };
+    let on_the_way = [
+        signal("SHIFT", "reviewer"),
+        signal("MORE", "reviewer"),
+        decide("Each", "AGREE", "reviewer"),
+    ];
+    for trigger in ["SHIFT", "MORE", "AGAIN"] {
+        signal(trigger, "author");
+    }
+    decide("Each", "AGREE --comment Yes.", "reviewer");
+    decide("Each", r#"AGREE --input {"note":"1"}"#, "reviewer2");
+    decide("Own", "FINISH", "author");
+    let refusals = refusals.into_iter().chain(on_the_way);
+    let audit = place.data(&format!("instance audit {about} --limit 100 --as admin"));
+    let entries = audit["data"].as_array().expect("a list").iter();
+    let evaluations = entries.flat_map(|entry| entry["evidence"]["evaluations"].as_array());
+    let answers = evaluations.flatten().map(|one| one["answer"].clone());
+    let mut ids = BTreeMap::new();
+    let answers = answers.map(|answer| comparable(answer, &mut ids));
+    json!({
+        "graph": graph,
+        "refusals": refusals.collect::<Vec<_>>(),
+        "answers": answers.collect::<Vec<_>>(),
+    })
+}
+
+fn refusal(place: &Place, key: &str, person: &str, name: &str) -> Value {
+    let data = format!(r#"{{"name":"{name}"}}"#);
+    let line = format!("instance start {key} --entity case/{name} --data {data} --as {person}");
+    super::answer(place, &line)
+}
+
+/// The open task with this label that somebody may work on.
+fn task(place: &Place, about: &str, label: &str, person: &str) -> String {
+    let listed = place.data(&format!(
+        "task list --view available --entity {about} --as {person}"
+    ));
+    let tasks = listed["data"].as_array().expect("a list");
+    let found = tasks.iter().find(|task| task["label"] == label);
+    let found = found.unwrap_or_else(|| panic!("no {label} for {person}: {listed}"));
+    found["id"].as_str().expect("an id").to_owned()
+}
+
+/// What does not differ from run to run: ids become numbers in the order in which they occur.
+fn comparable(value: Value, ids: &mut BTreeMap<String, usize>) -> Value {
+    match value {
+        Value::String(text) if text.len() == 36 && text.matches('-').count() == 4 => {
+            let next = ids.len();
+            json!(format!("id {}", ids.entry(text).or_insert(next)))
+        }
+        // JSON as a text: its members have another order in each language.
+        Value::String(text) if text.starts_with('{') => {
+            let inner = serde_json::from_str(&text).expect("JSON");
+            comparable(inner, ids)
+        }
+        Value::Array(list) => list.into_iter().map(|one| comparable(one, ids)).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            members
+                .map(|(name, one)| (name, comparable(one, ids)))
+                .collect()
+        }
+        other => other,
+    }
+}
