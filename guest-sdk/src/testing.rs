@@ -67,8 +67,8 @@ mod when;
 mod work;
 
 pub use event::{
-    When, answered, child, claim, deadline, decide, escalate, later, migrate, release, resume,
-    signal, start, suspend, unanswered,
+    When, answered, child, claim, deadline, decide, delegate, escalate, later, migrate, reassign,
+    release, resume, signal, start, suspend, unanswered,
 };
 pub use outcome::{Entered, Outcome};
 pub use scenario::{Scenario, given};

@@ -36,6 +36,14 @@ pub(super) enum What<T> {
     Release {
         actor: String,
     },
+    Delegate {
+        actor: String,
+        to: String,
+    },
+    Reassign {
+        actor: String,
+        to: String,
+    },
     Suspend {
         actor: String,
     },
@@ -96,6 +104,22 @@ pub fn claim<T: Triggers>(actor: &str) -> When<T> {
 pub fn release<T: Triggers>(actor: &str) -> When<T> {
     When::new(What::Release {
         actor: actor.into(),
+    })
+}
+
+/// The owner delegates their task to another person, who decides on their behalf.
+pub fn delegate<T: Triggers>(actor: &str, to: &str) -> When<T> {
+    When::new(What::Delegate {
+        actor: actor.into(),
+        to: to.into(),
+    })
+}
+
+/// An operator gives a task to another person, whoever had it.
+pub fn reassign<T: Triggers>(actor: &str, to: &str) -> When<T> {
+    When::new(What::Reassign {
+        actor: actor.into(),
+        to: to.into(),
     })
 }
 

@@ -40,6 +40,8 @@ impl<F: Flow> Scenario<F> {
             What::Decide { actor, .. }
             | What::Claim { actor }
             | What::Release { actor }
+            | What::Delegate { actor, .. }
+            | What::Reassign { actor, .. }
             | What::Suspend { actor }
             | What::Resume { actor } => self.works(when, actor),
             What::Signal { actor, trigger } => {

@@ -11,7 +11,7 @@ use super::when::{acting, denied, stopped};
 use crate::{Flow, Triggers};
 
 impl<F: Flow> Scenario<F> {
-    /// Somebody claims, releases or decides a task: the first for which the host allows it.
+    /// Somebody acts on a task: the first for which the host allows it.
     #[track_caller]
     pub(super) fn works(&mut self, when: &When<F::Trigger>, user: &str) -> Outcome {
         self.started();
@@ -43,6 +43,16 @@ fn on<T: Triggers>(task: TaskId, when: &When<T>) -> Command {
     match &when.what {
         What::Claim { .. } => Command::Claim { task },
         What::Release { .. } => Command::Release { task },
+        What::Delegate { to, .. } => Command::Delegate {
+            task,
+            to: to.clone(),
+            reason: "in a test".to_owned(),
+        },
+        What::Reassign { to, .. } => Command::Reassign {
+            task,
+            to: to.clone(),
+            reason: "in a test".to_owned(),
+        },
         What::Suspend { .. } => Command::SuspendTask {
             task,
             reason: None,
