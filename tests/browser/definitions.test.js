@@ -59,6 +59,10 @@ test("a version shows its diagram, and what differs in words rather than lines",
   await page.goto(`${url}/console/definitions/${key}/2`);
   const drawn = await page.locator(".diagram img").evaluate((image) => image.decode().then(() => image.naturalWidth));
   assert.ok(drawn > 100, `${drawn} px`);
+  const fact = (name) => page.locator(".facts > div", { hasText: name }).locator("dd");
+  assert.equal(await fact("Started by").innerText(), "authors");
+  assert.equal(await fact("Seen by").innerText(), "everybody who may read instances");
+  assert.equal(await fact("The flow is told of people").innerText(), "nothing but who they are");
   const difference = page.locator("#difference");
   await difference.getByText("From version 1 to version 2").waitFor();
   const change = difference.locator("li", { hasText: "submitted · REJECT" });

@@ -3,6 +3,7 @@
 
 mod actions;
 mod difference;
+mod facts;
 mod migrate;
 mod upload;
 mod version;

@@ -232,6 +232,7 @@ mod tests {
     fn states_and_transitions_are_known_by_their_names() {
         let mut new = graph();
         new["title"] = json!("Approval of plans");
+        new["reads"] = json!(["groups"]);
         new["states"][0]["title"] = json!("First review");
         new["states"][1]["name"] = json!("closed");
         new["transitions"][0]["targets"] = json!(["done", "closed"]);
@@ -250,7 +251,10 @@ mod tests {
             changes(&difference, "transitions"),
             [("changed", "review · APPROVE")]
         );
-        assert_eq!(changes(&difference, "flow"), [("changed", "title")]);
+        assert_eq!(
+            changes(&difference, "flow"),
+            [("added", "reads"), ("changed", "title")]
+        );
         assert_eq!(
             changes(&difference, "config"),
             [("changed", "deadlines"), ("added", "quorum")]

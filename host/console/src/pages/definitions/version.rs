@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::difference::{self, Difference};
-use super::{Overview, Version, actions, address, authors, migrate, overview, upload};
+use super::{Overview, Version, actions, address, authors, facts, migrate, overview, upload};
 use crate::api::segment;
 use crate::confirm::Confirm;
 use crate::list::Link;
@@ -147,15 +147,6 @@ pub(super) async fn render(
     let chosen = chosen(&read, asked);
     let others = read.overview.versions.iter();
     let others = others.filter(|one| one.version != version.version);
-    let text = |id: &str, value: &str| (w.t(id).into_owned(), value.to_owned());
-    let running = version.running.map(|count| count.to_string());
-    let facts = [
-        running.map(|count| text("fact-running", &count)),
-        Some(text("fact-digest", &version.digest)),
-        Some(text("fact-wit", &version.wit)),
-        version.sdk.as_ref().map(|sdk| text("fact-sdk", sdk)),
-    ];
-    let facts = facts.into_iter().flatten().collect();
     let published = [
         ("who", names.person(&version.published_by)),
         ("when", Moment::of(version.published_at, w).relative),
@@ -176,7 +167,7 @@ pub(super) async fn render(
             .as_str()
             .unwrap_or_default()
             .to_owned(),
-        facts,
+        facts: facts::of(w, version, &read.graph),
         actions: actions::buttons(visitor, &read),
         more: more(visitor, &read),
         done: match asked.done.as_str() {

@@ -1,0 +1,57 @@
+//! What holds for all instances of a version, in words: who starts and sees them, what the logic is told of people.
+
+use serde_json::Value;
+
+use super::Version;
+use crate::language::Words;
+
+/// Names and values. What the graph does not say has no line, but who sees instances and what the logic reads.
+pub(super) fn of(w: Words, version: &Version, graph: &Value) -> Vec<(String, String)> {
+    let starts = some(names(&graph["initiators"]));
+    let seen = match graph.get("observers").filter(|one| one.is_array()) {
+        None => w.t("seen-tenant").into_owned(),
+        Some(groups) => match names(groups) {
+            groups if groups.is_empty() => w.t("seen-participants").into_owned(),
+            groups => w.with("seen-participants-and", "groups", &groups),
+        },
+    };
+    let read = |what: &str| w.t_of("reads", what).into_owned();
+    let reads = texts(&graph["reads"]).map(read).collect::<Vec<_>>();
+    let reads = some(reads.join(", ")).unwrap_or_else(|| w.t("reads-nothing").into_owned());
+    let separate = graph["separate"].as_array().into_iter().flatten();
+    let separate = some(separate.map(names).collect::<Vec<_>>().join("; "));
+    let sole = (graph["solePerEntity"] == true).then(|| w.t("sole-per-entity").into_owned());
+    let facts = [
+        (
+            "fact-running",
+            version.running.map(|count| count.to_string()),
+        ),
+        ("fact-starts", starts),
+        ("fact-seen", Some(seen)),
+        ("fact-reads", Some(reads)),
+        ("fact-separate", separate),
+        ("fact-sole", sole),
+        ("fact-digest", Some(version.digest.clone())),
+        ("fact-wit", Some(version.wit.clone())),
+        ("fact-sdk", version.sdk.clone()),
+    ];
+    let told = facts
+        .into_iter()
+        .filter_map(|(id, value)| Some((w.t(id).into_owned(), value?)));
+    told.collect()
+}
+
+fn some(text: String) -> Option<String> {
+    (!text.is_empty()).then_some(text)
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+}
+
+fn names(list: &Value) -> String {
+    texts(list).collect::<Vec<_>>().join(", ")
+}
