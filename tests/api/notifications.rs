@@ -101,7 +101,8 @@ async fn candidates_are_told_of_work_and_requesters_of_the_status() {
         "id": of_group[0]["id"], "eventId": of_group[0]["eventId"], "createdAt": of_group[0]["createdAt"],
         "kind": "ASSIGNMENT_CREATED", "recipientType": "group", "recipient": "reviewers", "instanceId": started["id"],
         "instanceTitle": "A plan", "stateId": started["states"][0]["id"], "taskId": task, "dueAt": null, "sentAt": null,
-        "readAt": null,
+        "readAt": null, "definitionKey": "document-approval", "definitionVersion": 1, "state": "Submitted",
+        "stateTitle": "First review", "priority": 0,
     });
     assert_eq!(of_group[0], expected);
     app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))

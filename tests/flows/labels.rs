@@ -164,7 +164,7 @@ async fn a_migration_changes_title_summary_and_the_names_of_priorities() {
 async fn a_notification_shows_the_title() {
     let app = chambers_with_words().await;
     let _working = notifier(&app, settings(&[]));
-    motion(&app, 0).await;
+    let started = motion(&app, 120).await;
     let told = async {
         loop {
             let page = app.get("reviewer", "/v1/notifications").await.expect(200);
@@ -178,4 +178,10 @@ async fn a_notification_shows_the_title() {
     let told = told.expect("a notification");
     assert_eq!(told["instanceTitle"], "Motion m-1: the budget");
     assert_eq!(told["instanceSummary"], "0 votes so far");
+    assert_eq!(told["definitionKey"], "committee");
+    assert_eq!(told["definitionVersion"], 1);
+    assert_eq!(told["state"], started["states"][0]["name"]);
+    assert_eq!(told["stateTitle"], started["states"][0]["title"]);
+    assert_eq!(told["priority"], 120);
+    assert_eq!(told["priorityName"], "urgent");
 }

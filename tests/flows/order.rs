@@ -180,6 +180,12 @@ async fn what_went_wrong_is_done_again() {
     // Through the router, into both checks and out of both.
     let taken = drawn.matches(r#"<g class="label taken">"#).count();
     assert_eq!(taken, 5, "{drawn}");
+    for line in ["for dispatch", "due 2026-01-12 16:00 UTC"] {
+        assert!(
+            drawn.contains(&format!(">{line}</text>")),
+            "{line}: {drawn}"
+        );
+    }
     let back = |to: &str| json!({ "outcome": "ROLLBACK", "input": { "to": to } });
     claim(&app, "dora", &task_in(&instance, "Shipping")).await;
     let path = format!("/v1/tasks/{}/decide", id(&task_in(&instance, "Shipping")));

@@ -21,7 +21,14 @@ pub struct Notification {
     /// Of the instance, as it is now.
     pub instance_title: Option<String>,
     pub instance_summary: Option<String>,
+    /// What the instance runs now.
+    pub definition_key: Option<String>,
+    pub definition_version: Option<u32>,
     pub state_id: Option<Uuid>,
+    /// The name of the state, and how urgent the work in it is.
+    pub state: Option<String>,
+    pub priority: Option<i16>,
+    pub priority_name: Option<String>,
     pub task_id: Option<Uuid>,
     pub event_id: Uuid,
     pub due_at: Option<Timestamp>,
@@ -75,7 +82,9 @@ impl Reader {
             )
             select n.id, n.kind, n.recipient_kind, n.recipient, n.instance_id, n.state_id, n.task_id, n.event_id,
                 n.due_at as "due_at: Time", n.created_at as "created_at: Time", n.sent_at as "sent_at: Time",
-                n.read_at as "read_at: Time", i.title as "instance_title?", i.summary as "instance_summary?"
+                n.read_at as "read_at: Time", i.title as "instance_title?", i.summary as "instance_summary?",
+                i.definition_key as "definition_key?", i.definition_version as "definition_version?", s.name as "state?",
+                s.priority as "priority?", s.priority_name as "priority_name?"
             from name cross join wanted cross join part cross join lateral (
                 select * from notification n
                 where n.tenant_id = $1 and n.recipient_kind = name.kind and n.recipient = name.id and n.kind = wanted.kind
@@ -83,6 +92,7 @@ impl Reader {
                 order by n.id desc limit $5
             ) n
             left join instance i on i.tenant_id = $1 and i.id = n.instance_id
+            left join state_instance s on s.tenant_id = $1 and s.instance_id = n.instance_id and s.id = n.state_id
             order by n.id desc limit $5"#,
             viewer.tenant.0,
             filter.person,
@@ -101,7 +111,12 @@ impl Reader {
             instance_id: row.instance_id,
             instance_title: row.instance_title,
             instance_summary: row.instance_summary,
+            definition_key: row.definition_key,
+            definition_version: row.definition_version.map(i32::cast_unsigned),
             state_id: row.state_id,
+            state: row.state,
+            priority: row.priority,
+            priority_name: row.priority_name,
             task_id: row.task_id,
             event_id: row.event_id,
             due_at: row.due_at.map(|time| time.0),

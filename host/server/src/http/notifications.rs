@@ -1,10 +1,12 @@
 //! The notifications of the caller, as a person and as a member of groups.
 
+use std::collections::HashMap;
+
 use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::Timestamp;
-use serde::Deserialize;
-use utoipa::IntoParams;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
@@ -14,7 +16,9 @@ use super::problem::Problem;
 use super::shapes::{NotificationKind, RecipientType};
 use super::tasks::Empty;
 use super::view::view;
-use wrkflw_store::notifications::NotificationFilter;
+use wrkflw_core::ids::VersionRef;
+use wrkflw_engine::Identity;
+use wrkflw_store::notifications::{Notification, NotificationFilter};
 
 view! {
     of wrkflw_store::notifications::Notification;
@@ -33,7 +37,21 @@ view! {
         /// Its summary.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub instance_summary: Option<String>,
+        /// The definition whose version the instance runs now.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub definition_key: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub definition_version: Option<u32>,
         pub state_id: Option<Uuid>,
+        /// The name of the state that it is about.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub state: Option<String>,
+        /// How urgent the work in this state is: the higher, the more.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub priority: Option<i16>,
+        /// What the definition calls this priority.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub priority_name: Option<String>,
         pub task_id: Option<Uuid>,
         /// The event that it reports.
         pub event_id: Uuid,
@@ -49,6 +67,17 @@ view! {
         #[schema(value_type = Option<String>, format = DateTime)]
         pub read_at: Option<Timestamp>,
     }
+}
+
+/// A notification, with what the definition says of its state.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct NotificationSummary {
+    #[serde(flatten)]
+    notification: NotificationView,
+    /// The title of the state, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state_title: Option<String>,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -68,12 +97,12 @@ pub(super) struct NotificationQuery {
 
 /// Lists the notifications of the caller and of their current groups, newest first, without the kinds that the caller muted.
 #[utoipa::path(get, path = "/v1/notifications", tag = "notifications", operation_id = "listNotifications", params(NotificationQuery),
-    responses((status = 200, body = Page<NotificationView>)))]
+    responses((status = 200, body = Page<NotificationSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
     Query(query): Query<NotificationQuery>,
-) -> Result<axum::Json<Page<NotificationView>>, Problem> {
+) -> Result<axum::Json<Page<NotificationSummary>>, Problem> {
     let viewer = app.engine.viewing(&who, "notification:read").await?;
     let limit = limit(query.limit)?;
     let filter = NotificationFilter {
@@ -84,7 +113,51 @@ pub(super) async fn list(
         limit: i64::from(limit) + 1,
     };
     let found = app.engine.reader().notifications(&viewer, &filter).await?;
-    Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
+    let lines = titled(&app, &who, found).await?;
+    Ok(axum::Json(page(lines, limit, |last: &Line| {
+        last.0.id.to_string()
+    })))
+}
+
+/// A notification, and the title of its state.
+type Line = (Notification, Option<String>);
+
+impl From<Line> for NotificationSummary {
+    fn from((notification, state_title): Line) -> NotificationSummary {
+        NotificationSummary {
+            notification: notification.into(),
+            state_title,
+        }
+    }
+}
+
+/// The version that the instance runs now, and the state. None if the notification is about no state.
+fn place(notification: &Notification) -> Option<(VersionRef, String)> {
+    let version = VersionRef {
+        key: notification.definition_key.clone()?,
+        version: notification.definition_version?,
+    };
+    Some((version, notification.state.clone()?))
+}
+
+/// With the titles of the states, as far as the versions that the instances run now have them.
+async fn titled(app: &App, who: &Identity, found: Vec<Notification>) -> Result<Vec<Line>, Problem> {
+    let mut versions = HashMap::new();
+    for (reference, _) in found.iter().filter_map(place) {
+        if !versions.contains_key(&reference) {
+            let version = app.engine.version(who.tenant, &reference).await?;
+            versions.insert(reference, version);
+        }
+    }
+    let title = |(reference, state): (VersionRef, String)| {
+        let declared = versions.get(&reference)?.graph.state(&state)?;
+        Some(declared.title.clone())
+    };
+    let lines = found.into_iter().map(|one| {
+        let title = place(&one).and_then(title);
+        (one, title)
+    });
+    Ok(lines.collect())
 }
 
 /// Marks a notification as read. One of a group is then read for all members.
