@@ -181,9 +181,23 @@ struct Environment {
     in_path: bool,
     /// Whether cargo runs this program, with its own settings in the environment.
     under_cargo: bool,
+    /// Where hints about the environment go.
+    output: Output,
 }
 
 impl Environment {
+    /// The same without hints.
+    fn in_silence(&self) -> Environment {
+        let output = Output {
+            quiet: true,
+            ..self.output
+        };
+        Environment {
+            output,
+            ..self.clone()
+        }
+    }
+
     /// Compiles components of others: in a child process.
     fn compiler(&self) -> Compiler {
         Compiler::Child(self.program.clone())
@@ -237,6 +251,7 @@ pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
             program,
             in_path,
             under_cargo: variables.under_cargo,
+            output,
         };
         run(cli.command, &told, output, &environment)
     });

@@ -10,8 +10,7 @@ use super::Environment;
 use super::client::Client;
 use super::failure::{Exit, Failure};
 use super::home::JWT;
-use super::output::Output;
-use super::running::{self, Note};
+use super::running::{self, Choice, Note};
 use crate::roles;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_server::http::auth::{AuthSettings, Claims, Secret};
@@ -28,7 +27,7 @@ pub(super) const DEV_TENANT: &str = "default";
 #[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
 pub(super) struct DevChoiceArgs {
-    /// Name of a running `wrkflw dev`. Default: the one of this folder or above it, else the one started last
+    /// Name of a running `wrkflw dev`. Default: the one of this folder or above it, else the only one
     #[arg(long, env = "WRKFLW_DEV", value_name = "NAME")]
     pub(super) dev: Option<String>,
 }
@@ -64,8 +63,7 @@ impl ConnectionArgs {
     pub(super) fn open(&self, environment: &Environment) -> Result<Client> {
         // A named one takes precedence over a server from the environment.
         let given = self.server.as_ref().filter(|_| self.choice.dev.is_none());
-        let is_needed = given.is_none() || self.user.is_some();
-        let dev = self.choice.find(environment, is_needed)?;
+        let dev = self.dev_of(given, environment)?;
         let server = match (given, &dev) {
             (Some(server), _) => server.clone(),
             (None, Some(note)) => note.url.clone(),
@@ -89,21 +87,46 @@ impl ConnectionArgs {
         };
         Client::new(&server, token)
     }
+
+    /// The `wrkflw dev` whose secret signs the token: that of the given server, else the chosen one.
+    fn dev_of(&self, given: Option<&String>, environment: &Environment) -> Result<Option<Note>> {
+        if let Some(server) = given {
+            let (here, state) = (here()?, environment.state.as_deref());
+            let note = running::at(server.trim_end_matches('/'), &here, state);
+            if note.is_some() || self.user.is_none() {
+                return Ok(note);
+            }
+        }
+        self.choice.find(environment)
+    }
 }
 
 impl DevChoiceArgs {
-    /// The chosen `wrkflw dev`, if one runs. If the command depends on it, a warning says that another may be meant.
-    pub(super) fn find(&self, environment: &Environment, is_needed: bool) -> Result<Option<Note>> {
-        let here = std::env::current_dir().context("cannot determine the current folder")?;
-        let state = environment.state.as_deref();
-        let Some(choice) = running::choose(self.dev.as_deref(), &here, state)? else {
-            return Ok(None);
-        };
-        if let (Some(warning), true) = (&choice.warning, is_needed) {
-            Output::warn(warning);
+    /// The chosen `wrkflw dev`, if one runs. A hint says which one if neither a name nor the folder chose it.
+    pub(super) fn find(&self, environment: &Environment) -> Result<Option<Note>> {
+        let choice = self.choose(environment)?;
+        if let Some(Choice { note, elsewhere }) = &choice
+            && *elsewhere
+        {
+            environment.output.hint(&of(note));
         }
-        Ok(Some(choice.note))
+        Ok(choice.map(|choice| choice.note))
     }
+
+    /// The same, in silence.
+    pub(super) fn choose(&self, environment: &Environment) -> Result<Option<Choice>> {
+        running::choose(self.dev.as_deref(), &here()?, environment.state.as_deref())
+    }
+}
+
+/// Says of which `wrkflw dev` a command is.
+pub(super) fn of(note: &Note) -> String {
+    let folder = note.folder.display();
+    format!("of the `wrkflw dev` {} in {folder}", note.name)
+}
+
+fn here() -> Result<PathBuf> {
+    std::env::current_dir().context("cannot determine the current folder")
 }
 
 /// A token of one of the people of `wrkflw dev`.

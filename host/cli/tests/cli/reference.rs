@@ -368,7 +368,7 @@ output is cut.
 
 Options of every command: `--output json` prints the API's JSON, `-q` prints data and errors only. Options of every command that asks a server:
 `--server URL` and `--token TOKEN`; against `wrkflw dev` they are not needed: `--as USER` acts as one of its people (default: admin). Where several
-`wrkflw dev` run, a command takes the one of its folder or above it; `--dev NAME` chooses another. An instance is named by its id, the first digits of its
+`wrkflw dev` run, a command takes the one of its folder or above it, or is refused; `--dev NAME` chooses one. An instance is named by its id, the first digits of its
 id, or TYPE/ID of what it is about; a task by its id or its first digits. Data goes to standard output, hints and errors to standard error. `wrkflw help`
 lists the exit codes; `wrkflw completions` and `wrkflw man` are for shells and manuals.
 ";
