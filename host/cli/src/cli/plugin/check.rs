@@ -40,7 +40,14 @@ pub(super) fn run(
     let project = Project::find_unless(file.is_some())?;
     let path = match file {
         Some(file) => file,
-        None => Project::require(project.as_ref())?.built()?,
+        None => {
+            let project = Project::require(project.as_ref())?;
+            let built = project.built()?;
+            if let Some(outdated) = project.outdated(&built)? {
+                Output::warn(&format!("{outdated}: `wrkflw plugin build` makes it anew"));
+            }
+            built
+        }
     };
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let file = FlowConfig::read(config.or_else(|| project?.config()))?;
