@@ -163,10 +163,10 @@ fn body(operation: &str) -> Value {
 }
 
 /// The OpenAPI document, whose references can be resolved.
-struct Document(Value);
+pub(super) struct Document(Value);
 
 impl Document {
-    fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
+    pub(super) fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
         match schema["$ref"].as_str() {
             Some(reference) => {
                 let place = reference.strip_prefix('#').expect("within");
@@ -177,7 +177,7 @@ impl Document {
     }
 
     /// Operations by their `method /path`.
-    fn operations(&self) -> impl Iterator<Item = (String, &Value)> {
+    pub(super) fn operations(&self) -> impl Iterator<Item = (String, &Value)> {
         let paths = self.0["paths"].as_object().expect("paths");
         paths.iter().flat_map(|(path, item)| {
             let methods = item.as_object().expect("methods").iter();
@@ -218,11 +218,11 @@ fn is_text(schema: &Value) -> bool {
     text && schema["enum"].is_null() && !["uuid", "date-time"].contains(&format)
 }
 
-async fn document(app: &TestApp) -> Document {
+pub(super) async fn document(app: &TestApp) -> Document {
     Document(app.get("", "/openapi.json").await.expect(200))
 }
 
-async fn send(app: &TestApp, operation: &str, path: &str, body: &Value) -> Answer {
+pub(super) async fn send(app: &TestApp, operation: &str, path: &str, body: &Value) -> Answer {
     let (method, _) = operation.split_once(' ').expect("a method");
     let body = (method != "get" && method != "delete").then(|| body.clone());
     let host = app.host();
@@ -288,7 +288,7 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
 }
 
 /// The path with a value for each parameter.
-fn filled(path: &str, of: impl Fn(&str) -> Option<&'static str>) -> String {
+pub(super) fn filled(path: &str, of: impl Fn(&str) -> Option<&'static str>) -> String {
     let parts = path.split('/').map(|part| {
         let name = part
             .strip_prefix('{')

@@ -46,6 +46,7 @@ mod layers;
 mod me;
 mod migrations;
 mod minimal;
+mod misfit;
 mod newline;
 mod notifications;
 mod observe;

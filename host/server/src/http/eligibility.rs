@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
+use super::misfit::of_parameter;
 use super::problem::Problem;
 use super::shapes::{ExclusionShape, InstanceStatus, TaskStatus, VersionFields, WayShape};
 use super::view::{each, view};
@@ -116,7 +117,7 @@ pub(super) async fn eligibility(
     let at = query.at.unwrap_or(now);
     if at > now {
         let detail = format!("at is in the future: the host's time is {now}");
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("at", detail));
     }
     let eligibility = app.engine.eligibility_at(&who, InstanceId(id), at).await?;
     let bytes = eligibility.bytes();

@@ -19,6 +19,7 @@ use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::include::{commas, words};
 use super::instance_detail::{self, InstanceDetail, InstanceLine};
 use super::large::rendered;
+use super::misfit::of_parameter;
 use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{AttributeCondition, Search, conditions, of_body};
@@ -209,7 +210,7 @@ pub(super) async fn start(
     if options.if_match.is_some() {
         let detail =
             "an instance that is to be started has no revision to match; leave If-Match out";
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("If-Match", detail));
     }
     check_id("/entityType", &value.entity_type)?;
     check_id("/entityId", &value.entity_id)?;

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
+use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::{AliveStatus, ItemResult, OperationAction, OperationStatus};
@@ -283,5 +284,5 @@ fn check_unconditional(options: &Options) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = "many instances have no revision in common; leave If-Match out";
-    Err(Problem::new("malformed_request", detail))
+    Err(of_parameter("If-Match", detail))
 }

@@ -11,6 +11,7 @@ use super::App;
 use super::commands::{CommandAnswer, CommandResult, render, respond, run};
 use super::comments::seen;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query, malformed};
+use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::SignalStatusName;
@@ -135,7 +136,7 @@ pub(super) async fn correlate(
 ) -> Result<Response, Problem> {
     if options.if_match.is_some() {
         let detail = "the instance that takes the signal is not known yet; leave If-Match out";
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("If-Match", detail));
     }
     check_id("/signal", &trigger)?;
     check_id("/correlation", &value.correlation)?;
