@@ -169,7 +169,7 @@ impl Engine {
             now,
         };
         let mut actions = Vec::new();
-        let mut commands = of_tasks(&version, instance);
+        let mut commands = of_tasks(&version, instance, &actor.id);
         commands.extend(signals(&version, instance));
         let (until, mut bytes) = (Instant::now() + self.0.timeout, 0);
         let (mut tried, mut untried) = (0, 0);
@@ -322,25 +322,35 @@ pub(super) fn explained(
     })
 }
 
-/// The commands on the open tasks.
-fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
+/// The commands on the open tasks, for this person.
+fn of_tasks(
+    version: &Version,
+    instance: &Instance,
+    person: &str,
+) -> Vec<(Command, Option<String>)> {
     let mut commands = Vec::new();
     for state in &instance.active {
         let open = state.tasks.iter().filter(|task| task.status.is_open());
         for task in open {
-            let of_task = of_task(&version.graph, &state.name, task);
+            let of_task = of_task(&version.graph, &state.name, task, person);
             commands.extend(of_task.map(|command| (command, Some(state.name.clone()))));
         }
     }
     commands
 }
 
-/// The commands that fit an open task of this state as it is, whoever asks. Reasons, inputs and recipients are empty.
-pub(super) fn of_task(graph: &Graph, state: &str, of: &Task) -> impl Iterator<Item = Command> {
+/// The commands that fit an open task of this state as it is, whether this person may or not. Reasons, inputs and recipients are
+/// empty.
+pub(super) fn of_task(
+    graph: &Graph,
+    state: &str,
+    of: &Task,
+    person: &str,
+) -> impl Iterator<Item = Command> {
     let (to, reason, task) = (String::new, String::new, of.id);
     let is_suspended = of.suspended.is_some();
     let whole = [
-        (true, Command::Claim { task }),
+        (of.owner() != Some(person), Command::Claim { task }),
         (of.owner().is_some(), Command::Release { task }),
         (
             of.owner().is_some(),

@@ -34,7 +34,11 @@ pub(super) fn show(
         return output.record(answer, &[]);
     }
     if !is_dry_run(answer) {
-        return output.record(of(answer), fields);
+        output.record(of(answer), fields)?;
+        if answer["result"] == "unchanged" {
+            output.hint("it was so before; nothing was recorded");
+        }
+        return Ok(());
     }
     let (before, after) = match (&answer["before"], &answer["after"]) {
         (Value::Null, Value::Null) => (before, answer),
