@@ -49,6 +49,8 @@ view! {
         pub owner: Option<String>,
         pub eligible: Vec<AblePerson> => each,
         pub excluded: Vec<ExcludedPerson> => each,
+        /// Those of the eligible whom the directory does not know now. They may act with a token of their own, but nobody can look them up.
+        pub unknown: Vec<String>,
         /// There were more people, or a group had more members than are read.
         pub more: bool,
     }
