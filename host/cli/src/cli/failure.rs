@@ -6,6 +6,9 @@ use serde_json::Value;
 
 /// Shown at the end of `--help`.
 pub(super) const EXIT_CODES: &str = "\
+Options of every command that asks a server, before the command or behind it:
+  --dev NAME, --server URL, --token TOKEN, --as USER
+
 Exit codes:
   0  done
   1  failed
@@ -230,11 +233,11 @@ const LISTS: &[(&str, &str)] = &[
     ),
     ("person", "`wrkflw person list` shows who there is"),
     ("role", "`wrkflw role list` shows what there is"),
-    ("saved view of yours", "the console shows yours"),
     (
-        "session of yours",
-        "the console shows yours, on the page of your account",
+        "saved view of yours",
+        "`wrkflw saved-view list` shows yours",
     ),
+    ("session of yours", "`wrkflw session list` shows yours"),
     (
         "signal of yours",
         "a sender sees what they sent themselves: act as the one who sent it",
@@ -463,7 +466,9 @@ mod tests {
         for hint in hints {
             let quoted = hint.split('`').skip(1).step_by(2);
             for line in quoted.filter(|line| line.starts_with("wrkflw ")) {
-                let words = line.replace("VERSION", "1");
+                let words = line
+                    .replace("VERSION", "1")
+                    .replace("OPERATION", "01a20416-5f62-7350-986a-13b0f0477285");
                 let parsed = crate::cli::command().try_get_matches_from(words.split(' '));
                 let kind = parsed.err().map(|error| error.kind());
                 let is_unfinished = kind == Some(clap::error::ErrorKind::MissingRequiredArgument);

@@ -37,8 +37,15 @@ fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_par
     ] {
         assert_eq!(shown(named), id, "{named}");
     }
-    let claimed = place.data(&format!("task claim {} --as reviewer", &task[..30]));
+    let claimed = place.data(&format!("--as reviewer task claim {}", &task[..30]));
     assert_eq!(claimed["task"]["owner"], "reviewer");
+    let nobody = place.run("task list --as reviwer");
+    assert_eq!((nobody.code, nobody.stdout.as_str()), (2, ""));
+    assert!(
+        nobody.stderr.contains("--as reviwer") && nobody.stderr.contains("wrkflw person list"),
+        "{}",
+        nobody.stderr
+    );
 
     let second = text(&started(&place, "document/2")["id"]);
     let ambiguous = place.run(&format!("instance show {}", &id[..4]));
