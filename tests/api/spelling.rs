@@ -185,6 +185,20 @@ impl Document {
         })
     }
 
+    /// The schema of a member of the body of an operation.
+    fn member(&self, operation: &str, place: &str) -> &Value {
+        let mut operations = self.operations();
+        let found = operations.find(|(one, _)| one == operation);
+        let (_, about) = found.expect("an operation");
+        let body = &about["requestBody"]["content"]["application/json"]["schema"];
+        place
+            .split('/')
+            .skip(1)
+            .fold(self.resolved(body), |schema, name| {
+                self.resolved(&schema["properties"][name])
+            })
+    }
+
     /// Adds the JSON Pointers of free texts below a schema to `found`.
     fn texts(&self, schema: &Value, place: &str, found: &mut Vec<String>) {
         let schema = self.resolved(schema);
@@ -258,6 +272,20 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
         .map(|(operation, place, _)| ((*operation).to_owned(), (*place).to_owned()))
         .collect();
     assert_eq!(found, known, "TEXTS does not say what these are");
+    for (operation, place, text) in TEXTS {
+        // The document says of each id and key what it may be, by the type that its field declares.
+        let beginning = match text {
+            Id => "^[^\\u0000-",
+            Key => "^[A-Za-z_]",
+            Form | Name | Prose | Sought => continue,
+        };
+        let member = document.member(operation, place);
+        let pattern = member["pattern"].as_str().unwrap_or_default();
+        assert!(
+            pattern.starts_with(beginning) && member["maxLength"].is_number(),
+            "{operation} {place}: {member}"
+        );
+    }
     let before = rows(&app).await;
     let mut tried = 0;
     for (operation, place, text) in TEXTS {

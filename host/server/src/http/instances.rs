@@ -87,8 +87,11 @@ view! {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StartBody {
     /// Key of the definition. The instance runs its active version.
+    #[schema(format = "key")]
     pub definition_key: String,
+    #[schema(format = "name")]
     pub entity_type: String,
+    #[schema(format = "name")]
     pub entity_id: String,
     /// Must match the flow's data schema.
     #[serde(default = "Json::empty")]
@@ -125,12 +128,16 @@ pub(super) struct InstanceQuery {
     #[schema(max_items = 5)]
     pub attributes: Vec<AttributeCondition>,
     #[serde(rename = "definitionKey")]
+    #[schema(format = "key")]
     pub definition: Option<String>,
     #[param(inline)]
     pub status: Option<InstanceStatus>,
     /// Name of an active state.
+    #[schema(format = "key")]
     pub state: Option<String>,
+    #[schema(format = "name")]
     pub entity_type: Option<String>,
+    #[schema(format = "name")]
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
     /// A person who owns an open task of the instance now.

@@ -75,9 +75,14 @@ pub(super) fn of_path(rejection: &PathRejection, names: &[String]) -> Problem {
 
 /// The problem for a query parameter or a header that violates the rule in `detail`.
 pub(super) fn of_parameter(name: &str, detail: impl Into<String>) -> Problem {
+    of_named("malformed_request", name, detail)
+}
+
+/// The problem with this code for a parameter, which the detail names.
+pub(super) fn of_named(problem: &str, name: &str, detail: impl Into<String>) -> Problem {
     let detail = detail.into();
     let pointer = format!("/{}", escaped(name));
-    Problem::new("malformed_request", detail.clone()).at(&pointer, "malformed", detail)
+    Problem::new(problem, detail.clone()).at(&pointer, "malformed", detail)
 }
 
 /// The problem at this pointer. Both the problem and its field error have the detail.

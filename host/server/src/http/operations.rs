@@ -113,8 +113,11 @@ asked! {
         #[schema(value_type = Option<AliveStatus>)]
         pub status: Option<String>,
         /// Name of an active state.
+        #[schema(format = "key")]
         pub state: Option<String>,
+        #[schema(format = "name")]
         pub entity_type: Option<String>,
+        #[schema(format = "name")]
         pub entity_id: Option<String>,
         pub initiator: Option<String>,
     }
@@ -125,6 +128,7 @@ asked! {
     /// Which instances are migrated, and to which version.
     pub(super) struct Migrations {
         #[serde(rename = "definitionKey")]
+        #[schema(format = "key")]
         pub definition: String,
         /// The version that the instances have now.
         #[serde(deserialize_with = "whole")]
@@ -145,11 +149,13 @@ asked! {
     /// Which instances are cancelled.
     pub(super) struct Cancellations {
         #[serde(rename = "definitionKey")]
+        #[schema(format = "key")]
         pub definition: String,
         /// The version that the instances have.
         #[serde(deserialize_with = "whole")]
         pub version: u32,
         /// Why; each instance keeps it.
+        #[schema(format = "reason")]
         pub reason: String,
         #[serde(default)]
         pub filter: AliveFilter,

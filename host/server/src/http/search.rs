@@ -85,6 +85,7 @@ fn untyped(pair: &str) -> Result<Option<UntypedCondition>, Problem> {
 #[serde(deny_unknown_fields)]
 pub(super) struct AttributeCondition {
     /// The name of the attribute.
+    #[schema(format = "name")]
     pub name: String,
     /// Needed where definitions declare different types.
     #[serde(rename = "type")]
@@ -262,13 +263,7 @@ fn kind(condition: &UntypedCondition, types: &[AttributeType]) -> Result<Attribu
             types[0].name()
         ),
     };
-    Err(unfit(&name, wrong))
-}
-
-/// The problem for a condition that fits no declaration.
-fn unfit(name: &str, detail: String) -> Problem {
-    let problem = Problem::new("invalid_request", detail.clone());
-    problem.at(&format!("/{name}"), "malformed", detail)
+    Err(misfit::of_named("invalid_request", &name, wrong))
 }
 
 fn undeclared(condition: &UntypedCondition, definition: Option<&str>, all: &[Declared]) -> Problem {
@@ -284,5 +279,5 @@ fn undeclared(condition: &UntypedCondition, definition: Option<&str>, all: &[Dec
     });
     let name = format!("{PREFIX}{}", condition.attribute);
     let detail = format!("{name} is no attribute of {whose}; declared: {declared}");
-    unfit(&name, detail)
+    misfit::of_named("invalid_request", &name, detail)
 }

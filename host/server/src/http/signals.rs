@@ -30,7 +30,7 @@ use wrkflw_store::receipts::ReceivedSignal;
 pub(super) struct SignalBody {
     /// The same id counts once for each sender, trigger and instance, for 60 days. Without an id, each request is a separate
     /// signal.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub id: Option<String>,
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
@@ -42,13 +42,14 @@ pub(super) struct SignalBody {
 #[serde(deny_unknown_fields)]
 pub(super) struct CorrelatedBody {
     /// The correlation key for which a state waits, such as an order number.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub correlation: String,
     /// The same id counts once for each sender, trigger and correlation, for 60 days.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub id: String,
     /// Only for instances of this definition. Others may wait for the same correlation key.
     #[serde(rename = "definitionKey")]
+    #[schema(format = "key")]
     pub definition: Option<String>,
     /// `one`: to the state that has waited longest, now or later. `all`: to every state that subscribes to it now; it is not kept.
     #[serde(default)]
