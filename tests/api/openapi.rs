@@ -393,7 +393,7 @@ async fn enumerations_are_those_of_the_core_and_of_events() {
         (
             "CandidateType",
             &["user", "group", "member"],
-            "task.created",
+            "task.rerouted",
             "/candidates/items/properties/type",
         ),
     ] {
