@@ -369,16 +369,7 @@ fn resolve(
 ) -> Result<(PathBuf, Option<PathBuf>, String)> {
     let built = match &args.file {
         Some(file) => file.clone(),
-        None => {
-            let project = Project::require(project)?;
-            let built = project.built()?;
-            if let Some(outdated) = project.outdated(&built)? {
-                let next =
-                    "wrkflw plugin build; or name the file, which is then published as it is";
-                return Err(Failure::new(Exit::Conflict, outdated).next(next).into());
-            }
-            built
-        }
+        None => current(Project::require(project)?)?,
     };
     // A named file need not belong to the current folder.
     let project =
@@ -399,6 +390,16 @@ fn resolve(
         config,
         key.context("name the definition with --key")?,
     ))
+}
+
+/// The component of a project. Fails if it is older than a source.
+fn current(project: &Project) -> Result<PathBuf> {
+    let built = project.built()?;
+    let Some(outdated) = project.outdated(&built)? else {
+        return Ok(built);
+    };
+    let next = "wrkflw plugin build; or name the file, which is then published as it is";
+    Err(Failure::new(Exit::Conflict, outdated).next(next).into())
 }
 
 /// The active version, else the newest.

@@ -171,6 +171,29 @@ fn of_several_dev_the_folder_or_the_name_chooses() {
     assert_eq!(count("elsewhere", "--dev one"), Some(1));
     let by_url = format!("--server {} --as author", text(&first.facts["url"]));
     assert_eq!(count("elsewhere", &by_url), Some(1), "signed by its secret");
+    none_is_guessed(&place, start);
+    names_are_unique(&place);
+
+    assert_eq!(second.stop(), Some(0));
+    let alone = place.run_in("elsewhere", "instance list --output json");
+    let page: Value = serde_json::from_str(&alone.stdout).expect("JSON");
+    assert_eq!(
+        page["data"].as_array().map(Vec::len),
+        Some(1),
+        "one is left"
+    );
+    assert!(
+        alone.stderr.starts_with("of the `wrkflw dev` one in /"),
+        "{}",
+        alone.stderr
+    );
+    assert_eq!(count("elsewhere", "-q"), Some(1), "and nothing is said");
+    first.kill();
+    assert_eq!(names("one"), [""; 0]);
+}
+
+/// With `one` and `other` running, in a folder of neither.
+fn none_is_guessed(place: &Place, start: &str) {
     fs::write(place.folder.join("elsewhere/flow.wasm"), DOCUMENT_APPROVAL).expect("our own");
     for line in [
         "instance list",
@@ -203,25 +226,6 @@ fn of_several_dev_the_folder_or_the_name_chooses() {
         &found["data"][0]["verdict"],
     );
     assert!(dev.starts_with("several") && verdict == "warn", "{found}");
-
-    names_are_unique(&place);
-
-    assert_eq!(second.stop(), Some(0));
-    let alone = place.run_in("elsewhere", "instance list --output json");
-    let page: Value = serde_json::from_str(&alone.stdout).expect("JSON");
-    assert_eq!(
-        page["data"].as_array().map(Vec::len),
-        Some(1),
-        "one is left"
-    );
-    assert!(
-        alone.stderr.starts_with("of the `wrkflw dev` one in /"),
-        "{}",
-        alone.stderr
-    );
-    assert_eq!(count("elsewhere", "-q"), Some(1), "and nothing is said");
-    first.kill();
-    assert_eq!(names("one"), [""; 0]);
 }
 
 /// With `one` and `other` running.

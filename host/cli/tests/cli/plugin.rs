@@ -4,7 +4,9 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
+
+use wrkflw_runtime::clock::Clock;
 
 use crate::program::{Place, Running};
 use crate::scenarios;
@@ -253,6 +255,8 @@ fn a_component_older_than_its_sources_is_not_published(place: &Place) {
 
 fn touch(path: &Path) {
     let file = fs::File::options().write(true).open(path);
-    let touched = file.expect("a file").set_modified(SystemTime::now());
+    let touched = file
+        .expect("a file")
+        .set_modified(Clock::System.now().into());
     touched.expect("our own folder");
 }
