@@ -152,80 +152,83 @@ async fn every_parameter_that_cannot_be_read_is_named_in_words_of_the_api() {
     assert_eq!(tried, all);
 }
 
+/// A request with a fault in its query, the code of its problem, the pointer, and how the detail begins.
+const FAULTS: &[(&str, &str, &str, &str)] = &[
+    (
+        "/v1/instances?staus=RUNNING",
+        "malformed_request",
+        "/staus",
+        "staus is unknown here; known: ",
+    ),
+    (
+        "/v1/instances?state=A&state=B",
+        "malformed_request",
+        "/state",
+        "state is given twice",
+    ),
+    (
+        "/v1/instances?limit=0",
+        "malformed_request",
+        "/limit",
+        "limit is 1 to 100",
+    ),
+    (
+        "/v1/instances?limit=99999999999",
+        "malformed_request",
+        "/limit",
+        "is too large a number",
+    ),
+    (
+        "/v1/tasks?minPriority=-99999",
+        "malformed_request",
+        "/minPriority",
+        "is too small a number",
+    ),
+    (
+        "/v1/instances?after=x",
+        "invalid_cursor",
+        "/after",
+        "pass the cursor of an earlier page unchanged",
+    ),
+    (
+        "/v1/instances?q=%00",
+        "malformed_request",
+        "/q",
+        "a query parameter has a NUL in it",
+    ),
+    (
+        "/v1/instances?fields=nothing",
+        "malformed_request",
+        "/fields",
+        "fields: nothing is none of ",
+    ),
+    (
+        "/v1/tasks?outcome=APPROVE",
+        "malformed_request",
+        "/outcome",
+        "outcome needs status=",
+    ),
+    (
+        "/v1/me?dryRun=true",
+        "malformed_request",
+        "/dryRun",
+        "this path takes no query parameters",
+    ),
+    (
+        "/v1/series?stepSeconds=61",
+        "malformed_request",
+        "/stepSeconds",
+        "stepSeconds is a multiple of 60",
+    ),
+];
+
 #[tokio::test]
 async fn other_faults_of_a_query_are_named_too() {
     let app = TestApp::start().await;
-    for (path, code, pointer, detail) in [
-        (
-            "/v1/instances?staus=RUNNING",
-            "malformed_request",
-            "/staus",
-            "staus is unknown here; known: ",
-        ),
-        (
-            "/v1/instances?state=A&state=B",
-            "malformed_request",
-            "/state",
-            "state is given twice",
-        ),
-        (
-            "/v1/instances?limit=0",
-            "malformed_request",
-            "/limit",
-            "limit is 1 to 100",
-        ),
-        (
-            "/v1/instances?limit=99999999999",
-            "malformed_request",
-            "/limit",
-            "is too large a number",
-        ),
-        (
-            "/v1/tasks?minPriority=-99999",
-            "malformed_request",
-            "/minPriority",
-            "is too small a number",
-        ),
-        (
-            "/v1/instances?after=x",
-            "invalid_cursor",
-            "/after",
-            "pass the cursor of an earlier page unchanged",
-        ),
-        (
-            "/v1/instances?q=%00",
-            "malformed_request",
-            "/q",
-            "a query parameter has a NUL in it",
-        ),
-        (
-            "/v1/instances?fields=nothing",
-            "malformed_request",
-            "/fields",
-            "fields: nothing is none of ",
-        ),
-        (
-            "/v1/tasks?outcome=APPROVE",
-            "malformed_request",
-            "/outcome",
-            "outcome needs status=",
-        ),
-        (
-            "/v1/me?dryRun=true",
-            "malformed_request",
-            "/dryRun",
-            "this path takes no query parameters",
-        ),
-        (
-            "/v1/series?stepSeconds=61",
-            "malformed_request",
-            "/stepSeconds",
-            "stepSeconds is a multiple of 60",
-        ),
-    ] {
+    for (path, code, pointer, detail) in FAULTS {
         let problem = app.get("admin", path).await.problem(400, code);
         let error = &problem["errors"][0];
-        assert_eq!(error["pointer"], pointer, "{path}: {problem}");
+        assert_eq!(error["pointer"], *pointer, "{path}: {problem}");
         let told = error["detail"].as_str().expect("a detail");
         assert!(told.starts_with(detail), "{path}: {told}");
     }
