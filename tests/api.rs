@@ -40,6 +40,7 @@ pub(crate) mod openapi;
 mod operation;
 mod orphans;
 mod owners;
+mod parameters;
 mod people;
 mod preconditions;
 mod preferences;

@@ -94,7 +94,7 @@ async fn the_answer_names_who_could_act_and_how() {
         "instanceId": instance["id"], "at": line.now(), "revision": instance["revision"], "status": "RUNNING", "more": false,
         "tasks": [{
             "taskId": task["id"], "state": instance["states"][0]["name"], "label": task["label"], "status": "PENDING",
-            "owner": null, "more": false,
+            "owner": null, "more": false, "unknown": [],
             "eligible": [{ "person": "reviewer", "ways": group }, { "person": "reviewer2", "ways": group }],
             "excluded": [{ "person": "author", "exclusions": [{ "why": "requester" }] }],
         }],

@@ -205,3 +205,50 @@ async fn of_those_who_decide_unclaimed_work_at_once_one_wins() {
     }
     prove_all(&app).await;
 }
+
+#[tokio::test]
+async fn whoever_has_a_task_claims_it_again_without_effect() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let id = instance["id"].as_str().expect("an id");
+    let path = format!("/v1/tasks/{}/claim", task_of(&instance));
+    let first = app.post("reviewer", &path, json!({})).await.expect(200);
+    assert_eq!(first["result"], "changed");
+    let audit = async || {
+        let path = format!("/v1/instances/{id}/audit");
+        app.get("admin", &path).await.expect(200)["data"].clone()
+    };
+    let before = audit().await;
+    for query in ["", "?dryRun=true"] {
+        let asked = format!("{path}{query}");
+        let again = app.post("reviewer", &asked, json!({})).await.expect(200);
+        let told = (&again["result"], &again["task"]["owner"]);
+        assert_eq!(told, (&json!("unchanged"), &json!("reviewer")), "{query}");
+        assert_eq!(again["instance"]["revision"], first["instance"]["revision"]);
+    }
+    assert_eq!(audit().await, before, "nothing is recorded");
+    // Nobody else, and not at another revision than the caller has seen.
+    let other = app.post("reviewer2", &path, json!({})).await;
+    assert_eq!(
+        other.problem(409, "task_taken")["conflict"]["by"],
+        "reviewer"
+    );
+    let late = app.host();
+    let late = late.send(
+        "reviewer",
+        "POST",
+        &path,
+        &[("if-match", "\"1\"")],
+        Some(json!({})),
+    );
+    late.await.problem(412, "stale_revision");
+    // It is not offered, because it does nothing.
+    let offered = async |person: &str| {
+        let path = format!("/v1/instances/{id}/actions");
+        let told = app.get(person, &path).await.expect(200)["actions"].clone();
+        let actions = told.as_array().expect("actions").clone();
+        actions.iter().any(|one| one["action"] == "claim")
+    };
+    assert!(!offered("reviewer").await);
+    assert!(offered("reviewer2").await, "with the reason why not");
+}

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use wrkflw_core::event::reasons;
+
 use super::*;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
@@ -363,4 +365,71 @@ async fn the_document_is_the_committed_one() {
         file.display(),
         differs.unwrap_or_else(|| served.lines().count().min(committed.lines().count())) + 1,
     );
+}
+
+/// The values of an enumeration of the document are those of the core, and those of the schemas of events.
+#[tokio::test]
+async fn enumerations_are_those_of_the_core_and_of_events() {
+    let app = TestApp::empty().await;
+    let document = document(&app).await;
+    let index = app.get("", "/schemas/").await.expect(200);
+    let urls = index["data"].as_array().expect("types").iter();
+    let urls: Vec<_> = urls
+        .map(|one| one["dataschema"].as_str().expect("a URL").to_owned())
+        .collect();
+    for (shape, values, event, member) in [
+        (
+            "EscalationReason",
+            reasons::ESCALATIONS,
+            "task.escalated",
+            "/reason",
+        ),
+        (
+            "TaskCancelReason",
+            reasons::CANCELLATIONS,
+            "task.cancelled",
+            "/reason",
+        ),
+        (
+            "CandidateType",
+            &["user", "group", "member"],
+            "task.rerouted",
+            "/candidates/items/properties/type",
+        ),
+    ] {
+        let of_api = &document["components"]["schemas"][shape]["enum"];
+        let ours: BTreeSet<&str> = of_api
+            .as_array()
+            .expect("an enumeration")
+            .iter()
+            .map(|value| value.as_str().expect("a text"))
+            .collect();
+        assert_eq!(ours, values.iter().copied().collect(), "{shape}");
+        let end = format!(".{event}.json");
+        let url = urls.iter().find(|url| url.ends_with(&end));
+        let url = url.unwrap_or_else(|| panic!("no schema of {event}"));
+        let path = &url[url.find("/schemas/").expect("a path")..];
+        let schema = app.get("", path).await.expect(200);
+        let of_event = schema["properties"].pointer(member).expect("a member");
+        let of_event: BTreeSet<&str> = of_event["enum"]
+            .as_array()
+            .expect("an enumeration")
+            .iter()
+            .map(|value| value.as_str().expect("a text"))
+            .collect();
+        assert_eq!(of_event, ours, "{event}");
+    }
+    // Each is used where it was a text without values.
+    for (object, member, shape) in [
+        ("EscalationView", "reason", "EscalationReason"),
+        ("TaskView", "cancelReason", "TaskCancelReason"),
+        ("CloudEventShape", "authtype", "AuthType"),
+    ] {
+        let member = &document["components"]["schemas"][object]["properties"][member];
+        let reference = format!("#/components/schemas/{shape}");
+        assert!(
+            member.to_string().contains(&reference),
+            "{object}: {member}"
+        );
+    }
 }

@@ -163,10 +163,10 @@ fn body(operation: &str) -> Value {
 }
 
 /// The OpenAPI document, whose references can be resolved.
-struct Document(Value);
+pub(super) struct Document(Value);
 
 impl Document {
-    fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
+    pub(super) fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
         match schema["$ref"].as_str() {
             Some(reference) => {
                 let place = reference.strip_prefix('#').expect("within");
@@ -177,12 +177,26 @@ impl Document {
     }
 
     /// Operations by their `method /path`.
-    fn operations(&self) -> impl Iterator<Item = (String, &Value)> {
+    pub(super) fn operations(&self) -> impl Iterator<Item = (String, &Value)> {
         let paths = self.0["paths"].as_object().expect("paths");
         paths.iter().flat_map(|(path, item)| {
             let methods = item.as_object().expect("methods").iter();
             methods.map(move |(method, operation)| (format!("{method} {path}"), operation))
         })
+    }
+
+    /// The schema of a member of the body of an operation.
+    fn member(&self, operation: &str, place: &str) -> &Value {
+        let mut operations = self.operations();
+        let found = operations.find(|(one, _)| one == operation);
+        let (_, about) = found.expect("an operation");
+        let body = &about["requestBody"]["content"]["application/json"]["schema"];
+        place
+            .split('/')
+            .skip(1)
+            .fold(self.resolved(body), |schema, name| {
+                self.resolved(&schema["properties"][name])
+            })
     }
 
     /// Adds the JSON Pointers of free texts below a schema to `found`.
@@ -218,11 +232,11 @@ fn is_text(schema: &Value) -> bool {
     text && schema["enum"].is_null() && !["uuid", "date-time"].contains(&format)
 }
 
-async fn document(app: &TestApp) -> Document {
+pub(super) async fn document(app: &TestApp) -> Document {
     Document(app.get("", "/openapi.json").await.expect(200))
 }
 
-async fn send(app: &TestApp, operation: &str, path: &str, body: &Value) -> Answer {
+pub(super) async fn send(app: &TestApp, operation: &str, path: &str, body: &Value) -> Answer {
     let (method, _) = operation.split_once(' ').expect("a method");
     let body = (method != "get" && method != "delete").then(|| body.clone());
     let host = app.host();
@@ -258,6 +272,20 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
         .map(|(operation, place, _)| ((*operation).to_owned(), (*place).to_owned()))
         .collect();
     assert_eq!(found, known, "TEXTS does not say what these are");
+    for (operation, place, text) in TEXTS {
+        // The document says of each id and key what it may be, by the type that its field declares.
+        let beginning = match text {
+            Id => "^[^\\u0000-",
+            Key => "^[A-Za-z_]",
+            Form | Name | Prose | Sought => continue,
+        };
+        let member = document.member(operation, place);
+        let pattern = member["pattern"].as_str().unwrap_or_default();
+        assert!(
+            pattern.starts_with(beginning) && member["maxLength"].is_number(),
+            "{operation} {place}: {member}"
+        );
+    }
     let before = rows(&app).await;
     let mut tried = 0;
     for (operation, place, text) in TEXTS {
@@ -288,7 +316,7 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
 }
 
 /// The path with a value for each parameter.
-fn filled(path: &str, of: impl Fn(&str) -> Option<&'static str>) -> String {
+pub(super) fn filled(path: &str, of: impl Fn(&str) -> Option<&'static str>) -> String {
     let parts = path.split('/').map(|part| {
         let name = part
             .strip_prefix('{')

@@ -89,6 +89,7 @@ async fn every_event_keeps_to_the_schema_that_it_names_and_the_index_has_all_sch
     )
     .await;
     let index = app.get("", "/schemas/").await.expect(200);
+    assert_eq!(app.get("", "/schemas").await.expect(200), index);
     let listed = index["data"].as_array().expect("types");
     let base = "http://localhost:8080";
     for event in app.events().await {

@@ -88,6 +88,53 @@ async fn published(app: &TestApp, name: &str) -> Vec<Value> {
         .expect("events")
 }
 
+/// A token says who somebody is. The directory need not know them, and whoever asks is told so.
+#[tokio::test]
+async fn who_of_finance_is_not_in_the_directory_is_told_apart() {
+    let (app, _) = company().await;
+    let config = json!({ "finance": ["fay", "finn", "flora", "ghost"], "cfoAbove": 50000 });
+    let key = "purchase-approval";
+    let published = app.publish(key, purchase_approval(), &config).await;
+    assert_eq!(published.expect(201)["version"], 2);
+    let activate = format!("/v1/definitions/{key}/versions/2/activate");
+    app.post("admin", &activate, json!({}))
+        .await
+        .problem(409, "unknown_names");
+    let forced = app.post("admin", &activate, json!({ "force": true }));
+    forced.await.expect(200);
+    let instance = purchase(&app, json!(10), json!({})).await;
+    let at_finance = follow(&app, &instance, &[("meg", approve())]).await;
+    assert_eq!(state(&at_finance), "Finance");
+    let path = format!(
+        "/v1/instances/{}/eligibility",
+        instance["id"].as_str().expect("an id")
+    );
+    let unknown = async || {
+        let told = app.get("admin", &path).await.expect(200);
+        let tasks = told["tasks"].as_array().expect("tasks").clone();
+        let of = |task: &Value| {
+            (
+                task["eligible"][0]["person"].clone(),
+                task["unknown"].clone(),
+            )
+        };
+        let mut told: Vec<_> = tasks.iter().map(of).collect();
+        told.sort_by_key(|(person, _)| person.to_string());
+        told
+    };
+    let known = |person: &str| (json!(person), json!([]));
+    let told = unknown().await;
+    assert_eq!(told[..3], ["fay", "finn", "flora"].map(known));
+    assert_eq!(
+        told[3],
+        (json!("ghost"), json!(["ghost"])),
+        "who counts as eligible"
+    );
+    let put = app.put("admin", "/v1/people/ghost", json!({ "name": "Gus" }));
+    put.await.expect(200);
+    assert_eq!(unknown().await[3], known("ghost"));
+}
+
 #[tokio::test]
 async fn a_manager_then_two_of_finance_approve() {
     let (app, _) = company().await;

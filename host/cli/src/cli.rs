@@ -39,8 +39,10 @@ mod reference;
 mod refusal;
 mod running;
 mod samples;
+mod saved_view;
 mod series;
 mod serve;
+mod session;
 mod settings;
 mod signal;
 mod subscription;
@@ -102,6 +104,9 @@ enum Command {
     /// Tasks
     #[command(subcommand)]
     Task(task::TaskCommand),
+    /// Your saved views of the list of tasks
+    #[command(subcommand)]
+    SavedView(saved_view::SavedViewCommand),
     /// Signals
     #[command(subcommand)]
     Signal(signal::SignalCommand),
@@ -115,6 +120,9 @@ enum Command {
     EmbedToken(embed_token::EmbedTokenArgs),
     /// Who you are for the server, and what you may do
     Me(me::MeArgs),
+    /// The browsers in which you are signed in
+    #[command(subcommand)]
+    Session(session::SessionCommand),
     /// People
     #[command(subcommand)]
     Person(directory::PersonCommand),
@@ -181,9 +189,23 @@ struct Environment {
     in_path: bool,
     /// Whether cargo runs this program, with its own settings in the environment.
     under_cargo: bool,
+    /// Where hints about the environment go.
+    output: Output,
 }
 
 impl Environment {
+    /// The same without hints.
+    fn in_silence(&self) -> Environment {
+        let output = Output {
+            quiet: true,
+            ..self.output
+        };
+        Environment {
+            output,
+            ..self.clone()
+        }
+    }
+
     /// Compiles components of others: in a child process.
     fn compiler(&self) -> Compiler {
         Compiler::Child(self.program.clone())
@@ -205,7 +227,7 @@ pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
     let variables = variables();
     let fallback = Output::new(Format::Table, false, variables.no_colour);
     let sources = Sources {
-        arguments: std::env::args_os().collect(),
+        arguments: connection::behind_the_command(std::env::args_os().collect()),
         variables: variables.ours,
     };
     let told = match layers::told(command(), &sources) {
@@ -237,6 +259,7 @@ pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
             program,
             in_path,
             under_cargo: variables.under_cargo,
+            output,
         };
         run(cli.command, &told, output, &environment)
     });
@@ -253,6 +276,8 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Instance(command) => instance::run(command, output, environment),
         Command::Operation(command) => operation::run(command, output, environment),
         Command::Task(command) => task::run(command, output, environment),
+        Command::SavedView(command) => saved_view::run(command, output, environment),
+        Command::Session(command) => session::run(command, output, environment),
         Command::Signal(command) => signal::run(command, output, environment),
         Command::Notification(command) => notification::run(command, output, environment),
         Command::Entity(command) => entity::run(command, output, environment),

@@ -4,6 +4,7 @@ mod about;
 mod declare;
 mod disclosed;
 mod public;
+pub mod reasons;
 
 use std::collections::BTreeMap;
 
@@ -163,7 +164,7 @@ events! {
             state: StateId,
             /// Why: `manager` or `fallback` was added because too few people were eligible, the work was `migrated` or
             /// `reoffered`, or a candidate `left_group`.
-            #[public("step")] step: String,
+            #[public("step", STEP)] step: String,
             /// The new candidates.
             #[public("candidates")] candidates: Vec<Candidate>,
             /// The candidates before.
@@ -204,7 +205,7 @@ events! {
             /// The state instance.
             state: StateId,
             /// Why it was cancelled; absent if its state or instance ended.
-            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
+            #[public("reason", CANCELLATION)] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
         }
         /// A deadline passed. Its effects are further events of the same command.
         internal DeadlinePassed = "DEADLINE_PASSED" {
@@ -246,7 +247,7 @@ events! {
             /// The task; none for all open tasks of the state.
             task: Option<TaskId>,
             /// Why: `overdue` or `too_few_eligible`.
-            #[public("reason")] reason: String,
+            #[public("reason", ESCALATION)] reason: String,
             /// The former owners, or the candidates of tasks without an owner.
             #[public("previousCandidates")] from: Vec<Candidate>,
             /// The new candidates; absent for overdue work, whose new tasks have them.

@@ -9,6 +9,7 @@ mod records;
 use serde_json::{Map, Value, json};
 
 use self::records::{CONTEXT, STATE, TASK};
+use super::event::reasons::{CANCELLATIONS, ESCALATIONS, STEPS};
 use super::event::{CUSTOM, DECLARED, type_suffix};
 use super::stored::member_name;
 
@@ -48,6 +49,8 @@ pub(crate) struct Member {
 pub(crate) enum Shape {
     Id,
     Text,
+    /// One of these texts.
+    OneOf(&'static [&'static str]),
     Time,
     Count,
     Anything,
@@ -73,7 +76,9 @@ pub(crate) enum Presence {
 }
 
 use Presence::{Always, Sometimes};
-use Shape::{Anything, Count, Flattened, Id, Input, List, Pointers, Record, Text, Time, Version};
+use Shape::{
+    Anything, Count, Flattened, Id, Input, List, OneOf, Pointers, Record, Text, Time, Version,
+};
 
 /// The declared member that is stored under this name.
 pub(crate) fn declared<'m>(members: &'m [Option<Member>], stored: &str) -> Option<&'m Member> {
@@ -250,6 +255,10 @@ impl Member {
 }
 
 impl Shape {
+    pub(crate) const CANCELLATION: Shape = OneOf(CANCELLATIONS);
+    pub(crate) const ESCALATION: Shape = OneOf(ESCALATIONS);
+    pub(crate) const STEP: Shape = OneOf(STEPS);
+
     fn is_id(self) -> bool {
         matches!(self, Id)
     }
@@ -258,6 +267,7 @@ impl Shape {
         match self {
             Id => json!({"type": "string", "format": "uuid"}),
             Text => json!({"type": "string"}),
+            OneOf(values) => json!({"type": "string", "enum": values}),
             Time => json!({"type": "string", "format": "date-time"}),
             Count | Version => json!({"type": "integer", "minimum": 0}),
             Pointers => {

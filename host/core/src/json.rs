@@ -42,6 +42,18 @@ pub struct JsonError {
     /// JSON Pointer to the value concerned.
     pub pointer: String,
     pub detail: String,
+    /// Line and column at which reading stopped, from 1, if that is the place to mend.
+    pub place: Option<(usize, usize)>,
+}
+
+impl JsonError {
+    /// What is wrong, and where in the text.
+    pub fn located(&self) -> String {
+        match self.place {
+            Some((line, column)) => format!("{} (line {line}, column {column})", self.detail),
+            None => self.to_string(),
+        }
+    }
 }
 
 impl Json {
@@ -216,6 +228,35 @@ pub(crate) mod tests {
             Json::parse(&deep).expect_err("too deep").detail,
             "nesting deeper than 64"
         );
+    }
+
+    #[test]
+    fn refusals_name_line_and_column() {
+        for (text, located) in [
+            ("", "the text ends too early (line 1, column 1)"),
+            ("{\"a\":1,}", "an unexpected character (line 1, column 8)"),
+            (
+                "{\n  \"ä\": 1\n  \"b\": 2\n}",
+                "an unexpected character (line 3, column 3)",
+            ),
+            (
+                "{\"äö\": tru}",
+                "an unexpected character (line 1, column 8)",
+            ),
+            ("[\n01]", "a malformed number (line 2, column 1)"),
+            ("{\"a\":1}\nx", "text after the value (line 2, column 1)"),
+            (
+                "{\"a\":1,\n\"b\":[",
+                "the text ends too early (line 2, column 6)",
+            ),
+            ("{\"a\":1,\"a\":2}", "a member named twice at /a"),
+        ] {
+            assert_eq!(
+                Json::parse(text).expect_err(text).located(),
+                located,
+                "{text}"
+            );
+        }
     }
 
     #[test]

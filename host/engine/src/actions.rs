@@ -2,11 +2,12 @@
 //! of the command. Commands that do not fit the instance and its tasks as they are, such as the release of a task without owner,
 //! are not listed.
 
-use std::collections::BTreeSet;
+mod fitting;
 
 use tokio::time::Instant;
 use uuid::Uuid;
 
+use self::fitting::{of_tasks, of_the_whole, signals};
 use super::Engine;
 use super::error::Error;
 use super::pipeline::executions::Directory;
@@ -17,22 +18,20 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::command::Command;
 use wrkflw_core::execution::Context;
-use wrkflw_core::graph::{CommentRule, FiredBy, Graph};
+use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{InstanceId, TaskId, VersionRef};
-use wrkflw_core::instance::{Instance, StateInstance, Status, Task};
-use wrkflw_core::json::Json;
+use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::shown::{Omitted, Shown};
-use wrkflw_core::version::Version;
 use wrkflw_store::load::Asked;
 use wrkflw_store::starts::Claim;
+
+pub(super) use self::fitting::of_task;
 
 /// Limit of the commands on tasks and of the signals that one answer tries. The answer has the number of those not tried.
 const ACTIONS_MAX: usize = 800;
 /// Limit of the size of an answer, in bytes. Beyond it, or when the request's time is over, tasks and signals are not tried.
 const BYTES_MAX: usize = 1 << 20;
-/// The comment of a dry run where one is required, so that flow logic is asked too.
-const SAMPLE: &str = "-";
 /// The size of an action without its messages.
 const ACTION_BYTES: usize = 200;
 
@@ -169,7 +168,7 @@ impl Engine {
             now,
         };
         let mut actions = Vec::new();
-        let mut commands = of_tasks(&version, instance);
+        let mut commands = of_tasks(&version, instance, &actor.id);
         commands.extend(signals(&version, instance));
         let (until, mut bytes) = (Instant::now() + self.0.timeout, 0);
         let (mut tried, mut untried) = (0, 0);
@@ -320,115 +319,6 @@ pub(super) fn explained(
         required,
         refusal,
     })
-}
-
-/// The commands on the open tasks.
-fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
-    let mut commands = Vec::new();
-    for state in &instance.active {
-        let open = state.tasks.iter().filter(|task| task.status.is_open());
-        for task in open {
-            let of_task = of_task(&version.graph, &state.name, task);
-            commands.extend(of_task.map(|command| (command, Some(state.name.clone()))));
-        }
-    }
-    commands
-}
-
-/// The commands that fit an open task of this state as it is, whoever asks. Reasons, inputs and recipients are empty.
-pub(super) fn of_task(graph: &Graph, state: &str, of: &Task) -> impl Iterator<Item = Command> {
-    let (to, reason, task) = (String::new, String::new, of.id);
-    let is_suspended = of.suspended.is_some();
-    let whole = [
-        (true, Command::Claim { task }),
-        (of.owner().is_some(), Command::Release { task }),
-        (
-            of.owner().is_some(),
-            Command::Delegate {
-                task,
-                to: to(),
-                reason: reason(),
-            },
-        ),
-        (of.is_delegated(), Command::Resolve { task }),
-        (
-            true,
-            Command::Reassign {
-                task,
-                to: to(),
-                reason: reason(),
-            },
-        ),
-        (
-            of.owner().is_some(),
-            Command::Reset {
-                task,
-                reason: reason(),
-            },
-        ),
-        (
-            !is_suspended,
-            Command::SuspendTask {
-                task,
-                reason: None,
-                until: None,
-            },
-        ),
-        (is_suspended, Command::ResumeTask { task }),
-    ];
-    let whole = whole.into_iter().filter(|(fits, _)| *fits);
-    let ways = graph.leaving(state);
-    let ways = ways.filter(|way| way.by.contains(&FiredBy::Decision));
-    let decisions = ways.map(move |way| Command::Decide {
-        task,
-        outcome: way.trigger.clone(),
-        comment: (way.comment == CommentRule::Required).then(|| SAMPLE.to_owned()),
-        input: Json::empty(),
-    });
-    whole.map(|(_, command)| command).chain(decisions)
-}
-
-/// The signals that the active states take. If several states take the same signal, it is shown for the oldest one.
-fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
-    let mut seen = BTreeSet::new();
-    let of = |state: &StateInstance| -> Vec<(Command, Option<String>)> {
-        let ways = version.graph.leaving(&state.name);
-        let ways = ways.filter(|way| way.by.contains(&FiredBy::Signal));
-        ways.filter(|way| seen.insert(way.trigger.clone()))
-            .map(|way| {
-                let signal = Command::Signal {
-                    instance: instance.id,
-                    trigger: way.trigger.clone(),
-                    id: "explain".to_owned(),
-                    input: Json::empty(),
-                    correlation: None,
-                    state: None,
-                };
-                (signal, Some(state.name.clone()))
-            })
-            .collect()
-    };
-    instance.active.iter().flat_map(of).collect()
-}
-
-/// The commands that fit the instance as it is, but for a restart.
-fn of_the_whole(of: &Instance) -> impl Iterator<Item = Command> {
-    let (instance, reason) = (of.id, String::new());
-    let comment = Command::Comment {
-        instance,
-        comment: String::new(),
-        mentions: Vec::new(),
-    };
-    let cancel = Command::Cancel {
-        instance,
-        reason: reason.clone(),
-    };
-    let other = match of.status {
-        Status::Running => Some(Command::Suspend { instance, reason }),
-        Status::Suspended { .. } => Some(Command::Resume { instance }),
-        Status::Completed { .. } | Status::Cancelled { .. } => None,
-    };
-    [comment, cancel].into_iter().chain(other)
 }
 
 /// The last segment of the path of its route.

@@ -55,7 +55,7 @@ impl EligibilityAt {
         const TASK_BYTES: usize = 300;
         const PERSON_BYTES: usize = 60;
         let words = |task: &TaskEligibility| {
-            let eligible = task.eligible.iter().map(|one| 1 + one.ways.len());
+            let eligible = task.eligible.iter().map(|one| 2 + one.ways.len());
             let excluded = task.excluded.iter().map(|one| 1 + one.exclusions.len());
             TASK_BYTES + PERSON_BYTES * eligible.chain(excluded).sum::<usize>()
         };
@@ -73,6 +73,8 @@ pub struct TaskEligibility {
     pub owner: Option<String>,
     pub eligible: Vec<AblePerson>,
     pub excluded: Vec<ExcludedPerson>,
+    /// Those of the eligible whom the directory does not know now.
+    pub unknown: Vec<String>,
     pub more: bool,
 }
 
@@ -163,7 +165,8 @@ impl Engine {
             let told = tasks.map(|(task, work)| task.with(judge.judge(&work)));
             told.collect()
         };
-        let tasks = self.0.offload.in_place(tenant, effort, told).await?;
+        let mut tasks: Vec<TaskEligibility> = self.0.offload.in_place(tenant, effort, told).await?;
+        self.mark_unknown(tenant, &mut tasks).await?;
         Ok(EligibilityAt {
             instance: id.0,
             at,
@@ -172,6 +175,32 @@ impl Engine {
             tasks,
             more,
         })
+    }
+
+    /// Finds those of the eligible whom the directory does not know. Members of groups are known.
+    async fn mark_unknown(
+        &self,
+        tenant: TenantId,
+        tasks: &mut [TaskEligibility],
+    ) -> Result<(), Error> {
+        let is_named = |one: &&AblePerson| {
+            let mut ways = one.ways.iter();
+            ways.any(|way| matches!(way, Way::Candidate | Way::Owner))
+        };
+        let named = |task: &TaskEligibility| -> Vec<String> {
+            let named = task.eligible.iter().filter(is_named);
+            named.map(|one| one.person.clone()).collect()
+        };
+        let people: BTreeSet<String> = tasks.iter().flat_map(&named).collect();
+        let people: Vec<String> = people.into_iter().collect();
+        let known = self.reader().display_names(tenant, &people, &[]).await?;
+        for task in tasks {
+            let unknown = named(task).into_iter();
+            task.unknown = unknown
+                .filter(|person| !known.people.contains_key(person))
+                .collect();
+        }
+        Ok(())
     }
 
     /// The requested part of the directory, as of the moment.
@@ -334,6 +363,7 @@ fn open_work(version: &Version, instance: &Instance) -> Vec<(TaskEligibility, Wo
             owner: task.owner().map(str::to_owned),
             eligible: Vec::new(),
             excluded: Vec::new(),
+            unknown: Vec::new(),
             more: false,
         };
         (shown, Work::of(instance, state_instance, task, own_work))

@@ -97,7 +97,8 @@ impl Engine {
             let Some((_, of)) = instance.open_task(TaskId(task.id)) else {
                 continue;
             };
-            let all: Vec<_> = of_task(&task.version.graph, &task.state, of).collect();
+            let all: Vec<_> =
+                of_task(&task.version.graph, &task.state, of, &loaded.actor.id).collect();
             commands += all.len();
             if commands > COMMANDS_MAX {
                 break;

@@ -46,6 +46,7 @@ mod layers;
 mod me;
 mod migrations;
 mod minimal;
+mod misfit;
 mod newline;
 mod notifications;
 mod observe;
@@ -257,6 +258,7 @@ pub fn router(app: App) -> Router {
             get(move || async move { json(document.to_string()) }),
         )
         .route("/asyncapi.json", get(openapi::asyncapi))
+        .route("/schemas", get(schemas::index))
         .route("/schemas/", get(schemas::index))
         .route("/schemas/v1/{file}", get(schemas::one))
         .merge(docs::routes())

@@ -172,13 +172,23 @@ impl Instance {
         }
     }
 
-    /// Whether the signal was received before: then it has no effect.
+    /// Whether it was done before: the signal was received, or the caller has the task. Then it has no effect.
     pub(super) fn has_counted(&self, who: &str, command: &Command) -> bool {
         let counted = |trigger: &str, id: &str| {
             let key = (who.to_owned(), trigger.to_owned(), id.to_owned());
             self.signals.contains(&key)
         };
-        matches!(command, Command::Signal(trigger, id) if counted(trigger, id))
+        match command {
+            Command::Signal(trigger, id) => counted(trigger, id),
+            Command::Claim(id) => {
+                let owner = match self.task(id) {
+                    Some(Task::Open { owner, .. }) => owner.as_deref(),
+                    _ => None,
+                };
+                self.life == Life::Running && owner == Some(who)
+            }
+            _ => false,
+        }
     }
 
     /// The refusals by all rules. None if the command is permitted.

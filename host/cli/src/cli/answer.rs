@@ -1,10 +1,15 @@
 //! What a command answers, and how it is shown: the only place that knows where an answer has the instance.
 
-use anyhow::Result;
-use serde_json::Value;
+use std::collections::BTreeSet;
 
+use anyhow::Result;
+use serde_json::{Value, json};
+
+use super::client::Client;
 use super::output::{Column, Format, Output};
 
+/// How many people are looked up at once.
+const NAMES_MAX: usize = 200;
 /// The statuses of open tasks.
 const OPEN: [&str; 2] = ["PENDING", "CLAIMED"];
 
@@ -34,7 +39,11 @@ pub(super) fn show(
         return output.record(answer, &[]);
     }
     if !is_dry_run(answer) {
-        return output.record(of(answer), fields);
+        output.record(of(answer), fields)?;
+        if answer["result"] == "unchanged" {
+            output.hint("it was so before; nothing was recorded");
+        }
+        return Ok(());
     }
     let (before, after) = match (&answer["before"], &answer["after"]) {
         (Value::Null, Value::Null) => (before, answer),
@@ -49,10 +58,11 @@ pub(super) fn whole(answer: &Value) -> &Value {
 }
 
 /// Tells which tasks of an instance are open, and which nobody can do.
-pub(super) fn hint_at_open_tasks(answer: &Value, output: Output) {
-    if is_dry_run(answer) {
+pub(super) fn hint_at_open_tasks(client: &Client, answer: &Value, output: Output) {
+    if is_dry_run(answer) || output.quiet {
         return;
     }
+    let unknown = unknown_people(client, instance(answer));
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let states = instance(answer)["states"].as_array();
     for state in states.into_iter().flatten() {
@@ -63,6 +73,11 @@ pub(super) fn hint_at_open_tasks(answer: &Value, output: Output) {
             let (id, label) = (text(&task["id"]), text(&task["label"]));
             let stuck = if is_stuck { ": nobody can do this" } else { "" };
             output.hint(&format!("open task: {id} ({label}){stuck}"));
+            for person in people(task).filter(|person| unknown.contains(person)) {
+                Output::warn(&format!(
+                    "{label} is for {person}, who is not in the directory: `wrkflw person list` shows who is"
+                ));
+            }
         }
         if is_stuck {
             output.hint(&format!(
@@ -74,11 +89,50 @@ pub(super) fn hint_at_open_tasks(answer: &Value, output: Output) {
     }
 }
 
+/// The owner and the people among the candidates of a task.
+fn people(task: &Value) -> impl Iterator<Item = String> {
+    let candidates = task["candidates"].as_array().into_iter().flatten();
+    let users = candidates.filter(|candidate| candidate["type"] == "user");
+    let named = users.map(|candidate| &candidate["id"]);
+    let named = named.chain([&task["owner"]]).filter_map(Value::as_str);
+    let named: BTreeSet<String> = named.map(str::to_owned).collect();
+    named.into_iter()
+}
+
+/// The people of the open tasks whom the directory does not know. None if it cannot be asked: the command is done.
+fn unknown_people(client: &Client, instance: &Value) -> BTreeSet<String> {
+    let states = instance["states"].as_array().into_iter().flatten();
+    let tasks = states.flat_map(|state| state["tasks"].as_array().into_iter().flatten());
+    let named: BTreeSet<String> = tasks.flat_map(people).take(NAMES_MAX).collect();
+    if named.is_empty() {
+        return named;
+    }
+    let body = json!({ "people": named });
+    let Ok(known) = client.post("/v1/names", &body) else {
+        return BTreeSet::new();
+    };
+    let is_unknown = |person: &String| known["people"].get(person).is_none();
+    named.into_iter().filter(is_unknown).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+
+    #[test]
+    fn the_people_of_a_task_are_its_owner_and_those_it_names() {
+        let task = json!({
+            "owner": "ben",
+            "candidates": [
+                { "type": "user", "id": "ann" },
+                { "type": "group", "id": "authors" },
+                { "type": "user", "id": "ben" },
+                { "type": "member", "id": "cyd", "group": "authors" },
+            ],
+        });
+        assert_eq!(people(&task).collect::<Vec<_>>(), ["ann", "ben"]);
+        assert_eq!(people(&json!({ "owner": null })).count(), 0);
+    }
 
     #[test]
     fn the_instance_of_an_answer_is_found_in_either_shape() {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::connection::{ConnectionArgs, DevChoiceArgs};
 use super::demo::FLOW;
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, quoted};
 use super::output::Output;
 use super::{Cli, Environment};
 use crate::config::layers::Told;
@@ -32,6 +32,9 @@ pub(super) fn run(
     output: Output,
     environment: &Environment,
 ) -> Result<()> {
+    // Which server it is need not be said again with each step.
+    args.choice.find(environment)?;
+    let environment = &environment.in_silence();
     let demo = Demo {
         choice: args.choice,
         told,
@@ -111,15 +114,5 @@ impl Demo<'_> {
         Ok(task
             .with_context(|| format!("there is no task for {person}"))?
             .to_owned())
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:".contains(char);
-    if word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{word}'")
     }
 }

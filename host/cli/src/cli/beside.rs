@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::Environment;
-use super::connection::DevChoiceArgs;
+use super::connection::{DevChoiceArgs, of};
 use super::home::{CHECKPOINT, DATABASE, KEY, SEAL};
 use super::output::Output;
 use super::running::Note;
@@ -19,13 +19,9 @@ fn found(
     if is_set && choice.dev.is_none() {
         return Ok(None);
     }
-    let note = choice.find(environment, true)?;
+    let note = choice.choose(environment)?.map(|choice| choice.note);
     if let Some(note) = &note {
-        output.hint(&format!(
-            "of the `wrkflw dev` {} in {}",
-            note.name,
-            note.folder.display()
-        ));
+        output.hint(&of(note));
     }
     Ok(note)
 }

@@ -1,5 +1,6 @@
 //! The server and the person of a command: as given, else those of a nearby `wrkflw dev`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,11 +8,10 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 
 use super::Environment;
-use super::client::Client;
+use super::client::{Client, segment};
 use super::failure::{Exit, Failure};
 use super::home::JWT;
-use super::output::Output;
-use super::running::{self, Note};
+use super::running::{self, Choice, Note};
 use crate::roles;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_server::http::auth::{AuthSettings, Claims, Secret};
@@ -28,7 +28,7 @@ pub(super) const DEV_TENANT: &str = "default";
 #[derive(Debug, Clone, Default, Args)]
 #[group(skip)]
 pub(super) struct DevChoiceArgs {
-    /// Name of a running `wrkflw dev`. Default: the one of this folder or above it, else the one started last
+    /// Name of a running `wrkflw dev`. Default: the one of this folder or above it, else the only one
     #[arg(long, env = "WRKFLW_DEV", value_name = "NAME")]
     pub(super) dev: Option<String>,
 }
@@ -64,8 +64,7 @@ impl ConnectionArgs {
     pub(super) fn open(&self, environment: &Environment) -> Result<Client> {
         // A named one takes precedence over a server from the environment.
         let given = self.server.as_ref().filter(|_| self.choice.dev.is_none());
-        let is_needed = given.is_none() || self.user.is_some();
-        let dev = self.choice.find(environment, is_needed)?;
+        let dev = self.dev_of(given, environment)?;
         let server = match (given, &dev) {
             (Some(server), _) => server.clone(),
             (None, Some(note)) => note.url.clone(),
@@ -87,23 +86,102 @@ impl ConnectionArgs {
                 None => None,
             },
         };
-        Client::new(&server, token)
+        let client = Client::new(&server, token)?;
+        if let Some(user) = &self.user {
+            is_somebody(&client, user)?;
+        }
+        Ok(client)
+    }
+
+    /// The `wrkflw dev` whose secret signs the token: that of the given server, else the chosen one.
+    fn dev_of(&self, given: Option<&String>, environment: &Environment) -> Result<Option<Note>> {
+        if let Some(server) = given {
+            let (here, state) = (here()?, environment.state.as_deref());
+            let note = running::at(server.trim_end_matches('/'), &here, state);
+            if note.is_some() || self.user.is_none() {
+                return Ok(note);
+            }
+        }
+        self.choice.find(environment)
     }
 }
 
 impl DevChoiceArgs {
-    /// The chosen `wrkflw dev`, if one runs. If the command depends on it, a warning says that another may be meant.
-    pub(super) fn find(&self, environment: &Environment, is_needed: bool) -> Result<Option<Note>> {
-        let here = std::env::current_dir().context("cannot determine the current folder")?;
-        let state = environment.state.as_deref();
-        let Some(choice) = running::choose(self.dev.as_deref(), &here, state)? else {
-            return Ok(None);
-        };
-        if let (Some(warning), true) = (&choice.warning, is_needed) {
-            Output::warn(warning);
+    /// The chosen `wrkflw dev`, if one runs. A hint says which one if neither a name nor the folder chose it.
+    pub(super) fn find(&self, environment: &Environment) -> Result<Option<Note>> {
+        let choice = self.choose(environment)?;
+        if let Some(Choice { note, elsewhere }) = &choice
+            && *elsewhere
+        {
+            environment.output.hint(&of(note));
         }
-        Ok(Some(choice.note))
+        Ok(choice.map(|choice| choice.note))
     }
+
+    /// The same, in silence.
+    pub(super) fn choose(&self, environment: &Environment) -> Result<Option<Choice>> {
+        running::choose(self.dev.as_deref(), &here()?, environment.state.as_deref())
+    }
+}
+
+/// Refuses a person whom the directory does not know: a misspelt one would see empty lists.
+fn is_somebody(client: &Client, user: &str) -> Result<()> {
+    // Each of these has the role of the same name, and need not be in the directory.
+    if [DEFAULT_USER, roles::PRODUCT].contains(&user) {
+        return Ok(());
+    }
+    let asked = client.get(&format!("/v1/people/{}", segment(user)), &[]);
+    let exit = asked.as_ref().err().and_then(|error| {
+        let failure = error.downcast_ref::<Failure>();
+        failure.map(|failure| failure.exit)
+    });
+    match exit {
+        Some(Exit::NotFound) => {
+            let message = format!("--as {user}: the directory has no such person");
+            let next = "`wrkflw person list` shows who there is, and `wrkflw person set` adds one";
+            Err(Failure::new(Exit::Usage, message).next(next).into())
+        }
+        Some(Exit::Unreachable) => asked.map(drop),
+        // Whoever may not read the directory is somebody.
+        _ => Ok(()),
+    }
+}
+
+/// Moves the options of a connection that stand before the command behind it, where the commands that ask a server take them.
+pub(super) fn behind_the_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    const OURS: [&str; 4] = ["--dev", "--server", "--token", "--as"];
+    let (mut moved, mut at) = (Vec::new(), 1);
+    while let Some(text) = arguments.get(at).and_then(|argument| argument.to_str()) {
+        let named = text.split_once('=').map_or(text, |(name, _)| name);
+        let words = if text == named && (OURS.contains(&text) || text == "--output") {
+            2
+        } else {
+            1
+        };
+        if OURS.contains(&named) {
+            let end = arguments.len().min(at + words);
+            moved.extend(arguments.drain(at..end));
+        } else if text.starts_with('-') {
+            at += words;
+        } else {
+            break;
+        }
+    }
+    let rest = arguments.iter().skip(at);
+    let end = rest.take_while(|argument| *argument != "--").count();
+    let end = arguments.len().min(at + end);
+    arguments.splice(end..end, moved);
+    arguments
+}
+
+/// Says of which `wrkflw dev` a command is.
+pub(super) fn of(note: &Note) -> String {
+    let folder = note.folder.display();
+    format!("of the `wrkflw dev` {} in {folder}", note.name)
+}
+
+fn here() -> Result<PathBuf> {
+    std::env::current_dir().context("cannot determine the current folder")
 }
 
 /// A token of one of the people of `wrkflw dev`.
@@ -180,4 +258,42 @@ pub(super) fn state_folder(
         .filter(|path| path.is_absolute())
         .or_else(|| Some(home?.join(".local/state")))?;
     Some(base.join("wrkflw"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::behind_the_command;
+
+    #[test]
+    fn options_before_the_command_go_behind_it() {
+        for (given, run) in [
+            ("w --as a task list", "w task list --as a"),
+            (
+                "w --as=a -q --dev b task claim x",
+                "w -q task claim x --as=a --dev b",
+            ),
+            (
+                "w --output json --server u me",
+                "w --output json me --server u",
+            ),
+            (
+                "w --output=json --token t me",
+                "w --output=json me --token t",
+            ),
+            (
+                "w --as a plugin test -- --nocapture",
+                "w plugin test --as a -- --nocapture",
+            ),
+            ("w task list --as a", "w task list --as a"),
+            ("w task --as a list", "w task --as a list"),
+            ("w --help", "w --help"),
+            ("w --as", "w --as"),
+            ("w", "w"),
+        ] {
+            let words = given.split(' ').map(Into::into).collect();
+            let moved = behind_the_command(words);
+            let moved: Vec<_> = moved.iter().map(|word| word.to_string_lossy()).collect();
+            assert_eq!(moved.join(" "), run, "{given}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::client::{Client, segment};
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::failure::{Exit, Failure};
-use super::output::{Column, Format, Output};
+use super::output::{Column, Format, Output, counted};
 
 /// Limit of the calls for one instance. Each moves up to a thousand events.
 const CALLS_MAX: usize = 10_000;
@@ -157,7 +157,9 @@ fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Re
             return Ok(json!({ "instanceId": instance, "released": released }));
         }
     }
-    bail!("{released} events were released and more wait: run the command again")
+    let were = if released == 1 { "was" } else { "were" };
+    let released = counted(released, "event");
+    bail!("{released} {were} released and more wait: run the command again")
 }
 
 /// Why the first event of an instance was refused.
@@ -241,9 +243,8 @@ fn retry_all(client: &Client, body: &Value, output: Output) -> Result<()> {
     if report.refused.is_empty() {
         return Ok(());
     }
-    let count = report.refused.len();
-    let message =
-        format!("the events of {count} instances were refused again, or could not be sent");
+    let instances = counted(report.refused.len(), "instance");
+    let message = format!("the events of {instances} were refused again, or could not be sent");
     Err(Failure::new(Exit::Failed, message)
         .next(
             "fix the causes and run it again, or discard the first event with `wrkflw dead-letter discard`",

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::Environment;
 use super::client::{Client, segment};
 use super::connection::ConnectionArgs;
+use super::failure::{Exit, Failure};
 use super::flow_config::FlowConfig;
 use super::output::{Column, Format, Output};
 use super::plugin::project::Project;
@@ -77,7 +78,7 @@ pub(super) enum DefinitionCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct PublishArgs {
-    /// The component. Default: the one that `wrkflw plugin build` made in this folder
+    /// The component. Default: the one that `wrkflw plugin build` made in this folder, unless a source is newer
     file: Option<PathBuf>,
     /// Key of the definition. Default: name of the package in this folder, else of the file
     #[arg(long)]
@@ -368,7 +369,7 @@ fn resolve(
 ) -> Result<(PathBuf, Option<PathBuf>, String)> {
     let built = match &args.file {
         Some(file) => file.clone(),
-        None => Project::require(project)?.built()?,
+        None => current(Project::require(project)?)?,
     };
     // A named file need not belong to the current folder.
     let project =
@@ -389,6 +390,16 @@ fn resolve(
         config,
         key.context("name the definition with --key")?,
     ))
+}
+
+/// The component of a project. Fails if it is older than a source.
+fn current(project: &Project) -> Result<PathBuf> {
+    let built = project.built()?;
+    let Some(outdated) = project.outdated(&built)? else {
+        return Ok(built);
+    };
+    let next = "wrkflw plugin build; or name the file, which is then published as it is";
+    Err(Failure::new(Exit::Conflict, outdated).next(next).into())
 }
 
 /// The active version, else the newest.

@@ -16,6 +16,16 @@ pub(super) enum PersonCommand {
     List(ListArgs),
     /// Show a person with their groups
     Show(OneArgs),
+    /// Find what people and groups are called, by their ids
+    Names {
+        /// Ids of people
+        people: Vec<String>,
+        /// Id of a group; may be repeated
+        #[arg(long = "group", value_name = "GROUP")]
+        groups: Vec<String>,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
     /// Add a person, or rename them
     Set(NamedArgs),
     /// Set a person's manager, or remove them
@@ -112,6 +122,7 @@ const PERSON: &[Column] = &[
     ("groups", "/groups"),
     ("manager", "/manager"),
 ];
+const NAMES: &[Column] = &[("KIND", "/kind"), ("ID", "/id"), ("NAME", "/name")];
 const GROUP: &[Column] = &[("id", "/id"), ("name", "/name"), ("members", "/members")];
 const ROLES: &[Column] = &[("ROLE", "/id"), ("PERMISSIONS", "/permissions")];
 const ROLE: &[Column] = &[("role", "/id"), ("permissions", "/permissions")];
@@ -124,6 +135,19 @@ const ORPHANS: &[Column] = &[
     ("WHY", "/why"),
 ];
 
+/// Shows names, a line for each. Ids that the directory does not know are left out.
+fn names(found: &Value, output: Output) -> Result<()> {
+    if output.format == Format::Json {
+        return output.record(found, &[]);
+    }
+    let mut lines = Vec::new();
+    for (kind, of) in [("person", "people"), ("group", "groups")] {
+        let of_kind = found[of].as_object().into_iter().flatten();
+        lines.extend(of_kind.map(|(id, name)| json!({ "kind": kind, "id": id, "name": name })));
+    }
+    output.list(&json!({ "data": lines }), NAMES)
+}
+
 pub(super) fn person(
     command: PersonCommand,
     output: Output,
@@ -132,6 +156,15 @@ pub(super) fn person(
     match command {
         PersonCommand::List(args) => args.list("people", output, environment),
         PersonCommand::Show(one) => one.show("people", PERSON, output, environment),
+        PersonCommand::Names {
+            people,
+            groups,
+            connection,
+        } => {
+            let client = connection.open(environment)?;
+            let body = json!({ "people": people, "groups": groups });
+            names(&client.post("/v1/names", &body)?, output)
+        }
         PersonCommand::Set(args) => args.set("people", PERSON, output, environment),
         PersonCommand::Manager {
             one,

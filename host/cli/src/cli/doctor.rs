@@ -15,7 +15,7 @@ use super::connection::DevChoiceArgs;
 use super::failure::{Exit, Failure};
 use super::output::{Column, Format, Output};
 use super::plugin;
-use super::running::Note;
+use super::running::{Note, SEVERAL};
 use super::{Environment, beside, block_on};
 use crate::config::{Role, Settings};
 use wrkflw_relay::outbox::probe::brokers;
@@ -92,6 +92,8 @@ impl Finding {
     }
 }
 
+/// The check of the server that commands would talk to.
+const DEV: &str = "dev";
 const FINDINGS: &[Column] = &[
     ("CHECK", "/check"),
     ("RESULT", "/verdict"),
@@ -106,8 +108,13 @@ pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environmen
         output.format
     };
     let output = Output { format, ..output };
-    let note = args.choice.find(environment, true)?;
     let settings = &mut args.settings;
+    let is_of_host = settings.database.database_url.is_some() && args.choice.dev.is_none();
+    let dev = match args.choice.choose(environment) {
+        // A host does not need one.
+        Err(_) if is_of_host => Finding::warn(DEV, SEVERAL, "name one with --dev NAME"),
+        chosen => of_server(chosen?.map(|choice| choice.note).as_ref()),
+    };
     let keys = (&mut settings.seal, &mut settings.checkpoint);
     let with = (
         Output {
@@ -116,10 +123,9 @@ pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environmen
         },
         environment,
     );
-    let is_of_host = settings.database.database_url.is_some() && args.choice.dev.is_none();
     beside::database(&args.choice, &mut settings.database, Some(keys), with)?;
 
-    let mut findings = vec![of_server(note.as_ref())];
+    let mut findings = vec![dev];
     findings.extend(block_on(async { Ok(of_database(settings).await) })?);
     findings.push(of_seal_keys(settings));
     findings.push(of_checkpoint_keys(settings));
@@ -140,18 +146,17 @@ pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environmen
 
 /// The `wrkflw dev` that commands would talk to.
 fn of_server(note: Option<&Note>) -> Finding {
-    const CHECK: &str = "dev";
     let Some(note) = note else {
         let next = "run `wrkflw dev`, or name a server with --server or WRKFLW_SERVER";
-        return Finding::warn(CHECK, "no `wrkflw dev` runs here", next);
+        return Finding::warn(DEV, "no `wrkflw dev` runs here", next);
     };
     let place = format!("{} in {} at {}", note.name, note.folder.display(), note.url);
     let host = note.url.strip_prefix("http://").unwrap_or(&note.url);
     match std::net::TcpStream::connect(host) {
-        Ok(_) => Finding::ok(CHECK, place),
+        Ok(_) => Finding::ok(DEV, place),
         Err(error) => {
             let next = "start `wrkflw dev` again";
-            Finding::fail(CHECK, format!("{place} does not answer: {error}"), next)
+            Finding::fail(DEV, format!("{place} does not answer: {error}"), next)
         }
     }
 }

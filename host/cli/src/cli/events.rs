@@ -57,7 +57,7 @@ pub(super) struct TailArgs {
     /// Continue after this cursor of an earlier run; `earliest` begins with the first event
     #[arg(long, value_name = "CURSOR")]
     after: Option<String>,
-    /// Stop after this number of events
+    /// Stop after this number of events; of the oldest, without --after or --follow
     #[arg(long, value_name = "COUNT")]
     limit: Option<u64>,
     #[command(flatten)]

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 /// Shown at the end of `--help`.
 pub(super) const EXIT_CODES: &str = "\
+Options of every command that asks a server, before the command or behind it:
+  --dev NAME, --server URL, --token TOKEN, --as USER
+
 Exit codes:
   0  done
   1  failed
@@ -121,15 +124,28 @@ fn plain(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn next_step(code: &str, problem: &Value) -> Option<&'static str> {
+/// What to try next. Names that the problem tells stand in the place of `ID`, `KEY`, `VERSION` and `GROUP`.
+fn next_step(code: &str, problem: &Value) -> Option<String> {
     // Only what is about an instance has actions that it could list.
     let path = problem["instance"].as_str().unwrap_or_default();
+    let detail = problem["detail"].as_str().unwrap_or_default();
     let is_about_one = path.starts_with("/v1/instances/") || path.starts_with("/v1/tasks/");
-    Some(match code {
-        "forbidden" if problem["reason"] == "not_an_initiator" => {
-            "`wrkflw group show GROUP` shows who is in the group"
-        }
+    if code == "not_found" {
+        return Some(listing(detail)?.to_owned());
+    }
+    let usual = match code {
+        "forbidden" if problem["reason"] == "not_an_initiator" => return Some(members(detail)),
         "forbidden" if !is_about_one => return None,
+        "forbidden" => {
+            "`wrkflw instance actions ID --as USER` lists what that person may do, and why not the rest"
+        }
+        code => usual(code)?,
+    };
+    Some(with_names(usual, path))
+}
+
+fn usual(code: &str) -> Option<&'static str> {
+    Some(match code {
         "token_missing" | "token_malformed" | "token_untrusted" => {
             "pass --as USER against `wrkflw dev`, or a token with --token or WRKFLW_TOKEN"
         }
@@ -137,21 +153,15 @@ fn next_step(code: &str, problem: &Value) -> Option<&'static str> {
         "permission_missing" => {
             "act as somebody whose role has the permission, such as `--as admin` against `wrkflw dev`"
         }
-        "forbidden" => {
-            "`wrkflw instance actions ID --as USER` lists what that person may do, and why not the rest"
-        }
-        "not_found" => {
-            "list what there is with `wrkflw definition list`, `wrkflw instance list` or `wrkflw task list --view all`"
-        }
         "task_taken" => "`wrkflw task list --view available` shows what is still open",
         "instance_suspended" => {
             "`wrkflw instance show ID` shows by whom and why; `wrkflw instance resume ID` lets it go on"
         }
-        "task_suspended" => "`wrkflw task resume ID` lets it go on",
+        "task_suspended" => "`wrkflw task resume TASK` lets it go on",
         "instance_running" => "cancel it first, or wait for its end",
-        "not_claimed" => "`wrkflw task claim ID` takes it",
-        "not_delegated" => "`wrkflw task release ID` gives it back to its candidates",
-        "delegations_exhausted" => "decide it, or hand it back with `wrkflw task resolve ID`",
+        "not_claimed" => "`wrkflw task claim TASK` takes it",
+        "not_delegated" => "`wrkflw task release TASK` gives it back to its candidates",
+        "delegations_exhausted" => "decide it, or hand it back with `wrkflw task resolve TASK`",
         "instance_ended" => "`wrkflw instance history ID` shows how it ended",
         "already_running" => {
             "find it with `wrkflw instance list --status RUNNING`, or start one for another entity"
@@ -161,7 +171,9 @@ fn next_step(code: &str, problem: &Value) -> Option<&'static str> {
         "version_stopped" => {
             "`wrkflw definition resume KEY VERSION` lets it run again, once its error is fixed"
         }
-        "too_many_operations" => "`wrkflw operation stop ID` ends one",
+        "too_many_operations" => {
+            "`wrkflw operation list` shows them; `wrkflw operation stop OPERATION` ends one"
+        }
         "version_retired" => "`wrkflw definition reinstate KEY VERSION` makes it usable again",
         "stale_revision" => {
             "look at it again with `wrkflw instance show ID`, then repeat with the new revision"
@@ -174,6 +186,132 @@ fn next_step(code: &str, problem: &Value) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+/// What can be missing, as the API calls it, and how to see what there is. The longest name that fits counts.
+const LISTS: &[(&str, &str)] = &[
+    (
+        "absence",
+        "`wrkflw absence list PERSON` shows those of a person",
+    ),
+    ("calendar", "`wrkflw calendar list` shows what there is"),
+    ("definition", "`wrkflw definition list` shows what there is"),
+    (
+        "definition version",
+        "`wrkflw definition list` shows what there is",
+    ),
+    (
+        "delivery",
+        "`wrkflw subscription deliveries ID` shows those of a subscription",
+    ),
+    ("group", "`wrkflw group list` shows what there is"),
+    (
+        "instance",
+        "`wrkflw instance list` shows those that you see",
+    ),
+    (
+        "instance about",
+        "`wrkflw instance list` shows those that you see",
+    ),
+    (
+        "instance or task whose id begins with",
+        "`wrkflw instance list` and `wrkflw task list --view all` show the ids",
+    ),
+    (
+        "instance that had begun by then:",
+        "`wrkflw instance list` shows when each began",
+    ),
+    (
+        "notification of yours",
+        "`wrkflw notification list` shows yours",
+    ),
+    ("open task", "`wrkflw task list --view mine` shows yours"),
+    ("operation", "`wrkflw operation list` shows what there is"),
+    (
+        "parked event of instance",
+        "`wrkflw dead-letter list` shows what waits",
+    ),
+    ("person", "`wrkflw person list` shows who there is"),
+    ("role", "`wrkflw role list` shows what there is"),
+    (
+        "saved view of yours",
+        "`wrkflw saved-view list` shows yours",
+    ),
+    ("session of yours", "`wrkflw session list` shows yours"),
+    (
+        "signal of yours",
+        "a sender sees what they sent themselves: act as the one who sent it",
+    ),
+    (
+        "subscription",
+        "`wrkflw subscription list` shows what there is",
+    ),
+    ("task", "`wrkflw task list --view all` shows what is open"),
+];
+
+/// How to see what there is of the kind that was not found.
+fn listing(detail: &str) -> Option<&'static str> {
+    let missing = detail.strip_prefix("there is no ")?;
+    let names = |what: &str| {
+        missing
+            .strip_prefix(what)
+            .is_some_and(|rest| rest.starts_with(' '))
+    };
+    let fitting = LISTS.iter().filter(|(what, _)| names(what));
+    fitting
+        .max_by_key(|(what, _)| what.len())
+        .map(|(_, next)| *next)
+}
+
+/// How to see who may start, of `only members of the group G may start K; ...` or `of the groups G, H may start K; ...`.
+fn members(detail: &str) -> String {
+    let who = detail.split_once(" may start ").map_or("", |(who, _)| who);
+    let one = who.strip_prefix("only members of the group ");
+    let several = who.strip_prefix("only members of the groups ");
+    let groups: Vec<&str> = match (one, several) {
+        (Some(group), _) => vec![group],
+        (None, Some(groups)) => groups.split(", ").collect(),
+        (None, None) => vec!["GROUP"],
+    };
+    let shows = groups
+        .iter()
+        .map(|group| format!("`wrkflw group show {}`", quoted(group)));
+    let shows = shows.collect::<Vec<_>>().join(", ");
+    match &groups[..] {
+        [_] => format!("{shows} shows who is in the group"),
+        _ => format!("{shows} show who is in each group"),
+    }
+}
+
+/// The hint with the ids that the path of the request has.
+fn with_names(hint: &str, path: &str) -> String {
+    let mut segments = path.split('/').skip(2);
+    let (noun, id) = (segments.next().unwrap_or_default(), segments.next());
+    let version = segments
+        .next()
+        .filter(|word| *word == "versions")
+        .and(segments.next());
+    let put = |hint: String, name: &str, id: Option<&str>| match id {
+        Some(id) if !id.is_empty() => hint.replace(name, &quoted(id)),
+        _ => hint,
+    };
+    let hint = hint.to_owned();
+    match noun {
+        "instances" => put(hint, "ID", id),
+        "tasks" => put(hint, "TASK", id),
+        "definitions" => put(put(hint, "KEY", id), "VERSION", version),
+        _ => hint,
+    }
+}
+
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 impl fmt::Display for Failure {
@@ -222,17 +360,123 @@ mod tests {
 
     #[test]
     fn the_next_step_of_a_refusal_exists() {
-        let of = |instance: &str, reason: &str| {
+        let of = |code: &str, instance: &str, reason: &str, detail: &str| {
             let problem = serde_json::json!({
-                "title": "You may not do this", "code": "forbidden", "reason": reason, "instance": instance,
+                "code": code, "reason": reason, "instance": instance, "detail": detail,
             });
-            Failure::of_problem(403, problem).next
+            next_step(code, &problem)
         };
-        let start = of("/v1/instances", "not_an_initiator").expect("a step");
-        assert!(start.contains("group show"), "{start}");
-        assert_eq!(of("/v1/instances", "own_rule"), None);
-        let claim = of("/v1/tasks/1/claim", "own_request").expect("a step");
-        assert!(claim.contains("instance actions"), "{claim}");
+        for (code, path, reason, detail, next) in [
+            (
+                "forbidden",
+                "/v1/instances",
+                "not_an_initiator",
+                "only members of the group it's may start my-flow; GET /v1/groups/it's shows them",
+                Some("`wrkflw group show 'it'\\''s'` shows who is in the group"),
+            ),
+            (
+                "forbidden",
+                "/v1/instances",
+                "not_an_initiator",
+                "only members of the groups a, b may start my-flow; GET /v1/groups/{id} shows those of each",
+                Some("`wrkflw group show a`, `wrkflw group show b` show who is in each group"),
+            ),
+            ("forbidden", "/v1/instances", "own_rule", "", None),
+            (
+                "forbidden",
+                "/v1/instances/7/cancel",
+                "own_rule",
+                "",
+                Some(
+                    "`wrkflw instance actions 7 --as USER` lists what that person may do, and why not the rest",
+                ),
+            ),
+            (
+                "not_claimed",
+                "/v1/tasks/8/release",
+                "",
+                "",
+                Some("`wrkflw task claim 8` takes it"),
+            ),
+            (
+                "version_stopped",
+                "/v1/definitions/my-flow/versions/3/activate",
+                "",
+                "",
+                Some(
+                    "`wrkflw definition resume my-flow 3` lets it run again, once its error is fixed",
+                ),
+            ),
+            (
+                "not_found",
+                "/v1/instances",
+                "",
+                "/id: an id has 32 hexadecimal digits",
+                None,
+            ),
+        ] {
+            assert_eq!(
+                of(code, path, reason, detail).as_deref(),
+                next,
+                "{code} {path}"
+            );
+        }
+    }
+
+    /// The nouns stand in the sources of the engine and the server.
+    #[test]
+    fn whatever_is_missing_the_next_step_lists_its_kind() {
+        let mut found = std::collections::BTreeSet::new();
+        let mut folders = vec![
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../engine/src").into(),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../server/src").into(),
+        ];
+        while let Some(folder) = folders.pop() {
+            let entries = std::fs::read_dir::<std::path::PathBuf>(folder).expect("a folder");
+            for path in entries.map(|entry| entry.expect("an entry").path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let source = std::fs::read_to_string(&path).expect("a source");
+                for mark in ["what: \"", "what = \"", "missing(\"", "(what, id) = (\""] {
+                    let named = source.split(mark).skip(1);
+                    found.extend(named.filter_map(|rest| Some(rest.split_once('"')?.0.to_owned())));
+                }
+            }
+        }
+        assert!(found.len() > 15, "{found:?}");
+        for what in found {
+            assert!(
+                LISTS.iter().any(|(known, _)| *known == what),
+                "{what} has no list"
+            );
+            let told = listing(&format!("there is no {what} 7"));
+            let (_, next) = LISTS.iter().find(|(known, _)| *known == what).expect("it");
+            assert_eq!(told, Some(*next), "{what}");
+        }
+    }
+
+    /// A command in a hint can be run.
+    #[test]
+    fn every_command_that_a_hint_names_exists() {
+        let codes = CODES.iter().filter_map(|(code, ..)| usual(code));
+        let hints = codes.chain(LISTS.iter().map(|(_, next)| *next));
+        let mut tried = 0;
+        for hint in hints {
+            let quoted = hint.split('`').skip(1).step_by(2);
+            for line in quoted.filter(|line| line.starts_with("wrkflw ")) {
+                let words = line
+                    .replace("VERSION", "1")
+                    .replace("OPERATION", "01a20416-5f62-7350-986a-13b0f0477285");
+                let parsed = crate::cli::command().try_get_matches_from(words.split(' '));
+                let kind = parsed.err().map(|error| error.kind());
+                let is_unfinished = kind == Some(clap::error::ErrorKind::MissingRequiredArgument);
+                assert!(kind.is_none() || is_unfinished, "{line}: {kind:?}");
+                tried += 1;
+            }
+        }
+        assert!(tried > 30, "{tried}");
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(super) enum InstanceCommand {
     Actions(OneArgs),
     /// Show who may work on the open tasks of an instance, and why not the others
     Eligibility(report::EligibilityArgs),
+    /// Verify the record of an instance: the chain of its entries, what they give, and its seals. Fails if something was changed
+    Verify(OneArgs),
     /// List what each step changed in the data of an instance, with the values before and after
     Changes(report::ChangesArgs),
     /// List the audit entries of an instance, oldest first
@@ -274,8 +276,9 @@ pub(super) fn run(
         InstanceCommand::Start(args) => start(&args, output, environment),
         InstanceCommand::List(args) => list(&args, output, environment),
         InstanceCommand::Show(one) => {
-            let shown = one.get("", environment)?;
-            show_changed(&shown, None, output)
+            let (client, path) = one.open(environment)?;
+            let shown = client.get(&path, &[])?;
+            show_changed(&client, &shown, None, output)
         }
         InstanceCommand::History(one) => {
             output.list(&one.get("/history", environment)?, STATE_INSTANCES)
@@ -283,6 +286,7 @@ pub(super) fn run(
         InstanceCommand::Export(args) => export::run(&args, output, environment),
         InstanceCommand::Actions(one) => actions(&one, output, environment),
         InstanceCommand::Eligibility(args) => args.run(output, environment),
+        InstanceCommand::Verify(one) => report::verify(&one, output, environment),
         InstanceCommand::Changes(args) => args.run(output, environment),
         InstanceCommand::Audit(args) => args.run(output, environment),
         InstanceCommand::Custody(args) => args.run(output, environment),
@@ -370,7 +374,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
         None
     };
     let answer = client.change(&format!("{path}/{verb}"), &body, &change)?;
-    show_changed(&answer, before.as_ref(), output)
+    show_changed(&client, &answer, before.as_ref(), output)
 }
 
 fn actions(one: &OneArgs, output: Output, environment: &Environment) -> Result<()> {
@@ -415,13 +419,18 @@ fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<
     });
     let client = args.connection.open(environment)?;
     let started = client.change("/v1/instances", &body, &args.change)?;
-    show_changed(&started, None, output)
+    show_changed(&client, &started, None, output)
 }
 
 /// Shows an instance and its open tasks, or what a dry run would change.
-fn show_changed(answer: &Value, before: Option<&Value>, output: Output) -> Result<()> {
+fn show_changed(
+    client: &Client,
+    answer: &Value,
+    before: Option<&Value>,
+    output: Output,
+) -> Result<()> {
     answer::show(answer, before, answer::instance, INSTANCE, output)?;
-    answer::hint_at_open_tasks(answer, output);
+    answer::hint_at_open_tasks(client, answer, output);
     Ok(())
 }
 

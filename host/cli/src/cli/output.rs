@@ -254,6 +254,16 @@ fn short(item: &Value) -> String {
     }
 }
 
+/// A number of things, in the singular or the plural.
+pub(super) fn counted(count: impl TryInto<u64>, noun: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
+    match (count, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {noun}s"),
+    }
+}
+
 fn json(value: &Value) -> Result<()> {
     write(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
@@ -274,6 +284,22 @@ fn write(text: &str) -> Result<()> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn one_thing_is_singular() {
+        let counted = [
+            (0_u64, "entry"),
+            (1, "entry"),
+            (2, "entry"),
+            (1, "line"),
+            (3, "line"),
+        ]
+        .map(|(count, noun)| counted(count, noun));
+        assert_eq!(
+            counted,
+            ["0 entries", "1 entry", "2 entries", "1 line", "3 lines"]
+        );
+    }
 
     #[test]
     fn a_table_lines_up_and_tames_what_others_wrote() {

@@ -37,6 +37,43 @@ pub(super) fn task(client: &Client, text: &str) -> Result<String> {
     Ok(format!("/v1/tasks/{}", complete(client, text, "task")?))
 }
 
+/// The id of a subscription: the whole, or the beginning of that of one only. A tenant has few.
+pub(super) fn subscription(client: &Client, text: &str) -> Result<String> {
+    const KIND: &str = "subscription";
+    if let Ok(id) = Uuid::try_parse(text) {
+        return Ok(id.to_string());
+    }
+    if !is_beginning(text) {
+        return Err(no_id(text, KIND).into());
+    }
+    let page = client.get("/v1/subscriptions", &[])?;
+    let digits = |text: &str| text.replace('-', "").to_ascii_lowercase();
+    let begins = |one: &&Value| {
+        let id = one["id"].as_str().unwrap_or_default();
+        digits(id).starts_with(&digits(text))
+    };
+    let all = page["data"].as_array().into_iter().flatten();
+    let fitting: Vec<&Value> = all.filter(begins).collect();
+    only(text, KIND, &fitting)
+}
+
+/// The id of the only one that fits.
+fn only(text: &str, kind: &str, fitting: &[&Value]) -> Result<String> {
+    match fitting {
+        [one] => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
+        [] => {
+            let message = format!("{text} is the beginning of no id of {}", article(kind));
+            Err(Failure::new(Exit::NotFound, message).into())
+        }
+        _ => Err(ambiguous(
+            text,
+            &format!("{kind}s begin with {text}"),
+            fitting.to_vec(),
+        )
+        .into()),
+    }
+}
+
 /// The id of an `instance` or `task` that begins with this text.
 fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
     if let Ok(id) = Uuid::try_parse(text) {
@@ -52,15 +89,12 @@ fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
         .copied()
         .filter(|one| one["kind"] == kind)
         .collect();
-    match fitting[..] {
-        [one] => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
-        [] => {
-            let message = format!("{text} is the beginning of no id of {}", article(kind));
-            let failure = Failure::new(Exit::NotFound, message);
-            Err(failure.details(all.into_iter().map(described)).into())
-        }
-        _ => Err(ambiguous(text, &format!("{kind}s begin with {text}"), fitting).into()),
-    }
+    only(text, kind, &fitting).map_err(|error| match error.downcast::<Failure>() {
+        // Another kind of thing may have been meant.
+        Ok(failure) if fitting.is_empty() => failure.details(all.into_iter().map(described)).into(),
+        Ok(failure) => failure.into(),
+        Err(error) => error,
+    })
 }
 
 /// The id of the instance about an entity: the one that has not ended, or the only one.
@@ -97,12 +131,9 @@ fn is_beginning(text: &str) -> bool {
             .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-fn article(kind: &str) -> &'static str {
-    if kind == "instance" {
-        "an instance"
-    } else {
-        "a task"
-    }
+fn article(kind: &str) -> String {
+    let article = if kind == "instance" { "an" } else { "a" };
+    format!("{article} {kind}")
 }
 
 fn no_id(text: &str, kind: &str) -> Failure {
@@ -116,10 +147,9 @@ fn no_id(text: &str, kind: &str) -> Failure {
          begins so{also}",
         article(kind)
     );
-    let next = if kind == "instance" {
-        "`wrkflw instance list` shows the ids"
-    } else {
-        "`wrkflw task list --view all` shows the ids"
+    let next = match kind {
+        "task" => "`wrkflw task list --view all` shows the ids".to_owned(),
+        kind => format!("`wrkflw {kind} list` shows the ids"),
     };
     Failure::new(Exit::Usage, message).next(next)
 }
@@ -133,6 +163,9 @@ fn ambiguous(text: &str, what: &str, found: Vec<&Value>) -> Failure {
 /// One candidate in a line.
 fn described(one: &Value) -> String {
     let text = |name: &str| one[name].as_str().unwrap_or_default();
+    if one["url"].is_string() {
+        return format!("{}  {}", text("id"), text("url"));
+    }
     let line = format!(
         "{}  {}  {} {}/{}  {}",
         text("id"),

@@ -21,6 +21,10 @@ const NOTES_MAX: usize = 100;
 /// The longest name.
 const NAME_BYTES_MAX: usize = 64;
 
+/// What is said when none can be chosen.
+pub(super) const SEVERAL: &str =
+    "several `wrkflw dev` run, and this folder does not tell which one is meant";
+
 /// A running `wrkflw dev`, for other commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -36,11 +40,12 @@ pub(super) struct Note {
     pub(super) started_at: i64,
 }
 
-/// The one that a command talks to, and why another may have been meant.
+/// The one that a command talks to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Choice {
     pub(super) note: Note,
-    pub(super) warning: Option<String>,
+    /// It is the only one, but neither was it named, nor does it run in this folder or above it.
+    pub(super) elsewhere: bool,
 }
 
 /// Notes that are removed when this is dropped.
@@ -215,7 +220,7 @@ fn nearness(note: &Note, from: &Path) -> usize {
     }
 }
 
-/// The one with this name. Without a name, the nearest; a warning says if others are as near.
+/// The one with this name. Without a name, the nearest; none is guessed if others are as near.
 pub(super) fn choose(
     named: Option<&str>,
     from: &Path,
@@ -233,27 +238,29 @@ pub(super) fn choose(
                 .details(all.iter().map(Note::described))
                 .next("`wrkflw dev --list` shows those that run")
         })?;
-        let warning = None;
-        return Ok(Some(Choice { note, warning }));
+        let elsewhere = false;
+        return Ok(Some(Choice { note, elsewhere }));
     }
     let Some(note) = all.first().cloned() else {
         return Ok(None);
     };
     let near = nearness(&note, from);
-    let others: Vec<_> = all[1..]
-        .iter()
-        .filter(|other| nearness(other, from) == near)
-        .map(|other| other.name.as_str())
-        .collect();
-    let warning = (!others.is_empty()).then(|| {
-        format!(
-            "several `wrkflw dev` run: this talks to {}, in {}, which was started last; choose with --dev NAME: {}",
-            note.name,
-            note.folder.display(),
-            others.join(", ")
-        )
-    });
-    Ok(Some(Choice { note, warning }))
+    if all[1..].iter().any(|other| nearness(other, from) == near) {
+        return Err(several(&all).into());
+    }
+    let elsewhere = near == 0;
+    Ok(Some(Choice { note, elsewhere }))
+}
+
+fn several(all: &[Note]) -> Failure {
+    Failure::new(Exit::Usage, SEVERAL)
+        .details(all.iter().map(Note::described))
+        .next("name one with --dev NAME or WRKFLW_DEV, or go into the folder of one")
+}
+
+/// The one at this URL.
+pub(super) fn at(url: &str, from: &Path, state: Option<&Path>) -> Option<Note> {
+    all(from, state).into_iter().find(|note| note.url == url)
 }
 
 fn read(path: &Path) -> Option<Note> {
@@ -282,7 +289,7 @@ mod tests {
 
     fn chosen(from: &Path, state: Option<&Path>) -> Option<(String, bool)> {
         let choice = choose(None, from, state).expect("no name is asked for");
-        choice.map(|choice| (choice.note.name, choice.warning.is_some()))
+        choice.map(|choice| (choice.note.name, choice.elsewhere))
     }
 
     #[test]
@@ -297,7 +304,7 @@ mod tests {
         assert_eq!(chosen(&below, None), Some(("one".into(), false)));
         assert_eq!(
             chosen(Path::new("/"), Some(&state)),
-            Some(("one".into(), false))
+            Some(("one".into(), true))
         );
         drop(announced);
         assert_eq!(chosen(&below, Some(&state)), None);
@@ -307,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_the_folder_chooses_or_the_name_and_else_it_is_said() {
+    fn of_several_the_folder_chooses_or_the_name_and_else_none() {
         let place = Home::ephemeral().expect("a folder");
         let (state, folder) = (place.folder().join("state"), place.folder());
         let (a, b) = (folder.join("a"), folder.join("b"));
@@ -324,13 +331,16 @@ mod tests {
             Some(("a".into(), false))
         );
         assert_eq!(chosen(&b, Some(&state)), Some(("b".into(), false)));
-        assert_eq!(
-            chosen(Path::new("/"), Some(&state)),
-            Some(("b".into(), true))
-        );
+        let refused = choose(None, Path::new("/"), Some(&state)).expect_err("none is meant");
+        let refused = refused.downcast_ref::<Failure>().expect("a failure");
+        assert_eq!(refused.exit, Exit::Usage);
+        let said = refused.to_string();
+        for part in ["\n  a  http", "\n  b  http", "--dev NAME"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
         let named = |name| choose(Some(name), Path::new("/"), Some(&state));
         let found = named("a").expect("it runs").expect("a choice");
-        assert_eq!((found.note.name.as_str(), found.warning), ("a", None));
+        assert_eq!((found.note.name.as_str(), found.elsewhere), ("a", false));
         let missing = named("c").expect_err("none").to_string();
         assert!(
             missing.contains("\n  b  http") && missing.contains("--list"),

@@ -7,10 +7,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::Environment;
+use super::client::Client;
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::output::{Column, Output};
+use super::{Environment, pick};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SubscriptionCommand {
@@ -82,9 +83,8 @@ pub(super) struct DeliveryArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
-    /// Id of the subscription
-    #[arg(value_parser = super::pick::id)]
-    id: Uuid,
+    /// Id of the subscription, or its first digits
+    id: String,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -155,7 +155,7 @@ pub(super) fn run(
         }
         SubscriptionCommand::Show(one) => {
             let client = one.connection.open(environment)?;
-            output.record(&client.get(&one.path(), &[])?, SUBSCRIPTION)
+            output.record(&client.get(&one.path(&client)?, &[])?, SUBSCRIPTION)
         }
         SubscriptionCommand::Create(args) => {
             let mut body = json!({ "url": args.url, "types": args.types });
@@ -168,13 +168,15 @@ pub(super) fn run(
             Ok(())
         }
         SubscriptionCommand::Delete(one) => {
-            one.connection.open(environment)?.delete(&one.path(), &[])?;
-            output.record(&json!({ "deleted": one.id }), &[("deleted", "/deleted")])
+            let client = one.connection.open(environment)?;
+            let id = pick::subscription(&client, &one.id)?;
+            client.delete(&format!("/v1/subscriptions/{id}"), &[])?;
+            output.record(&json!({ "deleted": id }), &[("deleted", "/deleted")])
         }
         SubscriptionCommand::Listen(args) => listen::run(&args, output),
         SubscriptionCommand::Test(one) => {
             let client = one.connection.open(environment)?;
-            let sent = client.post(&format!("{}/test", one.path()), &json!({}))?;
+            let sent = client.post(&format!("{}/test", one.path(&client)?), &json!({}))?;
             output.record(&sent, &[("delivery", "/id")])
         }
         SubscriptionCommand::Deliveries { one, state, page } => {
@@ -182,12 +184,12 @@ pub(super) fn run(
                 state.and_then(|state| Some(state.to_possible_value()?.get_name().to_owned()));
             let query: Vec<_> = [("state", state)].into_iter().chain(page.query()).collect();
             let client = one.connection.open(environment)?;
-            let path = format!("{}/deliveries", one.path());
+            let path = format!("{}/deliveries", one.path(&client)?);
             output.list(&client.get(&path, &query)?, DELIVERIES)
         }
         SubscriptionCommand::Attempts(args) => {
             let client = args.one.connection.open(environment)?;
-            let path = format!("{}/attempts", args.path());
+            let path = format!("{}/attempts", args.path(&client)?);
             output.list(&client.get(&path, &[])?, ATTEMPTS)
         }
         SubscriptionCommand::Retry { one, delivery } => retry(one, delivery, output, environment),
@@ -210,19 +212,21 @@ fn retry(
         return args.change(("retry", &json!({})), "retried", output, environment);
     }
     let client = one.connection.open(environment)?;
-    let path = format!("{}/deliveries/retry", one.path());
+    let path = format!("{}/deliveries/retry", one.path(&client)?);
     output.record(&client.post(&path, &json!({}))?, &[("retried", "/retried")])
 }
 
 impl OneArgs {
-    fn path(&self) -> String {
-        format!("/v1/subscriptions/{}", self.id)
+    fn path(&self, client: &Client) -> Result<String> {
+        let id = pick::subscription(client, &self.id)?;
+        Ok(format!("/v1/subscriptions/{id}"))
     }
 }
 
 impl DeliveryArgs {
-    fn path(&self) -> String {
-        format!("{}/deliveries/{}", self.one.path(), self.delivery)
+    fn path(&self, client: &Client) -> Result<String> {
+        let path = self.one.path(client)?;
+        Ok(format!("{path}/deliveries/{}", self.delivery))
     }
 
     /// Does this to the delivery. The answer has no content, so its id is printed, as `done` says.
@@ -234,7 +238,7 @@ impl DeliveryArgs {
         environment: &Environment,
     ) -> Result<()> {
         let client = self.one.connection.open(environment)?;
-        client.post(&format!("{}/{what}", self.path()), body)?;
+        client.post(&format!("{}/{what}", self.path(&client)?), body)?;
         let column = (done, "/delivery");
         output.record(&json!({ "delivery": self.delivery }), &[column])
     }

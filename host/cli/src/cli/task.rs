@@ -27,6 +27,16 @@ pub(super) enum TaskCommand {
     },
     /// Claim a task: from now on only you decide it
     Claim(OneArgs),
+    /// Show your draft of a comment on the decision of a task, or keep another one; nobody else sees it
+    Draft {
+        /// Id of the task, or its first digits
+        id: String,
+        /// The draft to keep; blank deletes it
+        #[arg(long)]
+        comment: Option<String>,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
     /// Release a task: its candidates may claim it again
     Release(OneArgs),
     /// Decide a task that you own, or that you may claim
@@ -216,6 +226,8 @@ const OUTCOMES: &[Column] = &[
     ("CONDITION", "/condition"),
 ];
 
+const DRAFT: &[Column] = &[("comment", "/comment"), ("updated", "/updatedAt")];
+
 pub(super) fn run(command: TaskCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
         TaskCommand::List(args) => list(&args, output, environment),
@@ -232,6 +244,19 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
                 output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
             }
             Ok(())
+        }
+        TaskCommand::Draft {
+            id,
+            comment,
+            connection,
+        } => {
+            let client = connection.open(environment)?;
+            let path = format!("{}/draft", pick::task(&client, &id)?);
+            let draft = match comment {
+                Some(comment) => client.put(&path, &[], &json!({ "comment": comment }))?,
+                None => client.get(&path, &[])?,
+            };
+            output.record(&draft, DRAFT)
         }
         TaskCommand::Release(one) => one.tell("release", &json!({}), output, environment),
         TaskCommand::Decide {

@@ -50,7 +50,7 @@ pub(super) fn run(args: &TokenArgs, output: Output, environment: &Environment) -
             .unwrap_or(DEV_TENANT);
         token(&settings, &args.user, tenant, &args.role, lifetime)?
     } else {
-        let note = args.choice.find(environment, true)?.ok_or_else(|| {
+        let note = args.choice.find(environment)?.ok_or_else(|| {
             Failure::new(Exit::Usage, "there is no secret to sign a token with").next(
                 "run `wrkflw dev`, or set jwt_secret to the server's value (WRKFLW_JWT_SECRET)",
             )

@@ -111,6 +111,13 @@ fn a_document_is_approved_from_the_command_line() {
     let available = place.data("task list --view available --as reviewer");
     assert_eq!(text(&available, "/data/0/id"), first);
     place.data(&format!("task claim {first} --as reviewer2"));
+    let again = place.run(&format!("task claim {first} --as reviewer2"));
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(
+        again.stderr.contains("it was so before"),
+        "{}",
+        again.stderr
+    );
     let released = place.data(&format!("task release {first} --as reviewer2"));
     assert_eq!(released["task"]["status"], "PENDING");
     place.data(&format!("task claim {first} --as reviewer"));

@@ -5,6 +5,7 @@ mod blurred;
 mod dev;
 mod languages;
 mod names;
+mod operations;
 mod operators;
 mod plugin;
 mod program;

@@ -37,8 +37,15 @@ fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_par
     ] {
         assert_eq!(shown(named), id, "{named}");
     }
-    let claimed = place.data(&format!("task claim {} --as reviewer", &task[..30]));
+    let claimed = place.data(&format!("--as reviewer task claim {}", &task[..30]));
     assert_eq!(claimed["task"]["owner"], "reviewer");
+    let nobody = place.run("task list --as reviwer");
+    assert_eq!((nobody.code, nobody.stdout.as_str()), (2, ""));
+    assert!(
+        nobody.stderr.contains("--as reviwer") && nobody.stderr.contains("wrkflw person list"),
+        "{}",
+        nobody.stderr
+    );
 
     let second = text(&started(&place, "document/2")["id"]);
     let ambiguous = place.run(&format!("instance show {}", &id[..4]));
@@ -154,30 +161,71 @@ fn of_several_dev_the_folder_or_the_name_chooses() {
             &format!("instance list --output json {options}"),
         );
         let page: Value = serde_json::from_str(&listed.stdout).expect("JSON");
-        (
-            page["data"].as_array().map(Vec::len),
-            listed.stderr.contains("warning: several"),
-        )
+        assert_eq!(listed.stderr, "", "{from} {options}");
+        page["data"].as_array().map(Vec::len)
     };
-    assert_eq!(count("one", ""), (Some(1), false));
-    assert_eq!(count("one/deeper", ""), (Some(1), false));
-    assert_eq!(count("two", ""), (Some(0), false));
-    assert_eq!(count("two", "--dev one"), (Some(1), false));
-    assert_eq!(
-        count("elsewhere", ""),
-        (Some(0), true),
-        "the one that was started last"
-    );
-    assert_eq!(count("elsewhere", "--dev one"), (Some(1), false));
-    let token = place.run_in("elsewhere", "token author --dev one -q");
-    assert_eq!((token.code, token.stderr.as_str()), (0, ""));
-
+    assert_eq!(count("one", ""), Some(1));
+    assert_eq!(count("one/deeper", ""), Some(1));
+    assert_eq!(count("two", ""), Some(0));
+    assert_eq!(count("two", "--dev one"), Some(1));
+    assert_eq!(count("elsewhere", "--dev one"), Some(1));
+    let by_url = format!("--server {} --as author", text(&first.facts["url"]));
+    assert_eq!(count("elsewhere", &by_url), Some(1), "signed by its secret");
+    none_is_guessed(&place, start);
     names_are_unique(&place);
 
     assert_eq!(second.stop(), Some(0));
-    assert_eq!(count("elsewhere", ""), (Some(1), false), "only one is left");
+    let alone = place.run_in("elsewhere", "instance list --output json");
+    let page: Value = serde_json::from_str(&alone.stdout).expect("JSON");
+    assert_eq!(
+        page["data"].as_array().map(Vec::len),
+        Some(1),
+        "one is left"
+    );
+    assert!(
+        alone.stderr.starts_with("of the `wrkflw dev` one in /"),
+        "{}",
+        alone.stderr
+    );
+    assert_eq!(count("elsewhere", "-q"), Some(1), "and nothing is said");
     first.kill();
     assert_eq!(names("one"), [""; 0]);
+}
+
+/// With `one` and `other` running, in a folder of neither.
+fn none_is_guessed(place: &Place, start: &str) {
+    fs::write(place.folder.join("elsewhere/flow.wasm"), DOCUMENT_APPROVAL).expect("our own");
+    for line in [
+        "instance list",
+        "token author",
+        "audit keys",
+        "demo",
+        "definition publish flow.wasm --key other --activate",
+        start,
+    ] {
+        let guess = place.run_in("elsewhere", line);
+        assert_eq!((guess.code, guess.stdout.as_str()), (2, ""), "{line}");
+        for part in ["several", "\n  one  http", "\n  other  http", "--dev NAME"] {
+            assert!(
+                guess.stderr.contains(part),
+                "{line}: {part}: {}",
+                guess.stderr
+            );
+        }
+    }
+    let token = place.run_in("elsewhere", "token author --dev one -q");
+    assert_eq!((token.code, token.stderr.as_str()), (0, ""));
+
+    let mut of_a_host = place.command("doctor --json");
+    of_a_host
+        .current_dir(place.folder.join("elsewhere"))
+        .env("WRKFLW_DATABASE_URL", "postgres://127.0.0.1:1/nothing");
+    let found: Value = serde_json::from_str(&ran(of_a_host).stdout).expect("findings");
+    let (dev, verdict) = (
+        text(&found["data"][0]["detail"]),
+        &found["data"][0]["verdict"],
+    );
+    assert!(dev.starts_with("several") && verdict == "warn", "{found}");
 }
 
 /// With `one` and `other` running.

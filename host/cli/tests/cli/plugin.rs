@@ -3,6 +3,10 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use wrkflw_runtime::clock::Clock;
 
 use crate::program::{Place, Running};
 use crate::scenarios;
@@ -116,6 +120,7 @@ fn a_new_flow_is_tested_built_checked_and_published() {
     );
     assert_eq!(place.data("definition activate my-flow 1")["active"], true);
 
+    a_component_older_than_its_sources_is_not_published(&place);
     refusals_name_the_file_and_the_field(&place);
     what_check_refuses_fails_the_tests(&place);
 }
@@ -201,4 +206,57 @@ fn a_name_that_cargo_or_the_api_would_refuse_is_refused_at_once() {
     place.data("plugin new in-place --init");
     assert!(place.folder.join("Cargo.lock").is_file());
     assert!(place.folder.join("sdk/src/bindings/generated.rs").is_file());
+}
+
+fn a_component_older_than_its_sources_is_not_published(place: &Place) {
+    let folder = place.folder.join(FLOW);
+    let built = place.data_in(FLOW, "plugin build");
+    let component = built["path"].as_str().expect("a path").to_owned();
+    let changed = |path: &str| {
+        let metadata = fs::metadata(folder.join(path)).expect("our own folder");
+        metadata.modified().expect("a time")
+    };
+    let age = |than: &str| {
+        let file = fs::File::options().write(true).open(&component);
+        let before = changed(than) - Duration::from_secs(1);
+        file.expect("the component")
+            .set_modified(before)
+            .expect("our own");
+    };
+    for source in ["src/lib.rs", "Cargo.toml"] {
+        touch(&folder.join(source));
+        age(source);
+        let said = format!("{component} is older than {source}");
+        let checked = place.run_in(FLOW, "plugin check");
+        assert_eq!(checked.code, 0, "{}", checked.stderr);
+        assert!(
+            checked.stderr.contains(&format!("warning: {said}")),
+            "{}",
+            checked.stderr
+        );
+        let refused = place.run_in(FLOW, "definition publish --activate");
+        assert_eq!(refused.code, 5, "{}", refused.stderr);
+        assert!(
+            refused.stderr.contains(&said) && refused.stderr.contains("wrkflw plugin build"),
+            "{}",
+            refused.stderr
+        );
+    }
+    let named = format!("definition publish {component} --key as-it-is");
+    assert_eq!(place.data_in(FLOW, &named)["version"], 1);
+    place.data_in(FLOW, "plugin build");
+    // What is no source may be newer.
+    for other in ["config.json", "README.md"] {
+        touch(&folder.join(other));
+    }
+    let checked = place.run_in(FLOW, "plugin check");
+    assert!(!checked.stderr.contains("older"), "{}", checked.stderr);
+}
+
+fn touch(path: &Path) {
+    let file = fs::File::options().write(true).open(path);
+    let touched = file
+        .expect("a file")
+        .set_modified(Clock::System.now().into());
+    touched.expect("our own folder");
 }

@@ -297,7 +297,11 @@ fn secrets_come_from_files_and_are_never_printed() {
 #[test]
 fn a_command_without_a_server_says_how_to_start_one() {
     let place = Place::new();
-    for line in ["instance list", "instance list --server http://127.0.0.1:1"] {
+    for line in [
+        "instance list",
+        "instance list --server http://127.0.0.1:1",
+        "--server http://127.0.0.1:1 -q instance list",
+    ] {
         let ran = place.run(line);
         assert_eq!((ran.code, ran.stdout.as_str()), (7, ""), "{line}");
         assert!(
@@ -305,6 +309,20 @@ fn a_command_without_a_server_says_how_to_start_one() {
             "{}",
             ran.stderr
         );
+    }
+}
+
+#[test]
+fn an_option_of_a_connection_before_a_command_that_asks_no_server_is_refused() {
+    let place = Place::new();
+    for (line, option) in [
+        ("--server http://127.0.0.1:1 config template", "--server"),
+        ("--as admin plugin schema", "--as"),
+        ("--as admin task list --as author", "--as"),
+    ] {
+        let ran = place.run(line);
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{line}");
+        assert!(ran.stderr.contains(option), "{line}: {}", ran.stderr);
     }
 }
 

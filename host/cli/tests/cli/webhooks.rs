@@ -92,4 +92,26 @@ fn a_test_event_is_listed_with_its_attempts_sent_again_and_given_up() {
     assert_eq!(states(""), ["discarded"]);
     assert_eq!(states(" --state discarded"), ["discarded"]);
     assert_eq!(states(" --state delivered"), [""; 0]);
+
+    // By a part of its id, as long as no other begins so.
+    let shown = |named: &str| place.data(&format!("subscription show {named}"))["id"].clone();
+    for named in [&id[..30], &id[..23].replace('-', "").to_uppercase()] {
+        assert_eq!(shown(named), id, "{named}");
+    }
+    let (_, second) = subscribed(&place);
+    let both = place.run(&format!("subscription show {}", &id[..4]));
+    assert_eq!(both.code, 2, "{}", both.stderr);
+    for part in [id, second["id"].as_str().expect("an id"), "is ambiguous"] {
+        assert!(both.stderr.contains(part), "{part}: {}", both.stderr);
+    }
+    for (named, code, words) in [
+        ("zz", 2, "is no id of a subscription"),
+        ("ffffffff", 4, "the beginning of no id of a subscription"),
+    ] {
+        let ran = place.run(&format!("subscription show {named}"));
+        assert_eq!(ran.code, code, "{named}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{named}: {}", ran.stderr);
+    }
+    place.data(&format!("subscription delete {}", &id[..35]));
+    assert_eq!(place.run(&format!("subscription show {id}")).code, 4);
 }

@@ -172,7 +172,7 @@ impl View<'_> {
         value: Cow<'a, str>,
     ) -> Result<Option<Cow<'a, str>>, JsonError> {
         Ok(match shape {
-            Shape::Id | Shape::Text | Shape::Time | Shape::Count => {
+            Shape::Id | Shape::Text | Shape::OneOf(_) | Shape::Time | Shape::Count => {
                 Some(value).filter(|value| !value.starts_with(['{', '[']))
             }
             Shape::Anything => Some(value),

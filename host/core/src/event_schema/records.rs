@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 
 use super::Presence::{Always, OrNull, Sometimes};
-use super::Shape::{Anything, Count, Flattened, Id, List, Record, Text, Time};
+use super::Shape::{Anything, Count, Flattened, Id, List, OneOf, Record, Text, Time};
 use super::{Member, Presence, Shape};
 use crate::actor::Actor;
 use crate::answer::{AttributeValue, OverdueAction};
@@ -89,19 +89,25 @@ pub(super) const TASK: &[Member] = &[
     member("taskId", Id, Always, "The task."),
     member("taskTitle", Text, Sometimes, "The task's title; absent if the instance was purged."),
 ];
+/// The kinds of a [`Candidate`].
+pub(super) const CANDIDATES: &[&str] = &["user", "group", "member"];
+/// The statuses of a task that was created.
+const FIRST_STATUSES: &[&str] = &["PENDING", "CLAIMED"];
+/// The types of an [`AttributeValue`].
+pub(super) const VALUES: &[&str] = &["text", "boolean", "decimal", "float", "timestamp", "bytes"];
 #[rustfmt::skip]
 const CANDIDATE: &[Option<Member>] = &[
-    Some(member("type", Text, Always, "`user`, `group` or `member`.")),
+    Some(member("type", OneOf(CANDIDATES), Always, "`user`, `group` or `member`.")),
     Some(member("id", Text, Always, "The person or group.")),
     Some(member("group", Text, Sometimes, "For a `member`, the group of which the person must be a member.")),
 ];
 #[rustfmt::skip]
 const TASK_STATUS: &[Member] = &[
-    member("status", Text, Always, "`PENDING`, or `CLAIMED` when it is owned from the start."),
+    member("status", OneOf(FIRST_STATUSES), Always, "`PENDING`, or `CLAIMED` when it is owned from the start."),
     member("owner", Text, Sometimes, "The owner from the start."),
     member("claimedAt", Time, Sometimes, "When the owner got it."),
 ];
 const VALUE: &[Option<Member>] = &[
-    Some(member("type", Text, Always, "The value's type.")),
+    Some(member("type", OneOf(VALUES), Always, "The value's type.")),
     Some(member("value", Anything, Always, "The value.")),
 ];

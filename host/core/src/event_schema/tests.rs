@@ -7,6 +7,7 @@ use super::*;
 use crate::actor::Actor;
 use crate::answer::{Attribute, AttributeValue, Note, OverdueAction, Share, SignalSubscription};
 use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
+use crate::event::reasons::{CANCELLATIONS, ESCALATIONS, STEPS};
 use crate::event::{DefinitionTexts, Disclosed, Event, EventContext};
 use crate::graph::{Graph, Join, State, StateKind, Transition};
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
@@ -733,5 +734,57 @@ fn every_event_reads_back_as_it_was_written() {
         let back: Event = serde_json::from_str(&text).expect("an event of this host");
         assert_eq!(back, event, "{text}");
         last = Some(event);
+    }
+}
+
+/// Every value of an enumeration of the core is one of the schemas, and no other.
+#[test]
+fn enumerations_are_those_of_their_types() {
+    let kind_of = |value: Value| value["type"].as_str().expect("a type").to_owned();
+    let candidates = [
+        Candidate::User("a".into()),
+        Candidate::Group("a".into()),
+        Candidate::Member {
+            person: "a".into(),
+            group: "b".into(),
+        },
+    ];
+    let all = candidates.map(|candidate| match candidate {
+        // A new kind is to be listed above, too.
+        Candidate::User(_) | Candidate::Group(_) | Candidate::Member { .. } => {
+            kind_of(serde_json::to_value(candidate).expect("JSON"))
+        }
+    });
+    assert_eq!(all, records::CANDIDATES);
+    let values = [
+        AttributeValue::Text("a".into()),
+        AttributeValue::Boolean(true),
+        AttributeValue::Decimal("1".into()),
+        AttributeValue::Float(1.0),
+        AttributeValue::Timestamp(Timestamp::UNIX_EPOCH),
+        AttributeValue::Bytes(vec![1]),
+    ];
+    let all = values.map(|value| match value {
+        AttributeValue::Text(_)
+        | AttributeValue::Boolean(_)
+        | AttributeValue::Decimal(_)
+        | AttributeValue::Float(_)
+        | AttributeValue::Timestamp(_)
+        | AttributeValue::Bytes(_) => kind_of(serde_json::to_value(value).expect("JSON")),
+    });
+    assert_eq!(all, records::VALUES);
+    for (suffix, member, values) in [
+        ("task.escalated", "/reason", ESCALATIONS),
+        ("task.cancelled", "/reason", CANCELLATIONS),
+        ("task.rerouted", "/step", STEPS),
+        (
+            "task.rerouted",
+            "/candidates/items/properties/type",
+            records::CANDIDATES,
+        ),
+    ] {
+        let schema = EventType::by_suffix(suffix).expect("a type").schema();
+        let of = schema["properties"].pointer(member).expect("a member");
+        assert_eq!(of["enum"], json!(values), "{suffix} {member}");
     }
 }

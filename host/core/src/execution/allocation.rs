@@ -10,11 +10,11 @@ use jiff::Timestamp;
 
 use super::assign::LookupPurpose;
 use super::enter::Asked;
-use super::overdue::ESCALATED;
 use super::staffing::MEMBERS_MAX;
 use super::{Execution, ExecutionError, Phase};
 use crate::answer::{Allocation, Assignment, Offer, Principal};
 use crate::event::Event;
+use crate::event::reasons::ESCALATED;
 use crate::ids::StateId;
 use crate::instance::{Task, TaskStatus};
 use crate::lookup::{Findings, Lookup, WorkloadsOf};

@@ -12,14 +12,10 @@ use super::reassessment::ask_for_owners;
 use super::staffing::{OpenState, Staffing};
 use super::{Execution, Phase};
 use crate::event::Event;
+use crate::event::reasons::{FALLBACK, MANAGER, NOBODY_ABLE, TOO_FEW_ELIGIBLE};
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, Status};
 use crate::lookup::{Findings, Lookup};
-
-/// The reason of an escalation of a task for which too few people are eligible.
-const TOO_FEW_ELIGIBLE: &str = "too_few_eligible";
-/// The reason of a cancelled task for which nobody is eligible while the other tasks suffice.
-pub const NOBODY_ABLE: &str = "nobody_able";
 
 /// A state instance whose staffing is to be checked.
 #[derive(Clone, Copy)]
@@ -49,8 +45,8 @@ enum Fallback {
 impl Fallback {
     fn name(self) -> &'static str {
         match self {
-            Fallback::Manager => "manager",
-            Fallback::Fallback => "fallback",
+            Fallback::Manager => MANAGER,
+            Fallback::Fallback => FALLBACK,
         }
     }
 }

@@ -12,14 +12,12 @@ use super::enter::Asked;
 use super::staffing::{MEMBERS_MAX, OpenState, deciders};
 use crate::answer::{Assignment, Offer, Principal};
 use crate::event::Event;
+use crate::event::reasons::LEFT_GROUP;
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
-
-/// The reason of a task that is withdrawn, and the `step` of one that goes to the fallbacks: its candidate has left the group.
-pub const LEFT_GROUP: &str = "left_group";
 
 /// Whether some offers are for each member of a group.
 pub(super) fn are_asked(assignment: &Assignment) -> bool {

@@ -9,15 +9,12 @@ use super::deadline::may_fire;
 use super::{Execution, Moving, Phase, assign};
 use crate::answer::{Assignment, OverdueAction};
 use crate::event::Event;
+use crate::event::reasons::{ESCALATED, OVERDUE};
 use crate::ids::{DeadlineId, StateId, TaskId};
 use crate::instance::{Candidate, OpenDeadline, StateInstance, Status, Task, TaskStatus};
 use crate::json::Json;
 use crate::question::{EntryCause, Occurrence, Source};
 
-/// The reason of a cancelled task whose work went to others.
-pub(super) const ESCALATED: &str = "escalated";
-/// The reason of a release at a deadline.
-pub(super) const OVERDUE: &str = "overdue";
 /// The code of a refused trigger that the instance's version does not declare.
 const NOT_DECLARED: &str = "trigger_not_declared";
 

@@ -28,7 +28,12 @@ pub(super) struct OwnerChange {
 }
 
 impl Execution<'_> {
+    /// The actor's own task stays theirs, and nothing happens: a claim may be repeated.
     pub(super) fn claim(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let (_, task) = self.place(id)?;
+        if task.owner() == Some(self.context.actor.id.as_str()) {
+            return Ok(());
+        }
         let claimed = self.claimed(id)?;
         self.change_owner(None, claimed)
     }

@@ -8,6 +8,7 @@ use super::staffing::OpenState;
 use super::{Execution, ExecutionError, members};
 use crate::answer::{Assignment, Offer};
 use crate::event::Event;
+use crate::event::reasons::{MIGRATED, REOFFERED};
 use crate::ids::StateId;
 use crate::instance::{StateInstance, Task, TaskStatus};
 use crate::lookup::Findings;
@@ -22,8 +23,8 @@ pub(super) enum Why {
 impl Why {
     fn name(self) -> &'static str {
         match self {
-            Why::Migrated => "migrated",
-            Why::Reoffered => "reoffered",
+            Why::Migrated => MIGRATED,
+            Why::Reoffered => REOFFERED,
         }
     }
 }

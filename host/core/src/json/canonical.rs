@@ -89,7 +89,7 @@ fn object(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
         members.sort_by(|one, other| one.name.cmp(&other.name));
         if let Some(twice) = members.windows(2).find(|pair| pair[0].name == pair[1].name) {
             reader.enter(Step::Name(twice[0].name.clone()));
-            return Err(reader.error("a member named twice"));
+            return Err(reader.error_before("a member named twice"));
         }
         let unsorted = out.split_off(begin);
         for (index, Member { written, .. }) in members.into_iter().enumerate() {

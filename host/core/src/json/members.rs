@@ -44,7 +44,7 @@ pub fn members(text: &str) -> Result<Vec<Member<'_>>, JsonError> {
     members.sort_by(|(one, _), (other, _)| one.cmp(other));
     if let Some(twice) = members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         reader.enter(Step::Name(twice[0].0.clone()));
-        return Err(reader.error("a member named twice"));
+        return Err(reader.error_before("a member named twice"));
     }
     Ok(members)
 }

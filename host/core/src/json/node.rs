@@ -131,7 +131,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Node, JsonError> {
         let name = reader.name()?;
         reader.enter(Step::Name(name.clone()));
         let Entry::Vacant(member) = members.entry(name.into_owned()) else {
-            return Err(reader.error("a member named twice"));
+            return Err(reader.error_before("a member named twice"));
         };
         reader.colon()?;
         member.insert(value(reader)?);

@@ -33,7 +33,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The error at the current position.
     pub(super) fn error(&self, detail: impl Into<String>) -> JsonError {
+        let read = &self.text[..self.at];
+        let line = read.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = read.chars().rev().take_while(|char| *char != '\n').count() + 1;
+        JsonError {
+            place: Some((line, column)),
+            ..self.error_before(detail)
+        }
+    }
+
+    /// The error of a value that was read already.
+    pub(super) fn error_before(&self, detail: impl Into<String>) -> JsonError {
         let mut pointer = String::new();
         for step in &self.path {
             pointer.push('/');
@@ -45,6 +57,7 @@ impl<'a> Reader<'a> {
         JsonError {
             pointer,
             detail: detail.into(),
+            place: None,
         }
     }
 
@@ -179,13 +192,15 @@ impl<'a> Reader<'a> {
             well_formed &= self.digits() > 0;
         }
         let text = &self.text[start..self.at];
-        if !well_formed {
-            Err(self.error("a malformed number"))
-        } else if is_finite(text) {
-            Ok(text)
-        } else {
-            Err(self.error("a number too large to be read by others"))
+        if well_formed && is_finite(text) {
+            return Ok(text);
         }
+        self.at = start;
+        Err(self.error(if well_formed {
+            "a number too large to be read by others"
+        } else {
+            "a malformed number"
+        }))
     }
 
     /// A string without its quotes and escapes; borrowed if it has no escapes.

@@ -10,7 +10,8 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
-use super::page::{Page, decode, limit, page_to};
+use super::misfit::of_parameter;
+use super::page::{Page, decode, foreign, limit, page_to};
 use super::problem::Problem;
 use super::shapes::AuditStream;
 use super::view::view;
@@ -91,20 +92,10 @@ impl AuditQuery {
             .zip(self.until)
             .is_some_and(|(from, until)| from >= until)
         {
-            return Err(Problem::new(
-                "malformed_request",
-                "from must be before until",
-            ));
+            return Err(of_parameter("from", "from must be before until"));
         }
         let after: Option<i64> = decode(self.after.as_deref())?;
-        let after = after.map(|position| {
-            u64::try_from(position).map_err(|_| {
-                Problem::new(
-                    "invalid_cursor",
-                    "pass the cursor of an earlier page unchanged",
-                )
-            })
-        });
+        let after = after.map(|position| u64::try_from(position).map_err(|_| foreign()));
         let filter = AuditFilter {
             actor: self.actor,
             kind: self.r#type,

@@ -40,8 +40,10 @@ pub(super) struct BulkBody {
     /// Instead of ids: the first 100 that it finds, oldest first.
     pub filter: Option<BulkFilter>,
     /// Of `reassign`: to whom.
+    #[schema(format = "name")]
     pub to: Option<String>,
     /// Of `reassign`: why.
+    #[schema(format = "reason")]
     pub reason: Option<String>,
     /// Of `decide`.
     pub outcome: Option<String>,
@@ -68,8 +70,10 @@ pub(super) struct BulkFilter {
     #[schema(inline)]
     pub view: Option<WhichTasks>,
     #[serde(rename = "definitionKey")]
+    #[schema(format = "key")]
     pub definition: Option<String>,
     /// Name of a state.
+    #[schema(format = "key")]
     pub state: Option<String>,
     pub label: Option<String>,
 }

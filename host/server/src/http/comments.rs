@@ -12,6 +12,7 @@ use super::commands::{CommandAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
+use super::shapes::Named;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_engine::Error;
@@ -27,7 +28,7 @@ pub(super) struct CommentBody {
     pub comment: String,
     /// The ids of the people whom it mentions, who are notified. A name in the text alone mentions nobody.
     #[serde(default)]
-    #[schema(max_items = 20)]
+    #[schema(max_items = 20, value_type = Vec<Named>, inline)]
     pub mentions: Vec<String>,
 }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Caller, Query};
+use super::misfit::of_parameter;
 use super::problem::Problem;
 use super::view::{each, view};
 use wrkflw_core::moment;
@@ -115,10 +116,7 @@ pub(super) async fn self_approvals(
         definition: query.definition.clone(),
     };
     if period.from >= period.to {
-        return Err(Problem::new(
-            "malformed_request",
-            "from must be before until",
-        ));
+        return Err(of_parameter("from", "from must be before until"));
     }
     let found = app
         .engine

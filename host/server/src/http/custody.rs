@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::extract::{Listener, Path, Query};
+use super::misfit::of_parameter;
 use super::page::{LIMIT_MAX, Page, decode, limit, page_to};
 use super::problem::Problem;
 use super::view::{maybe, view};
@@ -253,7 +254,7 @@ async fn export(
     let whole = query.format == Format::Csv;
     if whole && (query.after.is_some() || query.limit.is_some()) {
         let detail = "csv is the whole export as one file; leave after and limit out";
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("format", detail));
     }
     let limit = limit(if whole { Some(LIMIT_MAX) } else { query.limit })?;
     let question = CustodyQuestion {

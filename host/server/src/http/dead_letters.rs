@@ -85,6 +85,7 @@ pub(super) struct DiscardBody {
     /// The entry of the first waiting event.
     #[serde(deserialize_with = "whole")]
     pub entry: u64,
+    #[schema(format = "reason")]
     pub reason: String,
 }
 

@@ -196,7 +196,7 @@ fn read_config(bytes: &[u8]) -> Result<Json, Problem> {
         )
     };
     let text = str::from_utf8(bytes).map_err(|_| malformed("", "text that is not UTF-8".into()))?;
-    Json::parse(text).map_err(|error| malformed(&error.pointer, error.detail))
+    Json::parse(text).map_err(|error| malformed(&error.pointer, error.located()))
 }
 
 fn broken(error: MultipartError) -> Problem {

@@ -133,6 +133,7 @@ impl DirectoryAnswer {
 #[serde(deny_unknown_fields)]
 pub(super) struct NameBody {
     /// The name that people see.
+    #[schema(format = "name")]
     pub name: String,
 }
 

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
+use super::misfit::of_parameter;
 use super::problem::Problem;
 use super::shapes::{ExclusionShape, InstanceStatus, TaskStatus, VersionFields, WayShape};
 use super::view::{each, view};
@@ -48,6 +49,8 @@ view! {
         pub owner: Option<String>,
         pub eligible: Vec<AblePerson> => each,
         pub excluded: Vec<ExcludedPerson> => each,
+        /// Those of the eligible whom the directory does not know now. They may act with a token of their own, but nobody can look them up.
+        pub unknown: Vec<String>,
         /// There were more people, or a group had more members than are read.
         pub more: bool,
     }
@@ -116,7 +119,7 @@ pub(super) async fn eligibility(
     let at = query.at.unwrap_or(now);
     if at > now {
         let detail = format!("at is in the future: the host's time is {now}");
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("at", detail));
     }
     let eligibility = app.engine.eligibility_at(&who, InstanceId(id), at).await?;
     let bytes = eligibility.bytes();

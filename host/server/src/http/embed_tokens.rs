@@ -35,7 +35,7 @@ pub(super) enum EmbedScope {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct EmbedTokenBody {
     /// The person of the product's session.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub subject: String,
     /// The roles of the person. The caller's own roles permit all that these permit.
     #[schema(max_items = 64)]
@@ -43,9 +43,9 @@ pub(super) struct EmbedTokenBody {
     /// The instance. Either this, or type and id of its entity.
     pub instance_id: Option<Uuid>,
     /// With `entityId`: the last instance about this entity that the person sees.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub entity_type: Option<String>,
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub entity_id: Option<String>,
     /// The origin of the page, as browsers write it. Browsers refuse the token's answers to any other page.
     #[schema(max_length = 300, example = "https://documents.example")]

@@ -28,6 +28,7 @@ use super::App;
 use super::extract::{Caller, Listener, Query};
 use super::include::commas;
 use super::large::rendered;
+use super::misfit::of_parameter;
 use super::page::{Next, decode, encode, limit};
 use super::problem::Problem;
 use super::shapes::CloudEventShape;
@@ -110,7 +111,7 @@ fn patterns(asked: Option<String>, naming: &Naming) -> Result<Option<Patterns>, 
     let own = asked.strip_prefix(&naming.event_type(""));
     let own = own.unwrap_or(&asked).to_owned();
     let patterns = Patterns::new(vec![own]);
-    let unknown = |(_, detail)| Problem::new("malformed_request", format!("type: {detail}"));
+    let unknown = |(_, detail)| of_parameter("type", format!("type: {detail}"));
     patterns.map(Some).map_err(unknown)
 }
 

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::minimal::Preference;
 use super::problem::Problem;
-use super::{App, pace};
+use super::{App, misfit, pace};
 use wrkflw_core::ids::{NOT_NORMAL, TenantId, is_normal};
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Idempotency, Identity, Trace};
@@ -200,10 +200,11 @@ fn is_json(content_type: &str) -> bool {
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
     let canonical = Json::parse(text).map_err(|error| {
-        Problem::new("malformed_json", format!("the body has {error}")).at(
+        let detail = error.located();
+        Problem::new("malformed_json", format!("the body has {detail}")).at(
             &error.pointer,
             "malformed",
-            error.detail,
+            detail,
         )
     })?;
     // Serde would read a struct from an array, too.
@@ -214,38 +215,8 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
     let deserializer = &mut serde_json::Deserializer::from_str(canonical.as_str());
     match serde_path_to_error::deserialize(deserializer) {
         Ok(value) => Ok(Body { value, canonical }),
-        Err(error) => Err(misfit(&error)),
+        Err(error) => Err(misfit::of_body(&error)),
     }
-}
-
-fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
-    let mut pointer = String::new();
-    for segment in error.path() {
-        if let serde_path_to_error::Segment::Map { key } = segment {
-            pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
-        } else if let serde_path_to_error::Segment::Seq { index } = segment {
-            pointer = format!("{pointer}/{index}");
-        }
-    }
-    let message = error.inner().to_string();
-    let message = message
-        .split(" at line ")
-        .next()
-        .unwrap_or_default()
-        .to_owned();
-    let named = message.split('`').nth(1).unwrap_or_default();
-    let (code, named) = if message.starts_with("unknown field") {
-        ("unknown_field", Some(named))
-    } else if message.starts_with("missing field") {
-        ("required", Some(named))
-    } else {
-        ("malformed", None)
-    };
-    let named = named.map(|named| named.replace('~', "~0").replace('/', "~1"));
-    if let Some(named) = named.filter(|named| !pointer.ends_with(&format!("/{named}"))) {
-        pointer = format!("{pointer}/{named}");
-    }
-    Problem::new("invalid_request", message.clone()).at(&pointer, code, message)
 }
 
 /// Whether it is a dry run.
@@ -310,12 +281,9 @@ impl Options {
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
     let value = headers.get(name).map(|value| value.to_str());
-    value.transpose().map_err(|_| {
-        Problem::new(
-            "malformed_request",
-            format!("the header {name} is not plain text"),
-        )
-    })
+    value
+        .transpose()
+        .map_err(|_| misfit::of_parameter(name, format!("the header {name} is not plain text")))
 }
 
 fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
@@ -337,8 +305,8 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
     // A number larger than all revisions is well-formed, and matches none.
     let revision = revision.map(|revision| u32::try_from(revision).unwrap_or(u32::MAX));
     revision.map(Some).ok_or_else(|| {
-        Problem::new(
-            "malformed_request",
+        misfit::of_parameter(
+            "If-Match",
             "If-Match takes the ETag of an instance, a revision in quotes such as \"3\"",
         )
     })
@@ -357,12 +325,12 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     if !(1..=KEY_CHARS_MAX).contains(&key.len()) || !key.bytes().all(is_plain) {
         let detail =
             format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters, none of them a quote");
-        return Err(Problem::new("malformed_request", detail));
+        return Err(misfit::of_parameter("Idempotency-Key", detail));
     }
     // A proxy may have joined two headers in this way.
     if quoted.is_none() && key.contains(',') {
         let detail = "an Idempotency-Key with a comma in it must be in quotes";
-        return Err(Problem::new("malformed_request", detail));
+        return Err(misfit::of_parameter("Idempotency-Key", detail));
     }
     Ok(Some(key.to_owned()))
 }
@@ -374,17 +342,27 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Path<T>, Problem> {
-        if has_nul(parts.uri.path()) {
-            return Err(Problem::new("not_found", "no name has a NUL in it"));
-        }
-        if let Ok(texts) = RawPathParams::from_request_parts(parts, app).await
-            && let Some((name, _)) = texts.iter().find(|(_, text)| !is_normal(text))
-        {
-            return Err(malformed(&format!("/{name}"), NOT_NORMAL));
+        let raw = RawPathParams::from_request_parts(parts, app).await;
+        let raw: Vec<(String, String)> = raw
+            .iter()
+            .flatten()
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .collect();
+        for (name, text) in &raw {
+            let pointer = format!("/{name}");
+            if text.contains('\0') {
+                let detail = "no name has a NUL in it".to_owned();
+                return Err(misfit::wrong("not_found", &pointer, "malformed", detail));
+            }
+            if !is_normal(text) {
+                return Err(malformed(&pointer, NOT_NORMAL));
+            }
         }
         let path = AxumPath::<T>::from_request_parts(parts, app).await;
-        path.map(|AxumPath(value)| Path(value))
-            .map_err(|error| Problem::new("not_found", error.body_text()))
+        path.map(|AxumPath(value)| Path(value)).map_err(|error| {
+            let names: Vec<String> = raw.into_iter().map(|(name, _)| name).collect();
+            misfit::of_path(&error, &names)
+        })
     }
 }
 
@@ -399,17 +377,18 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
         let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
         query
             .map(|axum::extract::Query(value)| Query(value))
-            .map_err(|error| Problem::new("malformed_request", error.body_text()))
+            .map_err(|error| misfit::of_query(&error))
     }
 }
 
 /// Refuses a query with a NUL character.
 pub fn refuse_nul(query: &str) -> Result<(), Problem> {
-    if has_nul(query) {
-        let detail = "a query parameter has a NUL in it";
-        return Err(Problem::new("malformed_request", detail));
-    }
-    Ok(())
+    let Some(pair) = query.split('&').find(|pair| has_nul(pair)) else {
+        return Ok(());
+    };
+    let (name, _) = pair.split_once('=').unwrap_or((pair, ""));
+    let detail = "a query parameter has a NUL in it";
+    Err(misfit::of_parameter(name, detail))
 }
 
 /// PostgreSQL stores no text with a NUL. In a URI, it is always encoded.
@@ -419,6 +398,5 @@ fn has_nul(encoded: &str) -> bool {
 
 /// The problem for a value that violates the rule in `detail`.
 pub fn malformed(pointer: &str, detail: &str) -> Problem {
-    let problem = Problem::new("invalid_request", format!("{pointer}: {detail}"));
-    problem.at(pointer, "malformed", detail)
+    misfit::wrong("invalid_request", pointer, "malformed", detail.to_owned())
 }

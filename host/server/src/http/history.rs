@@ -16,6 +16,7 @@ use super::instances::read;
 use super::large::rendered;
 use super::page::LIMIT_MAX;
 use super::problem::Problem;
+use super::shapes::EscalationReason;
 use super::view::{each, view};
 use super::views::{CandidateView, StateView};
 use wrkflw_core::answer;
@@ -60,7 +61,7 @@ pub(super) struct EscalationView {
     at: Timestamp,
     /// None for all open tasks of the state.
     task_id: Option<Uuid>,
-    /// `overdue` or `too_few_eligible`.
+    #[schema(value_type = EscalationReason)]
     reason: String,
     /// The former owners, or the candidates of tasks without an owner.
     previous_candidates: Vec<CandidateView>,

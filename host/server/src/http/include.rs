@@ -13,6 +13,7 @@ use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
 
 use super::App;
+use super::misfit::of_parameter;
 use super::problem::Problem;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::Candidate;
@@ -61,7 +62,7 @@ pub(super) fn words(text: Option<String>) -> Result<Option<String>, Problem> {
         Some(text) if text.chars().count() > WORDS_CHARS_MAX || !has_word(&text) => {
             let detail =
                 format!("q has at least one word, and at most {WORDS_CHARS_MAX} characters");
-            Err(Problem::new("malformed_request", detail))
+            Err(of_parameter("q", detail))
         }
         text => Ok(text),
     }
@@ -81,7 +82,7 @@ impl Fields {
         if let Some(unknown) = asked.iter().find(|name| !known.contains(*name)) {
             let names: Vec<_> = known.into_iter().collect();
             let detail = format!("fields: {unknown} is none of {}", names.join(", "));
-            return Err(Problem::new("malformed_request", detail));
+            return Err(of_parameter("fields", detail));
         }
         Ok(Fields(Some(asked.into_iter().collect())))
     }

@@ -19,6 +19,7 @@ use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::include::{commas, words};
 use super::instance_detail::{self, InstanceDetail, InstanceLine};
 use super::large::rendered;
+use super::misfit::of_parameter;
 use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{AttributeCondition, Search, conditions, of_body};
@@ -86,8 +87,11 @@ view! {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StartBody {
     /// Key of the definition. The instance runs its active version.
+    #[schema(format = "key")]
     pub definition_key: String,
+    #[schema(format = "name")]
     pub entity_type: String,
+    #[schema(format = "name")]
     pub entity_id: String,
     /// Must match the flow's data schema.
     #[serde(default = "Json::empty")]
@@ -124,12 +128,16 @@ pub(super) struct InstanceQuery {
     #[schema(max_items = 5)]
     pub attributes: Vec<AttributeCondition>,
     #[serde(rename = "definitionKey")]
+    #[schema(format = "key")]
     pub definition: Option<String>,
     #[param(inline)]
     pub status: Option<InstanceStatus>,
     /// Name of an active state.
+    #[schema(format = "key")]
     pub state: Option<String>,
+    #[schema(format = "name")]
     pub entity_type: Option<String>,
+    #[schema(format = "name")]
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
     /// A person who owns an open task of the instance now.
@@ -209,7 +217,7 @@ pub(super) async fn start(
     if options.if_match.is_some() {
         let detail =
             "an instance that is to be started has no revision to match; leave If-Match out";
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("If-Match", detail));
     }
     check_id("/entityType", &value.entity_type)?;
     check_id("/entityId", &value.entity_id)?;

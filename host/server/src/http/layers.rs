@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::misfit::of_parameter;
 use super::newline::ended;
 use super::observe::Change;
 use super::problem::Problem;
@@ -92,9 +93,10 @@ fn guard(headers: &mut HeaderMap, path: &str) {
 pub(super) async fn without_query(request: Request, next: Next) -> Response {
     match request.uri().query() {
         None | Some("") => next.run(request).await,
-        Some(_) => {
+        Some(query) => {
+            let name = query.split(['=', '&']).next().unwrap_or_default();
             let detail = "this path takes no query parameters";
-            Problem::new("malformed_request", detail).into_response()
+            of_parameter(name, detail).into_response()
         }
     }
 }

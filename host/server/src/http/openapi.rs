@@ -154,7 +154,8 @@ fn describe_headers(path: &str, operation: &mut Operation) {
         header(
             "Prefer",
             "`return=representation` returns the whole instance and the events; `return=minimal` returns ids, status, \
-             revision, outcome and open tasks. The default is minimal, and representation for a dry run",
+             revision, outcome and open tasks. The default is minimal, and representation for a dry run. Any other \
+             preference is ignored (RFC 7240)",
         );
     }
     if path.ends_with("/events/stream") {

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
+use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::{AliveStatus, ItemResult, OperationAction, OperationStatus};
@@ -112,8 +113,11 @@ asked! {
         #[schema(value_type = Option<AliveStatus>)]
         pub status: Option<String>,
         /// Name of an active state.
+        #[schema(format = "key")]
         pub state: Option<String>,
+        #[schema(format = "name")]
         pub entity_type: Option<String>,
+        #[schema(format = "name")]
         pub entity_id: Option<String>,
         pub initiator: Option<String>,
     }
@@ -124,6 +128,7 @@ asked! {
     /// Which instances are migrated, and to which version.
     pub(super) struct Migrations {
         #[serde(rename = "definitionKey")]
+        #[schema(format = "key")]
         pub definition: String,
         /// The version that the instances have now.
         #[serde(deserialize_with = "whole")]
@@ -144,11 +149,13 @@ asked! {
     /// Which instances are cancelled.
     pub(super) struct Cancellations {
         #[serde(rename = "definitionKey")]
+        #[schema(format = "key")]
         pub definition: String,
         /// The version that the instances have.
         #[serde(deserialize_with = "whole")]
         pub version: u32,
         /// Why; each instance keeps it.
+        #[schema(format = "reason")]
         pub reason: String,
         #[serde(default)]
         pub filter: AliveFilter,
@@ -283,5 +290,5 @@ fn check_unconditional(options: &Options) -> Result<(), Problem> {
         return Ok(());
     }
     let detail = "many instances have no revision in common; leave If-Match out";
-    Err(Problem::new("malformed_request", detail))
+    Err(of_parameter("If-Match", detail))
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::misfit::of_parameter;
 use super::problem::Problem;
 use super::view::each;
 use wrkflw_store::names::DisplayNames;
@@ -108,10 +109,7 @@ impl Count {
 pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     match asked.unwrap_or(LIMIT_DEFAULT) {
         limit @ 1..=LIMIT_MAX => Ok(limit),
-        _ => Err(Problem::new(
-            "malformed_request",
-            format!("limit is 1 to {LIMIT_MAX}"),
-        )),
+        _ => Err(of_parameter("limit", format!("limit is 1 to {LIMIT_MAX}"))),
     }
 }
 
@@ -164,12 +162,13 @@ pub fn decode<T: FromStr>(cursor: Option<&str>) -> Result<Option<T>, Problem> {
     let position = bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .and_then(|text| text.parse().ok());
-    position.map(Some).ok_or_else(|| {
-        Problem::new(
-            "invalid_cursor",
-            "pass the cursor of an earlier page unchanged",
-        )
-    })
+    position.map(Some).ok_or_else(foreign)
+}
+
+/// The problem for a cursor that no earlier page had.
+pub fn foreign() -> Problem {
+    let detail = "pass the cursor of an earlier page unchanged";
+    Problem::new("invalid_cursor", detail).at("/after", "malformed", detail)
 }
 
 /// A position in a list that is ordered by a time, then by an id.

@@ -56,7 +56,7 @@ pub struct Problem {
 /// One field that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FieldError {
-    /// JSON Pointer (RFC 6901) into the request's body.
+    /// JSON Pointer (RFC 6901) into the body of the request. Of a parameter or header, a slash and its name.
     pub pointer: String,
     pub code: String,
     pub detail: String,

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::extract::{Caller, Query};
+use super::misfit::of_parameter;
 use super::page::{AtTime, Page, decode, limit, page_or_reached};
 use super::problem::Problem;
 use super::view::view;
@@ -76,7 +77,7 @@ pub(super) async fn list(
     let is_long = |reason: &String| reason.chars().count() > REASON_CHARS_MAX;
     if query.reason.as_ref().is_some_and(is_long) {
         let detail = format!("reason has at most {REASON_CHARS_MAX} characters");
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("reason", detail));
     }
     let after: Option<AtTime> = decode(query.after.as_deref())?;
     let filter = AttemptFilter {

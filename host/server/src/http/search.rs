@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::extract::{Query, malformed, refuse_nul};
+use super::misfit::{self, of_parameter};
 use super::problem::Problem;
 use wrkflw_core::graph::AttributeType;
 use wrkflw_core::search::{CONDITIONS_MAX, Condition, Given, Operator, UntypedCondition};
@@ -71,8 +72,7 @@ fn uri(query: &str) -> Result<Uri, Problem> {
 /// Parses a pair of name and value, if it is a condition.
 fn untyped(pair: &str) -> Result<Option<UntypedCondition>, Problem> {
     let decoded = AxumQuery::<Vec<(String, String)>>::try_from_uri(&uri(pair)?);
-    let AxumQuery(decoded) =
-        decoded.map_err(|error| Problem::new("malformed_request", error.body_text()))?;
+    let AxumQuery(decoded) = decoded.map_err(|error| misfit::of_query(&error))?;
     let named = decoded.first().and_then(|(name, value)| {
         let attribute = name.strip_prefix(PREFIX)?;
         Some(UntypedCondition::parse(attribute, value))
@@ -85,6 +85,7 @@ fn untyped(pair: &str) -> Result<Option<UntypedCondition>, Problem> {
 #[serde(deny_unknown_fields)]
 pub(super) struct AttributeCondition {
     /// The name of the attribute.
+    #[schema(format = "name")]
     pub name: String,
     /// Needed where definitions declare different types.
     #[serde(rename = "type")]
@@ -229,8 +230,8 @@ pub(super) async fn conditions(
         }
         let kind = kind(&condition, &types)?;
         let condition = condition.of(kind, base64).map_err(|detail| {
-            let detail = format!("{PREFIX}{}: {detail}", condition.attribute);
-            Problem::new("malformed_request", detail)
+            let name = format!("{PREFIX}{}", condition.attribute);
+            of_parameter(&name, format!("{name}: {detail}"))
         })?;
         conditions.push(condition);
     }
@@ -251,29 +252,18 @@ fn kind(condition: &UntypedCondition, types: &[AttributeType]) -> Result<Attribu
         let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
         names.join(" and ")
     };
-    match (condition.kind, types) {
-        (Some(kind), types) if types.contains(&kind) => Ok(kind),
-        (Some(kind), _) => Err(Problem::new(
-            "invalid_request",
-            format!(
-                "{PREFIX}{} is declared as {}, not as {}",
-                condition.attribute,
-                named(),
-                kind.name()
-            ),
-        )),
-        (None, [kind]) => Ok(*kind),
-        (None, _) => Err(Problem::new(
-            "invalid_request",
-            format!(
-                "{PREFIX}{0} is declared as {1}: give the definition, or the type before the operator, \
-                 such as {PREFIX}{0}={2}:eq:...",
-                condition.attribute,
-                named(),
-                types[0].name()
-            ),
-        )),
-    }
+    let name = format!("{PREFIX}{}", condition.attribute);
+    let wrong = match (condition.kind, types) {
+        (Some(kind), types) if types.contains(&kind) => return Ok(kind),
+        (None, [kind]) => return Ok(*kind),
+        (Some(kind), _) => format!("{name} is declared as {}, not as {}", named(), kind.name()),
+        (None, _) => format!(
+            "{name} is declared as {0}: give the definition, or the type before the operator, such as {name}={1}:eq:...",
+            named(),
+            types[0].name()
+        ),
+    };
+    Err(misfit::of_named("invalid_request", &name, wrong))
 }
 
 fn undeclared(condition: &UntypedCondition, definition: Option<&str>, all: &[Declared]) -> Problem {
@@ -287,9 +277,7 @@ fn undeclared(condition: &UntypedCondition, definition: Option<&str>, all: &[Dec
     let whose = definition.map_or("any definition".to_owned(), |key| {
         format!("the definition {key}")
     });
-    let detail = format!(
-        "{PREFIX}{} is no attribute of {whose}; declared: {declared}",
-        condition.attribute
-    );
-    Problem::new("invalid_request", detail)
+    let name = format!("{PREFIX}{}", condition.attribute);
+    let detail = format!("{name} is no attribute of {whose}; declared: {declared}");
+    misfit::of_named("invalid_request", &name, detail)
 }

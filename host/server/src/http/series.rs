@@ -9,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::App;
 use super::extract::{Caller, Query};
+use super::misfit::of_parameter;
 use super::problem::Problem;
 use wrkflw_core::moment;
 use wrkflw_store::series::{MINUTES_KEPT, Series, SeriesValue, Span};
@@ -128,23 +129,21 @@ pub(super) struct SeriesAnswer {
 
 /// The span of the answer in whole steps, and their number.
 fn span(query: &SeriesQuery, now: Timestamp) -> Result<(Span, usize), Problem> {
-    let refused = |detail: String| Problem::new("malformed_request", detail);
     let until = query.until.unwrap_or(now).max(Timestamp::UNIX_EPOCH);
     let from = query.from.map_or_else(
         || until.checked_sub(SPAN_DEFAULT).unwrap_or(until),
         |from| from.max(Timestamp::UNIX_EPOCH),
     );
     if from >= until {
-        return Err(refused("from must be before until".to_owned()));
+        return Err(of_parameter("from", "from must be before until"));
     }
     let (from, until) = (from.as_second(), (until.as_millisecond() + 999) / 1_000);
     let has_hours = from < now.as_second() / HOUR * HOUR - MINUTES_KEPT.as_secs().cast_signed();
     let step = match query.step_seconds.map(i64::from) {
         Some(step) if step % 60 == 0 && (60..=STEP_MAX).contains(&step) => step,
         Some(_) => {
-            return Err(refused(format!(
-                "stepSeconds is a multiple of 60 up to {STEP_MAX}"
-            )));
+            let detail = format!("stepSeconds is a multiple of 60 up to {STEP_MAX}");
+            return Err(of_parameter("stepSeconds", detail));
         }
         None => {
             let fits = |step: &&i64| {
@@ -156,9 +155,10 @@ fn span(query: &SeriesQuery, now: Timestamp) -> Result<(Span, usize), Problem> {
     let (first, last) = (from / step, (until + step - 1) / step);
     let steps = last - first;
     if steps > STEPS_MAX {
-        return Err(refused(format!(
+        let detail = format!(
             "at most {STEPS_MAX} steps, not {steps}: choose a longer stepSeconds or a shorter time"
-        )));
+        );
+        return Err(of_parameter("stepSeconds", detail));
     }
     let moment = |second: i64| Timestamp::from_second(second).unwrap_or(Timestamp::MAX);
     let span = Span {

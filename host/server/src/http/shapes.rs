@@ -130,6 +130,45 @@ pub(super) enum JobKind {
     CallService,
 }
 
+/// The id of somebody, in a list of a body.
+#[derive(ToSchema)]
+#[schema(format = "name")]
+pub(super) struct Named(String);
+
+/// Who caused an event.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum AuthType {
+    User,
+    System,
+    /// For a blind vote.
+    Unknown,
+}
+
+/// Why work was escalated.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum EscalationReason {
+    Overdue,
+    TooFewEligible,
+}
+
+/// Why the host cancelled a task on its own.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TaskCancelReason {
+    /// The work was overdue, and was given to others.
+    Escalated,
+    /// A person left the group to whose members the work was offered.
+    LeftGroup,
+    /// The instance was migrated to another version.
+    Migrated,
+    /// Nobody is eligible for the task, while the other tasks suffice.
+    NobodyAble,
+    /// A plan offered the work anew.
+    Reoffered,
+}
+
 /// What a notification reports.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
@@ -347,7 +386,7 @@ pub(super) struct CloudEventShape {
     /// Counts the events of the source, in 20 digits. None for notifications.
     sequence: Option<String>,
     /// `user`, `system`, or `unknown` for a blind vote.
-    authtype: String,
+    authtype: AuthType,
     /// Who caused it.
     authid: Option<String>,
     traceparent: Option<String>,

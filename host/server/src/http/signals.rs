@@ -11,6 +11,7 @@ use super::App;
 use super::commands::{CommandAnswer, CommandResult, render, respond, run};
 use super::comments::seen;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query, malformed};
+use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::SignalStatusName;
@@ -29,7 +30,7 @@ use wrkflw_store::receipts::ReceivedSignal;
 pub(super) struct SignalBody {
     /// The same id counts once for each sender, trigger and instance, for 60 days. Without an id, each request is a separate
     /// signal.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub id: Option<String>,
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
@@ -41,13 +42,14 @@ pub(super) struct SignalBody {
 #[serde(deny_unknown_fields)]
 pub(super) struct CorrelatedBody {
     /// The correlation key for which a state waits, such as an order number.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub correlation: String,
     /// The same id counts once for each sender, trigger and correlation, for 60 days.
-    #[schema(max_length = 200)]
+    #[schema(format = "name")]
     pub id: String,
     /// Only for instances of this definition. Others may wait for the same correlation key.
     #[serde(rename = "definitionKey")]
+    #[schema(format = "key")]
     pub definition: Option<String>,
     /// `one`: to the state that has waited longest, now or later. `all`: to every state that subscribes to it now; it is not kept.
     #[serde(default)]
@@ -135,7 +137,7 @@ pub(super) async fn correlate(
 ) -> Result<Response, Problem> {
     if options.if_match.is_some() {
         let detail = "the instance that takes the signal is not known yet; leave If-Match out";
-        return Err(Problem::new("malformed_request", detail));
+        return Err(of_parameter("If-Match", detail));
     }
     check_id("/signal", &trigger)?;
     check_id("/correlation", &value.correlation)?;

@@ -79,6 +79,7 @@ pub(super) struct SubscriptionBody {
     pub types: Vec<String>,
     /// Only for instances of this definition.
     #[serde(rename = "definitionKey")]
+    #[schema(format = "key")]
     pub definition: Option<String>,
 }
 

@@ -37,8 +37,9 @@ pub(super) struct DecideBody {
 #[serde(deny_unknown_fields)]
 pub(super) struct HandBody {
     /// Id of a person in the directory.
+    #[schema(format = "name")]
     pub to: String,
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(format = "reason", min_length = 1, max_length = 2000)]
     pub reason: String,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct HandBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReasonBody {
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(format = "reason", min_length = 1, max_length = 2000)]
     pub reason: String,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct ReasonBody {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SuspendBody {
-    #[schema(min_length = 1, max_length = 2000)]
+    #[schema(format = "reason", min_length = 1, max_length = 2000)]
     pub reason: Option<String>,
     /// When the host resumes it, at most 366 days ahead. Default: when somebody does.
     #[schema(value_type = Option<String>, format = DateTime)]

@@ -14,6 +14,7 @@ use super::inbox;
 use super::include::{commas, words};
 use super::instance_detail::{InstanceDetail, named};
 use super::large::rendered;
+use super::misfit::{self, of_parameter};
 use super::outcomes::OutcomeView;
 use super::page::{Page, decode, limit};
 use super::problem::Problem;
@@ -289,33 +290,46 @@ fn check(filter: &TaskFilter, sort: Option<TaskSort>) -> Result<(), Problem> {
         ("outcome", filter.outcome.is_some()),
         ("endedFrom", filter.ended_from.is_some()),
         ("endedUntil", filter.ended_until.is_some()),
-        ("sort=-endedAt", sort == Some(TaskSort::Ended)),
+        ("sort", sort == Some(TaskSort::Ended)),
     ];
     let by_open = [TaskSort::Created, TaskSort::Due].map(Some).contains(&sort);
     let theirs = filter.view == View::All && filter.owner.is_some();
     let by_time = ended || filter.by_due;
-    let wrong = match of_ended.iter().find(|(_, is_set)| *is_set) {
-        Some((name, _)) if !ended => format!("{name} needs status=COMPLETED or CANCELLED"),
-        _ if ended && by_open => "tasks that ended are in the order -endedAt".to_owned(),
+    let (name, wrong) = match of_ended.iter().find(|(_, is_set)| *is_set) {
+        Some((name @ "sort", _)) if !ended => (
+            *name,
+            "sort=-endedAt needs status=COMPLETED or CANCELLED".to_owned(),
+        ),
+        Some((name, _)) if !ended => (*name, format!("{name} needs status=COMPLETED or CANCELLED")),
+        _ if ended && by_open => (
+            "sort",
+            "tasks that ended are in the order -endedAt".to_owned(),
+        ),
         _ if ended && filter.view == View::Mine && filter.owner.is_some() => {
-            "owner needs view=all".to_owned()
+            ("owner", "owner needs view=all".to_owned())
         }
-        _ if ended && filter.view != View::Mine && !theirs => {
-            "tasks that ended are of one owner: view=mine, or view=all and owner".to_owned()
-        }
+        _ if ended && filter.view != View::Mine && !theirs => (
+            "view",
+            "tasks that ended are of one owner: view=mine, or view=all and owner".to_owned(),
+        ),
         _ if filter.entity_id.is_some() && filter.entity_type.is_none() => {
-            "entityId needs entityType".to_owned()
+            ("entityId", "entityId needs entityType".to_owned())
         }
         _ if filter
             .after
             .is_some_and(|place| place.at.is_some() != by_time) =>
         {
             let detail = "the cursor is of a list in another order";
-            return Err(Problem::new("invalid_cursor", detail));
+            return Err(misfit::wrong(
+                "invalid_cursor",
+                "/after",
+                "malformed",
+                detail.to_owned(),
+            ));
         }
         _ => return Ok(()),
     };
-    Err(Problem::new("malformed_request", wrong))
+    Err(of_parameter(name, wrong))
 }
 
 /// A task, open or ended.

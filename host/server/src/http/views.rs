@@ -175,6 +175,7 @@ pub struct TaskView {
     pub ownership: Option<OwnershipView>,
     pub decision: Option<DecisionView>,
     /// Why the host cancelled it, if it did so on its own.
+    #[schema(value_type = Option<shapes::TaskCancelReason>)]
     pub cancel_reason: Option<String>,
 }
 

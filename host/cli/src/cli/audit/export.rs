@@ -10,7 +10,7 @@ use clap::{ArgGroup, Args};
 use super::which::WhichArgs;
 use crate::cli::connection::DevChoiceArgs;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::output::Output;
+use crate::cli::output::{Output, counted};
 use crate::cli::serve::not_migrated;
 use crate::cli::{Environment, beside, block_on};
 use crate::config::DatabaseArgs;
@@ -76,6 +76,7 @@ pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environmen
         let message = "nothing of that name can be exported";
         return Err(Failure::new(Exit::Usage, message).into());
     }
-    output.hint(&format!("{lines} lines in {}", args.out.display()));
+    let lines = counted(lines, "line");
+    output.hint(&format!("{lines} in {}", args.out.display()));
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::which::WhichArgs;
 use crate::cli::connection::DevChoiceArgs;
 use crate::cli::failure::{Exit, Failure};
-use crate::cli::output::{Column, Format, Output};
+use crate::cli::output::{Column, Format, Output, counted};
 use crate::cli::serve::not_migrated;
 use crate::cli::{Environment, beside, block_on};
 use crate::config::{CheckpointArgs, DatabaseArgs, SandboxArgs, SealArgs};
@@ -102,11 +102,13 @@ pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environmen
             Failure::new(Exit::Usage, "there is nothing of that name to verify").into(),
         ));
     }
-    match tally.findings {
-        0 => Ok(()),
-        1 => Err(Failure::new(Exit::Failed, "there is 1 finding").into()),
-        many => Err(Failure::new(Exit::Failed, format!("there are {many} findings")).into()),
-    }
+    let there = match tally.findings {
+        0 => return Ok(()),
+        1 => "there is",
+        _ => "there are",
+    };
+    let found = counted(tally.findings, "finding");
+    Err(Failure::new(Exit::Failed, format!("{there} {found}")).into())
 }
 
 /// What was verified, and with which evidence.
@@ -252,8 +254,10 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
     };
     let replay = match (replayed, args.no_replay) {
         (true, _) => format!(
-            "{} commands with {} evaluations run again, {} of them recorded under another engine profile",
-            tally.commands, tally.evaluations, tally.other_profiles
+            "{} with {} run again, {} of them recorded under another engine profile",
+            counted(tally.commands, "command"),
+            counted(tally.evaluations, "evaluation"),
+            tally.other_profiles
         ),
         (false, true) => "commands not run again".to_owned(),
         (false, false) => {
@@ -268,23 +272,29 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
     let mut lines = vec![
         replay,
         format!(
-            "{} leaves under {} checkpoints, {signatures}",
-            tally.leaves, tally.checkpoints
+            "{} under {}, {signatures}",
+            match tally.leaves {
+                1 => "1 leaf".to_owned(),
+                many => format!("{many} leaves"),
+            },
+            counted(tally.checkpoints, "checkpoint")
         ),
     ];
     if args.file.is_some() {
-        lines.push(format!(
-            "{} entries are not under a checkpoint yet",
-            tally.uncovered
-        ));
+        let are = if tally.uncovered == 1 { "is" } else { "are" };
+        let entries = counted(tally.uncovered, "entry");
+        lines.push(format!("{entries} {are} not under a checkpoint yet"));
     }
     let delegations = match tally.delegations {
         0 => String::new(),
-        some => format!(" and {some} delegations"),
+        some => format!(" and {}", counted(some, "delegation")),
     };
     lines.push(format!(
-        "verified {} streams with {} entries and {} decisions{delegations}, {seals}; findings: {}",
-        tally.streams, tally.entries, tally.decisions, tally.findings
+        "verified {} with {} and {}{delegations}, {seals}; findings: {}",
+        counted(tally.streams, "stream"),
+        counted(tally.entries, "entry"),
+        counted(tally.decisions, "decision"),
+        tally.findings
     ));
     lines
 }

@@ -6,9 +6,19 @@ use serde_json::{Value, json};
 
 use super::super::Environment;
 use super::super::definition::PageArgs;
-use super::super::output::{Column, Format, Output};
+use super::super::failure::{Exit, Failure};
+use super::super::output::{Column, Format, Output, counted};
 use super::OneArgs;
 
+const VERIFIED: &[Column] = &[
+    ("instance", "/instanceId"),
+    ("entries", "/entries"),
+    ("decisions", "/decisions"),
+    ("delegations", "/delegations"),
+    ("valid seals", "/seals"),
+    ("leaves", "/leaves"),
+    ("findings", "/count"),
+];
 const ELIGIBILITY: &[Column] = &[
     ("TASK", "/taskId"),
     ("STATE", "/state"),
@@ -156,6 +166,24 @@ impl ChangesArgs {
     }
 }
 
+/// Verifies the record of an instance. A finding is a failure.
+pub(super) fn verify(one: &OneArgs, output: Output, environment: &Environment) -> Result<()> {
+    let (client, path) = one.open(environment)?;
+    let verified = client.get(&format!("{path}/verification"), &[])?;
+    output.record(&verified, VERIFIED)?;
+    let count = verified["count"].as_u64().unwrap_or_default();
+    if count == 0 {
+        return Ok(());
+    }
+    let findings = verified["findings"].as_array().into_iter().flatten();
+    let line = |finding: &Value| {
+        let text = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+        format!("{}  {}", text("code"), text("detail"))
+    };
+    let failure = Failure::new(Exit::Failed, counted(count, "finding"));
+    Err(failure.details(findings.map(line)).into())
+}
+
 /// A line for each person of a task, or one that nobody may do it.
 fn people(task: &Value) -> Vec<Value> {
     let line = |person: &Value, eligible: bool, why: &Value| {
@@ -171,6 +199,14 @@ fn people(task: &Value) -> Vec<Value> {
         .iter()
         .map(|one| line(&one["person"], true, &one["ways"]))
         .collect();
+    let unknown = all("unknown");
+    for line in &mut lines {
+        if unknown.contains(&line["person"])
+            && let Some(why) = line["why"].as_array_mut()
+        {
+            why.push(json!("not in the directory"));
+        }
+    }
     if lines.is_empty() {
         lines.push(line(&json!("(nobody)"), true, &Value::Null));
     }

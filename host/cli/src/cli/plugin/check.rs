@@ -40,7 +40,7 @@ pub(super) fn run(
     let project = Project::find_unless(file.is_some())?;
     let path = match file {
         Some(file) => file,
-        None => Project::require(project.as_ref())?.built()?,
+        None => built(Project::require(project.as_ref())?)?,
     };
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let file = FlowConfig::read(config.or_else(|| project?.config()))?;
@@ -81,6 +81,15 @@ pub(super) fn run(
     output.record(&admitted, ADMITTED)?;
     output.hint("next: wrkflw definition publish");
     Ok(())
+}
+
+/// The component of a project. A warning says if it is older than a source.
+fn built(project: &Project) -> Result<PathBuf> {
+    let built = project.built()?;
+    if let Some(outdated) = project.outdated(&built)? {
+        Output::warn(&format!("{outdated}: `wrkflw plugin build` makes it anew"));
+    }
+    Ok(built)
 }
 
 /// `config` is what messages call the config.

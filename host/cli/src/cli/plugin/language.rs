@@ -39,6 +39,14 @@ impl Language {
             Language::C => "src/flow.c",
         }
     }
+
+    /// The file that names a flow.
+    pub(super) fn manifest(self) -> &'static str {
+        match self {
+            Language::Rust => "Cargo.toml",
+            Language::Ts | Language::Js | Language::Python | Language::C => MANIFEST,
+        }
+    }
 }
 
 /// What `flow.toml` says.

@@ -1,5 +1,6 @@
 //! The plugin in the current folder: a crate as cargo reports it, or a flow in another language as its manifest says.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,7 +11,10 @@ use super::super::Environment;
 use super::super::failure::{Exit, Failure};
 use super::language::{Language, MANIFEST, Manifest};
 use super::toolchain::choose;
+use super::watch;
 
+/// The folder with the sources of a flow, in every language.
+const SOURCES: &str = "src";
 /// Variables that cargo sets for a program that it runs. They describe that program's build, not the plugin's.
 const OF_OUTER_BUILD: [&str; 7] = [
     "CARGO",
@@ -113,6 +117,24 @@ impl Project {
             format!("{} is not built: there is no {}", self.name, path.display()),
         );
         Err(failure.next("wrkflw plugin build").into())
+    }
+
+    /// Says that the component is not made of the sources as they are now: one of them is newer.
+    pub(in crate::cli) fn outdated(&self, component: &Path) -> Result<Option<String>> {
+        let changed = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified());
+        let built =
+            changed(component).with_context(|| format!("cannot read {}", component.display()))?;
+        let manifest = self.folder.join(self.language.manifest());
+        let manifest = (changed(&manifest).ok(), manifest);
+        let sources = watch::files(&self.folder.join(SOURCES))?;
+        let sources = sources.into_iter().map(|(path, (time, _))| (time, path));
+        let newest = sources.chain([manifest]).max();
+        let newer = newest.filter(|(time, _)| time.is_some_and(|time| time > built));
+        Ok(newer.map(|(_, source)| {
+            let source = source.strip_prefix(&self.folder).unwrap_or(&source);
+            let (component, source) = (component.display(), source.display());
+            format!("{component} is older than {source}")
+        }))
     }
 
     /// The settings of the flow, if it has some.

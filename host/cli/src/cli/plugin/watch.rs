@@ -17,7 +17,7 @@ use super::super::connection::ConnectionArgs;
 use super::super::definition::publish_and_activate;
 use super::super::failure::{Exit, Failure};
 use super::super::flow_config::FlowConfig;
-use super::super::output::Output;
+use super::super::output::{Output, counted};
 use super::build::{self, For};
 use super::project::Project;
 use super::scenarios::{self, Subject};
@@ -44,7 +44,7 @@ pub(in crate::cli) struct WatchArgs {
 }
 
 /// The times and lengths of files.
-type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
+pub(super) type Files = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
 pub(super) fn run(args: &WatchArgs, output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
@@ -99,7 +99,7 @@ fn round(
     subject.check()?;
     steps.done("checked");
     let tested = subject.run(&scenarios::files(&of(project))?, output)?;
-    steps.done(&format!("{} scenarios passed", tested.check()?));
+    steps.done(&format!("{} passed", counted(tested.check()?, "scenario")));
     if args.no_publish {
         return Ok(());
     }
@@ -131,7 +131,7 @@ impl Steps {
 }
 
 /// The files of a plugin, without what tools make of them.
-fn files(folder: &Path) -> Result<Files> {
+pub(super) fn files(folder: &Path) -> Result<Files> {
     let (mut found, mut folders) = (Files::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
         // A folder or file may be removed meanwhile.

@@ -9,7 +9,7 @@ use crate::actor::Actor;
 use crate::answer::{Assignment, Next, Offer, Plan, Principal, Share};
 use crate::command::Command;
 use crate::event::Event;
-use crate::execution::LEFT_GROUP;
+use crate::event::reasons::LEFT_GROUP;
 use crate::instance::{Candidate, TaskStatus};
 use crate::question::EntryCause;
 use crate::rejection::Rejection;

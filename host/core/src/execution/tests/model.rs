@@ -240,6 +240,7 @@ impl Walk {
             instance: &before,
         };
         let permitted = attempt.permitted(command);
+        let is_idle = permitted.is_ok() && attempt.is_idle(command);
         let was = self.ledger.life;
         let version = match command {
             Command::Migrate { version, .. } => usize::from(*version != 1),
@@ -266,12 +267,13 @@ impl Walk {
             }),
             Ok(outcome) if outcome.events.is_empty() => {
                 self.is_known(command)?;
-                let by_host = actor.is_host();
-                ensure(by_host && outcome.instance == before, || {
+                let may_be = actor.is_host() || is_idle;
+                ensure(may_be && outcome.instance == before, || {
                     "nothing is done".into()
                 })?;
                 self.looked(&world, command)
             }
+            Ok(_) if is_idle => Err("what the actor has is claimed again".into()),
             Ok(outcome) => {
                 let lifts = rules::is_taken_at_rest(command);
                 ensure(was == Life::Running || lifts, || {

@@ -62,6 +62,25 @@ fn wrong_to(result: Result<Outcome, ExecutionError>) -> String {
 }
 
 #[test]
+fn whoever_has_a_task_claims_it_again_without_effect() {
+    let mut script = Script::new().knowing(everybody).claimed();
+    let task = script.task(0);
+    let before = script.instance().clone();
+    let again = script.run("bob", &Command::Claim { task });
+    let again = again.expect("it is bob's already");
+    assert!(again.events.is_empty());
+    assert_eq!(again.instance, before);
+    let other = script.run("cyd", &Command::Claim { task });
+    assert!(matches!(rejection(other), Rejection::Taken(_)));
+    // Also as a delegate, who is no candidate.
+    script
+        .run("bob", &delegate(task, "dee"))
+        .expect("a delegation");
+    let of_delegate = script.run("dee", &Command::Claim { task });
+    assert!(of_delegate.expect("it is dee's").events.is_empty());
+}
+
+#[test]
 fn a_delegate_decides_on_behalf_of_the_first_owner() {
     let mut script = Script::new().knowing(everybody).claimed();
     let task = script.task(0);

@@ -47,6 +47,7 @@ view! {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::http) struct AbsenceBody {
     /// Who may act in this period, besides the person.
+    #[schema(format = "name")]
     pub substitute: String,
     #[schema(value_type = String, format = DateTime)]
     #[serde(deserialize_with = "moment::read")]
@@ -57,6 +58,7 @@ pub(in crate::http) struct AbsenceBody {
     pub until: Timestamp,
     /// Only for the work of this definition. Default: for all work.
     #[serde(rename = "definitionKey")]
+    #[schema(format = "key")]
     pub definition: Option<String>,
 }
 

@@ -14,6 +14,7 @@ use wrkflw_engine::Identity;
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct ManagerBody {
     /// Id of the person who manages.
+    #[schema(format = "name")]
     pub manager: String,
 }
 

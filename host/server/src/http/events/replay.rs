@@ -29,6 +29,7 @@ pub(in crate::http) struct ReplayBody {
     #[schema(minimum = 1, maximum = 1000)]
     pub limit: Option<u32>,
     /// Kept in the audit.
+    #[schema(format = "reason")]
     pub reason: String,
 }
 

@@ -25,17 +25,13 @@ const IDEMPOTENCY_KEY: &str =
     "^(\"[ !#-~]{1,255}\"|[!#-+\\--~]|[!#-+\\--~][ !#-+\\--~]{0,253}[!#-+\\--~])$";
 /// At least one visible character.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
-/// Fields of bodies whose values match [`NAME`].
-const NAME_FIELDS: [&str; 9] = [
-    "correlation",
-    "entityId",
-    "entityType",
-    "manager",
-    "mentions",
-    "name",
-    "subject",
-    "substitute",
-    "to",
+const REASON_CHARS_MAX: usize = 2_000;
+/// What the text of a field in a body is, as its `format` says, with its pattern and its longest value. A field without a format
+/// takes any text.
+const TEXTS: [(&str, &str, usize); 3] = [
+    ("name", NAME, NAME_CHARS_MAX),
+    ("key", KEY, KEY_CHARS_MAX),
+    ("reason", REASON, REASON_CHARS_MAX),
 ];
 
 /// Completes the document in place.
@@ -145,22 +141,20 @@ fn parameters(operation: &mut Value) {
 fn fields(schema: &mut Value) {
     // An index would add the member to a schema without it, such as an enumeration.
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
-    for (name, field) in properties.into_iter().flatten() {
+    for (_, field) in properties.into_iter().flatten() {
         let field = if field["type"] == "array" {
             &mut field["items"]
         } else {
             field
         };
         whole(field);
-        let Some(schema) = open_text(field) else {
-            continue;
-        };
-        match name.as_str() {
-            "definitionKey" | "state" => bound(schema, KEY, 1, KEY_CHARS_MAX),
-            "id" => bound(schema, NAME, 1, NAME_CHARS_MAX),
-            "reason" => bound(schema, REASON, 1, 2_000),
-            name if NAME_FIELDS.contains(&name) => bound(schema, NAME, 1, NAME_CHARS_MAX),
-            _ => pattern(schema, TEXT),
+        let format = field["format"].as_str().unwrap_or_default();
+        let declared = TEXTS.iter().find(|(name, ..)| *name == format);
+        if let (Some((_, text, max)), Some(schema)) = (declared, field.as_object_mut()) {
+            schema.remove("format");
+            bound(schema, text, 1, *max);
+        } else if let Some(schema) = open_text(field) {
+            pattern(schema, TEXT);
         }
     }
 }

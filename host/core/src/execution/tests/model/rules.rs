@@ -171,7 +171,24 @@ impl Attempt<'_> {
         )
     }
 
+    /// Whether the actor has it already.
+    fn is_own(&self, work: &Work) -> bool {
+        let hand = work.hand.as_ref();
+        hand.is_some_and(|hand| hand.owner == self.actor)
+    }
+
+    /// Whether the command is to do nothing: a claim of what the actor has.
+    pub(super) fn is_idle(&self, command: &Command) -> bool {
+        match command {
+            Command::Claim { task } => self.open(*task).is_ok_and(|work| self.is_own(work)),
+            _ => false,
+        }
+    }
+
     fn claim(&self, work: &Work) -> Checked {
+        if self.is_own(work) {
+            return Ok(());
+        }
         ensure(work.hand.is_none(), || "somebody has it".into())?;
         at_work(work)?;
         self.not_excluded(work, self.actor)?;

@@ -1,0 +1,27 @@
+//! Why the host did something on its own: the values of `reason` and `step` of events, each list an enumeration for consumers.
+
+/// The work is overdue.
+pub const OVERDUE: &str = "overdue";
+/// Too few people were eligible.
+pub const TOO_FEW_ELIGIBLE: &str = "too_few_eligible";
+/// Nobody is eligible for the task, while the other tasks suffice.
+pub const NOBODY_ABLE: &str = "nobody_able";
+/// The work was overdue, and was given to others.
+pub const ESCALATED: &str = "escalated";
+/// A person left the group to whose members the work was offered.
+pub const LEFT_GROUP: &str = "left_group";
+/// The instance was migrated to another version.
+pub const MIGRATED: &str = "migrated";
+/// A plan offered the work anew.
+pub const REOFFERED: &str = "reoffered";
+/// The initiator's manager became a candidate.
+pub const MANAGER: &str = "manager";
+/// The fallback group became a candidate.
+pub const FALLBACK: &str = "fallback";
+
+/// Why a task was escalated.
+pub const ESCALATIONS: &[&str] = &[OVERDUE, TOO_FEW_ELIGIBLE];
+/// Why a task was cancelled whose state went on.
+pub const CANCELLATIONS: &[&str] = &[ESCALATED, LEFT_GROUP, MIGRATED, NOBODY_ABLE, REOFFERED];
+/// Why a task got other candidates.
+pub const STEPS: &[&str] = &[FALLBACK, LEFT_GROUP, MANAGER, MIGRATED, REOFFERED];
