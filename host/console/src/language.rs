@@ -137,8 +137,11 @@ impl Words {
 
     /// A text that may be missing, such as the name of a value that the API may gain.
     pub(crate) fn known(self, id: &str) -> Option<Cow<'static, str>> {
-        let has = self.language.bundle.has_message(id);
-        has.then(|| self.t(id))
+        self.has(id).then(|| self.t(id))
+    }
+
+    pub(crate) fn has(self, id: &str) -> bool {
+        self.language.bundle.has_message(id)
     }
 
     /// The text of one kind of something, such as a type of document.

@@ -69,7 +69,9 @@ pub(super) fn buttons(visitor: &Visitor, read: &Read) -> Vec<Button> {
             refusal: if may {
                 String::new()
             } else {
-                visitor.w.with("needs-permission", "permission", needed)
+                visitor
+                    .w
+                    .with("problem-permission_missing", "reason", needed)
             },
         }
     };
