@@ -136,7 +136,7 @@ async fn choose(
         return StatusCode::NOT_FOUND.into_response();
     };
     if let Some(visitor) = session::visitor(&console, &headers).await
-        && let Err(trouble) = me::prefer(&visitor, &[("language", w.code())]).await
+        && let Err(trouble) = me::prefer(&visitor, [("language", w.code())]).await
     {
         return visitor.halt(&trouble).into_response();
     }
