@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Method, Request, StatusCode, header, request};
 use axum::response::Response;
 use http_body_util::{BodyExt as _, Limited};
@@ -197,7 +197,21 @@ impl Api {
         }
     }
 
+    /// A text, such as a drawing.
+    pub(crate) async fn text(&self, path: &str) -> Result<String, Trouble> {
+        let response = self.send(Method::GET, path, None, None).await;
+        let bytes = self.bytes(response).await?;
+        String::from_utf8(bytes.into()).map_err(|error| Trouble::internal(error).in_words(self.w))
+    }
+
     async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Trouble> {
+        let bytes = self.bytes(response).await?;
+        let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
+        serde_json::from_slice(text).map_err(|error| Trouble::internal(error).in_words(self.w))
+    }
+
+    /// The body of a success.
+    async fn bytes(&self, response: Response) -> Result<Bytes, Trouble> {
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX);
         let failed = |error| Trouble::internal(error).in_words(self.w);
@@ -206,8 +220,7 @@ impl Api {
             let trouble = serde_json::from_slice(&bytes).unwrap_or_else(Trouble::internal);
             return Err(trouble.in_words(self.w));
         }
-        let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
-        serde_json::from_slice(text).map_err(|error| Trouble::internal(error).in_words(self.w))
+        Ok(bytes)
     }
 }
 

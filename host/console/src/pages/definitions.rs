@@ -113,6 +113,16 @@ fn address(key: &str, version: u32) -> String {
     format!("/console/definitions/{}/{version}", segment(key))
 }
 
+/// What a version says of a state.
+pub(super) fn state(key: &str, version: u32, name: &str) -> String {
+    format!("{}#{}", address(key, version), anchor(name))
+}
+
+/// The anchor of a state on the page of a version.
+fn anchor(name: &str) -> String {
+    format!("state-{}", segment(name))
+}
+
 /// A definition with its newest versions. The active one may be older than these.
 #[derive(Deserialize)]
 struct Overview {
