@@ -539,8 +539,23 @@ dead-letter-instances = { $count ->
 }
 dead-letter-retry = Erneut senden
 dead-letter-discard = Verwerfen
-dead-letter-retry-chosen = Die gewählten erneut senden
 dead-letter-choose = Wählen Sie mindestens eine Instanz, und schreiben Sie einen Grund.
+dead-letter-discarded = { $count ->
+    [one] Das abgelehnte Ereignis von { $count } Instanz ist verworfen, und die dahinter werden gesendet.
+   *[other] Die abgelehnten Ereignisse von { $count } Instanzen sind verworfen, und die dahinter werden gesendet.
+}
+dead-letter-discard-many = { $count ->
+    [one] Das abgelehnte Ereignis von { $count } Instanz wird nie gesendet. Empfängern fehlt die Nummer; die Geschichte der Instanz behält es. Was dahinter wartet, wird gesendet.
+   *[other] Die abgelehnten Ereignisse von { $count } Instanzen werden nie gesendet. Empfängern fehlen die Nummern; die Geschichten der Instanzen behalten sie. Was dahinter wartet, wird gesendet.
+}
+choice-group = Alle mit diesem Fehler, auch auf anderen Seiten
+choice-all = Alle, auch auf anderen Seiten
+choice-retry = Die gewählten erneut senden
+choice-discard = Die gewählten verwerfen
+choice-bounded = Es gibt mehr: Ein Formular nimmt { $count }. Wiederholen Sie es für die übrigen.
+sent = Was aus den erneut gesendeten wurde
+sent-refused = Erneut abgelehnt
+sent-unknown = Nicht mehr abgelehnt
 dead-letter-sent = { $count ->
     [one] { $count } Ereignis wird erneut gesendet. Lehnt Kafka es wieder ab, erscheint es wieder hier.
    *[other] { $count } Ereignisse werden erneut gesendet. Lehnt Kafka sie wieder ab, erscheinen sie wieder hier.
@@ -568,6 +583,23 @@ webhook-failures = { $count ->
 }
 deliveries = Zustellungen
 deliveries-empty = In den letzten 30 Tagen gibt es keine solche Zustellung.
+deliveries-count = { $count ->
+    [one] { $count } Zustellung
+   *[other] { $count } Zustellungen
+}
+delivery-attempts = { $count ->
+    [one] { $count } Versuch
+   *[other] { $count } Versuche
+}
+deliveries-choose = Wählen Sie mindestens eine Zustellung. Verwerfen braucht auch einen Grund.
+deliveries-discarded = { $count ->
+    [one] { $count } Zustellung ist verworfen.
+   *[other] { $count } Zustellungen sind verworfen.
+}
+deliveries-discard-many = { $count ->
+    [one] { $count } Zustellung wird nicht mehr gesendet. Von Hand kann sie noch gesendet werden.
+   *[other] { $count } Zustellungen werden nicht mehr gesendet. Von Hand können sie noch gesendet werden.
+}
 deliveries-retry = Alle aufgegebenen erneut senden
 deliveries-retried = { $count ->
     [one] { $count } Zustellung wird erneut gesendet.

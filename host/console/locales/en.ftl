@@ -539,8 +539,23 @@ dead-letter-instances = { $count ->
 }
 dead-letter-retry = Send again
 dead-letter-discard = Discard
-dead-letter-retry-chosen = Send the chosen ones again
 dead-letter-choose = Choose at least one instance, and write a reason.
+dead-letter-discarded = { $count ->
+    [one] The refused event of { $count } instance is discarded, and those behind it are sent.
+   *[other] The refused events of { $count } instances are discarded, and those behind them are sent.
+}
+dead-letter-discard-many = { $count ->
+    [one] The refused event of { $count } instance is never sent. Consumers miss its number; the history of the instance keeps it. What waits behind it is sent.
+   *[other] The refused events of { $count } instances are never sent. Consumers miss their numbers; the histories of the instances keep them. What waits behind them is sent.
+}
+choice-group = All with this error, also on other pages
+choice-all = All of them, also on other pages
+choice-retry = Send the chosen ones again
+choice-discard = Discard the chosen ones
+choice-bounded = There are more: one form takes { $count }. Repeat it for the others.
+sent = What became of those that were sent again
+sent-refused = Refused again
+sent-unknown = Not refused any more
 dead-letter-sent = { $count ->
     [one] { $count } event is sent again. It comes back here if Kafka refuses it again.
    *[other] { $count } events are sent again. They come back here if Kafka refuses them again.
@@ -568,6 +583,23 @@ webhook-failures = { $count ->
 }
 deliveries = Deliveries
 deliveries-empty = There is no such delivery in the last 30 days.
+deliveries-count = { $count ->
+    [one] { $count } delivery
+   *[other] { $count } deliveries
+}
+delivery-attempts = { $count ->
+    [one] { $count } attempt
+   *[other] { $count } attempts
+}
+deliveries-choose = Choose at least one delivery. To discard needs a reason, too.
+deliveries-discarded = { $count ->
+    [one] { $count } delivery is discarded.
+   *[other] { $count } deliveries are discarded.
+}
+deliveries-discard-many = { $count ->
+    [one] { $count } delivery is not sent any more. It may still be sent again by hand.
+   *[other] { $count } deliveries are not sent any more. They may still be sent again by hand.
+}
 deliveries-retry = Send all given-up deliveries again
 deliveries-retried = { $count ->
     [one] { $count } delivery is sent again.

@@ -7,7 +7,7 @@
 pub(super) mod act;
 pub(super) mod banner;
 mod changes;
-mod deliveries;
+pub(super) mod deliveries;
 mod diagram;
 mod draft;
 mod queue;
