@@ -1,7 +1,7 @@
 // What the host refuses is said in the language of the reader, with what is to be mended.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, launch, signedIn, started, tokenOf, url } from "./support.js";
+import { api, entity, launch, signedIn, sql, started, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -46,4 +46,18 @@ test("who suspended a task, and why, is said of an action on it", async () => {
   await alert.waitFor();
   assert.match(await alert.innerText(), /angehalten[\s\S]*Es fehlen Unterlagen/);
   await page.context().close();
+});
+
+test("numbers are written as in the language of the reader", async () => {
+  const { id } = await started(entity("many"), "Plan");
+  const columns = "tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at";
+  sql(`insert into dead_letter (${columns}) select tenant_id, instance_id, seq + more, partition, pos + more, 'too many to send', 1, now()
+    from outbox_event, generate_series(0, 1234) more where instance_id = '${id}' and seq = (select min(seq) from outbox_event where instance_id = '${id}')`);
+  for (const [locale, text] of [["en", "1,234 events wait behind it"], ["de", "1.234 Ereignisse warten dahinter"], ["th", "1,234 เหตุการณ์รออยู่ข้างหลัง"]]) {
+    const page = await signedIn(browser, "admin", { locale });
+    await page.goto(`${url}/console/operations/dead-letters`);
+    await page.locator("li", { hasText: id }).getByText(text).waitFor();
+    await page.context().close();
+  }
+  sql(`delete from dead_letter where instance_id = '${id}'`);
 });

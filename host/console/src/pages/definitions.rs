@@ -227,7 +227,7 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
             },
             version.published(&names, w),
             Cell::text(version.digest()),
-            Cell::text(version.running.unwrap_or_default().to_string()),
+            Cell::text(w.number(version.running.unwrap_or_default())),
         ]
     };
     let rows = found.versions.iter().map(row).collect();

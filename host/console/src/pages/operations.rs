@@ -133,9 +133,9 @@ impl Panel {
                     .unwrap_or_default()
                     .max(found.data.len());
                 panel.count = if is_more {
-                    format!("{count}+")
+                    format!("{}+", visitor.w.number(count))
                 } else {
-                    count.to_string()
+                    visitor.w.number(count)
                 };
                 panel.is_bad = count > 0;
                 panel.named = found.data.into_iter().take(NAMED_MAX).map(line).collect();

@@ -161,7 +161,7 @@ pub(super) async fn render(
     let others = read.overview.versions.iter();
     let others = others.filter(|one| one.version != version.version);
     let text = |id: &str, value: &str| (w.t(id).into_owned(), value.to_owned());
-    let running = version.running.map(|count| count.to_string());
+    let running = version.running.map(|count| w.number(count));
     let facts = [
         running.map(|count| text("fact-running", &count)),
         Some(text("fact-digest", &version.digest)),

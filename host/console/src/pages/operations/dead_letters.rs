@@ -163,7 +163,7 @@ async fn render(
                     .map(|number| number.to_string())
                     .unwrap_or_default(),
             ),
-            Cell::text(event.attempts.to_string()),
+            Cell::text(w.number(event.attempts)),
             Cell::when(event.parked_at, w),
         ]
     };
@@ -185,7 +185,7 @@ async fn render(
                 kind: event.kind(),
                 error: event.error.clone(),
                 facts: vec![
-                    fact("column-attempts", event.attempts.to_string()),
+                    fact("column-attempts", w.number(event.attempts)),
                     fact("column-since", Moment::of(event.parked_at, w).relative),
                     fact(
                         "fact-event",

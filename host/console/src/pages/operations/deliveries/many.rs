@@ -153,7 +153,7 @@ fn row(one: &Delivery, here: &str, visitor: &Visitor) -> Vec<Cell> {
         Cell::link(one.id.to_string(), format!("{here}/{}", one.id)),
         one.badge(visitor.w),
         Cell::text(one.error()),
-        Cell::text(one.attempts.to_string()),
+        Cell::text(visitor.w.number(one.attempts)),
         Cell::when(one.created_at, visitor.w),
     ]
 }
