@@ -1,6 +1,8 @@
 //! Rules for all pages: catalogues have the same texts, templates have no text of their own, and what comes from elsewhere is
 //! what the list says.
 
+mod literals;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
