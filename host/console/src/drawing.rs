@@ -155,15 +155,15 @@ fn head(drawing: &str, size: Size) -> Markup {
 }
 
 /// A side of a drawing as it is, and as it is in this size.
-fn sized(drawing: &str, side: &str, size: Size) -> Option<(String, String)> {
-    let begin = format!(" {side}=\"");
+fn sized(drawing: &str, edge: &str, wanted: Size) -> Option<(String, String)> {
+    let begin = format!(" {edge}=\"");
     let (number, _) = drawing.split_once(&begin)?.1.split_once('"')?;
     let own = format!("{begin}{number}\"");
-    let scaled = match (size, side) {
+    let scaled = match (wanted, edge) {
         (Size::Fit, "width") => format!("{begin}100%\""),
         (Size::Fit, _) => String::new(),
-        (Size::Hundredths(size), _) => {
-            let pixels = number.parse::<f64>().ok()? * f64::from(size) / f64::from(USUAL);
+        (Size::Hundredths(hundredths), _) => {
+            let pixels = number.parse::<f64>().ok()? * f64::from(hundredths) / f64::from(USUAL);
             format!("{begin}{pixels}\"")
         }
     };
@@ -205,10 +205,8 @@ mod tests {
         let (head, pieces) = taken_apart(DRAWING, Size::Hundredths(100), way);
         let ways: Vec<_> = pieces.iter().map(|piece| piece.way.is_some()).collect();
         assert_eq!(ways, [true, false]);
-        let rest: String = pieces
-            .iter()
-            .map(|piece| format!("{}{}", piece.state, piece.rest))
-            .collect();
+        let parts = pieces.iter().flat_map(|piece| [&piece.state, &piece.rest]);
+        let rest: String = parts.map(ToString::to_string).collect();
         let (_, states) = DRAWING.split_once("</style>").expect("styles");
         assert!(format!("{head}{rest}").ends_with(states));
         assert!(!head.to_string().contains("style"), "{head}");
