@@ -49,8 +49,7 @@ async fn succeeds(app: &TestApp, step: &Step<'_>) -> Value {
     real.body
 }
 
-/// The step is refused alike in both runs.
-/// Both are refused with this code, and the same problem, which is returned.
+/// The step is refused alike in both runs, with this code. Returns the problem.
 async fn refused(app: &TestApp, step: &Step<'_>, code: &str) -> Value {
     let (dry, real) = both(app, step).await;
     assert_eq!(dry.status, real.status, "{} {}", dry.text, real.text);

@@ -57,12 +57,15 @@ test("a version shows its diagram, and what differs in words rather than lines",
   const key = await definition();
   const page = await signedIn(browser, "admin");
   await page.goto(`${url}/console/definitions/${key}/2`);
-  const drawn = await page.locator(".diagram img").evaluate((image) => image.decode().then(() => image.naturalWidth));
-  assert.ok(drawn > 100, `${drawn} px`);
   const fact = (name) => page.locator(".facts > div", { hasText: name }).locator("dd");
   assert.equal(await fact("Started by").innerText(), "authors");
   assert.equal(await fact("Seen by").innerText(), "everybody who may read instances");
   assert.equal(await fact("The flow is told of people").innerText(), "nothing but who they are");
+  const drawn = await page.locator(".diagram svg").boundingBox();
+  assert.ok(drawn.width > 100 && drawn.height > 100, JSON.stringify(drawn));
+  // A state of the drawing leads to its description.
+  await page.locator(".diagram a", { hasText: "First review" }).click();
+  await page.locator(".states li:target", { hasText: "First review" }).getByText(/Ways out: .*REJECT/).waitFor();
   const difference = page.locator("#difference");
   await difference.getByText("From version 1 to version 2").waitFor();
   const change = difference.locator("li", { hasText: "submitted · REJECT" });

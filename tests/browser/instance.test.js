@@ -7,30 +7,72 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-test("each entered state of the diagram leads to its step, also by keyboard and without script", async () => {
-  const { id, task } = await started(entity("mapped"), "Plan");
+test("each state of the diagram is a link, also by keyboard and without script", async () => {
+  const { id, task } = await started(entity("linked"), "Plan");
   assert.equal((await api("POST", `/tasks/${task}/decide`, { outcome: "APPROVE" }, tokenOf("reviewer"))).status, 200);
   const page = await signedIn(browser, "author", { javaScriptEnabled: false });
   await page.goto(`${url}/console/instances/${id}?tab=diagram`);
-  const areas = page.locator("map area");
-  assert.deepEqual(await areas.evaluateAll((all) => all.map((one) => one.alt)), ["To the step: First review", "To the step: Final review"]);
-  const [left, top, right, bottom] = (await areas.first().getAttribute("coords")).split(",").map(Number);
-  await page.locator(".diagram img").click({ position: { x: (left + right) / 2, y: (top + bottom) / 2 } });
+  const states = page.locator(".diagram svg [data-state]");
+  const links = page.locator(".diagram svg a");
+  assert.ok((await states.count()) > 3);
+  assert.equal(await links.count(), await states.count(), "every state is a link");
+  await links.filter({ hasText: "First review" }).click();
   await page.waitForURL(/tab=timeline#step-/);
   await page.locator(".step:target").getByText("First review").waitFor();
   await page.goBack();
-  await areas.last().focus();
+  await links.filter({ hasText: "Final review" }).focus();
   await page.keyboard.press("Enter");
   await page.locator(".step:target").getByText("Final review").waitFor();
+  await page.goBack();
+  // A state that was not entered leads to what its version says of it.
+  await page.locator(".diagram a:has(.state.untouched)").first().click();
+  await page.waitForURL(/\/console\/definitions\/document-approval\/\d+#state-/);
+  await page.locator(".states li:target h3").waitFor();
   await page.context().close();
-  const scripted = await signedIn(browser, "author");
-  await scripted.goto(`${url}/console/instances/${id}?tab=diagram`);
-  await scripted.emulateMedia({ colorScheme: "dark" });
-  // The drawing has a ground of its own, so nothing shines around it.
-  const style = await scripted.locator(".diagram img").evaluate((image) => [getComputedStyle(image).backgroundColor, getComputedStyle(image).padding]);
-  assert.deepEqual(style, ["rgba(0, 0, 0, 0)", "0px"]);
-  await sound(scripted, "diagram-map");
-  await scripted.context().close();
+});
+
+test("the diagram has several sizes, by links and keys, and is drawn once", async () => {
+  const { id } = await started(entity("zoomed"), "Plan");
+  const address = `${url}/console/instances/${id}?tab=diagram`;
+  const plain = await signedIn(browser, "author", { javaScriptEnabled: false });
+  await plain.goto(address);
+  const width = async (page) => (await page.locator(".diagram svg").boundingBox()).width;
+  const usual = await width(plain);
+  await plain.getByRole("link", { name: "Larger" }).focus();
+  await plain.keyboard.press("Enter");
+  await plain.getByText("150 %").waitFor();
+  assert.ok(Math.abs((await width(plain)) - 1.5 * usual) < 1);
+  await plain.getByRole("link", { name: "Smaller" }).click();
+  await plain.getByText("100 %").waitFor();
+  assert.ok(Math.abs((await width(plain)) - usual) < 1);
+  await plain.getByRole("link", { name: "As wide as the page" }).click();
+  await plain.getByRole("link", { name: "Usual size" }).waitFor();
+  const room = await plain.locator(".diagram .scroll").evaluate((one) => one.clientWidth);
+  assert.ok(Math.abs((await width(plain)) - room) < 1, "as wide as its place");
+  await plain.context().close();
+
+  const page = await signedIn(browser, "author");
+  const drawings = [];
+  page.on("request", (request) => request.url().includes(".svg") && !request.url().includes("/assets/") && drawings.push(request.url()));
+  await page.goto(address);
+  assert.equal(await page.locator("main svg").count(), 1);
+  assert.equal(await page.locator("main img").count(), 0);
+  assert.deepEqual(drawings, [], "the page has the drawing itself");
+  await page.keyboard.press("+");
+  await page.getByText("150 %").waitFor();
+  await page.keyboard.press("-");
+  await page.getByText("100 %").waitFor();
+  // The colours are those of the drawing's own styles, also for who chose dark on a light device.
+  const ground = () => page.locator(".diagram .canvas").evaluate((one) => getComputedStyle(one).fill);
+  const light = await ground();
+  await page.evaluate(() => (document.documentElement.dataset.theme = "dark"));
+  assert.notEqual(await ground(), light);
+  assert.equal(light, "rgb(255, 255, 255)");
+  await page.reload();
+  await sound(page, "diagram-links");
+  const file = await page.context().request.get(url + (await page.getByRole("link", { name: "As a file (SVG)" }).getAttribute("href")));
+  assert.match(file.headers()["content-type"], /^image\/svg/);
+  await page.context().close();
 });
 
 test("the data show what each step changed, and who did it", async () => {

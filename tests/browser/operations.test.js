@@ -67,19 +67,88 @@ test("an instance shows who could act on it, now and at a moment of its past", a
   await page.context().close();
 });
 
+/** The waiting events of an instance are refused again, or have reached Kafka. */
+function kafka(id, error) {
+  if (!error) return sql(`delete from outbox_event where instance_id = '${id}'`);
+  return sql(`with moved as (delete from outbox_event where instance_id = '${id}' returning *)
+    insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+    select tenant_id, instance_id, seq, partition, pos, '${error}', 1, now() from moved`);
+}
+
+const choice = (page, id) => page.locator(`input[name=item][value^="${id}."]`);
+
 test("refused events are grouped by error, and the chosen ones are sent again with a reason", async () => {
   const [one, other] = [await refused(tooLarge), await refused("the topic does not exist")];
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
   await page.goto(`${url}/console/operations/dead-letters`);
   await page.getByRole("heading", { name: tooLarge }).waitFor();
   await page.getByRole("heading", { name: "the topic does not exist" }).waitFor();
-  await page.locator(`input[value="${other}"]`).check();
+  await choice(page, other).check();
+  await page.getByRole("button", { name: "Send the chosen ones again" }).click();
+  await page.getByRole("alert").getByText("write a reason").waitFor();
+  assert.ok(await choice(page, other).isChecked(), "what was chosen stays");
   await page.getByLabel("Reason").fill("The topic is there now");
   await page.getByRole("button", { name: "Send the chosen ones again" }).click();
-  const outcome = page.getByRole("status").locator("li", { hasText: other });
-  await outcome.getByText(/again. (It comes|They come) back here/).waitFor();
+  await page.getByText(/again. (It comes|They come) back here/).waitFor();
+  const outcome = page.locator("#sent li", { hasText: other });
+  await outcome.getByText("Waiting").waitFor();
   assert.equal((await api("GET", `/dead-letters/${other}`)).status, 404);
   assert.equal((await api("GET", `/dead-letters/${one}`)).status, 200, "the others stay");
+  // Without scripts, one looks again.
+  kafka(other, "the topic is locked");
+  await page.getByRole("link", { name: "Look again" }).click();
+  await outcome.getByText("Refused again").waitFor();
+  await outcome.getByText("the topic is locked").waitFor();
+  await page.context().close();
+});
+
+test("all events with one error are sent again, and the page follows what becomes of them", async () => {
+  const error = entity("the broker is gone");
+  const [first, second, other] = [await refused(error), await refused(error), await refused(tooLarge)];
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/operations/dead-letters`);
+  const group = page.locator("fieldset", { has: page.getByRole("heading", { name: error }) });
+  await group.getByText("2 instances").waitFor();
+  await group.getByLabel("All with this error").check();
+  await page.getByLabel("Reason").fill("It is back");
+  await page.getByRole("button", { name: "Send the chosen ones again" }).click();
+  const standing = (id) => page.locator("#sent li", { hasText: id });
+  for (const id of [first, second]) await standing(id).getByText("Waiting").waitFor();
+  assert.equal(await standing(other).count(), 0);
+  await sound(page, "dead-letters-sent");
+  kafka(first);
+  kafka(second, "the broker is gone again");
+  // By itself.
+  await standing(first).getByText("Published").waitFor();
+  await standing(second).getByText("the broker is gone again").waitFor();
+  // One event's page follows it, too.
+  await standing(second).getByRole("link").click();
+  await page.getByRole("link", { name: "Send again" }).click();
+  await page.getByLabel("Reason").fill("Once more");
+  await page.getByRole("button", { name: "Confirm: Send again" }).click();
+  await standing(second).getByText("Waiting").waitFor();
+  kafka(second);
+  await standing(second).getByText("Published").waitFor();
+  assert.deepEqual(page.context().complaints, []);
+  await page.context().close();
+});
+
+test("all refused events are discarded with a reason, after a page has said what that means", async () => {
+  const ids = [await refused(tooLarge), await refused("the topic does not exist")];
+  const waiting = (await api("GET", "/dead-letters?limit=100")).body.data.length;
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/operations/dead-letters`);
+  await page.getByLabel("All of them").check();
+  await page.getByLabel("Reason").fill("The consumers are gone");
+  await page.getByRole("button", { name: "Discard the chosen ones" }).click();
+  await page.locator("#preview").getByText(`The refused events of ${waiting} instances are never sent.`).waitFor();
+  assert.equal(await page.getByLabel("Reason").inputValue(), "The consumers are gone");
+  assert.equal((await api("GET", `/dead-letters/${ids[0]}`)).status, 200, "nothing is done yet");
+  await sound(page, "dead-letters-discard");
+  await page.getByRole("button", { name: "Confirm: Discard the chosen ones" }).click();
+  await page.getByText(`The refused events of ${waiting} instances are discarded`).waitFor();
+  await page.getByText("There is none.").waitFor();
+  for (const id of ids) assert.equal((await api("GET", `/dead-letters/${id}`)).status, 404);
   await page.context().close();
 });
 
@@ -140,6 +209,54 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
   await page.locator("#standing").getByText("Accepted").waitFor();
   await page.locator("tbody tr").first().getByText("200").waitFor();
   await api("DELETE", `/subscriptions/${subscription.id}`);
+  assert.deepEqual(page.context().complaints, []);
+  await page.context().close();
+});
+
+test("deliveries that were given up are grouped by error, and some are sent again or discarded", async (t) => {
+  let status = 503;
+  const receiver = createServer((request, response) => {
+    request.resume();
+    request.on("end", () => response.writeHead(status).end());
+  });
+  await new Promise((resolve) => receiver.listen(0, "127.0.0.1", resolve));
+  t.after(() => receiver.close());
+  const body = { url: `http://127.0.0.1:${receiver.address().port}/many`, types: ["flow.started"] };
+  const { id } = (await api("POST", "/subscriptions", body)).body;
+  t.after(() => api("DELETE", `/subscriptions/${id}`));
+  for (let number = 0; number < 3; number += 1) await started(entity("given-up"), "Plan");
+  const deliveries = async () => (await api("GET", `/subscriptions/${id}/deliveries?limit=100`)).body.data;
+  const tried = (all) => all.length === 3 && all.every((one) => one.attempts > 0);
+  for (const until = Date.now() + 20_000; !tried(await deliveries()); ) assert.ok(Date.now() < until, "each is tried once");
+  const [late, slow, closed] = (await deliveries()).map((one) => one.id);
+  sql(`update webhook_delivery set state = 'dead', last_status = null, lease_until = null,
+    last_error = case when message_id = '${closed}' then 'the connection was refused' else 'no answer in time' end where subscription_id = '${id}'`);
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/operations/webhooks/${id}?state=dead`);
+  const group = page.locator("fieldset", { has: page.getByRole("heading", { name: "no answer in time" }) });
+  await group.getByText("2 deliveries").waitFor();
+  await sound(page, "deliveries-dead");
+  await page.getByRole("button", { name: "Send the chosen ones again" }).click();
+  await page.getByRole("alert").getByText("Choose at least one delivery").waitFor();
+  status = 200;
+  await page.getByLabel("All with this error").last().check();
+  await page.getByRole("button", { name: "Discard the chosen ones" }).click();
+  await page.getByRole("alert").getByText("needs a reason").waitFor();
+  await group.getByLabel("All with this error").check();
+  await page.locator("fieldset", { hasText: "the connection was refused" }).getByLabel("All with this error").uncheck();
+  await page.getByRole("button", { name: "Send the chosen ones again" }).click();
+  await page.getByText("2 deliveries are sent again.").waitFor();
+  // The page follows them by itself.
+  for (const one of [late, slow]) await page.locator("#sent li", { hasText: one }).getByText("Accepted").waitFor();
+  assert.equal(await page.locator("#sent li").count(), 2);
+  await page.locator(`input[name=item][value="${closed}"]`).check();
+  await page.getByLabel("Reason").fill("The receiver has moved");
+  await page.getByRole("button", { name: "Discard the chosen ones" }).click();
+  await page.locator("#preview").getByText("1 delivery is not sent any more.").waitFor();
+  await page.getByRole("button", { name: "Confirm: Discard the chosen ones" }).click();
+  await page.getByText("1 delivery is discarded.").waitFor();
+  const states = Object.fromEntries((await deliveries()).map((one) => [one.id, one.state]));
+  assert.deepEqual([states[late], states[slow], states[closed]], ["delivered", "delivered", "discarded"]);
   assert.deepEqual(page.context().complaints, []);
   await page.context().close();
 });

@@ -54,6 +54,34 @@ test("search finds instances and people", async () => {
   await page.context().close();
 });
 
+test("search finds pages and actions that one may open, and flows", async () => {
+  const page = await signedIn(browser, "author");
+  const found = async (words) => {
+    await page.keyboard.press("Control+k");
+    await page.locator("#find").fill(words);
+    await page.keyboard.press("Enter");
+    await page.waitForURL((address) => address.searchParams.get("q") === words);
+  };
+  await found("absences");
+  await page.getByRole("link", { name: "Absences" }).click();
+  await page.waitForURL(`${url}/console/me#absences`);
+  await found("document approval");
+  await sound(page, "search-flows");
+  assert.equal(await page.locator("main").getByRole("link", { name: "Document approval", exact: true }).getAttribute("href"), "/console/definitions/document-approval");
+  await page.getByRole("link", { name: "Start: Document approval" }).click();
+  await page.getByLabel(/Id of the entity/).waitFor();
+  // What one may not open is not offered.
+  await found("checkpoints");
+  await page.getByText("Nothing matches").waitFor();
+  await page.context().close();
+
+  const german = await signedIn(browser, "admin", { locale: "de" });
+  await german.goto(`${url}/console/search?q=PR%C3%9CFpunkte`);
+  await german.locator("main").getByRole("link").first().click();
+  await german.waitForURL(`${url}/console/audit/checkpoints`);
+  await german.context().close();
+});
+
 test("notifications are listed, counted, and marked as read", async () => {
   const name = entity("note");
   const { task } = await started(name, `Plan ${name}`);

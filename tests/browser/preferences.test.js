@@ -151,3 +151,31 @@ test("a page of another site, and a form without the token, changes no preferenc
   assert.notEqual(kept.body.theme, "dark");
   await page.context().close();
 });
+
+test("one chooses what one is notified of, also without scripts", async () => {
+  const token = tokenOf("reviewer2");
+  const muted = async () => (await api("GET", "/me/preferences", undefined, token)).body.mutedNotifications;
+  await api("PUT", "/me/preferences", { mutedNotifications: [], theme: "dark" }, token);
+  for (const javaScriptEnabled of [true, false]) {
+    const page = await signedIn(browser, "reviewer2", { javaScriptEnabled });
+    await page.goto(`${url}/console/notifications`);
+    await page.getByRole("link", { name: "What you are notified of" }).click();
+    const form = page.locator("form[action='/console/me/notified']");
+    assert.equal(await form.getByRole("checkbox", { checked: true }).count(), 5);
+    await form.getByLabel("Due soon").uncheck();
+    await form.getByLabel("You were mentioned").uncheck();
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Your choice is saved.").waitFor();
+    assert.deepEqual((await muted()).sort(), ["MENTION", "TIMEOUT_WARNING"]);
+    assert.deepEqual([await form.getByLabel("Due soon").isChecked(), await form.getByLabel("Escalated").isChecked()], [false, true]);
+    if (javaScriptEnabled) await sound(page, "me-notified");
+    // The other choices stay as they are.
+    assert.equal((await api("GET", "/me/preferences", undefined, token)).body.theme, "dark");
+    for (const name of ["Due soon", "You were mentioned"]) await form.getByLabel(name).check();
+    await form.getByRole("button", { name: "Save" }).click();
+    await page.getByText("Your choice is saved.").waitFor();
+    assert.deepEqual(await muted(), []);
+    await page.context().close();
+  }
+  await api("PUT", "/me/preferences", { mutedNotifications: [] }, token);
+});

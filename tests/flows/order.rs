@@ -180,7 +180,10 @@ async fn what_went_wrong_is_done_again() {
     // Through the router, into both checks and out of both.
     let taken = drawn.matches(r#"<g class="label taken">"#).count();
     assert_eq!(taken, 5, "{drawn}");
-    for line in ["for dispatch", "due 2026-01-12 16:00 UTC"] {
+    let mut shown = instance["states"].as_array().expect("states").iter();
+    let shipping = shown.find(|one| one["name"] == "Shipping").expect("active");
+    let due = shipping["dueAt"].as_str().expect("it is due")[..16].replace('T', " ");
+    for line in ["for dispatch".to_owned(), format!("due {due} UTC")] {
         assert!(
             drawn.contains(&format!(">{line}</text>")),
             "{line}: {drawn}"

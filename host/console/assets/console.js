@@ -96,7 +96,13 @@ function move(step) {
   titles[Math.min(Math.max(at + step, 0), titles.length - 1)]?.focus();
 }
 
+// What a key stands for on this page.
+const press = (key) => () => document.querySelector(`[data-key="${key}"]`)?.click();
+
 const keys = {
+  "+": press("+"),
+  "-": press("-"),
+  0: press("0"),
   j: () => move(1),
   k: () => move(-1),
   x: () => document.activeElement?.closest(".row")?.querySelector("[name=task]")?.click(),

@@ -127,7 +127,6 @@ related-before = Beginnt neu
 related-parent = Kind von
 related-child = Eltern von
 related-none = Sie beginnt keine Instanz neu und hat weder Eltern noch Kinder.
-diagram-alt = Die Zustände und Übergänge des Ablaufs mit dem gegangenen Weg. Der Verlauf sagt dasselbe in Worten.
 data-now = Die Daten des Ablaufs jetzt
 completed = Abgeschlossen
 cancelled = Abgebrochen
@@ -165,6 +164,45 @@ refusal-delegations_exhausted = Diese Aufgabe kann nicht weiter delegiert werden
 refusal-instance_running = Das ist noch nicht beendet.
 refusal-instance_ended = Das ist beendet.
 refusal-not_owner = Das darf nur, wer diese Aufgabe übernommen hat.
+
+# Probleme der API nach ihren Codes. Die ohne Text hier stehen in den Worten der API selbst: Ein Test hat die Liste.
+problem-permission_missing = Dafür braucht es die Berechtigung { $reason }.
+problem-not_found = Das gibt es nicht, oder nicht für Sie: { $detail }
+problem-malformed_json = Das ist kein JSON: { $detail }
+problem-malformed_request = Die Anfrage ist nicht lesbar: { $detail }
+problem-invalid_cursor = Diese Liste hat sich inzwischen geändert. Beginnen Sie mit ihrer ersten Seite.
+problem-cursor_expired = Diese Liste stammt aus einer früheren Datenbank. Beginnen Sie mit ihrer ersten Seite.
+problem-token_malformed = Das Token ist nicht lesbar: { $detail }
+problem-token_expired = Die Sitzung oder das Token ist abgelaufen. Melden Sie sich neu an.
+problem-token_not_yet_valid = Das Token gilt noch nicht.
+problem-token_untrusted = Das Token hat niemand unterschrieben, dem dieser Host vertraut.
+problem-token_claim_invalid = Das Token sagt etwas, womit dieser Host nichts anfangen kann: { $detail }
+problem-token_keys_unavailable = Die Schlüssel, die Token prüfen, sind gerade nicht erreichbar. Versuchen Sie es gleich noch einmal.
+problem-unknown_tenant = Dieser Host kennt den Mandanten nicht: { $detail }
+problem-task_taken = Jemand war schneller, oder die Arbeit ist beendet.
+problem-instance_suspended = Die Instanz ist angehalten.
+problem-task_suspended = Die Aufgabe ist angehalten.
+problem-already_running = Zu diesem Gegenstand läuft schon eine andere Instanz: { $detail }
+problem-too_many_operations = Zu viele Operationen laufen gleichzeitig: { $detail }
+problem-no_active_version = Es kann nichts beginnen: { $detail }
+problem-version_retired = Eine zurückgezogene Version wird nicht mehr verwendet: { $detail }
+problem-version_stopped = Der Betrieb hat die Version angehalten: { $detail }
+problem-unknown_names = Die Version verwendet Namen, die es nicht gibt. Legen Sie sie an, oder aktivieren Sie die Version trotzdem.
+problem-limit_reached = Eine Grenze ist erreicht: { $detail }
+problem-not_first = Ein anderes Ereignis derselben Instanz kommt zuerst: { $detail }
+problem-too_large = Das ist zu groß: { $detail }
+problem-invalid_request = Etwas ist nicht, wie es sein muss: { $detail }
+problem-invalid_input = Der Ablauf braucht etwas anderes: { $detail }
+problem-nobody_left = Jemand muss die übrige Arbeit tun können: { $detail }
+problem-idempotency_key_reused = Dieses Formular wurde schon mit anderem Inhalt abgeschickt. Öffnen Sie die Seite neu.
+problem-unpublishable = So kann die Version nicht veröffentlicht werden.
+problem-logic_budget_exceeded = Die Logik des Ablaufs hat ihr Budget verbraucht. Wer sie geschrieben hat, muss das beheben: { $detail }
+problem-logic_fault = Die Logik des Ablaufs ist fehlgeschlagen. Wer sie geschrieben hat, muss das beheben: { $detail }
+problem-logic_output_too_large = Die Logik des Ablaufs hat zu viel geantwortet. Wer sie geschrieben hat, muss das beheben: { $detail }
+problem-internal = Das hat nicht geklappt, und Sie können nichts daran ändern. Das Protokoll des Hosts sagt mehr zu dieser Anfrage.
+problem-busy = Andere ändern gerade dasselbe. Versuchen Sie es gleich noch einmal.
+problem-overloaded = Der Host hat gerade zu viel zu tun. Versuchen Sie es gleich noch einmal.
+problem-unavailable = Der Host kann das gerade nicht: { $detail }
 act-task-claim = Übernehmen
 act-task-release = Zurückgeben
 act-task-delegate = Delegieren
@@ -234,8 +272,11 @@ mark-read = Als gelesen markieren
 mark-read-of = Als gelesen markieren: { $title }
 search = Suche
 search-hint = Suche (Strg K)
-search-help = Suchen Sie nach Wörtern aus Titeln und Zusammenfassungen, nach Ids von Gegenständen und nach Personen.
+search-help = Suchen Sie nach Wörtern aus Titeln und Zusammenfassungen, nach Ids von Gegenständen, nach Personen, Abläufen und Seiten der Konsole.
 search-none = Nichts entspricht „{ $words }“.
+search-places = Seiten und Aktionen
+search-flows = Abläufe
+search-start = Beginnen: { $flow }
 search-instances = Instanzen
 search-people = Personen
 status-running = Läuft
@@ -266,6 +307,7 @@ theme-of-device = Wie das Gerät
 theme-light = Hell
 theme-dark = Dunkel
 save = Speichern
+saved = Ihre Wahl ist gespeichert.
 month-previous = Voriger Monat
 month-next = Nächster Monat
 month-title = { $month } { $year }
@@ -302,6 +344,7 @@ keys = Tasten
 keys-move = nächste und vorige Aufgabe einer Liste
 keys-open = die Aufgabe öffnen
 keys-decide = das erste und das zweite Ergebnis
+keys-zoom = das Diagramm größer, kleiner und in üblicher Größe
 keys-comment = den Kommentar schreiben
 keys-search = suchen
 keys-help = diese Hilfe
@@ -328,7 +371,6 @@ version-retired = Zurückgezogen
 version-stopped = Angehalten
 version-published = Veröffentlicht von { $who }, { $when }
 version-config = Einstellungen dieser Version
-version-diagram-alt = Die Zustände und Übergänge dieser Version. Unten steht in Worten, was sich von einer anderen unterscheidet.
 running-all = { $count ->
     [one] { $count } Instanz läuft
    *[other] { $count } Instanzen laufen
@@ -352,7 +394,6 @@ fact-sole = Je Gegenstand
 sole-per-entity = eine laufende Instanz, gleich welcher Definition
 fact-wit = Schnittstelle
 fact-sdk = SDK
-needs-permission = dafür braucht es die Berechtigung { $permission }
 difference = Unterschiede
 difference-against = Vergleichen mit
 difference-show = Vergleichen
@@ -512,8 +553,23 @@ dead-letter-instances = { $count ->
 }
 dead-letter-retry = Erneut senden
 dead-letter-discard = Verwerfen
-dead-letter-retry-chosen = Die gewählten erneut senden
 dead-letter-choose = Wählen Sie mindestens eine Instanz, und schreiben Sie einen Grund.
+dead-letter-discarded = { $count ->
+    [one] Das abgelehnte Ereignis von { $count } Instanz ist verworfen, und die dahinter werden gesendet.
+   *[other] Die abgelehnten Ereignisse von { $count } Instanzen sind verworfen, und die dahinter werden gesendet.
+}
+dead-letter-discard-many = { $count ->
+    [one] Das abgelehnte Ereignis von { $count } Instanz wird nie gesendet. Empfängern fehlt die Nummer; die Geschichte der Instanz behält es. Was dahinter wartet, wird gesendet.
+   *[other] Die abgelehnten Ereignisse von { $count } Instanzen werden nie gesendet. Empfängern fehlen die Nummern; die Geschichten der Instanzen behalten sie. Was dahinter wartet, wird gesendet.
+}
+choice-group = Alle mit diesem Fehler, auch auf anderen Seiten
+choice-all = Alle, auch auf anderen Seiten
+choice-retry = Die gewählten erneut senden
+choice-discard = Die gewählten verwerfen
+choice-bounded = Es gibt mehr: Ein Formular nimmt { $count }. Wiederholen Sie es für die übrigen.
+sent = Was aus den erneut gesendeten wurde
+sent-refused = Erneut abgelehnt
+sent-unknown = Nicht mehr abgelehnt
 dead-letter-sent = { $count ->
     [one] { $count } Ereignis wird erneut gesendet. Lehnt Kafka es wieder ab, erscheint es wieder hier.
    *[other] { $count } Ereignisse werden erneut gesendet. Lehnt Kafka sie wieder ab, erscheinen sie wieder hier.
@@ -541,6 +597,23 @@ webhook-failures = { $count ->
 }
 deliveries = Zustellungen
 deliveries-empty = In den letzten 30 Tagen gibt es keine solche Zustellung.
+deliveries-count = { $count ->
+    [one] { $count } Zustellung
+   *[other] { $count } Zustellungen
+}
+delivery-attempts = { $count ->
+    [one] { $count } Versuch
+   *[other] { $count } Versuche
+}
+deliveries-choose = Wählen Sie mindestens eine Zustellung. Verwerfen braucht auch einen Grund.
+deliveries-discarded = { $count ->
+    [one] { $count } Zustellung ist verworfen.
+   *[other] { $count } Zustellungen sind verworfen.
+}
+deliveries-discard-many = { $count ->
+    [one] { $count } Zustellung wird nicht mehr gesendet. Von Hand kann sie noch gesendet werden.
+   *[other] { $count } Zustellungen werden nicht mehr gesendet. Von Hand können sie noch gesendet werden.
+}
 deliveries-retry = Alle aufgegebenen erneut senden
 deliveries-retried = { $count ->
     [one] { $count } Zustellung wird erneut gesendet.
@@ -792,7 +865,14 @@ column-result = Ergebnis
 data-changes = Was jeder Schritt geändert hat
 data-changes-none = Kein Schritt hat die Daten geändert.
 data-start = Start
-diagram-step = Zum Schritt: { $state }
+diagram-file = Als Datei (SVG)
+zoom = Größe des Diagramms
+zoom-smaller = Kleiner
+zoom-larger = Größer
+zoom-usual = Übliche Größe
+zoom-fit = So breit wie die Seite
+zoom-size = { $size } %
+state-ways = Wege hinaus:
 column-step = Schritt
 column-data = Werte davor und danach
 stream-task = Aufgabe
@@ -933,3 +1013,5 @@ absence-last = Letzter Tag
 absence-effect = Ihre Vertretung darf Ihre Arbeit vom Beginn des ersten bis zum Ende des letzten Tages erledigen.
 me-tokens = Token
 me-tokens-about = Token von Programmen stammen vom Identitätsanbieter oder von denen, die sie mit dem Schlüssel des Hosts signieren: Der Host führt keine Liste und kann keines vor dem Ablauf widerrufen. Er beendet die Sitzungen von Browsern:
+me-notified = Worüber Sie Mitteilungen bekommen
+me-notified-about = Was Sie abschalten, kommt nicht mehr zu Ihnen, auch nicht per Webhook. Vorhandene Mitteilungen bleiben.

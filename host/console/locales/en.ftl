@@ -127,7 +127,6 @@ related-before = Restarts
 related-parent = Child of
 related-child = Parent of
 related-none = It restarts no instance, and has no parent and no children.
-diagram-alt = The states and transitions of the flow, with the way taken. The timeline says the same in words.
 data-now = Data of the flow now
 completed = Completed
 cancelled = Cancelled
@@ -165,6 +164,45 @@ refusal-delegations_exhausted = This task cannot be delegated further.
 refusal-instance_running = This has not ended yet.
 refusal-instance_ended = This has ended.
 refusal-not_owner = Only the holder of this task may do that.
+
+# Problems of the API by their codes. Those without a text here are shown in the API's own words: a test has the list.
+problem-permission_missing = This needs the permission { $reason }.
+problem-not_found = It does not exist, or not for you: { $detail }
+problem-malformed_json = This is not JSON: { $detail }
+problem-malformed_request = The request cannot be read: { $detail }
+problem-invalid_cursor = This list has changed since. Begin with its first page.
+problem-cursor_expired = This list is from an earlier database. Begin with its first page.
+problem-token_malformed = The token cannot be read: { $detail }
+problem-token_expired = The session or the token has ended. Sign in again.
+problem-token_not_yet_valid = The token is not valid yet.
+problem-token_untrusted = The token is not signed by anybody whom this host trusts.
+problem-token_claim_invalid = The token says something that this host cannot use: { $detail }
+problem-token_keys_unavailable = The keys that verify tokens cannot be reached now. Try again in a moment.
+problem-unknown_tenant = This host does not know the tenant: { $detail }
+problem-task_taken = Somebody was first, or the work has ended.
+problem-instance_suspended = The instance is suspended.
+problem-task_suspended = The task is suspended.
+problem-already_running = Another instance about this entity runs already: { $detail }
+problem-too_many_operations = Too many operations run at once: { $detail }
+problem-no_active_version = Nothing can start: { $detail }
+problem-version_retired = A retired version is used no more: { $detail }
+problem-version_stopped = An operator has stopped the version: { $detail }
+problem-unknown_names = The version uses names that do not exist. Add them, or activate it all the same.
+problem-limit_reached = A limit is reached: { $detail }
+problem-not_first = Another event of the same instance comes first: { $detail }
+problem-too_large = This is too large: { $detail }
+problem-invalid_request = Something is not as it must be: { $detail }
+problem-invalid_input = The flow needs something else: { $detail }
+problem-nobody_left = Somebody must be able to do the remaining work: { $detail }
+problem-idempotency_key_reused = This form was sent before with something else in it. Open the page again.
+problem-unpublishable = The version cannot be published like this.
+problem-logic_budget_exceeded = The logic of the flow used up its budget. Its author has to mend it: { $detail }
+problem-logic_fault = The logic of the flow failed. Its author has to mend it: { $detail }
+problem-logic_output_too_large = The logic of the flow answered too much. Its author has to mend it: { $detail }
+problem-internal = It did not work, and you cannot mend it. The log of the host says more about this request.
+problem-busy = Others change the same thing just now. Try again in a moment.
+problem-overloaded = The host has too much to do just now. Try again in a moment.
+problem-unavailable = The host cannot do this just now: { $detail }
 act-task-claim = Claim
 act-task-release = Release
 act-task-delegate = Delegate
@@ -234,8 +272,11 @@ mark-read = Mark as read
 mark-read-of = Mark as read: { $title }
 search = Search
 search-hint = Search (Ctrl K)
-search-help = Search for words of titles and summaries, ids of entities, and people.
+search-help = Search for words of titles and summaries, ids of entities, people, flows, and pages of the console.
 search-none = Nothing matches “{ $words }”.
+search-places = Pages and actions
+search-flows = Flows
+search-start = Start: { $flow }
 search-instances = Instances
 search-people = People
 status-running = Running
@@ -266,6 +307,7 @@ theme-of-device = As the device
 theme-light = Light
 theme-dark = Dark
 save = Save
+saved = Your choice is saved.
 month-previous = Previous month
 month-next = Next month
 month-title = { $month } { $year }
@@ -302,6 +344,7 @@ keys = Keys
 keys-move = next and previous task of a list
 keys-open = open the task
 keys-decide = the first and the second outcome
+keys-zoom = the diagram larger, smaller, and in its usual size
 keys-comment = write the comment
 keys-search = search
 keys-help = this help
@@ -328,7 +371,6 @@ version-retired = Retired
 version-stopped = Stopped
 version-published = Published by { $who }, { $when }
 version-config = Settings of this version
-version-diagram-alt = The states and transitions of this version. What differs from another version is listed below in words.
 running-all = { $count ->
     [one] { $count } instance runs
    *[other] { $count } instances run
@@ -352,7 +394,6 @@ fact-sole = Per entity
 sole-per-entity = one running instance, of whichever definition
 fact-wit = Interface
 fact-sdk = SDK
-needs-permission = this needs the permission { $permission }
 difference = What differs
 difference-against = Compare with
 difference-show = Compare
@@ -512,8 +553,23 @@ dead-letter-instances = { $count ->
 }
 dead-letter-retry = Send again
 dead-letter-discard = Discard
-dead-letter-retry-chosen = Send the chosen ones again
 dead-letter-choose = Choose at least one instance, and write a reason.
+dead-letter-discarded = { $count ->
+    [one] The refused event of { $count } instance is discarded, and those behind it are sent.
+   *[other] The refused events of { $count } instances are discarded, and those behind them are sent.
+}
+dead-letter-discard-many = { $count ->
+    [one] The refused event of { $count } instance is never sent. Consumers miss its number; the history of the instance keeps it. What waits behind it is sent.
+   *[other] The refused events of { $count } instances are never sent. Consumers miss their numbers; the histories of the instances keep them. What waits behind them is sent.
+}
+choice-group = All with this error, also on other pages
+choice-all = All of them, also on other pages
+choice-retry = Send the chosen ones again
+choice-discard = Discard the chosen ones
+choice-bounded = There are more: one form takes { $count }. Repeat it for the others.
+sent = What became of those that were sent again
+sent-refused = Refused again
+sent-unknown = Not refused any more
 dead-letter-sent = { $count ->
     [one] { $count } event is sent again. It comes back here if Kafka refuses it again.
    *[other] { $count } events are sent again. They come back here if Kafka refuses them again.
@@ -541,6 +597,23 @@ webhook-failures = { $count ->
 }
 deliveries = Deliveries
 deliveries-empty = There is no such delivery in the last 30 days.
+deliveries-count = { $count ->
+    [one] { $count } delivery
+   *[other] { $count } deliveries
+}
+delivery-attempts = { $count ->
+    [one] { $count } attempt
+   *[other] { $count } attempts
+}
+deliveries-choose = Choose at least one delivery. To discard needs a reason, too.
+deliveries-discarded = { $count ->
+    [one] { $count } delivery is discarded.
+   *[other] { $count } deliveries are discarded.
+}
+deliveries-discard-many = { $count ->
+    [one] { $count } delivery is not sent any more. It may still be sent again by hand.
+   *[other] { $count } deliveries are not sent any more. They may still be sent again by hand.
+}
 deliveries-retry = Send all given-up deliveries again
 deliveries-retried = { $count ->
     [one] { $count } delivery is sent again.
@@ -792,7 +865,14 @@ column-result = Result
 data-changes = What each step changed
 data-changes-none = No step changed the data.
 data-start = Start
-diagram-step = To the step: { $state }
+diagram-file = As a file (SVG)
+zoom = Size of the diagram
+zoom-smaller = Smaller
+zoom-larger = Larger
+zoom-usual = Usual size
+zoom-fit = As wide as the page
+zoom-size = { $size } %
+state-ways = Ways out:
 column-step = Step
 column-data = Values before and after
 stream-task = Task
@@ -933,3 +1013,5 @@ absence-last = Last day
 absence-effect = Your substitute may act on your work from the beginning of the first day to the end of the last one.
 me-tokens = Tokens
 me-tokens-about = Tokens of programs come from the identity provider or from whoever signs them with the key of the host: the host keeps no list of them and cannot revoke one before it ends. It ends the sessions of browsers:
+me-notified = What you are notified of
+me-notified-about = What you switch off does not come to you any more, also not by webhook. Notifications that exist stay.

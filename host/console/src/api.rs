@@ -1,7 +1,9 @@
 //! Calls the API in this process, as the person who is signed in.
 
+use std::fmt::Display;
+
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Method, Request, StatusCode, header, request};
 use axum::response::Response;
 use http_body_util::{BodyExt as _, Limited};
@@ -11,6 +13,9 @@ use serde_json::Value;
 use tower::ServiceExt as _;
 
 use wrkflw_server::http::extract::Vouched;
+use wrkflw_server::http::problem::Problem;
+
+use crate::language::Words;
 
 /// The largest answer that is read. The API bounds its answers, too.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -20,13 +25,21 @@ const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub(crate) struct Api {
     pub(crate) router: Router,
     pub(crate) caller: Vouched,
+    /// The language in which it says why something failed.
+    pub(crate) w: Words,
 }
 
 /// Why the API refused or failed: its problem.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Trouble {
     pub(crate) status: u16,
+    #[serde(default)]
+    pub(crate) code: String,
+    /// In the reader's language, as far as the console has words for the code.
     pub(crate) detail: String,
+    /// The reason of the host or the flow.
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
     #[serde(default)]
     pub(crate) errors: Vec<FieldTrouble>,
     #[serde(default)]
@@ -49,13 +62,41 @@ impl Trouble {
         StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    fn internal(detail: impl ToString) -> Trouble {
+    fn internal(error: impl Display) -> Trouble {
+        tracing::error!(%error, "the console could not read an answer of the API");
         Trouble {
             status: 500,
-            detail: detail.to_string(),
+            code: "internal".to_owned(),
             ..Trouble::default()
         }
     }
+
+    fn in_words(self, w: Words) -> Trouble {
+        let detail = in_words(w, &self.code, self.reason.as_deref(), &self.detail);
+        Trouble { detail, ..self }
+    }
+
+    /// Whether somebody else was first, and the problem says who.
+    pub(crate) fn is_race(&self) -> bool {
+        self.code == "task_taken" || self.reason.as_deref() == Some("not_owner")
+    }
+}
+
+/// What a problem says to people. What a flow refuses stays in the words of its authors.
+fn in_words(w: Words, code: &str, reason: Option<&str>, detail: &str) -> String {
+    let texts = match (code, reason) {
+        ("forbidden", Some(reason)) => vec![format!("refusal-{reason}")],
+        ("forbidden" | "refused_now", _) => Vec::new(),
+        (code, _) => vec![format!("problem-{code}"), format!("refusal-{code}")],
+    };
+    let variables = [("detail", detail), ("reason", reason.unwrap_or_default())];
+    let known = texts.iter().find(|text| w.has(text));
+    known.map_or_else(|| detail.to_owned(), |text| w.say(text, &variables))
+}
+
+/// The same of a problem that the host answers before anybody is signed in.
+pub(crate) fn said(w: Words, problem: &Problem) -> String {
+    in_words(w, &problem.code, problem.reason.as_deref(), &problem.detail)
 }
 
 impl Api {
@@ -156,19 +197,30 @@ impl Api {
         }
     }
 
+    /// A text, such as a drawing.
+    pub(crate) async fn text(&self, path: &str) -> Result<String, Trouble> {
+        let response = self.send(Method::GET, path, None, None).await;
+        let bytes = self.bytes(response).await?;
+        String::from_utf8(bytes.into()).map_err(|error| Trouble::internal(error).in_words(self.w))
+    }
+
     async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Trouble> {
+        let bytes = self.bytes(response).await?;
+        let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
+        serde_json::from_slice(text).map_err(|error| Trouble::internal(error).in_words(self.w))
+    }
+
+    /// The body of a success.
+    async fn bytes(&self, response: Response) -> Result<Bytes, Trouble> {
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX);
-        let bytes = body.collect().await.map_err(Trouble::internal)?.to_bytes();
+        let failed = |error| Trouble::internal(error).in_words(self.w);
+        let bytes = body.collect().await.map_err(failed)?.to_bytes();
         if !status.is_success() {
-            let trouble = serde_json::from_slice(&bytes);
-            return Err(trouble.unwrap_or_else(Trouble::internal));
+            let trouble = serde_json::from_slice(&bytes).unwrap_or_else(Trouble::internal);
+            return Err(trouble.in_words(self.w));
         }
-        let text: &[u8] = if bytes.is_empty() { b"null" } else { &bytes };
-        serde_json::from_slice(text).map_err(|error| {
-            tracing::error!(%error, "the console could not read an answer of the API");
-            Trouble::internal("the answer of the API could not be read")
-        })
+        Ok(bytes)
     }
 }
 

@@ -68,6 +68,23 @@ fn embed_style() -> String {
     style + include_str!("../assets/embed.css")
 }
 
+/// The styles of drawings. They follow the device; here, also a reader who chose light or dark.
+static DIAGRAM: LazyLock<Asset> = LazyLock::new(|| Asset {
+    name: "diagram.css",
+    media_type: "text/css; charset=utf-8",
+    content: diagram_style(wrkflw_server::diagram::STYLE).leak(),
+});
+
+fn diagram_style(style: &str) -> String {
+    const DARK: &str = "@media (prefers-color-scheme:dark){";
+    let (light, dark) = style.split_once(DARK).unwrap_or((style, ""));
+    let dark = dark.trim_end();
+    let dark = dark.strip_suffix('}').unwrap_or(dark);
+    format!(
+        "{light}{DARK}:root:not([data-theme=\"light\"]){{{dark}}}}}\n:root[data-theme=\"dark\"]{{{dark}}}\n"
+    )
+}
+
 /// The paths that pages link to.
 pub(crate) struct Paths {
     pub(crate) style: String,
@@ -75,6 +92,7 @@ pub(crate) struct Paths {
     pub(crate) htmx: String,
     pub(crate) icon: String,
     pub(crate) embed_style: String,
+    pub(crate) diagram: String,
 }
 
 impl Asset {
@@ -94,10 +112,19 @@ pub(crate) static PATHS: LazyLock<Paths> = LazyLock::new(|| Paths {
     htmx: HTMX.path(),
     icon: ICON.path(),
     embed_style: EMBED_STYLE.path(),
+    diagram: DIAGRAM.path(),
 });
 
 static BY_PATH: LazyLock<BTreeMap<String, &Asset>> = LazyLock::new(|| {
-    let all = [&STYLE, &SCRIPT, &HTMX, &ICON, &ELEMENT, &*EMBED_STYLE];
+    let all = [
+        &STYLE,
+        &SCRIPT,
+        &HTMX,
+        &ICON,
+        &ELEMENT,
+        &*EMBED_STYLE,
+        &*DIAGRAM,
+    ];
     all.into_iter().map(|one| (one.path(), one)).collect()
 });
 

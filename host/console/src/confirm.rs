@@ -31,7 +31,7 @@ impl From<&Trouble> for Refused {
     fn from(trouble: &Trouble) -> Refused {
         let errors = trouble.errors.iter().map(|error| error.detail.clone());
         // The API says a single error in its detail, too.
-        let errors = errors.filter(|error| *error != trouble.detail);
+        let errors = errors.filter(|error| !trouble.detail.ends_with(error));
         Refused {
             detail: trouble.detail.clone(),
             errors: errors.collect(),

@@ -186,14 +186,20 @@ impl Refusal {
                     "first-decided",
                     &[("who", who.as_str()), ("outcome", outcome)],
                 ),
-                None => w.with("first-acted", "who", &who),
+                // Who suspended or cancelled it, and why, or who holds it or started it.
+                None => match text("reason") {
+                    Some(reason) => {
+                        w.say("stopped-by", &[("who", who.as_str()), ("reason", reason)])
+                    }
+                    None => w.with("first-acted", "who", &who),
+                },
             }
         });
         let when = text("at").and_then(|at| at.parse::<Timestamp>().ok());
         Refusal {
             when: when.filter(|_| first.is_some()).map(|at| Moment::of(at, w)),
             // Names say it better than the ids of the API's sentence.
-            detail: if first.is_some() {
+            detail: if first.is_some() && trouble.is_race() {
                 String::new()
             } else {
                 trouble.detail.clone()

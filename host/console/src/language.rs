@@ -21,8 +21,13 @@ pub(crate) struct Language {
     pub(crate) code: &'static str,
     /// Its name in itself.
     pub(crate) name: &'static str,
+    /// What it writes between the thousands of a number.
+    thousands: char,
     bundle: FluentBundle<FluentResource>,
 }
+
+/// Languages that write points between thousands; the others of the console write commas.
+const WITH_POINTS: [&str; 1] = ["de"];
 
 /// Sources by code and name. The first is the default.
 pub(crate) const SOURCES: [(&str, &str, &str); 3] = [
@@ -46,10 +51,49 @@ static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
             // Templates isolate the directions of texts of others themselves.
             bundle.set_use_isolating(false);
             bundle.add_resource_overriding(resource);
-            Language { code, name, bundle }
+            let has_points = WITH_POINTS.contains(code);
+            let format = if has_points { by_points } else { by_commas };
+            bundle.set_formatter(Some(format));
+            Language {
+                code,
+                name,
+                thousands: if has_points { '.' } else { ',' },
+                bundle,
+            }
         })
         .collect()
 });
+
+fn by_points<M>(value: &FluentValue<'_>, _: &M) -> Option<String> {
+    by_thousands(value, '.')
+}
+
+fn by_commas<M>(value: &FluentValue<'_>, _: &M) -> Option<String> {
+    by_thousands(value, ',')
+}
+
+/// A number of a text. Pages count in whole numbers.
+fn by_thousands(value: &FluentValue<'_>, separator: char) -> Option<String> {
+    match value {
+        FluentValue::Number(number) => Some(grouped(&number.as_string(), separator)),
+        _ => None,
+    }
+}
+
+/// The digits of a whole number in groups of three.
+fn grouped(number: &str, separator: char) -> String {
+    let (sign, digits) = number
+        .strip_prefix('-')
+        .map_or(("", number), |digits| ("-", digits));
+    let mut text = sign.to_owned();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(separator);
+        }
+        text.push(digit);
+    }
+    text
+}
 
 pub(crate) fn all() -> &'static [Language] {
     &LANGUAGES
@@ -121,6 +165,12 @@ impl Words {
         self.format(id, Some(&arguments)).into_owned()
     }
 
+    /// A number as the reader writes it. Versions, years and ids are names, and stay as they are.
+    pub(crate) fn number(self, number: impl TryInto<i64>) -> String {
+        let number = number.try_into().unwrap_or(i64::MAX);
+        grouped(&number.to_string(), self.language.thousands)
+    }
+
     /// A text with one variable.
     pub(crate) fn with(self, id: &str, name: &'static str, value: &str) -> String {
         self.say(id, &[(name, value)])
@@ -137,8 +187,11 @@ impl Words {
 
     /// A text that may be missing, such as the name of a value that the API may gain.
     pub(crate) fn known(self, id: &str) -> Option<Cow<'static, str>> {
-        let has = self.language.bundle.has_message(id);
-        has.then(|| self.t(id))
+        self.has(id).then(|| self.t(id))
+    }
+
+    pub(crate) fn has(self, id: &str) -> bool {
+        self.language.bundle.has_message(id)
     }
 
     /// The text of one kind of something, such as a type of document.
@@ -173,6 +226,26 @@ fn preferred(accepted: &str) -> Option<Words> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_written_as_in_the_language_also_within_texts() {
+        for (code, thousand, million, text) in [
+            ("en", "1,234", "-1,234,567", "1,234 tasks"),
+            ("de", "1.234", "-1.234.567", "1.234 Aufgaben"),
+            ("th", "1,234", "-1,234,567", "1,234 งาน"),
+        ] {
+            let words = Words::named(code).expect("a language");
+            assert_eq!(words.number(1234), thousand);
+            assert_eq!(words.number(-1_234_567), million);
+            assert_eq!(words.n("inbox-count", 1234), text);
+            for (small, as_it_is) in [(0, "0"), (7, "7"), (999, "999"), (-12, "-12")] {
+                assert_eq!(words.number(small), as_it_is);
+            }
+        }
+        // The plural follows the number and not its text.
+        let german = Words::named("de").expect("German");
+        assert_eq!(german.n("inbox-count", 1), "1 Aufgabe");
+    }
 
     #[test]
     fn what_a_person_chose_counts_before_cookie_and_browser() {

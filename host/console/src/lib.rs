@@ -9,15 +9,16 @@
 //! - `provider` is the identity provider at which people sign in, if there is one.
 //! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics.
 //! - `api` calls the API, and `data` is what it says of instances; `language` has the texts, `zone` the time zone of a reader; `shell` is the frame of a page;
-//!   `assets` serves styles and scripts.
+//!   `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
-//! - `confirm` is a form for definers and operators, `list` a list of the API as a table.
+//! - `confirm` is a form for definers and operators, `list` a list of the API as a table, `drawing` the drawing of a flow.
 //! - `pages` has a module for each page, with its template in `templates/`. Texts are in `locales/`.
 
 mod api;
 mod assets;
 mod confirm;
 mod data;
+mod drawing;
 mod fields;
 mod form;
 mod guard;
@@ -26,6 +27,7 @@ mod list;
 mod moment;
 mod names;
 mod pages;
+mod places;
 mod posted;
 mod provider;
 mod session;

@@ -80,10 +80,12 @@ impl Visitor {
         headers: &HeaderMap,
         here: String,
     ) -> Visitor {
+        let w = Words::of(headers).preferring(&session.preference);
         Visitor {
             token: form_token(secret),
-            w: Words::of(headers).preferring(&session.preference),
+            w,
             api: Api {
+                w,
                 router: console.api.clone(),
                 caller: Vouched {
                     who: session.who.clone(),
@@ -159,7 +161,9 @@ impl Visitor {
         }
         Err(self.halt(&Trouble {
             status: StatusCode::FORBIDDEN.as_u16(),
-            detail: self.w.with("needs-permission", "permission", permission),
+            detail: self
+                .w
+                .with("problem-permission_missing", "reason", permission),
             ..Trouble::default()
         }))
     }

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::assets::{PATHS, Paths};
 use crate::language::{self, Language, Words};
+use crate::places::{self, Place};
 use crate::session::Visitor;
 
 /// Unread notifications that are counted; more are shown as `9+`.
@@ -39,6 +40,11 @@ pub(crate) struct Reader {
 impl Reader {
     pub(crate) fn may(&self, permission: &str) -> bool {
         self.permissions.iter().any(|one| one == permission)
+    }
+
+    /// The pages of the navigation.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &'static Place> {
+        places::main(self)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Rules for all pages: catalogues have the same texts, templates have no text of their own, and what comes from elsewhere is
 //! what the list says.
 
+mod literals;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -8,8 +10,10 @@ use std::path::Path;
 use fluent_bundle::FluentResource;
 use sha2::{Digest as _, Sha256};
 use wrkflw_core::ids::Digest;
+use wrkflw_server::http::problem::{CODES, Problem};
 
-use crate::language::SOURCES;
+use crate::api::said;
+use crate::language::{SOURCES, Words};
 
 fn folder(name: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
@@ -180,4 +184,80 @@ fn htmx_is_what_its_page_says() {
         "{digest}"
     );
     assert!(include_str!("../assets/htmx/LICENSE").contains("Zero-Clause BSD"));
+}
+
+/// Problems that stay in the API's own words, and why.
+const IN_THE_WORDS_OF_THE_API: [(&str, &str); 11] = [
+    (
+        "forbidden",
+        "the reasons of the host have texts; those of a flow are its authors'",
+    ),
+    ("refused_now", "the flow says why, in its authors' words"),
+    (
+        "token_missing",
+        "the console vouches for whoever is signed in",
+    ),
+    (
+        "method_not_allowed",
+        "the console knows the methods of its paths",
+    ),
+    (
+        "request_timeout",
+        "the console hands over bodies as a whole",
+    ),
+    ("signal_id_reused", "the console sends signals without ids"),
+    ("stale_revision", "the console names no revision"),
+    (
+        "unsupported_media_type",
+        "the console says what its bodies are",
+    ),
+    ("unsupported_encoding", "the console encodes no bodies"),
+    (
+        "too_many_streams",
+        "no page shows it: the script of a page tries again later",
+    ),
+    ("headers_too_large", "the console sets the headers itself"),
+];
+
+#[test]
+fn every_problem_has_a_text_or_a_reason_to_have_none() {
+    let english: BTreeSet<_> = texts(SOURCES[0].2).into_iter().map(|(id, _)| id).collect();
+    let has_text =
+        |code: &str| ["problem", "refusal"].map(|kind| english.contains(&format!("{kind}-{code}")));
+    for (code, ..) in CODES {
+        let has_text = has_text(code).contains(&true);
+        let mut bare = IN_THE_WORDS_OF_THE_API.iter();
+        let is_bare = bare.any(|(one, _)| one == code);
+        assert!(has_text != is_bare, "{code}: a text, or a reason why not");
+    }
+    let is_code = |code: &str| CODES.iter().any(|(known, ..)| *known == code);
+    let own = english.iter().filter_map(|id| id.strip_prefix("problem-"));
+    let bare = IN_THE_WORDS_OF_THE_API.iter().map(|(code, _)| *code);
+    let unknown: Vec<_> = own.chain(bare).filter(|code| !is_code(code)).collect();
+    assert!(unknown.is_empty(), "the API has no {unknown:?}");
+}
+
+#[test]
+fn a_problem_is_said_in_the_language_of_the_reader_and_loses_no_detail() {
+    let german = Words::named("de").expect("German");
+    let problem = |code: &str, reason: Option<&str>| {
+        let problem = Problem::new(code, "version 2 of leave is retired");
+        let reason = reason.map(str::to_owned);
+        said(german, &Problem { reason, ..problem })
+    };
+    let retired =
+        "Eine zurückgezogene Version wird nicht mehr verwendet: version 2 of leave is retired";
+    assert_eq!(problem("version_retired", None), retired);
+    let missing = "Dafür braucht es die Berechtigung instance:cancel.";
+    assert_eq!(
+        problem("permission_missing", Some("instance:cancel")),
+        missing
+    );
+    let excluded = "Sie sind von dieser Arbeit ausgeschlossen.";
+    assert_eq!(problem("forbidden", Some("excluded")), excluded);
+    // A flow may use any code, also one that the host has for something else.
+    let own = "version 2 of leave is retired";
+    assert_eq!(problem("forbidden", Some("busy")), own);
+    assert_eq!(problem("refused_now", Some("excluded")), own);
+    assert_eq!(problem("forbidden", None), own);
 }

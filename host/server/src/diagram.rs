@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use figure::Figure;
 use page::Page;
+pub use page::STYLE;
 use wrkflw_core::graph::Graph;
 
 /// The path of an instance so far.

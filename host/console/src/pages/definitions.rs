@@ -114,6 +114,16 @@ fn address(key: &str, version: u32) -> String {
     format!("/console/definitions/{}/{version}", segment(key))
 }
 
+/// What a version says of a state.
+pub(super) fn state(key: &str, version: u32, name: &str) -> String {
+    format!("{}#{}", address(key, version), anchor(name))
+}
+
+/// The anchor of a state on the page of a version.
+fn anchor(name: &str) -> String {
+    format!("state-{}", segment(name))
+}
+
 /// A definition with its newest versions. The active one may be older than these.
 #[derive(Deserialize)]
 struct Overview {
@@ -218,7 +228,7 @@ async fn one(Path(key): Path<String>, visitor: Visitor) -> Answer {
             },
             version.published(&names, w),
             Cell::text(version.digest()),
-            Cell::text(version.running.unwrap_or_default().to_string()),
+            Cell::text(w.number(version.running.unwrap_or_default())),
         ]
     };
     let rows = found.versions.iter().map(row).collect();

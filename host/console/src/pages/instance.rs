@@ -1,13 +1,13 @@
 //! The page of an instance: a banner with what one may do, the form of the chosen action, and a tab.
 //!
 //! `banner` says what may be done, `act` has the forms and their effects, `timeline` the steps, `changes` those of the data, `record` what was
-//! recorded, `deliveries` what became of the events, `diagram` the states of the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
+//! recorded, `deliveries` what became of the events, `diagram` the drawing. `queue` leads from one task of a view to the next, `draft` keeps a comment that
 //! is being written.
 
 pub(super) mod act;
 pub(super) mod banner;
 mod changes;
-mod deliveries;
+pub(super) mod deliveries;
 mod diagram;
 mod draft;
 mod queue;
@@ -32,6 +32,7 @@ use timeline::Timeline;
 use crate::Console;
 use crate::api::Trouble;
 use crate::data::{Actions, History, Instance};
+use crate::drawing::Drawing;
 use crate::form::Form;
 use crate::language::Words;
 use crate::list::Link;
@@ -54,6 +55,8 @@ pub(crate) fn routes() -> Router<Console> {
 #[serde(default)]
 pub(super) struct Asked {
     tab: String,
+    /// The size of the diagram.
+    zoom: String,
     /// The chosen action, with its task, outcome or trigger.
     pub(super) action: String,
     pub(super) task: String,
@@ -91,8 +94,7 @@ struct Page {
     record: Option<Record>,
     verdict: Option<record::Verdict>,
     relatives: Vec<Relative>,
-    /// The states of the diagram that lead to their steps.
-    areas: Vec<diagram::Area>,
+    drawing: Option<Drawing>,
     /// What changed of the data, by step.
     changes: Option<changes::Changes>,
     queue: Option<Queue>,
@@ -156,9 +158,9 @@ async fn render(
     } else {
         String::new()
     };
-    let areas = match tab {
-        "diagram" => diagram::areas(visitor, &read.instance).await,
-        _ => Vec::new(),
+    let drawing = match tab {
+        "diagram" => Some(diagram::of(visitor, &read.instance, asked).await?),
+        _ => None,
     };
     let changes = match tab {
         "data" => Some(changes::of(visitor, &read.instance, &asked.after).await),
@@ -197,7 +199,7 @@ async fn render(
         record,
         verdict,
         relatives,
-        areas,
+        drawing,
         changes,
         banner,
     };
@@ -214,7 +216,7 @@ fn done(asked: &Asked, w: Words) -> Option<String> {
     done.map(std::borrow::Cow::into_owned)
 }
 
-/// The drawing of the API, as an image of the page.
+/// The drawing of the API, as a file.
 async fn drawing(Path(id): Path<Uuid>, visitor: Visitor) -> Response {
     let path = format!("/v1/instances/{id}/diagram.svg");
     let mut response = visitor.api.raw(&path).await;

@@ -1,7 +1,9 @@
-//! The visitor: groups, roles, absences as a calendar, what they prefer, and the browsers in which they are signed in.
+//! The visitor: groups, roles, absences as a calendar, what they are notified of, how they want pages, and the browsers in which they are signed in.
 
 mod absence;
 mod month;
+
+use std::borrow::Cow;
 
 use askama::Template;
 use axum::Router;
@@ -16,6 +18,7 @@ use uuid::Uuid;
 
 use absence::Days;
 use month::Month;
+use wrkflw_core::notification::{KINDS, Kind};
 use wrkflw_runtime::clock::Clock;
 
 use crate::Console;
@@ -34,6 +37,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/me/absences", post(absence::act))
         .route("/console/me/absences/{id}/end", post(absence::end))
         .route("/console/me/preferences", post(change))
+        .route("/console/me/notified", post(notify))
         .route("/console/me/sessions/{id}/end", post(end))
 }
 
@@ -69,6 +73,7 @@ struct Absence {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Preferences {
+    muted_notifications: Vec<String>,
     language: Option<String>,
     time_zone: Option<String>,
     theme: Option<String>,
@@ -128,6 +133,7 @@ struct Page {
     /// The form of an absence, if days are chosen.
     form: Option<Form>,
     done: Option<String>,
+    is_notified_changed: bool,
     prefers: Preferences,
     sign_ins: Vec<SignIn>,
 }
@@ -139,6 +145,16 @@ impl Page {
     )]
     fn languages(&self) -> &'static [Language] {
         language::all()
+    }
+
+    /// The kinds of notifications: each with its name, and whether the visitor gets it.
+    fn kinds(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>, bool)> {
+        KINDS.into_iter().map(|kind| {
+            let mut muted = self.prefers.muted_notifications.iter();
+            let is_muted = muted.any(|one| one == kind.name());
+            let text = self.shell.w.t_of("notification", kind.name());
+            (kind.name(), text, !is_muted)
+        })
     }
 
     #[expect(
@@ -199,6 +215,7 @@ async fn render(
             done @ ("absent" | "return") => Some(w.t(&format!("people-done-{done}")).into_owned()),
             _ => None,
         },
+        is_notified_changed: asked.done == "notified",
         prefers,
         sign_ins: sign_ins.collect(),
         shell: Shell::of(visitor, "me", w.t("me").into_owned()).await,
@@ -207,21 +224,35 @@ async fn render(
     Ok(page(status, &template))
 }
 
-/// Changes some of the visitor's preferences. An empty value takes a choice back.
-pub(crate) async fn prefer(visitor: &Visitor, changes: &[(&str, &str)]) -> Result<(), Trouble> {
+/// Changes some of the visitor's preferences. An empty text takes a choice back.
+pub(crate) async fn prefer<T: Into<Value>>(
+    visitor: &Visitor,
+    changes: impl IntoIterator<Item = (&str, T)>,
+) -> Result<(), Trouble> {
     const PATH: &str = "/v1/me/preferences";
     let mut preferences: Value = visitor.api.get(PATH).await?;
     for (name, value) in changes {
-        preferences[*name] = Some(*value).filter(|value| !value.is_empty()).into();
+        let value = value.into();
+        preferences[name] = Some(value).filter(|value| value != "").into();
     }
     visitor.api.put::<Value>(PATH, &preferences).await.map(drop)
+}
+
+/// The kinds of notifications that the form does not name are switched off.
+async fn notify(Posted { visitor, fields }: Posted) -> Answer {
+    let kinds = KINDS.into_iter().map(Kind::name);
+    let is_named = |kind: &&str| fields.all("kind").any(|one| one == *kind);
+    let muted: Vec<_> = kinds.filter(|kind| !is_named(kind)).collect();
+    let stored = prefer(&visitor, [("mutedNotifications", muted)]).await;
+    stored.map_err(|trouble| visitor.halt(&trouble))?;
+    Ok(Redirect::to("/console/me?done=notified#notified").into_response())
 }
 
 /// The form with the preferences was sent. The cookie with the language of this browser gives way to the choice.
 async fn change(Posted { visitor, fields }: Posted) -> Answer {
     let names = ["language", "timeZone", "theme"];
     let changes = names.map(|name| (name, fields.get(name)));
-    let stored = prefer(&visitor, &changes).await;
+    let stored = prefer(&visitor, changes).await;
     stored.map_err(|trouble| visitor.halt(&trouble))?;
     let forgotten = set_cookie(language::COOKIE, "", Some(0));
     let to = Redirect::to("/console/me");

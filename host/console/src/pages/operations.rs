@@ -1,8 +1,9 @@
 //! What an operator looks after: a panel for each kind of trouble, and the list behind it. `figures` has what was counted and measured
-//! over time, `hosts` the hosts that run, `lists` the lists of jobs, instances, refusals and webhooks, `dead_letters` the events that Kafka refused, `deliveries` those of webhooks, `bulk` operations on many
+//! over time, `hosts` the hosts that run, `lists` the lists of jobs, instances, refusals and webhooks, `dead_letters` the events that Kafka refused, `choices` what is chosen among many, `deliveries` those of webhooks, `bulk` operations on many
 //! instances.
 
 mod bulk;
+mod choices;
 mod dead_letters;
 mod deliveries;
 mod figures;
@@ -46,16 +47,15 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/operations/webhooks", get(lists::webhooks))
         .route(
             "/console/operations/dead-letters",
-            get(dead_letters::all).post(dead_letters::retry_some),
+            get(dead_letters::many::all).post(dead_letters::many::act),
         )
         .route(
             "/console/operations/dead-letters/{id}",
             get(dead_letters::one).post(dead_letters::act),
         )
-        .route("/console/operations/webhooks/{id}", get(deliveries::all))
         .route(
-            "/console/operations/webhooks/{id}/retry",
-            post(deliveries::retry_all),
+            "/console/operations/webhooks/{id}",
+            get(deliveries::many::all).post(deliveries::many::act),
         )
         .route(
             "/console/operations/webhooks/{id}/{delivery}",
@@ -133,9 +133,9 @@ impl Panel {
                     .unwrap_or_default()
                     .max(found.data.len());
                 panel.count = if is_more {
-                    format!("{count}+")
+                    format!("{}+", visitor.w.number(count))
                 } else {
-                    count.to_string()
+                    visitor.w.number(count)
                 };
                 panel.is_bad = count > 0;
                 panel.named = found.data.into_iter().take(NAMED_MAX).map(line).collect();

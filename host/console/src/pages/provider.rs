@@ -22,9 +22,11 @@ use url::Url;
 use wrkflw_engine::{Identity, ProviderSession};
 use wrkflw_runtime::clock;
 use wrkflw_server::http::auth::{AuthError, TOKEN_BYTES_MAX};
+use wrkflw_server::http::problem::Problem;
 
 use super::sign_in;
 use crate::Console;
+use crate::api;
 use crate::language::Words;
 use crate::posted::same;
 use crate::provider::{Failure, Provider, error_code};
@@ -184,7 +186,7 @@ async fn finish(
 enum Why {
     Failed(Failure),
     Token(AuthError),
-    Unknown(String),
+    Unknown(Box<Problem>),
 }
 
 impl Why {
@@ -203,7 +205,7 @@ impl Why {
                     _ => w.t("sign-in-untrusted").into_owned(),
                 }
             }
-            Why::Unknown(detail) => w.with("sign-in-unknown", "detail", detail),
+            Why::Unknown(problem) => w.with("sign-in-unknown", "detail", &api::said(w, problem)),
         }
     }
 }
@@ -244,7 +246,7 @@ async fn signed_in(
     let checked = console.app.auth.id_token(&token, client, &nonce).await;
     let checked = checked.map_err(Why::Token)?;
     let who = console.app.identity(checked.claims).await;
-    let who = who.map_err(|problem| Why::Unknown(problem.detail))?;
+    let who = who.map_err(|problem| Why::Unknown(Box::new(problem)))?;
     let held = ProviderSession {
         name: checked.session,
         id_token: token,

@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use crate::api::with_query;
+use crate::api::{self, with_query};
 use crate::language::{self, Words};
 use crate::pages::me;
 use crate::posted::{Anonymous, Posted};
@@ -93,7 +93,7 @@ async fn with_token(
     match console.app.identify(Some(&format!("Bearer {token}"))).await {
         Ok((who, until)) => session::begin(&console, &who, until, None, &headers, next).await,
         Err(problem) => {
-            let refusal = w.with("sign-in-refused", "detail", &problem.detail);
+            let refusal = w.with("sign-in-refused", "detail", &api::said(w, &problem));
             form(&console, w, next, Some(refusal))
         }
     }
@@ -136,7 +136,7 @@ async fn choose(
         return StatusCode::NOT_FOUND.into_response();
     };
     if let Some(visitor) = session::visitor(&console, &headers).await
-        && let Err(trouble) = me::prefer(&visitor, &[("language", w.code())]).await
+        && let Err(trouble) = me::prefer(&visitor, [("language", w.code())]).await
     {
         return visitor.halt(&trouble).into_response();
     }

@@ -19,7 +19,8 @@ pub(super) use words::Words;
 const MARGIN: f64 = 24.0;
 /// Space above the first state for the mark of the start.
 const START: f64 = 34.0;
-const STYLE: &str = include_str!("page/diagram.css");
+/// The styles of a drawing, for pages that have them in a file of their own.
+pub const STYLE: &str = include_str!("page/diagram.css");
 
 /// An SVG text that is being written.
 pub(super) struct Page(String);

@@ -63,7 +63,7 @@ fn row(one: &Checkpoint, w: Words) -> Vec<Cell> {
         _ => "bad",
     };
     let (first, last) = (one.first_leaf, one.size.saturating_sub(1));
-    let leaves = [("first", first.to_string()), ("last", last.to_string())];
+    let leaves = [("first", w.number(first)), ("last", w.number(last))];
     let after = one.entries_after.as_deref().unwrap_or_default();
     let entries = with_query(super::ROOT, &[("after", after)]);
     let root = one.root.get(..ROOT_CHARS_SHOWN).unwrap_or(&one.root);

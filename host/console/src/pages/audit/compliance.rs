@@ -105,7 +105,7 @@ pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
                 ("compliance-self-approvals", report.self_approvals),
                 ("compliance-refused", report.refused_attempts),
             ];
-            let fact = |(id, count): (&str, u64)| (w.t(id).into_owned(), count.to_string());
+            let fact = |(id, count): (&str, u64)| (w.t(id).into_owned(), w.number(count));
             counts.into_iter().map(fact).collect()
         }),
         findings: findings(&visitor, report.as_ref()),

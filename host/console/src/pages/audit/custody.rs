@@ -113,10 +113,7 @@ async fn show(
     let names = Names::of_people(visitor, &ids).await;
     let is_valid = |one: &CustodyRecord| status(one) == "VALID";
     let valid = records.iter().filter(|one| is_valid(one)).count();
-    let counts = [
-        ("valid", valid.to_string()),
-        ("all", records.len().to_string()),
-    ];
+    let counts = [("valid", w.number(valid)), ("all", w.number(records.len()))];
     let heading = w.t("custody").into_owned();
     let rows = records.iter().map(|one| row(one, &names, w)).collect();
     let columns = [

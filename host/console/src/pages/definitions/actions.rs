@@ -69,7 +69,9 @@ pub(super) fn buttons(visitor: &Visitor, read: &Read) -> Vec<Button> {
             refusal: if may {
                 String::new()
             } else {
-                visitor.w.with("needs-permission", "permission", needed)
+                visitor
+                    .w
+                    .with("problem-permission_missing", "reason", needed)
             },
         }
     };
@@ -113,7 +115,7 @@ impl Effects {
         let number = version.version.to_string();
         let mut told = vec![w.with("action-effect-activate", "number", &number)];
         told.extend(self.running.versions.iter().map(|one| {
-            let (number, running) = (one.version.to_string(), one.running.to_string());
+            let (number, running) = (one.version.to_string(), w.number(one.running));
             let told = [("number", number.as_str()), ("running", running.as_str())];
             w.say("action-effect-activate-stay", &told)
         }));

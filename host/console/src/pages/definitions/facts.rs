@@ -22,10 +22,7 @@ pub(super) fn of(w: Words, version: &Version, graph: &Value) -> Vec<(String, Str
     let separate = some(separate.map(names).collect::<Vec<_>>().join("; "));
     let sole = (graph["solePerEntity"] == true).then(|| w.t("sole-per-entity").into_owned());
     let facts = [
-        (
-            "fact-running",
-            version.running.map(|count| count.to_string()),
-        ),
+        ("fact-running", version.running.map(|count| w.number(count))),
         ("fact-starts", starts),
         ("fact-seen", Some(seen)),
         ("fact-reads", Some(reads)),

@@ -205,10 +205,10 @@ fn effects(w: Words, trial: &Trial) -> Vec<Link> {
         w.n("migrate-total", trial.total)
     };
     let counts = [
-        ("tried", trial.tried.to_string()),
-        ("done", trial.done.to_string()),
-        ("refused", trial.refused.to_string()),
-        ("failed", trial.failed.to_string()),
+        ("tried", w.number(trial.tried)),
+        ("done", w.number(trial.done)),
+        ("refused", w.number(trial.refused)),
+        ("failed", w.number(trial.failed)),
     ];
     let mut effects = vec![said(total), said(w.say("migrate-tried", &counts))];
     let others = trial.sample.iter().filter(|one| one.result != "done");

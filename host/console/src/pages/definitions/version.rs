@@ -8,9 +8,12 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::difference::{self, Difference};
-use super::{Overview, Version, actions, address, authors, facts, migrate, overview, upload};
-use crate::api::segment;
+use super::{
+    Overview, Version, actions, address, anchor, authors, facts, migrate, overview, upload,
+};
+use crate::api::{segment, with_query};
 use crate::confirm::Confirm;
+use crate::drawing::Drawing;
 use crate::list::Link;
 use crate::moment::Moment;
 use crate::session::{Answer, Halt, Visitor};
@@ -28,6 +31,17 @@ pub(super) struct Asked {
     /// What was just done, and which version was active before.
     pub(super) done: String,
     pub(super) before: String,
+    /// The size of the diagram.
+    pub(super) zoom: String,
+}
+
+/// A state as the author described it.
+struct State {
+    anchor: String,
+    title: String,
+    description: String,
+    /// The ways out of it.
+    ways: String,
 }
 
 /// A version with its graph, and the definition that it belongs to.
@@ -67,7 +81,8 @@ struct Page {
     done: Option<String>,
     undo: Option<Link>,
     confirm: Option<Confirm>,
-    diagram: String,
+    drawing: Drawing,
+    states: Vec<State>,
     here: String,
     others: Vec<Other>,
     against: Option<Compared>,
@@ -178,7 +193,8 @@ pub(super) async fn render(
         },
         undo: actions::undo(visitor, &read, &asked.done, asked.before.parse().ok()),
         confirm,
-        diagram: format!("{}/diagram.svg", version.address()),
+        drawing: drawing(visitor, &read, asked).await,
+        states: states(&read.graph),
         here: version.address(),
         others: others
             .map(|one| Other {
@@ -197,6 +213,51 @@ pub(super) async fn render(
     Ok(page(status, &template))
 }
 
+/// The drawing, whose states lead to their descriptions below it.
+async fn drawing(visitor: &Visitor, read: &Read, asked: &Asked) -> Drawing {
+    let version = &read.version;
+    let path = format!("{}/diagram.svg", path(&version.key, version.version));
+    let way = |name: &str| Some(format!("#{}", anchor(name)));
+    let page = |size: &str| {
+        let parameters = [("against", asked.against.as_str()), ("zoom", size)];
+        with_query(&version.address(), &parameters)
+    };
+    Drawing::of(visitor, &path, &asked.zoom, page, way).await
+}
+
+fn listed<'a>(graph: &'a Value, what: &str) -> impl Iterator<Item = &'a Value> {
+    graph[what].as_array().into_iter().flatten()
+}
+
+/// The title of a state, or else its name.
+fn title<'a>(graph: &'a Value, name: &'a str) -> &'a str {
+    let mut states = listed(graph, "states");
+    let state = states.find(|state| state["name"] == name);
+    let title = state.and_then(|state| state["title"].as_str());
+    title.filter(|title| !title.is_empty()).unwrap_or(name)
+}
+
+/// The states in the order of the flow.
+fn states(graph: &Value) -> Vec<State> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let state = |state: &Value| {
+        let name = text(&state["name"]);
+        let ways = listed(graph, "transitions").filter(|way| way["source"] == name.as_str());
+        let way = |way: &Value| match text(&way["title"]) {
+            title if title.is_empty() => text(&way["trigger"]),
+            title => title,
+        };
+        let ways: Vec<_> = ways.map(way).collect();
+        State {
+            anchor: anchor(&name),
+            title: title(graph, &name).to_owned(),
+            description: text(&state["description"]),
+            ways: ways.join(", "),
+        }
+    };
+    listed(graph, "states").map(state).collect()
+}
+
 /// Links to another config of the same component, and to the migration of the instances, for those who may.
 fn more(visitor: &Visitor, read: &Read) -> Vec<Link> {
     let (w, version) = (visitor.w, &read.version);
@@ -205,7 +266,7 @@ fn more(visitor: &Visitor, read: &Read) -> Vec<Link> {
     let mut links = Vec::new();
     if may(upload::PERMISSION) {
         let parameters = [("key", version.key.as_str()), ("from", &number)];
-        let to = crate::api::with_query("/console/upload", &parameters);
+        let to = with_query("/console/upload", &parameters);
         links.push(Link::to(to, w.t("upload-again")));
     }
     if may(migrate::PERMISSION) {
@@ -260,7 +321,7 @@ async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared
     })
 }
 
-/// The drawing of the API, as an image of the page.
+/// The drawing of the API, as a file.
 pub(super) async fn diagram(
     Path((key, version)): Path<(String, u32)>,
     visitor: Visitor,
@@ -275,5 +336,5 @@ pub(super) async fn diagram(
 pub(super) fn after(read: &Read, done: &str, before: Option<u32>) -> String {
     let page = address(&read.version.key, read.version.version);
     let before = before.map(|number| number.to_string()).unwrap_or_default();
-    crate::api::with_query(&page, &[("done", done), ("before", &before)])
+    with_query(&page, &[("done", done), ("before", &before)])
 }

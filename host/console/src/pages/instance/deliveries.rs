@@ -4,16 +4,32 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use uuid::Uuid;
 
+use crate::api::with_query;
 use crate::language::Words;
+use crate::list::Next;
 use crate::moment::Moment;
+use crate::session::Visitor;
 
 /// Where the pages of dead letters and deliveries are.
 const OPERATIONS: &str = "/console/operations";
 
+/// Pages of an instance's events that are searched for one.
+const PAGES_MAX: usize = 5;
+
 /// What became of each event, by its id.
 pub(super) type Deliveries = BTreeMap<Uuid, Delivery>;
+
+/// A page of events.
+#[derive(Deserialize)]
+struct Found {
+    data: Vec<IgnoredAny>,
+    page: Next,
+    #[serde(default)]
+    deliveries: Deliveries,
+}
 
 #[derive(Deserialize)]
 pub(super) struct Delivery {
@@ -39,18 +55,19 @@ struct Webhook {
 }
 
 /// How an event stands with Kafka or one receiver.
-pub(super) struct Standing {
+#[derive(Default)]
+pub(in crate::pages) struct Standing {
     /// To whom: Kafka, or the address of a receiver.
-    pub(super) name: String,
+    pub(in crate::pages) name: String,
     /// The page of the dead letter or the delivery; empty if there is none.
-    pub(super) address: String,
-    pub(super) state: String,
+    pub(in crate::pages) address: String,
+    pub(in crate::pages) state: String,
     /// The class of a badge.
-    pub(super) class: &'static str,
+    pub(in crate::pages) class: &'static str,
     /// Why it failed last; empty if it has not failed.
-    pub(super) error: String,
+    pub(in crate::pages) error: String,
     /// When it was delivered, or is tried again.
-    pub(super) at: Option<Moment>,
+    pub(in crate::pages) at: Option<Moment>,
 }
 
 impl Delivery {
@@ -60,6 +77,32 @@ impl Delivery {
         let kafka = self.kafka.standing(instance, w);
         std::iter::once(kafka).chain(webhooks).collect()
     }
+}
+
+/// How an event of an instance stands with Kafka. None if it is not among the instance's first events, or the visitor may not read
+/// deliveries.
+pub(in crate::pages) async fn of_kafka(
+    visitor: &Visitor,
+    instance: Uuid,
+    event: Uuid,
+) -> Option<Standing> {
+    let id = instance.to_string();
+    let mut after = String::new();
+    for _ in 0..PAGES_MAX {
+        let parameters = [
+            ("instanceId", id.as_str()),
+            ("include", "deliveries"),
+            ("limit", "100"),
+            ("after", &after),
+        ];
+        let path = with_query("/v1/events", &parameters);
+        let found: Found = visitor.api.get(&path).await.ok()?;
+        if let Some(delivery) = found.deliveries.get(&event) {
+            return Some(delivery.kafka.standing(instance, visitor.w));
+        }
+        after = found.page.next.filter(|_| !found.data.is_empty())?;
+    }
+    None
 }
 
 impl Kafka {

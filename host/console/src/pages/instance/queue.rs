@@ -72,7 +72,8 @@ impl Queue {
         let more = if is_more { "+" } else { "" };
         Some(Queue {
             place: at.map_or_else(String::new, |at| {
-                format!("{} / {}{more}", at + 1, ids.len())
+                let (at, all) = (visitor.w.number(at + 1), visitor.w.number(ids.len()));
+                format!("{at} / {all}{more}")
             }),
             previous: to(at.and_then(|at| at.checked_sub(1))),
             // Whoever stands beside the view goes on at its beginning.

@@ -233,11 +233,11 @@ pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
         }
     };
     let counts = [
-        ("entries", verified.entries.to_string()),
-        ("decisions", verified.decisions.to_string()),
-        ("delegations", verified.delegations.to_string()),
-        ("seals", verified.seals.to_string()),
-        ("leaves", verified.leaves.to_string()),
+        ("entries", w.number(verified.entries)),
+        ("decisions", w.number(verified.decisions)),
+        ("delegations", w.number(verified.delegations)),
+        ("seals", w.number(verified.seals)),
+        ("leaves", w.number(verified.leaves)),
     ];
     let findings = verified.findings.into_iter().map(|one| {
         let code = match one.seq {

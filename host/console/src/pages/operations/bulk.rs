@@ -71,10 +71,10 @@ impl Operation {
 
     fn counts(&self, w: Words) -> String {
         let counts = [
-            ("total", self.total.to_string()),
-            ("done", self.done.to_string()),
-            ("refused", self.refused.to_string()),
-            ("failed", self.failed.to_string()),
+            ("total", w.number(self.total)),
+            ("done", w.number(self.done)),
+            ("refused", w.number(self.refused)),
+            ("failed", w.number(self.failed)),
         ];
         w.say("bulk-counts", &counts)
     }

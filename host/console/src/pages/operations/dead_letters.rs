@@ -1,6 +1,8 @@
-//! Events that Kafka refused: by their errors, and those of one instance with the first one's content.
+//! Events that Kafka refused: those of one instance with the first one's content. `many` has those of all instances, `sent` what became
+//! of events that were sent again.
 
-use std::collections::BTreeMap;
+pub(super) mod many;
+mod sent;
 
 use askama::Template;
 use axum::extract::{Path, Query};
@@ -14,15 +16,14 @@ use uuid::Uuid;
 use super::{ROOT, trail};
 use crate::api::{Trouble, with_query};
 use crate::confirm::Confirm;
-use crate::list::{Asked, Cell, Link, Paged, Table};
+use crate::list::{Cell, Link, Paged, Table};
 use crate::moment::Moment;
-use crate::posted::{Fields, Posted};
+use crate::pages::operations::choices::Sent;
+use crate::posted::Posted;
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
 const PAGE_ROWS: &str = "100";
-/// Instances whose events one form sends again: as many as a page shows.
-const CHOSEN_MAX: usize = 100;
 /// Pages of an instance's events that are searched for the content of one.
 const EVENT_PAGES_MAX: usize = 5;
 /// The actions of one instance's events.
@@ -56,135 +57,6 @@ pub(super) struct DeadLetter {
     followers: u32,
 }
 
-/// The instances whose events were refused for one reason.
-struct Group {
-    error: String,
-    count: String,
-    rows: Vec<Row>,
-}
-
-struct Row {
-    instance: Uuid,
-    kind: String,
-    about: String,
-    parked: Moment,
-    is_chosen: bool,
-}
-
-/// What became of one instance's events.
-struct Outcome {
-    instance: Uuid,
-    text: String,
-    is_refused: bool,
-}
-
-#[derive(Template)]
-#[template(path = "dead_letters.html")]
-struct All {
-    shell: Shell,
-    trail: Vec<Link>,
-    groups: Vec<Group>,
-    outcomes: Vec<Outcome>,
-    reason: String,
-    refusal: Option<String>,
-    first: Option<String>,
-    next: Option<String>,
-}
-
-pub(super) async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    list(&visitor, &asked, &Fields::default(), Vec::new(), None).await
-}
-
-async fn list(
-    visitor: &Visitor,
-    asked: &Asked,
-    filled: &Fields,
-    outcomes: Vec<Outcome>,
-    refusal: Option<String>,
-) -> Answer {
-    let w = visitor.w;
-    let path = with_query(
-        "/v1/dead-letters",
-        &[("limit", PAGE_ROWS), ("after", &asked.after)],
-    );
-    let found: Paged<DeadLetter> = visitor.get(&path).await?;
-    let mut by_error: BTreeMap<String, Vec<Row>> = BTreeMap::new();
-    for letter in found.data {
-        let event = letter.event;
-        let row = Row {
-            instance: event.instance_id,
-            kind: event.kind(),
-            about: w.n("dead-letter-followers", letter.followers),
-            parked: Moment::of(event.parked_at, w),
-            is_chosen: chosen(filled).any(|one| one == event.instance_id),
-        };
-        by_error.entry(event.error).or_default().push(row);
-    }
-    let groups = by_error.into_iter().map(|(error, rows)| Group {
-        count: w.n("dead-letter-instances", rows.len()),
-        error,
-        rows,
-    });
-    let address = |after: &str| with_query(&format!("{ROOT}/dead-letters"), &[("after", after)]);
-    let status = if refusal.is_some() {
-        StatusCode::UNPROCESSABLE_ENTITY
-    } else {
-        StatusCode::OK
-    };
-    let template = All {
-        shell: Shell::of(
-            visitor,
-            "operations",
-            w.t("panel-dead-letters").into_owned(),
-        )
-        .await,
-        trail: trail(visitor),
-        groups: groups.collect(),
-        outcomes,
-        reason: filled.get("reason").to_owned(),
-        refusal,
-        first: (!asked.after.is_empty()).then(|| address("")),
-        next: found.page.next.map(|next| address(&next)),
-    };
-    Ok(page(status, &template))
-}
-
-/// The instances that were chosen in a form.
-fn chosen(fields: &Fields) -> impl Iterator<Item = Uuid> {
-    let chosen = fields.0.iter().filter(|(name, _)| name == "instance");
-    chosen.filter_map(|(_, id)| Uuid::parse_str(id).ok())
-}
-
-/// Sends the events of the chosen instances again, one instance after the other.
-pub(super) async fn retry_some(Posted { visitor, fields }: Posted) -> Answer {
-    let w = visitor.w;
-    let chosen: Vec<_> = chosen(&fields).take(CHOSEN_MAX).collect();
-    let reason = fields.get("reason").trim();
-    let asked = Asked::default();
-    if chosen.is_empty() || reason.is_empty() {
-        let refusal = w.t("dead-letter-choose").into_owned();
-        return list(&visitor, &asked, &fields, Vec::new(), Some(refusal)).await;
-    }
-    let mut outcomes = Vec::with_capacity(chosen.len());
-    for instance in chosen {
-        let path = format!("/v1/dead-letters/{instance}/retry");
-        let answer = visitor
-            .api
-            .post::<Moved>(&path, &json!({ "reason": reason }), None)
-            .await;
-        let (text, is_refused) = match answer {
-            Ok(moved) => (w.n("dead-letter-sent", moved.released), false),
-            Err(trouble) => (trouble.detail, true),
-        };
-        outcomes.push(Outcome {
-            instance,
-            text,
-            is_refused,
-        });
-    }
-    list(&visitor, &asked, &Fields::default(), outcomes, None).await
-}
-
 #[derive(Deserialize)]
 struct Moved {
     released: u32,
@@ -197,6 +69,8 @@ pub(super) struct AskedOne {
     #[serde(rename = "do")]
     action: String,
     done: String,
+    /// The event that was sent again.
+    event: String,
 }
 
 #[derive(Template)]
@@ -211,6 +85,7 @@ struct One {
     /// The refused event; none if none waits any more.
     first: Option<First>,
     table: Table,
+    sent: Option<Sent>,
 }
 
 /// The refused event, behind which the others wait.
@@ -228,7 +103,7 @@ pub(super) async fn one(
 ) -> Answer {
     let events = events(&visitor, id).await?;
     let confirm = form(&visitor, id, &events, &asked.action);
-    render(&visitor, id, &events, &asked.done, confirm, StatusCode::OK).await
+    render(&visitor, id, &events, &asked, confirm, StatusCode::OK).await
 }
 
 /// The waiting events of an instance, the refused one first. None if no event waits.
@@ -274,7 +149,7 @@ async fn render(
     visitor: &Visitor,
     id: Uuid,
     events: &[ParkedEvent],
-    done: &str,
+    asked: &AskedOne,
     confirm: Option<Confirm>,
     status: StatusCode,
 ) -> Answer {
@@ -288,7 +163,7 @@ async fn render(
                     .map(|number| number.to_string())
                     .unwrap_or_default(),
             ),
-            Cell::text(event.attempts.to_string()),
+            Cell::text(w.number(event.attempts)),
             Cell::when(event.parked_at, w),
         ]
     };
@@ -310,7 +185,7 @@ async fn render(
                 kind: event.kind(),
                 error: event.error.clone(),
                 facts: vec![
-                    fact("column-attempts", event.attempts.to_string()),
+                    fact("column-attempts", w.number(event.attempts)),
                     fact("column-since", Moment::of(event.parked_at, w).relative),
                     fact(
                         "fact-event",
@@ -332,7 +207,8 @@ async fn render(
         trail,
         instance: id,
         here: format!("{ROOT}/dead-letters/{id}"),
-        done: match done {
+        sent: sent(visitor, id, asked).await,
+        done: match asked.done.as_str() {
             "" => None,
             done => w
                 .known(&format!("dead-letter-done-{done}"))
@@ -343,6 +219,17 @@ async fn render(
         table: Table::new(w, &w.t("dead-letter-waiting"), &columns, rows),
     };
     Ok(page(status, &template))
+}
+
+/// What became of the events that were just sent again.
+async fn sent(visitor: &Visitor, id: Uuid, asked: &AskedOne) -> Option<Sent> {
+    if asked.done != "retry" {
+        return None;
+    }
+    let standing = sent::standing(visitor, id, asked.event.parse().ok()).await;
+    let parameters = [("done", asked.done.as_str()), ("event", &asked.event)];
+    let address = with_query(&format!("{ROOT}/dead-letters/{id}"), &parameters);
+    Sent::of(address, vec![standing])
 }
 
 /// The content of an event, as consumers would see it. None if it is not among the first events of the instance, or the visitor
@@ -380,18 +267,23 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
     };
     let events = events(&visitor, id).await?;
     let Some(confirm) = form(&visitor, id, &events, action) else {
-        return render(&visitor, id, &events, "", None, StatusCode::CONFLICT).await;
+        let asked = AskedOne::default();
+        return render(&visitor, id, &events, &asked, None, StatusCode::CONFLICT).await;
     };
     let path = format!("/v1/dead-letters/{id}/{action}");
     let answer: Result<Moved, Trouble> = visitor.api.post(&path, &body, None).await;
     match answer {
         Ok(_) => {
-            let to = format!("{ROOT}/dead-letters/{id}?done={action}");
+            let event = events.first().and_then(|first| first.event_id);
+            let event = event.map(|event| event.to_string()).unwrap_or_default();
+            let parameters = [("done", action), ("event", &event)];
+            let to = with_query(&format!("{ROOT}/dead-letters/{id}"), &parameters);
             Ok(Redirect::to(&to).into_response())
         }
         Err(trouble) => {
             let confirm = confirm.refuse(&trouble, &fields);
-            render(&visitor, id, &events, "", Some(confirm), trouble.status()).await
+            let (asked, status) = (AskedOne::default(), trouble.status());
+            render(&visitor, id, &events, &asked, Some(confirm), status).await
         }
     }
 }

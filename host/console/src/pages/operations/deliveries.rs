@@ -1,4 +1,6 @@
-//! The deliveries to one receiver of webhooks, and one of them with its attempts.
+//! One delivery to a receiver of webhooks, with its attempts. `many` has all of a receiver.
+
+pub(super) mod many;
 
 use askama::Template;
 use axum::extract::{Path, Query};
@@ -11,7 +13,6 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock::Clock;
 
-use super::lists::Subscription;
 use super::{ROOT, dead_letters, trail};
 use crate::api::with_query;
 use crate::confirm::Confirm;
@@ -24,17 +25,13 @@ use crate::shell::{Shell, page};
 const PAGE_ROWS: &str = "50";
 /// Pages of deliveries that are searched for one.
 const PAGES_MAX: usize = 20;
-/// The states of deliveries, by their names in the API; the first shows all.
-const STATES: [&str; 5] = ["", "dead", "pending", "delivered", "discarded"];
 /// A page waits for an attempt that is due within so many seconds.
 const SOON_SECONDS: i64 = 60;
 
-/// What the address of the deliveries says.
+/// What the address of a delivery says.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
-    state: String,
-    after: String,
     done: String,
     #[serde(rename = "do")]
     action: String,
@@ -91,89 +88,6 @@ fn list_path(id: Uuid, state: &str, after: &str) -> String {
     )
 }
 
-#[derive(Template)]
-#[template(path = "deliveries.html")]
-struct All {
-    shell: Shell,
-    trail: Vec<Link>,
-    receiver: Subscription,
-    done: Option<String>,
-    here: String,
-    tabs: Vec<Link>,
-    table: Table,
-    first: Option<String>,
-    next: Option<String>,
-}
-
-pub(super) async fn all(
-    Path(id): Path<Uuid>,
-    Query(asked): Query<Asked>,
-    visitor: Visitor,
-) -> Answer {
-    let w = visitor.w;
-    let state = STATES
-        .into_iter()
-        .find(|one| *one == asked.state)
-        .unwrap_or_default();
-    let receiver: Subscription = visitor.get(&format!("/v1/subscriptions/{id}")).await?;
-    let found: Paged<Delivery> = visitor.get(&list_path(id, state, &asked.after)).await?;
-    let here = format!("{ROOT}/webhooks/{id}");
-    let row = |one: &Delivery| {
-        vec![
-            Cell::link(one.id.to_string(), format!("{here}/{}", one.id)),
-            one.badge(w),
-            Cell::text(one.error()),
-            Cell::text(one.attempts.to_string()),
-            Cell::when(one.created_at, w),
-        ]
-    };
-    let columns = [
-        "column-delivery",
-        "column-standing",
-        "column-error",
-        "column-attempts",
-        "column-since",
-    ];
-    let rows = found.data.iter().map(row).collect();
-    let address =
-        |state: &str, after: &str| with_query(&here, &[("state", state), ("after", after)]);
-    let tab = |one: &str| Link {
-        is_current: one == state,
-        ..Link::to(address(one, ""), name(one, w))
-    };
-    let mut trail = trail(&visitor);
-    trail.push(Link::to(format!("{ROOT}/webhooks"), w.t("panel-webhooks")));
-    let template = All {
-        shell: Shell::of(&visitor, "operations", receiver.url.clone()).await,
-        trail,
-        table: Table::new(w, &w.t("deliveries"), &columns, rows),
-        done: asked
-            .done
-            .parse::<i64>()
-            .ok()
-            .map(|count| w.n("deliveries-retried", count)),
-        tabs: STATES.into_iter().map(tab).collect(),
-        first: (!asked.after.is_empty()).then(|| address(state, "")),
-        next: found.page.next.map(|next| address(state, &next)),
-        here,
-        receiver,
-    };
-    Ok(page(StatusCode::OK, &template))
-}
-
-#[derive(Deserialize)]
-struct Retried {
-    retried: i64,
-}
-
-/// Sends the dead deliveries of a receiver again.
-pub(super) async fn retry_all(Path(id): Path<Uuid>, Posted { visitor, .. }: Posted) -> Answer {
-    let path = format!("/v1/subscriptions/{id}/deliveries/retry");
-    let done: Retried = visitor.post(&path, &json!({}), None).await?;
-    let to = format!("{ROOT}/webhooks/{id}?done={}", done.retried);
-    Ok(Redirect::to(&to).into_response())
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Attempt {
@@ -204,20 +118,19 @@ struct One {
     content: Option<String>,
 }
 
-/// One delivery, which is searched among those of its receiver: the newest come first.
-async fn find(visitor: &Visitor, id: Uuid, delivery: Uuid) -> Result<Option<Delivery>, Halt> {
-    let mut after = String::new();
+/// The deliveries with these ids, which are searched among those of their receiver: the newest come first.
+async fn find(visitor: &Visitor, id: Uuid, ids: &[Uuid]) -> Result<Vec<Delivery>, Halt> {
+    let (mut all, mut after) = (Vec::new(), String::new());
     for _ in 0..PAGES_MAX {
         let found: Paged<Delivery> = visitor.get(&list_path(id, "", &after)).await?;
-        if let Some(found) = found.data.into_iter().find(|one| one.id == delivery) {
-            return Ok(Some(found));
-        }
-        match found.page.next {
+        let named = found.data.into_iter().filter(|one| ids.contains(&one.id));
+        all.extend(named);
+        match found.page.next.filter(|_| all.len() < ids.len()) {
             Some(next) => after = next,
             None => break,
         }
     }
-    Ok(None)
+    Ok(all)
 }
 
 pub(super) async fn one(
@@ -265,7 +178,7 @@ async fn render(
     let w = visitor.w;
     let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/attempts");
     let attempts: Paged<Attempt> = visitor.get(&path).await?;
-    let found = find(visitor, id, delivery).await?;
+    let found = find(visitor, id, &[delivery]).await?.pop();
     let row = |one: &Attempt| {
         let outcome = match one.status {
             Some(status) => status.to_string(),

@@ -163,7 +163,7 @@ impl Figures {
         vec![
             card("throughput", decisions.clone(), throughput),
             Card {
-                lines: self.reasons(),
+                lines: self.reasons(w),
                 ..card("refused", refusals.clone(), refused)
             },
             card("relay", letters.clone(), relay),
@@ -181,7 +181,7 @@ impl Figures {
     }
 
     /// The most frequent reasons of refusals, each with the list of its attempts.
-    fn reasons(&self) -> Vec<Line> {
+    fn reasons(&self, w: Words) -> Vec<Line> {
         let from = self.from.to_string();
         let lines = self
             .series("refusals")
@@ -191,7 +191,7 @@ impl Figures {
             let parameters = [("reason", reason.as_str()), ("from", from.as_str())];
             Line {
                 address: with_query(&format!("{ROOT}/refusals"), &parameters),
-                detail: values.total.to_string(),
+                detail: w.number(values.total),
                 name: reason,
             }
         };
@@ -212,7 +212,7 @@ impl Figures {
             if name.ends_with("_seconds") {
                 duration(value, w)
             } else {
-                value.to_string()
+                w.number(value)
             }
         };
         let peak = values.iter().copied().max().unwrap_or_default();
@@ -271,7 +271,7 @@ fn duration(seconds: u64, w: Words) -> String {
     } else {
         ("seconds", seconds)
     };
-    w.with(&format!("duration-{unit}"), "count", &count.to_string())
+    w.with(&format!("duration-{unit}"), "count", &w.number(count))
 }
 
 #[cfg(test)]

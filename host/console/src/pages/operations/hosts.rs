@@ -58,7 +58,7 @@ pub(super) fn panel(visitor: &Visitor, found: Result<Hosts, Trouble>) -> Panel {
     let mut panel = Panel::empty(visitor, "hosts", format!("{ROOT}/hosts"));
     match found {
         Ok(hosts) => {
-            panel.count = hosts.data.len().to_string();
+            panel.count = w.number(hosts.data.len());
             panel.is_bad = !hosts.are_of_one_version();
             panel.warnings = hosts.warnings(w);
             let line = |host: Host| Line {

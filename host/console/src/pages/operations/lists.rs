@@ -151,7 +151,7 @@ pub(super) async fn jobs(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
         vec![
             Cell::link(job.name(w), address).below(flow),
             Cell::text(job.error.clone().unwrap_or_default()),
-            Cell::text(job.attempts.to_string()),
+            Cell::text(w.number(job.attempts)),
             job.next_at
                 .map_or_else(Cell::default, |at| Cell::when(at, w)),
         ]
@@ -205,7 +205,7 @@ pub(super) async fn webhooks(visitor: Visitor) -> Answer {
             Cell::link(one.url.as_str(), format!("{ROOT}/webhooks/{}", one.id)),
             Cell::text(one.types.join(", ")),
             standing.below(one.disabled_reason.clone().unwrap_or_default()),
-            Cell::text(one.failures.to_string()),
+            Cell::text(w.number(one.failures)),
         ]
     };
     let rows = found.data.iter().map(row).collect();

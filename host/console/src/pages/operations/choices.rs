@@ -1,0 +1,193 @@
+//! What an operator chooses among many: single ones, all with the same error, or all. And what became of those that were sent
+//! again, which the page follows. Templates are `templates/choices.html` and `templates/sent.html`.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+
+use crate::confirm::Confirm;
+use crate::language::Words;
+use crate::list::Paged;
+use crate::moment::Moment;
+use crate::pages::instance::deliveries::Standing;
+use crate::posted::Fields;
+use crate::session::{Halt, Visitor};
+
+/// How many are sent again or discarded by one form.
+pub(super) const MANY_MAX: usize = 500;
+/// How many of those that were sent again a page follows.
+pub(super) const FOLLOWED_MAX: usize = 20;
+
+/// Those with the same error.
+pub(super) struct Group {
+    pub(super) error: String,
+    pub(super) count: String,
+    pub(super) is_chosen: bool,
+    pub(super) items: Vec<Item>,
+}
+
+/// One that may be chosen.
+pub(super) struct Item {
+    /// What a form says of it.
+    pub(super) key: String,
+    pub(super) error: String,
+    pub(super) name: String,
+    pub(super) address: String,
+    pub(super) id: String,
+    pub(super) about: String,
+    pub(super) since: Moment,
+    pub(super) is_chosen: bool,
+}
+
+/// What a form says of the choice.
+#[derive(Default)]
+pub(super) struct Choice {
+    is_all: bool,
+    errors: Vec<String>,
+    keys: Vec<String>,
+    pub(super) reason: String,
+}
+
+/// A page with choices.
+pub(super) struct Choices {
+    /// Where the form is sent to.
+    pub(super) address: String,
+    pub(super) groups: Vec<Group>,
+    pub(super) is_all: bool,
+    pub(super) reason: String,
+    /// What was refused, each with its page.
+    pub(super) refused: Vec<(String, String, String)>,
+    /// What was done, in words.
+    pub(super) done: Vec<String>,
+    pub(super) refusal: Option<String>,
+    pub(super) confirm: Option<Confirm>,
+    pub(super) sent: Option<Sent>,
+}
+
+/// Those that were sent again.
+pub(super) struct Sent {
+    /// Where a script asks again.
+    pub(super) address: String,
+    pub(super) standings: Vec<Standing>,
+    /// Whether one of them has no outcome yet.
+    pub(super) waits: bool,
+}
+
+impl Sent {
+    pub(super) fn of(address: String, standings: Vec<Standing>) -> Option<Sent> {
+        (!standings.is_empty()).then(|| Sent {
+            waits: standings.iter().any(|one| one.class == "waiting"),
+            address,
+            standings,
+        })
+    }
+}
+
+impl Choice {
+    pub(super) fn of(fields: &Fields) -> Choice {
+        let all = |name: &'static str| fields.all(name).map(str::to_owned).collect();
+        Choice {
+            is_all: !fields.get("all").is_empty(),
+            errors: all("error"),
+            keys: all("item"),
+            reason: fields.get("reason").trim().to_owned(),
+        }
+    }
+
+    fn has(&self, error: &str, key: &str) -> bool {
+        let named = |all: &[String], one: &str| all.iter().any(|other| other == one);
+        self.is_all || named(&self.errors, error) || named(&self.keys, key)
+    }
+
+    /// The keys of what was chosen, and whether there are more than one form takes. The list has those with an error and all of
+    /// them; single ones were named by the form.
+    pub(super) async fn resolved<T: DeserializeOwned>(
+        &self,
+        visitor: &Visitor,
+        path: impl Fn(&str) -> String,
+        item: impl Fn(&T) -> (String, String),
+    ) -> Result<(Vec<String>, bool), Halt> {
+        let mut keys = Vec::new();
+        if self.is_all || !self.errors.is_empty() {
+            let mut after = Some(String::new());
+            while let Some(place) = after.take_if(|_| keys.len() <= MANY_MAX) {
+                let found: Paged<T> = visitor.get(&path(&place)).await?;
+                let chosen = found.data.iter().map(&item);
+                let chosen = chosen.filter(|(error, key)| self.has(error, key));
+                keys.extend(chosen.map(|(_, key)| key));
+                after = found.page.next;
+            }
+        }
+        for key in &self.keys {
+            if !keys.contains(key) {
+                keys.push(key.clone());
+            }
+        }
+        let is_more = keys.len() > MANY_MAX;
+        keys.truncate(MANY_MAX);
+        Ok((keys, is_more))
+    }
+}
+
+impl Choices {
+    pub(super) fn new(address: String) -> Choices {
+        Choices {
+            address,
+            groups: Vec::new(),
+            is_all: false,
+            reason: String::new(),
+            refused: Vec::new(),
+            done: Vec::new(),
+            refusal: None,
+            confirm: None,
+            sent: None,
+        }
+    }
+
+    /// Shows these, by their errors. `count` is the text of their number.
+    pub(super) fn listing(
+        self,
+        items: Vec<Item>,
+        choice: &Choice,
+        count: &str,
+        w: Words,
+    ) -> Choices {
+        let mut by_error: BTreeMap<String, Vec<Item>> = BTreeMap::new();
+        for item in items {
+            let is_chosen = choice.keys.contains(&item.key);
+            let of_error = by_error.entry(item.error.clone()).or_default();
+            of_error.push(Item { is_chosen, ..item });
+        }
+        let groups = by_error.into_iter().map(|(error, items)| Group {
+            count: w.n(count, items.len()),
+            is_chosen: choice.errors.contains(&error),
+            error,
+            items,
+        });
+        Choices {
+            groups: groups.collect(),
+            is_all: choice.is_all,
+            reason: choice.reason.clone(),
+            ..self
+        }
+    }
+
+    /// Asks to confirm that these are discarded. `effect` is the text of what that means.
+    pub(super) fn asking(&mut self, keys: Vec<String>, choice: &Choice, effect: &str, w: Words) {
+        let effects = vec![w.n(effect, keys.len())];
+        let fixed = [("do", "discard".to_owned()), ("step", "confirm".to_owned())];
+        let keys = keys.into_iter().map(|key| ("item", key));
+        let page = self.address.clone();
+        self.confirm = Some(Confirm {
+            hidden: fixed.into_iter().chain(keys).collect(),
+            effects,
+            reason: Some(choice.reason.clone()),
+            is_final: true,
+            ..Confirm::new(
+                w.t("choice-discard").into_owned(),
+                format!("{page}#act"),
+                page,
+            )
+        });
+    }
+}

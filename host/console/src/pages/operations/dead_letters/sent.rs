@@ -1,0 +1,58 @@
+//! What became of events that were sent again.
+
+use uuid::Uuid;
+
+use super::ParkedEvent;
+use super::many::Key;
+use crate::list::Paged;
+use crate::pages::instance::deliveries::{self, Standing};
+use crate::pages::operations::ROOT;
+use crate::pages::operations::choices::{FOLLOWED_MAX, Sent};
+use crate::session::Visitor;
+
+/// How those with these keys stand now. `address` has the page on which a script asks again.
+pub(super) async fn of(visitor: &Visitor, keys: &[String], address: String) -> Option<Sent> {
+    let keys = keys.iter().take(FOLLOWED_MAX);
+    let mut standings = Vec::new();
+    for key in keys.filter_map(|key| Key::parse(key)) {
+        standings.push(standing(visitor, key.instance, key.event).await);
+    }
+    Sent::of(address, standings)
+}
+
+/// How the event of an instance stands: refused again, or as the instance's events say.
+pub(super) async fn standing(visitor: &Visitor, instance: Uuid, event: Option<Uuid>) -> Standing {
+    let w = visitor.w;
+    let path = format!("/v1/dead-letters/{instance}?limit=1");
+    let parked = visitor.api.get::<Paged<ParkedEvent>>(&path).await;
+    let parked = parked.ok().and_then(|found| found.data.into_iter().next());
+    let named = Standing {
+        name: instance.to_string(),
+        address: format!("{ROOT}/dead-letters/{instance}"),
+        ..Standing::default()
+    };
+    if let Some(parked) = parked.filter(|parked| event.is_none() || parked.event_id == event) {
+        return Standing {
+            state: w.t("sent-refused").into_owned(),
+            class: "bad",
+            error: parked.error,
+            ..named
+        };
+    }
+    let found = match event {
+        Some(event) => deliveries::of_kafka(visitor, instance, event).await,
+        None => None,
+    };
+    match found {
+        Some(found) => Standing {
+            name: named.name,
+            address: named.address,
+            ..found
+        },
+        // It is not refused, and more may not be read.
+        None => Standing {
+            state: w.t("sent-unknown").into_owned(),
+            ..named
+        },
+    }
+}

@@ -1,0 +1,218 @@
+//! The pages that the navigation leads to, and those that the search finds by their names.
+
+use crate::language::Words;
+use crate::shell::Reader;
+
+/// A page, or a part of one.
+pub(crate) struct Place {
+    pub(crate) address: &'static str,
+    /// The id of its name.
+    pub(crate) text: &'static str,
+    /// The id of the name of the page that it belongs to; empty for a page of the navigation.
+    within: &'static str,
+    /// One of these permissions opens it. None: everybody may.
+    any_of: &'static [&'static str],
+}
+
+const OPERATION: &[&str] = &["dead-letter:read"];
+const PEOPLE: &[&str] = &["directory:write", "role:read"];
+const AUDIT: &[&str] = &["audit:read"];
+
+/// The pages of the navigation. The frame marks the one whose name is that of its section.
+const MAIN: [Place; 7] = [
+    Place::new("/console", "inbox", "", &[]),
+    Place::new("/console/start", "start", "", &[]),
+    Place::new("/console/notifications", "notifications", "", &[]),
+    Place::new(
+        "/console/definitions",
+        "definitions",
+        "",
+        &["definition:publish", "definition:activate"],
+    ),
+    Place::new("/console/operations", "operations", "", OPERATION),
+    Place::new("/console/people", "people", "", PEOPLE),
+    Place::new("/console/audit", "audit", "", AUDIT),
+];
+
+/// Further pages and parts of pages.
+const FURTHER: [Place; 26] = [
+    Place::new("/console?view=mine", "inbox-view-mine", "inbox", &[]),
+    Place::new(
+        "/console?view=available",
+        "inbox-view-available",
+        "inbox",
+        &[],
+    ),
+    Place::new("/console?view=groups", "inbox-view-groups", "inbox", &[]),
+    Place::new("/console?view=all", "inbox-view-all", "inbox", &[]),
+    Place::new("/console/me", "me", "me", &[]),
+    Place::new("/console/me#absences", "me-absences", "me", &[]),
+    Place::new("/console/me#notified", "me-notified", "me", &[]),
+    Place::new("/console/me#preferences", "preferences", "me", &[]),
+    Place::new("/console/me#tokens", "me-tokens", "me", &[]),
+    Place::new("/console/me#sessions", "me-sessions", "me", &[]),
+    Place::new(
+        "/console/upload",
+        "upload",
+        "definitions",
+        &["definition:publish"],
+    ),
+    Place::new(
+        "/console/operations/instances/unassignable",
+        "panel-unassignable",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations/instances/overdue",
+        "panel-overdue",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations/instances/stale",
+        "panel-stale",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations/dead-letters",
+        "panel-dead-letters",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations/webhooks",
+        "panel-webhooks",
+        "operations",
+        &["subscription:read"],
+    ),
+    Place::new(
+        "/console/operations/jobs",
+        "panel-jobs",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations/hosts",
+        "panel-hosts",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations/refusals",
+        "refusals",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations/bulk",
+        "bulk-operations",
+        "operations",
+        OPERATION,
+    ),
+    Place::new(
+        "/console/operations#figures",
+        "figures",
+        "operations",
+        OPERATION,
+    ),
+    Place::new("/console/groups", "groups", "people", PEOPLE),
+    Place::new("/console/roles", "roles", "people", &["role:read"]),
+    Place::new("/console/audit/checkpoints", "checkpoints", "audit", AUDIT),
+    Place::new(
+        "/console/audit/self-approvals",
+        "compliance",
+        "audit",
+        AUDIT,
+    ),
+    Place::new("/docs", "api-docs", "", &[]),
+];
+
+impl Place {
+    const fn new(
+        address: &'static str,
+        text: &'static str,
+        within: &'static str,
+        any_of: &'static [&'static str],
+    ) -> Place {
+        Place {
+            address,
+            text,
+            within,
+            any_of,
+        }
+    }
+
+    fn is_open_to(&self, reader: &Reader) -> bool {
+        self.any_of.is_empty() || self.any_of.iter().any(|one| reader.may(one))
+    }
+
+    /// The name of the page that it belongs to; empty if it is one by itself.
+    pub(crate) fn within(&self, w: Words) -> String {
+        if self.within.is_empty() || self.within == self.text {
+            String::new()
+        } else {
+            w.t(self.within).into_owned()
+        }
+    }
+}
+
+/// The pages of the navigation that this reader may open.
+pub(crate) fn main(reader: &Reader) -> impl Iterator<Item = &'static Place> {
+    MAIN.iter().filter(|place| place.is_open_to(reader))
+}
+
+/// The pages that this reader may open and whose names have all of these words.
+pub(crate) fn named(words: &str, reader: &Reader, w: Words) -> Vec<&'static Place> {
+    let all = MAIN.iter().chain(&FURTHER);
+    let open = all.filter(|place| place.is_open_to(reader));
+    open.filter(|place| has(&format!("{} {}", place.within(w), w.t(place.text)), words))
+        .collect()
+}
+
+/// Whether a name has all of these words, or their beginnings, in any order. Letters of either case are the same.
+pub(crate) fn has(name: &str, words: &str) -> bool {
+    let name = name.to_lowercase();
+    let words = words.to_lowercase();
+    let mut words = words.split_whitespace().peekable();
+    words.peek().is_some() && words.all(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(permissions: &[&str]) -> Reader {
+        Reader {
+            name: String::new(),
+            token: String::new(),
+            unread: String::new(),
+            permissions: permissions.iter().map(|one| (*one).to_owned()).collect(),
+        }
+    }
+
+    fn found(words: &str, permissions: &[&str], language: &str) -> Vec<&'static str> {
+        let w = Words::named(language).expect("a language");
+        let found = named(words, &reader(permissions), w);
+        found.into_iter().map(|place| place.address).collect()
+    }
+
+    #[test]
+    fn a_page_is_found_by_words_of_its_name_in_the_language_of_the_reader() {
+        assert_eq!(found("absen", &[], "en"), ["/console/me#absences"]);
+        assert_eq!(found("ABWESEN", &[], "de"), ["/console/me#absences"]);
+        assert_eq!(found("mine inbox", &[], "en"), ["/console?view=mine"]);
+        assert!(found("absences", &[], "de").is_empty());
+        assert!(found(" ", &[], "en").is_empty());
+    }
+
+    #[test]
+    fn only_pages_that_the_reader_may_open_are_found() {
+        assert!(found("webhooks", &["dead-letter:read"], "en").is_empty());
+        let webhooks = ["/console/operations/webhooks"];
+        assert_eq!(found("webhooks", &["subscription:read"], "en"), webhooks);
+        let all: Vec<_> = main(&reader(&[])).map(|place| place.text).collect();
+        assert_eq!(all, ["inbox", "start", "notifications"]);
+    }
+}
