@@ -112,7 +112,7 @@ mod tests {
         for _ in 0..40 {
             let reference = format!("B{}_", base_62(place));
             place = name.len() - 2;
-            name.push_str(&format!("T{reference}{reference}E"));
+            name = format!("{name}T{reference}{reference}E");
         }
         name.push('E');
         let shown = plain(&name);

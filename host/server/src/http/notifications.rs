@@ -1,6 +1,7 @@
 //! The notifications of the caller, as a person and as a member of groups.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -144,9 +145,9 @@ fn place(notification: &Notification) -> Option<(VersionRef, String)> {
 async fn titled(app: &App, who: &Identity, found: Vec<Notification>) -> Result<Vec<Line>, Problem> {
     let mut versions = HashMap::new();
     for (reference, _) in found.iter().filter_map(place) {
-        if !versions.contains_key(&reference) {
-            let version = app.engine.version(who.tenant, &reference).await?;
-            versions.insert(reference, version);
+        if let Entry::Vacant(unread) = versions.entry(reference) {
+            let version = app.engine.version(who.tenant, unread.key()).await?;
+            unread.insert(version);
         }
     }
     let title = |(reference, state): (VersionRef, String)| {
