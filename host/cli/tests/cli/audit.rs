@@ -58,7 +58,7 @@ fn a_change_is_named_and_fails_the_verification() {
     let verify = |what: &str| place.run(&format!("audit verify {what} {keys}"));
     let ran = verify("--all");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
-    let closing = "1 decisions, 1 of them with a valid seal; findings: 0\n";
+    let closing = "1 decision, 1 of them with a valid seal; findings: 0\n";
     assert!(
         ran.stdout.ends_with(closing) && ran.stdout.contains("run again, 0 of them"),
         "{}",
