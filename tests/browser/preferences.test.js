@@ -20,7 +20,7 @@ test("language, zone and theme are chosen once, for every browser and page", asy
   await page.locator("#language").selectOption("de");
   await page.getByLabel("Time zone").selectOption("Asia/Bangkok");
   await page.getByLabel("Colours").selectOption("dark");
-  await page.getByRole("button", { name: "Save" }).click();
+  await page.locator("form", { has: page.getByLabel("Time zone") }).getByRole("button", { name: "Save" }).click();
   await page.getByRole("heading", { name: "Wie Sie die Seiten wünschen" }).waitFor();
   await page.context().close();
 
