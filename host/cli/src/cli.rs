@@ -64,7 +64,7 @@ use wrkflw_sandbox::Compiler;
 
 /// A workflow engine for work that people decide.
 #[derive(Debug, Parser)]
-#[command(name = "wrkflw", version, after_help = failure::EXIT_CODES)]
+#[command(name = "wrkflw", version, after_help = failure::AFTER_HELP)]
 struct Cli {
     /// How data is written to standard output
     #[arg(

@@ -190,16 +190,15 @@ fn answer(place: &Place, line: &str) -> Value {
     ])
 }
 
-/// The id of the only open task about this entity.
-fn task(place: &Place, key: &str, person: &str) -> String {
-    let listed = place.data(&format!("task list --view available --as {person}"));
+/// The id of the open task about this entity that somebody may work on; of several, that with this label.
+fn task(place: &Place, about: &str, label: Option<&str>, person: &str) -> String {
+    let line = format!("task list --view available --entity {about} --as {person}");
+    let listed = place.data(&line);
     let tasks = listed["data"].as_array().expect("a list");
-    let of_key = |task: &&Value| task["entity"]["id"] == key || task["entityId"] == key;
-    let task = tasks
-        .iter()
-        .find(of_key)
-        .unwrap_or_else(|| panic!("no task for {person}: {listed}"));
-    task["id"].as_str().expect("an id").to_owned()
+    let is_meant = |task: &&Value| label.is_none_or(|label| task["label"] == label);
+    let found = tasks.iter().find(is_meant);
+    let found = found.unwrap_or_else(|| panic!("no {label:?} for {person}: {listed}"));
+    found["id"].as_str().expect("an id").to_owned()
 }
 
 /// Asks the same of a flow, and returns the answers.
@@ -211,7 +210,7 @@ fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
         )
     };
     let decide = |outcome: &str, rest: &str, person: &str| {
-        let id = task(place, key, person);
+        let id = task(place, &format!("document/{key}"), None, person);
         answer(
             place,
             &format!("task decide {id} {outcome} {rest} --as {person}"),
@@ -261,7 +260,7 @@ fn is_as_in_rust(samples: &[&Sample]) {
             r#"instance start {key} --entity document/failing-{key} --data {{"title":"x"}} --as author"#
         );
         place.data(&start);
-        let id = task(&place, &format!("failing-{key}"), "reviewer");
+        let id = task(&place, &format!("document/failing-{key}"), None, "reviewer");
         let failed = place.run(&format!(
             "task decide {id} APPROVE --comment {FAILING} --as reviewer"
         ));

@@ -343,24 +343,19 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Path<T>, Problem> {
         let raw = RawPathParams::from_request_parts(parts, app).await;
-        let raw: Vec<(String, String)> = raw
-            .iter()
-            .flatten()
-            .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .collect();
-        for (name, text) in &raw {
-            let pointer = format!("/{name}");
+        for (name, text) in raw.iter().flatten() {
             if text.contains('\0') {
-                let detail = "no name has a NUL in it".to_owned();
-                return Err(misfit::wrong("not_found", &pointer, "malformed", detail));
+                let (at, detail) = (format!("/{name}"), "no name has a NUL in it".to_owned());
+                return Err(misfit::wrong("not_found", &at, "malformed", detail));
             }
             if !is_normal(text) {
-                return Err(malformed(&pointer, NOT_NORMAL));
+                return Err(malformed(&format!("/{name}"), NOT_NORMAL));
             }
         }
         let path = AxumPath::<T>::from_request_parts(parts, app).await;
         path.map(|AxumPath(value)| Path(value)).map_err(|error| {
-            let names: Vec<String> = raw.into_iter().map(|(name, _)| name).collect();
+            let names = raw.iter().flatten().map(|(name, _)| name.to_owned());
+            let names: Vec<_> = names.collect();
             misfit::of_path(&error, &names)
         })
     }

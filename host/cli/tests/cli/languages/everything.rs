@@ -105,7 +105,7 @@ fn told(place: &Place, key: &str) -> Value {
         super::answer(place, &line)
     };
     let decide = |label: &str, outcome: &str, person: &str| {
-        let task = task(place, &about, label, person);
+        let task = super::task(place, &about, Some(label), person);
         super::answer(
             place,
             &format!("task decide {task} {outcome} --as {person}"),
@@ -140,17 +140,6 @@ fn refusal(place: &Place, key: &str, person: &str, name: &str) -> Value {
     let data = format!(r#"{{"name":"{name}"}}"#);
     let line = format!("instance start {key} --entity case/{name} --data {data} --as {person}");
     super::answer(place, &line)
-}
-
-/// The open task with this label that somebody may work on.
-fn task(place: &Place, about: &str, label: &str, person: &str) -> String {
-    let listed = place.data(&format!(
-        "task list --view available --entity {about} --as {person}"
-    ));
-    let tasks = listed["data"].as_array().expect("a list");
-    let found = tasks.iter().find(|task| task["label"] == label);
-    let found = found.unwrap_or_else(|| panic!("no {label} for {person}: {listed}"));
-    found["id"].as_str().expect("an id").to_owned()
 }
 
 /// What does not differ from run to run: ids become numbers in the order in which they occur.

@@ -15,6 +15,8 @@ use crate::session::{Halt, Visitor};
 
 /// How many are sent again or discarded by one form.
 pub(super) const MANY_MAX: usize = 500;
+/// How many pages of the list are searched for those with an error.
+const PAGES_MAX: usize = 50;
 /// How many of those that were sent again a page follows.
 pub(super) const FOLLOWED_MAX: usize = 20;
 
@@ -107,23 +109,27 @@ impl Choice {
         path: impl Fn(&str) -> String,
         item: impl Fn(&T) -> (String, String),
     ) -> Result<(Vec<String>, bool), Halt> {
-        let mut keys = Vec::new();
+        let (mut keys, mut is_more) = (Vec::new(), false);
         if self.is_all || !self.errors.is_empty() {
             let mut after = Some(String::new());
-            while let Some(place) = after.take_if(|_| keys.len() <= MANY_MAX) {
+            for _ in 0..PAGES_MAX {
+                let Some(place) = after.take_if(|_| keys.len() <= MANY_MAX) else {
+                    break;
+                };
                 let found: Paged<T> = visitor.get(&path(&place)).await?;
                 let chosen = found.data.iter().map(&item);
                 let chosen = chosen.filter(|(error, key)| self.has(error, key));
                 keys.extend(chosen.map(|(_, key)| key));
                 after = found.page.next;
             }
+            is_more = after.is_some();
         }
         for key in &self.keys {
             if !keys.contains(key) {
                 keys.push(key.clone());
             }
         }
-        let is_more = keys.len() > MANY_MAX;
+        is_more |= keys.len() > MANY_MAX;
         keys.truncate(MANY_MAX);
         Ok((keys, is_more))
     }
@@ -169,6 +175,13 @@ impl Choices {
             is_all: choice.is_all,
             reason: choice.reason.clone(),
             ..self
+        }
+    }
+
+    /// Says that so many were sent again, if the page does not follow all of them.
+    pub(super) fn bounding(&mut self, sent: usize, w: Words) {
+        if sent > FOLLOWED_MAX {
+            self.done.push(w.n("sent-first", FOLLOWED_MAX));
         }
     }
 

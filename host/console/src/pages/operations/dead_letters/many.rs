@@ -170,6 +170,7 @@ pub(in crate::pages::operations) async fn act(Posted { visitor, fields }: Posted
     if released > 0 {
         choices.done.push(w.n("dead-letter-sent", released));
     }
+    choices.bounding(sent.len(), w);
     sent.truncate(FOLLOWED_MAX);
     choices.sent = sent::of(&visitor, &sent, address("sent", &sent.join(","))).await;
     render(&visitor, "", choices, &Choice::default()).await

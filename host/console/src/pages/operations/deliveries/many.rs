@@ -221,6 +221,7 @@ pub(in crate::pages::operations) async fn act(
         choices.done.push(w.n(text, changed.len()));
     }
     if !discards {
+        choices.bounding(changed.len(), w);
         choices.sent = followed(&visitor, id, &changed).await?;
     }
     render(&visitor, id, &asked, choices, &Choice::default()).await
