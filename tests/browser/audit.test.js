@@ -53,6 +53,27 @@ test("an instance is verified in place, and what was changed behind the host is 
   await scripted.context().close();
 });
 
+test("what the host did on its own is in the audit of an instance, as done by the host", async () => {
+  const { id, task } = await started(entity("hosted"), "Plan");
+  assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer2"))).status, 200);
+  // Whoever leaves the group loses its work.
+  assert.equal((await api("DELETE", "/groups/reviewers/members/reviewer2")).status, 200);
+  try {
+    const released = async () => {
+      const entries = (await api("GET", `/instances/${id}/audit`)).body.data;
+      return entries.find((entry) => entry.type === "TASK_RELEASED");
+    };
+    for (let tries = 0; tries < 400 && !(await released()); tries += 1);
+    assert.equal((await released()).actor, null);
+    const page = await signedIn(browser, "admin");
+    await page.goto(`${url}/console/instances/${id}?tab=audit`);
+    await page.locator("li", { hasText: "TASK_RELEASED" }).getByText("the host").waitFor();
+    await page.context().close();
+  } finally {
+    assert.equal((await api("PUT", "/groups/reviewers/members/reviewer2", {})).status, 200);
+  }
+});
+
 test("the chain of custody has every decision with its seal, is a file, and fits on paper", async () => {
   const name = entity("custody");
   const { id, task } = await started(name, "Plan");

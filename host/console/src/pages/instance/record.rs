@@ -11,7 +11,6 @@ use crate::api::{Trouble, with_query};
 use crate::data::Instance;
 use crate::language::Words;
 use crate::moment::Moment;
-use crate::names::Names;
 use crate::session::Visitor;
 
 /// Entries of one page.
@@ -75,16 +74,17 @@ struct Event {
 struct Entry {
     #[serde(rename = "type")]
     kind: String,
-    actor: String,
+    /// None if the host acted on its own.
+    actor: Option<String>,
     occurred_at: Timestamp,
     payload: Value,
 }
 
-fn line(kind: String, at: Timestamp, who: &str, content: &Value, names: &Names, w: Words) -> Line {
+fn line(kind: String, at: Timestamp, who: String, content: &Value, w: Words) -> Line {
     Line {
         at: Moment::of(at, w),
         what: kind,
-        who: names.person(who),
+        who,
         content: serde_json::to_string_pretty(content).unwrap_or_default(),
         standings: Vec::new(),
     }
@@ -140,11 +140,12 @@ impl Record {
             let deliveries = list.deliveries;
             let line = |one: Event| {
                 let delivery = deliveries.get(&one.id);
+                let who = names.person(&one.authid);
                 Line {
                     standings: delivery.map_or_else(Vec::new, |delivery| {
                         delivery.standings(instance.id, one.id, w)
                     }),
-                    ..line(one.kind, one.time, &one.authid, &one.data, &names, w)
+                    ..line(one.kind, one.time, who, &one.data, w)
                 }
             };
             (list.data.into_iter().map(line).collect(), list.page.next)
@@ -160,14 +161,9 @@ impl Record {
         let found = found.map(|list| {
             let entries = list.data.into_iter();
             let line = |one: Entry| {
-                line(
-                    one.kind,
-                    one.occurred_at,
-                    &one.actor,
-                    &one.payload,
-                    &names,
-                    w,
-                )
+                let host = || w.t("audit-host").into_owned();
+                let who = one.actor.map_or_else(host, |actor| names.person(&actor));
+                line(one.kind, one.occurred_at, who, &one.payload, w)
             };
             (entries.map(line).collect(), list.page.next)
         });

@@ -176,9 +176,10 @@ async fn render(
     status: StatusCode,
 ) -> Answer {
     let w = visitor.w;
+    // First how it stands: the page asks no more once it is settled, and must have the last attempt then.
+    let found = find(visitor, id, &[delivery]).await?.pop();
     let path = format!("/v1/subscriptions/{id}/deliveries/{delivery}/attempts");
     let attempts: Paged<Attempt> = visitor.get(&path).await?;
-    let found = find(visitor, id, &[delivery]).await?.pop();
     let row = |one: &Attempt| {
         let outcome = match one.status {
             Some(status) => status.to_string(),
