@@ -3,8 +3,8 @@
 #
 #   browser.sh [FILE...]   these files of tests/browser, or all
 #
-# Screenshots of the pages go to target/browser, to be looked at. Files are tried one after the other. AT_ONCE=2 tries two at once, each
-# against a host and a database of its own. It is quicker, but a busy machine makes single tests wait too long.
+# Screenshots of the pages go to target/browser, to be looked at. Two files are tried at once, each against a host and a database of its
+# own. AT_ONCE=1 tries one after the other, for a machine that has one core or is busy.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -63,7 +63,7 @@ taken=$logs/taken
 mkdir "$taken"
 running=()
 trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$logs"' EXIT
-for worker in $(seq "${AT_ONCE:-1}"); do
+for worker in $(seq "${AT_ONCE:-2}"); do
   (try "${files[@]}") >"$logs/$worker" 2>&1 &
   running+=($!)
 done

@@ -75,6 +75,7 @@ synchronous_commit = $keeps
 full_page_writes = $keeps
 max_wal_size = 2GB
 autovacuum_naptime = 10min
+jit = off
 log_min_messages = warning
 CONF
 }

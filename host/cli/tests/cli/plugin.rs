@@ -15,7 +15,9 @@ const FLOW: &str = "my-flow";
 
 /// A new flow, tested and built.
 fn built() -> Place {
-    let place = Place::new();
+    let mut place = Place::new();
+    // A first build, with nothing that another one left.
+    place.builds = place.folder.join(FLOW).join("target");
     place.data("plugin new my-flow");
     assert_eq!(
         place.run("plugin new my-flow").code,

@@ -13,6 +13,8 @@ pub(crate) struct Place {
     pub(crate) folder: PathBuf,
     /// The folder for the user's program state.
     state: PathBuf,
+    /// Where cargo builds flows.
+    pub(crate) builds: PathBuf,
 }
 
 /// The result of a command.
@@ -29,6 +31,11 @@ pub(crate) struct Running {
     pub(crate) facts: Value,
 }
 
+/// The folder in which the flows of other tests are built, too: what they depend on is compiled once.
+fn shared_builds() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guests")
+}
+
 impl Place {
     pub(crate) fn new() -> Place {
         // Short, because sockets are below it.
@@ -36,7 +43,11 @@ impl Place {
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder).expect("a fresh folder");
         let state = folder.join("state");
-        Place { folder, state }
+        Place {
+            folder,
+            state,
+            builds: shared_builds(),
+        }
     }
 
     /// The program with the words of `line` as its arguments.
@@ -49,6 +60,7 @@ impl Place {
             .args(line.split_whitespace())
             .current_dir(&self.folder)
             .env("XDG_STATE_HOME", &self.state)
+            .env("CARGO_TARGET_DIR", &self.builds)
             .env("CARGO_NET_OFFLINE", "true");
         command
     }
