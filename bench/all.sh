@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs all measurements, one after the other, and compares the figures with the targets: `make bench`.
 #
-#   bench/all.sh [PART ...]     default: decisions votes growth deadlines lists restricted history searches guests audit relay peers
+#   bench/all.sh [PART ...]     default: decisions votes growth deadlines lists restricted history searches guests authors audit relay peers
 #
 # Takes about an hour with all engines of `peers` (PEERS="wrkflw restate" chooses some). The output of each part is kept in
 # target/bench. Ends with one table. The exit code is 1 if a figure misses its target.
@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(decisions votes growth deadlines lists restricted history searches guests audit relay peers)
+[ $# -gt 0 ] || parts=(decisions votes growth deadlines lists restricted history searches guests authors audit relay peers)
 kept=target/bench
 mkdir -p $kept
 
@@ -24,12 +24,13 @@ measure() {
   history) bench/history.sh ;;
   searches) bench/search.sh ;;
   guests) cargo build --quiet --release --package wrkflw-bench && target/release/wrkflw-bench guests ;;
+  authors) bench/authors.sh ;;
   audit) cargo build --quiet --release --package wrkflw-bench && target/release/wrkflw-bench verify ;;
   relay) bench/relay.sh 1 60000 ;;
   # shellcheck disable=SC2086 # a list of engines
   peers) CALLERS=32 SECONDS_A_RUN=8 RUNS=2 bench/peers/run.sh ${PEERS:-} ;;
   *)
-    echo "nothing to measure is called $1: decisions, votes, growth, deadlines, lists, restricted, history, searches, guests, audit, relay or peers" >&2
+    echo "nothing to measure is called $1: decisions, votes, growth, deadlines, lists, restricted, history, searches, guests, authors, audit, relay or peers" >&2
     exit 2
     ;;
   esac

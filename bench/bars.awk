@@ -33,6 +33,7 @@ part() == "restricted" && / p95 / { seen = most(seen, after("p95")) }
 part() == "history" && / p95 / { history = most(history, after("p95")) }
 part() == "searches" && / p95 / { search = most(search, after("p95")) }
 part() == "guests" && /^guard, instance/ { guard = $6 }
+part() == "authors" && / save / { if ($1 == "rust") { built = $4; rebuilt = $12 } saved[$1] = after("save") }
 part() == "audit" && /^verify chain/ { chain = $3 }
 part() == "relay" && /ratio/ { relay = after("ratio") }
 part() == "relay" && /lag/ { lag = 1000 * $(NF - 1) }
@@ -62,6 +63,9 @@ END {
   if (history) aim("ms, p95 of the slowest page of history, a million instances", history, 50, 0)
   if (search) bar("ms, p95 of the slowest search, a million instances", search, 50, 0)
   if (guard) bar("us of a guard in a fresh instance, p50", guard, 30, 0)
+  if (built) bar("s, first build of a flow in Rust", built, 60, 0)
+  if (rebuilt) bar("s, later build of a flow in Rust", rebuilt, 5, 0)
+  for (language in saved) bar("s from saving a file to the activated version, " language, saved[language], 3, 0)
   if (chain) bar("entries/s verified on one core", chain, 200000, 1)
   if (relay) bar("events/s of the relay, in parts of Y1", relay, 2, 1)
   if (lag) bar("ms from commit to acknowledgement at 70 % load, p99", lag, 250, 0)

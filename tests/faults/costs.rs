@@ -177,11 +177,8 @@ impl Fixture {
 
     /// Tasks that the neighbour has claimed.
     async fn tasks(&self, name: &str) -> Vec<String> {
-        let (mut tasks, bearer) = (
-            Vec::new(),
-            format!("Bearer {}", self.neighbour.token("reviewer")),
-        );
-        for number in 0..DECIDED {
+        let bearer = format!("Bearer {}", self.neighbour.token("reviewer"));
+        let claimed = async |number| {
             let started = self.neighbour.start(&format!("{name}-{number}")).await;
             let task = task_of(&started["instance"]);
             let path = format!("/v1/tasks/{task}/claim");
@@ -191,9 +188,9 @@ impl Fixture {
                 .host
                 .send("", "POST", &path, &headers, Some(json!({})));
             claim.await.expect(200);
-            tasks.push(task);
-        }
-        tasks
+            task
+        };
+        futures_util::future::join_all((0..DECIDED).map(claimed)).await
     }
 
     /// The neighbour decides these tasks one after the other, while `/livez` is requested repeatedly, until `until` completes.
