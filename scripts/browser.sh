@@ -26,6 +26,13 @@ install_node() {
   cp "$tests/package-lock.json" "$tests/node_modules/installed"
 }
 
+# FOLDER: builds the plugin in it, and says where its component is.
+build_plugin() {
+  local built
+  built=$(cd "$1" && "$program" --output json plugin build 2>&1) || { echo "$built" >&2; fail "$1 does not build"; }
+  sed -n 's/.*"path": *"\([^"]*\)".*/\1/p' <<<"$built"
+}
+
 # Starts a host, and tries files of the list that nobody has taken, one after the other: they share the host.
 try() {
   start_host
@@ -36,7 +43,7 @@ try() {
   done
   # For what no caller can bring about, and for further hosts on this database, such as one whose people sign in at an identity provider.
   tokens+=("WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")" "WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
-  tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_PURCHASE=$purchase")
+  tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_PURCHASE=$purchase" "WRKFLW_TEST_COMMITTEE=$committee")
   export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
   local file failed=0
   for file in "$@"; do
@@ -49,10 +56,10 @@ try() {
 browser=$(find_browser)
 install_node
 build_host
-# The sample flow, to be published again, and a flow with a way back.
+# The sample flow, to be published again, a flow with a way back, and one whose config and data set forms, priorities and deadlines.
 component=$(ls -t "$(dirname "$program")"/build/wrkflw-*/out/document-approval.wasm | head -1)
-built=$(cd plugins/purchase-approval && "$program" --output json plugin build 2>&1) || { echo "$built" >&2; fail "purchase-approval does not build"; }
-purchase=$(sed -n 's/.*"path": *"\([^"]*\)".*/\1/p' <<<"$built")
+purchase=$(build_plugin plugins/purchase-approval)
+committee=$(build_plugin tests/guests/committee)
 mkdir -p target/browser
 
 files=("$@")

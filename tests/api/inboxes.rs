@@ -294,6 +294,14 @@ async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
         "{shown}"
     );
 
+    for step in ahead {
+        let told = format!(
+            "{}: what is done.",
+            step["title"].as_str().expect("a title")
+        );
+        assert_eq!(step["description"], told, "{shown}");
+    }
+
     let list = app
         .get("author", "/v1/instances?include=people,ahead")
         .await

@@ -74,6 +74,29 @@ test("what the host did on its own is in the audit of an instance, as done by th
   }
 });
 
+test("each entry of an instance has its hash, and a decision its seal, also one that was broken", async () => {
+  const { id, task } = await started(entity("sealed"), "Plan");
+  assert.equal((await api("POST", `/tasks/${task}/decide`, { outcome: "APPROVE" }, tokenOf("reviewer"))).status, 200);
+  const entries = (await api("GET", `/instances/${id}/audit`)).body.data;
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/instances/${id}?tab=audit`);
+  const hashes = page.locator(".record .hash code");
+  assert.deepEqual(await hashes.allInnerTexts(), entries.map((entry) => entry.hash));
+  assert.ok(entries.every((entry) => entry.hash.length === 64));
+  const sealed = page.locator(".record > li", { has: page.locator(".badge") });
+  assert.equal(await sealed.count(), 1, "nothing else is sealed");
+  await sealed.getByText("DECISION_RECORDED", { exact: true }).waitFor();
+  await sealed.locator(".badge.good").getByText("Seal: valid").waitFor();
+  await sound(page, "audit-seals");
+  const flip = () => sql(`set session_replication_role = replica; update decision set mac = set_byte(mac, 0, get_byte(mac, 0) # 1) where task_id = '${task}'`);
+  flip();
+  await page.reload();
+  await sealed.locator(".badge.bad").getByText("Seal: not valid").waitFor();
+  await sound(page, "audit-seal-broken");
+  flip();
+  await page.context().close();
+});
+
 test("the chain of custody has every decision with its seal, is a file, and fits on paper", async () => {
   const name = entity("custody");
   const { id, task } = await started(name, "Plan");

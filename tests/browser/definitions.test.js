@@ -1,28 +1,14 @@
 // What a definer does: see the versions of a flow, what differs, activate one knowing what it affects, and take it back.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { api, entity, launch, setting, signedIn, sound, tokenOf, url } from "./support.js";
+import { api, entity, file, launch, published as publishedOf, setting, signedIn, sound, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
 /** Publishes the sample flow under a key with a config, and gives the version. */
-async function published(key, config, note) {
-  const form = new FormData();
-  form.append("component", new Blob([readFileSync(setting("WRKFLW_TEST_COMPONENT"))]));
-  form.append("config", JSON.stringify(config));
-  if (note) form.append("note", note);
-  const answer = await fetch(`${url}/v1/definitions/${key}/versions`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${tokenOf("admin")}` },
-    body: form,
-  });
-  const body = await answer.json();
-  assert.ok(answer.ok, JSON.stringify(body));
-  return body.version;
-}
+const published = (key, config, note) => publishedOf(key, file("WRKFLW_TEST_COMPONENT"), config, { note });
 
 /** A definition with an active version 1, and a version 2 in which a rejection needs no comment. */
 async function definition() {

@@ -111,6 +111,62 @@ test("a step that changes the data shows the values before and after", async () 
   await page.context().close();
 });
 
+test("a step tells to whom it was offered, who worked on it, and when; a later one what is done in it", async () => {
+  const { id, task } = await started(entity("steps"), "Plan");
+  const later = "The author changes the document as the rejection says, or gives it up.";
+  const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
+  const step = (name) => page.locator(".step", { has: page.getByRole("heading", { name, exact: true }) });
+  await page.goto(`${url}/console/instances/${id}`);
+  await step("First review").getByText("Waits for Reviewers").waitFor();
+  assert.equal(await step("First review").getByText("Offered to").count(), 0, "it waits for them, which says it already");
+  await page.locator(".step.pending", { hasText: "Rework" }).getByText(later).waitFor();
+  assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer"))).status, 200);
+  await page.reload();
+  await step("First review").getByText("Waits for Rob Reviewer").waitFor();
+  await step("First review").getByText("Offered to Reviewers").waitFor();
+  assert.equal(await step("First review").getByText("ended").count(), 0);
+  assert.equal((await api("POST", `/tasks/${task}/decide`, { outcome: "REJECT", comment: "Too dear" }, tokenOf("reviewer"))).status, 200);
+  await page.reload();
+  const done = page.locator(".step.done", { hasText: "First review" });
+  await done.getByText("Offered to Reviewers").waitFor();
+  const { left, enteredAt } = (await api("GET", `/instances/${id}/history`)).body.data[0];
+  const times = await done.locator("p", { hasText: "ended" }).locator("time").evaluateAll((all) => all.map((one) => one.getAttribute("datetime")));
+  assert.deepEqual(times.map((one) => Date.parse(one)), [enteredAt, left.at].map((one) => Date.parse(one)));
+  assert.equal(await done.getByText("Worked on by").count(), 0, "the decision says it already");
+  await page.locator(".step.active", { hasText: "Rework" }).getByText(later).waitFor();
+  // Work that ended without a decision names who had it.
+  const stopped = await started(entity("stopped"), "Plan");
+  assert.equal((await api("POST", `/tasks/${stopped.task}/claim`, {}, tokenOf("reviewer2"))).status, 200);
+  assert.equal((await api("POST", `/instances/${stopped.id}/cancel`, { reason: "not needed" })).status, 200);
+  await page.goto(`${url}/console/instances/${stopped.id}`);
+  await page.locator(".step.done", { hasText: "First review" }).getByText("Worked on by Rita Reviewer").waitFor();
+  await page.context().close();
+  for (const locale of ["en", "de", "th"]) {
+    const reader = await signedIn(browser, "author", { locale });
+    await reader.goto(`${url}/console/instances/${id}`);
+    await sound(reader, `timeline-steps-${locale}`);
+    await reader.context().close();
+  }
+});
+
+test("a restart and what it restarts lead to each other", async () => {
+  const name = entity("restarted");
+  const { id } = await started(name, `Plan ${name}`);
+  assert.equal((await api("POST", `/instances/${id}/cancel`, { reason: "wrong year" })).status, 200);
+  const restarted = await api("POST", `/instances/${id}/restart`, { data: { title: `Better ${name}` } }, tokenOf("author"));
+  assert.equal(restarted.status, 201, JSON.stringify(restarted.body));
+  const page = await signedIn(browser, "author");
+  await page.goto(`${url}/console/instances/${id}?tab=related`);
+  const related = (how) => page.locator(".facts > div", { has: page.locator("dt", { hasText: new RegExp(`^${how}$`) }) });
+  await sound(page, "related-restarts");
+  await related("Restarted by").getByText(`Better ${name}`).click();
+  await page.waitForURL(new RegExp(restarted.body.instance.id));
+  await page.getByRole("link", { name: "Related" }).click();
+  await related("Restarts").getByText(`Plan ${name}`).click();
+  await page.waitForURL(new RegExp(id));
+  await page.context().close();
+});
+
 test("events say whether Kafka has them and what became of them at webhooks, with links to both", async () => {
   const { id } = await started(entity("published"), "Plan");
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });

@@ -190,6 +190,40 @@ export function sql(statement) {
   return execFileSync("psql", ["--no-psqlrc", "--quiet", "--tuples-only", "--set=ON_ERROR_STOP=1", setting("WRKFLW_TEST_DATABASE"), "-c", statement], { encoding: "utf8" });
 }
 
+/** Publishes a component with a config, and gives the version. */
+export async function published(key, component, config, { note, name } = {}) {
+  const form = new FormData();
+  form.append("component", new Blob([component]), name ?? "component");
+  form.append("config", JSON.stringify(config));
+  if (note) form.append("note", note);
+  const headers = { authorization: `Bearer ${tokenOf("admin")}` };
+  const answer = await fetch(`${url}/v1/definitions/${key}/versions`, { method: "POST", headers, body: form });
+  const body = await answer.json();
+  assert.ok(answer.ok, JSON.stringify(body));
+  return body.version;
+}
+
+/** A file that a setting names. */
+export function file(name) {
+  return readFileSync(setting(name));
+}
+
+/** A vote as the active version of a flow: its config sets inputs and the names of priorities, the data of an instance who votes. */
+export async function committee(key, config = {}) {
+  const version = await published(key, file("WRKFLW_TEST_COMMITTEE"), { instanceTitle: "{/title}", ...config });
+  assert.equal((await api("POST", `/definitions/${key}/versions/${version}/activate`, { force: true })).status, 200);
+  return version;
+}
+
+/** Starts a vote with this assignment, by default of the reviewers. */
+export async function vote(key, title, assign = {}) {
+  const offered = { offers: [{ groups: ["reviewers"] }], needed: 1, ...assign };
+  const answer = await api("POST", "/instances", { definitionKey: key, entityType: "vote", entityId: entity("vote"), data: { title, assign: offered } });
+  assert.equal(answer.status, 201, JSON.stringify(answer.body));
+  const { instance } = answer.body;
+  return { id: instance.id, task: instance.states[0].tasks[0]?.id };
+}
+
 /** Starts an approval of a document as its author, who cannot review it. */
 export async function started(id, title) {
   const body = { definitionKey: "document-approval", entityType: "document", entityId: id, data: { title } };

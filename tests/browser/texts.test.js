@@ -1,8 +1,7 @@
 // Texts that people, flows and files supply are texts on every page: none becomes an element, and none runs.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { api, entity, launch, setting, signedIn, tokenOf, url } from "./support.js";
+import { api, entity, file, launch, published, signedIn, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -36,7 +35,7 @@ const FLOW_TEXTS = {
 };
 
 function component() {
-  const bytes = readFileSync(setting("WRKFLW_TEST_COMPONENT"));
+  const bytes = file("WRKFLW_TEST_COMPONENT");
   for (const [text, attack] of Object.entries(FLOW_TEXTS)) {
     const evil = Buffer.from(attack.slice(0, text.length).padEnd(text.length));
     let at = bytes.indexOf(text);
@@ -47,14 +46,8 @@ function component() {
 }
 
 /** Publishes the flow with these texts and this config, and activates it though the config names groups that do not exist. */
-async function published(key, config) {
-  const form = new FormData();
-  form.append("component", new Blob([component()]), ALL);
-  form.append("config", JSON.stringify(config));
-  const headers = { authorization: `Bearer ${tokenOf("admin")}` };
-  const answer = await fetch(`${url}/v1/definitions/${key}/versions`, { method: "POST", headers, body: form });
-  const { version } = await answer.json();
-  assert.ok(answer.ok);
+async function activated(key, config) {
+  const version = await published(key, component(), config, { name: ALL, note: ALL });
   const active = await api("POST", `/definitions/${key}/versions/${version}/activate`, { force: true });
   assert.equal(active.status, 200, JSON.stringify(active.body));
   return version;
@@ -78,7 +71,7 @@ test("texts of people, flows and files are shown as texts on every page", async 
   await api("PUT", `/groups/${key}`, { name: CORPUS[1] });
   for (const member of ["reviewer", person]) assert.equal((await api("PUT", `/groups/${key}/members/${member}`)).status, 200);
   // The approvers are a group that nobody has made, with a name that is an attack.
-  const version = await published(key, { reviewers: key, approvers: CORPUS[0] });
+  const version = await activated(key, { reviewers: key, approvers: CORPUS[0] });
   const ids = [];
   for (const [number, attack] of CORPUS.entries()) {
     const body = { definitionKey: key, entityType: "document", entityId: `${attack} ${key}-${number}`, data: { title: attack, link: attack, [attack]: { [attack]: attack } } };

@@ -1,8 +1,7 @@
 // A way back after a decision, in a flow that has one: the approval of a purchase, which the manager may take back until finance decides.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { api, entity, launch, setting, signedIn, sound, tokenOf, url } from "./support.js";
+import { api, entity, file, launch, published, signedIn, sound, tokenOf, url } from "./support.js";
 
 const FLOW = "purchase-approval";
 const FINANCE = ["reviewer", "fay", "finn", "flora"];
@@ -13,13 +12,8 @@ const purchases = [];
 before(async () => {
   browser = await launch();
   for (const person of FINANCE) if (person !== "reviewer") assert.equal((await api("PUT", `/people/${person}`, { name: person })).status, 200);
-  const form = new FormData();
-  form.append("component", new Blob([readFileSync(setting("WRKFLW_TEST_PURCHASE"))]));
-  form.append("config", JSON.stringify({ finance: FINANCE, financeNeeded: 2, cfoGroup: "approvers", fallbackGroup: "approvers" }));
-  const headers = { authorization: `Bearer ${tokenOf("admin")}` };
-  const published = await fetch(`${url}/v1/definitions/${FLOW}/versions`, { method: "POST", headers, body: form });
-  assert.ok(published.ok, `${published.status}`);
-  const { version } = await published.json();
+  const config = { finance: FINANCE, financeNeeded: 2, cfoGroup: "approvers", fallbackGroup: "approvers" };
+  const version = await published(FLOW, file("WRKFLW_TEST_PURCHASE"), config);
   assert.equal((await api("POST", `/definitions/${FLOW}/versions/${version}/activate`, { force: true })).status, 200);
   assert.equal((await api("PUT", "/people/author/manager", { manager: "approver" })).status, 200);
 });

@@ -1,6 +1,6 @@
 //! What the API says of instances, as far as pages show it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -82,6 +82,9 @@ pub(crate) struct State {
     pub(crate) needed: u32,
     pub(crate) key: Option<String>,
     pub(crate) unassignable_since: Option<Timestamp>,
+    /// Who has its tasks, or had them last.
+    #[serde(default)]
+    pub(crate) owners: Vec<String>,
     #[serde(default)]
     pub(crate) tasks: Vec<Task>,
     #[serde(default)]
@@ -91,6 +94,13 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// To whom its tasks are or were offered, open or not; each once.
+    pub(crate) fn offered_to(&self) -> impl Iterator<Item = &Candidate> {
+        let mut seen = BTreeSet::new();
+        let candidates = self.tasks.iter().flat_map(|task| &task.candidates);
+        candidates.filter(move |one| seen.insert((&one.kind, &one.id)))
+    }
+
     /// Who has its open tasks, or may take them; each once.
     pub(crate) fn waits_for(&self, names: &Names) -> Vec<String> {
         let open = self.tasks.iter().filter(|task| task.is_open());
@@ -179,6 +189,8 @@ pub(crate) struct Decision {
 #[derive(Deserialize)]
 pub(crate) struct Ahead {
     pub(crate) title: String,
+    #[serde(default)]
+    pub(crate) description: String,
     pub(crate) certain: bool,
 }
 

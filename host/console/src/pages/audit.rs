@@ -3,7 +3,7 @@
 
 mod checkpoints;
 mod compliance;
-mod custody;
+pub(super) mod custody;
 mod export;
 
 use askama::Template;

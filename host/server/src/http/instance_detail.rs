@@ -59,6 +59,8 @@ pub(super) struct InstanceDetail {
 pub(super) struct StepAhead {
     state: String,
     title: String,
+    /// What is done in it; may be empty.
+    description: String,
     #[schema(value_type = StateKindName)]
     kind: &'static str,
     /// The fewest transitions that lead to it.
@@ -74,6 +76,7 @@ impl StepAhead {
             .map(|step| StepAhead {
                 state: step.state.name.clone(),
                 title: step.state.title.clone(),
+                description: step.state.description.clone(),
                 kind: step.state.kind.name(),
                 transitions: step.transitions,
                 certain: step.certain,
@@ -195,10 +198,11 @@ impl Line {
     fn bytes(&self) -> usize {
         const STEP_BYTES: usize = 120;
         const PERSON_BYTES: usize = 80;
-        let ahead = self.ahead.as_ref().map_or(0, Vec::len);
+        let ahead = self.ahead.iter().flatten();
+        let ahead: usize = ahead.map(|step| STEP_BYTES + step.description.len()).sum();
         let work = self.work.as_ref();
         let people = work.map_or(0, |work| work.owners.len() + work.candidates.len());
-        self.instance.bytes() + STEP_BYTES * ahead + PERSON_BYTES * people
+        self.instance.bytes() + ahead + PERSON_BYTES * people
     }
 }
 

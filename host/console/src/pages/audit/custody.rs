@@ -1,6 +1,8 @@
 //! The chain of custody of an instance or an entity: every decision and delegation with its seal, as one page to be printed, and as
 //! a file.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::extract::Path;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,7 +13,7 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock::Clock;
 
-use crate::api::{segment, with_query};
+use crate::api::{Trouble, segment, with_query};
 use crate::language::Words;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::moment::Moment;
@@ -97,14 +99,8 @@ async fn show(
     trail: Vec<Link>,
 ) -> Answer {
     let w = visitor.w;
-    let (mut records, mut after) = (Vec::new(), Some(String::new()));
-    for _ in 0..PAGES_MAX {
-        let Some(from) = after.take() else { break };
-        let path = with_query(path, &[("limit", PAGE_ROWS), ("after", &from)]);
-        let found: Paged<CustodyRecord> = visitor.get(&path).await?;
-        records.extend(found.data);
-        after = found.page.next;
-    }
+    let read = records(visitor, path).await;
+    let (records, is_more) = read.map_err(|trouble| visitor.halt(&trouble))?;
     let ids = records.iter().flat_map(|one| {
         let people = [&one.actor, &one.on_behalf_of, &one.owner];
         people.into_iter().flatten()
@@ -139,10 +135,45 @@ async fn show(
         made: Moment::of(Clock::System.now(), w),
         seals: (w.say("custody-seals", &counts), valid == records.len()),
         file: format!("{here}/custody.csv"),
-        is_more: after.is_some(),
+        is_more,
         table: Table::new(w, &heading, &columns, rows),
     };
     Ok(page(StatusCode::OK, &template))
+}
+
+/// The first records, and whether there are more.
+async fn records(visitor: &Visitor, path: &str) -> Result<(Vec<CustodyRecord>, bool), Trouble> {
+    let (mut records, mut after) = (Vec::new(), Some(String::new()));
+    for _ in 0..PAGES_MAX {
+        let Some(from) = after.take() else { break };
+        let path = with_query(path, &[("limit", PAGE_ROWS), ("after", &from)]);
+        let found: Paged<CustodyRecord> = visitor.api.get(&path).await?;
+        records.extend(found.data);
+        after = found.page.next;
+    }
+    Ok((records, after.is_some()))
+}
+
+/// The seals of the decisions and delegations of an instance, by the numbers of their entries: the text and the class of a badge.
+pub(in crate::pages) async fn seals(visitor: &Visitor, instance: Uuid) -> BTreeMap<u64, Seal> {
+    let path = format!("/v1/instances/{instance}/custody");
+    let Ok((records, _)) = records(visitor, &path).await else {
+        return BTreeMap::new();
+    };
+    let records = records.iter();
+    let seals = records.map(|one| (one.entry.seq, seal(one, visitor.w)));
+    seals.collect()
+}
+
+/// The text of a seal, and the class of its badge.
+pub(in crate::pages) type Seal = (String, &'static str);
+
+fn seal(record: &CustodyRecord, w: Words) -> Seal {
+    let status = status(record);
+    let shown = w.known(&format!("seal-{status}"));
+    let shown = shown.map_or_else(|| status.to_owned(), std::borrow::Cow::into_owned);
+    let class = if status == "VALID" { "good" } else { "bad" };
+    (shown, class)
 }
 
 fn status(record: &CustodyRecord) -> &str {
@@ -174,10 +205,7 @@ fn row(record: &CustodyRecord, names: &Names, w: Words) -> Vec<Cell> {
         None => actor,
     };
     let said = record.comment.clone().or_else(|| record.reason.clone());
-    let seal = status(record);
-    let shown = w.known(&format!("seal-{seal}"));
-    let shown = shown.map_or_else(|| seal.to_owned(), std::borrow::Cow::into_owned);
-    let class = if seal == "VALID" { "good" } else { "bad" };
+    let (shown, class) = seal(record, w);
     vec![
         Cell {
             // On paper, a moment is absolute.

@@ -7,16 +7,19 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::deliveries::{Deliveries, Standing};
-use crate::api::{Trouble, with_query};
+use crate::api::{Trouble, segment, with_query};
 use crate::data::Instance;
 use crate::language::Words;
 use crate::moment::Moment;
+use crate::pages::audit::custody::{self, Seal};
 use crate::session::Visitor;
 
 /// Entries of one page.
 const LINES: usize = 50;
-/// Children that are listed.
+/// Children that are listed, and instances about an entity of one page.
 const CHILDREN: &str = "100";
+/// Pages of instances about an entity that are searched for restarts.
+const PAGES_MAX: usize = 5;
 
 /// A list of what was recorded, oldest first.
 #[derive(Default)]
@@ -32,6 +35,10 @@ pub(super) struct Line {
     pub(super) at: Moment,
     pub(super) what: String,
     pub(super) who: String,
+    /// The hash of an entry of the audit; empty for an event.
+    pub(super) hash: String,
+    /// The seal of a decision or delegation, for those who may read it.
+    pub(super) seal: Option<Seal>,
     /// All that it says, as JSON.
     pub(super) content: String,
     /// What became of an event, for those who may read that.
@@ -72,10 +79,12 @@ struct Event {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
+    seq: u64,
     #[serde(rename = "type")]
     kind: String,
     /// None if the host acted on its own.
     actor: Option<String>,
+    hash: String,
     occurred_at: Timestamp,
     payload: Value,
 }
@@ -85,6 +94,8 @@ fn line(kind: String, at: Timestamp, who: String, content: &Value, w: Words) -> 
         at: Moment::of(at, w),
         what: kind,
         who,
+        hash: String::new(),
+        seal: None,
         content: serde_json::to_string_pretty(content).unwrap_or_default(),
         standings: Vec::new(),
     }
@@ -157,13 +168,20 @@ impl Record {
     pub(super) async fn audit(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
         let (names, w) = (instance.names(), visitor.w);
         let path = format!("/v1/instances/{}/audit", instance.id);
-        let found = list::<Entry>(visitor, &path, &[], after).await;
+        let (found, mut seals) = tokio::join!(
+            list::<Entry>(visitor, &path, &[], after),
+            custody::seals(visitor, instance.id)
+        );
         let found = found.map(|list| {
             let entries = list.data.into_iter();
             let line = |one: Entry| {
                 let host = || w.t("audit-host").into_owned();
                 let who = one.actor.map_or_else(host, |actor| names.person(&actor));
-                line(one.kind, one.occurred_at, who, &one.payload, w)
+                Line {
+                    hash: one.hash,
+                    seal: seals.remove(&one.seq),
+                    ..line(one.kind, one.occurred_at, who, &one.payload, w)
+                }
             };
             (entries.map(line).collect(), list.page.next)
         });
@@ -262,7 +280,36 @@ struct Child {
     entity_id: String,
 }
 
-/// The instance that it restarts, its parent, and its children.
+/// An instance about the same entity.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Same {
+    id: Uuid,
+    title: Option<String>,
+    successor_ids: Vec<Uuid>,
+}
+
+/// The instances about the same entity, the oldest first.
+async fn of_entity(visitor: &Visitor, instance: &Instance) -> Vec<Same> {
+    let (kind, id) = (segment(&instance.entity_type), segment(&instance.entity_id));
+    let path = format!("/v1/entities/{kind}/{id}/history");
+    let (mut all, mut after) = (Vec::new(), String::new());
+    for _ in 0..PAGES_MAX {
+        let parameters = [("limit", CHILDREN), ("after", &after)];
+        let path = with_query(&path, &parameters);
+        let Ok(found) = visitor.api.get::<List<Same>>(&path).await else {
+            break;
+        };
+        all.extend(found.data);
+        match found.page.next {
+            Some(next) => after = next,
+            None => break,
+        }
+    }
+    all
+}
+
+/// The instance that it restarts, those that restarted it, its parent, and its children.
 pub(super) async fn relatives(visitor: &Visitor, instance: &Instance) -> Vec<Relative> {
     let w = visitor.w;
     let one = |how: &str, id: Uuid| Relative {
@@ -270,7 +317,20 @@ pub(super) async fn relatives(visitor: &Visitor, instance: &Instance) -> Vec<Rel
         id,
         title: id.to_string(),
     };
-    let before = instance.predecessor_id.map(|id| one("related-before", id));
+    let same = of_entity(visitor, instance).await;
+    let titled = |how: &str, id: Uuid| {
+        let found = same.iter().find(|one| one.id == id);
+        let title = found.and_then(|one| one.title.clone());
+        Relative {
+            title: title.unwrap_or_else(|| id.to_string()),
+            ..one(how, id)
+        }
+    };
+    let before = instance.predecessor_id;
+    let before = before.map(|id| titled("related-before", id));
+    let own = same.iter().filter(|one| one.id == instance.id);
+    let after = own.flat_map(|one| &one.successor_ids);
+    let after = after.map(|id| titled("related-after", *id));
     let parent = instance.parent_id.map(|id| one("related-parent", id));
     let id = instance.id.to_string();
     let path = with_query("/v1/instances", &[("parentId", &id), ("limit", CHILDREN)]);
@@ -283,5 +343,6 @@ pub(super) async fn relatives(visitor: &Visitor, instance: &Instance) -> Vec<Rel
             .title
             .unwrap_or_else(|| format!("{} {}", child.entity_type, child.entity_id)),
     });
-    before.into_iter().chain(parent).chain(children).collect()
+    let before = before.into_iter().chain(after);
+    before.chain(parent).chain(children).collect()
 }

@@ -24,6 +24,12 @@ pub(in crate::pages) struct Step {
     pub(in crate::pages) due: Option<Moment>,
     /// Who has to act; of an active step.
     pub(in crate::pages) waits_for: String,
+    /// To whom it is or was offered; empty if that is whom it waits for.
+    pub(in crate::pages) offered: String,
+    /// Who had it without a decision; of a step that was left.
+    pub(in crate::pages) handlers: String,
+    /// When it was left.
+    pub(in crate::pages) ended: Option<Moment>,
     pub(in crate::pages) nobody: bool,
     /// How it was left: the sentence and the moment.
     pub(in crate::pages) left: Option<(String, Moment)>,
@@ -43,6 +49,7 @@ pub(in crate::pages) struct Made {
 /// A step that may come.
 pub(in crate::pages) struct Later {
     pub(in crate::pages) title: String,
+    pub(in crate::pages) description: String,
     pub(in crate::pages) is_certain: bool,
 }
 
@@ -59,7 +66,8 @@ fn commented(said: &Comment, names: &Names, w: Words) -> String {
 }
 
 impl Timeline {
-    /// Looks up the names of those who commented or are mentioned, as far as the instance does not have them.
+    /// Looks up the names of those who commented, are mentioned, or had or were offered a step, as far as the instance does not have
+    /// them.
     pub(in crate::pages) async fn of(
         history: History,
         instance: &Instance,
@@ -68,8 +76,20 @@ impl Timeline {
         let (w, mut names) = (visitor.w, instance.names());
         let comments = history.comments.iter();
         let people = comments.flat_map(|said| said.actor.iter().chain(&said.mentions));
-        let people: Vec<_> = people.map(String::as_str).collect();
-        names.look_up(visitor, &people, &[]).await;
+        let mut people: Vec<_> = people.map(String::as_str).collect();
+        let mut groups = Vec::new();
+        for state in &history.data {
+            people.extend(state.owners.iter().map(String::as_str));
+            for candidate in state.offered_to() {
+                let of_kind = if candidate.is_group() {
+                    &mut groups
+                } else {
+                    &mut people
+                };
+                of_kind.push(candidate.id.as_str());
+            }
+        }
+        names.look_up(visitor, &people, &groups).await;
         let said = history.comments.into_iter().map(|said| Made {
             sentence: commented(&said, &names, w),
             at: Moment::of(said.created_at, w),
@@ -86,6 +106,7 @@ impl Timeline {
         });
         let ahead = instance.ahead.iter().map(|step| Later {
             title: step.title.clone(),
+            description: step.description.clone(),
             is_certain: step.certain,
         });
         Timeline {
@@ -124,6 +145,17 @@ impl Step {
         let decisions: Vec<_> = decisions.collect();
         let waits_for = state.waits_for(names).join(", ");
         let is_active = state.left.is_none();
+        let offered = state.offered_to().map(|one| names.candidate(one));
+        let mut offered: Vec<_> = offered.collect();
+        offered.sort();
+        let offered = offered.join(", ");
+        let has_decided = |id: &String| {
+            let mut made = state.tasks.iter().filter_map(|task| task.decision.as_ref());
+            made.any(|decision| decision.actor == *id)
+        };
+        let handlers = state.owners.iter().filter(|id| !has_decided(id));
+        let handlers: Vec<_> = handlers.map(|id| names.person(id)).collect();
+        let ended = state.left.as_ref().map(|left| Moment::of(left.at, w));
         // A decision says already how the step was left.
         let left = state.left.filter(|_| decisions.is_empty()).map(|left| {
             let sentence = match left.actor {
@@ -147,7 +179,18 @@ impl Step {
                 .due_at
                 .filter(|_| is_active)
                 .map(|at| Moment::of(at, w)),
+            offered: if offered == waits_for {
+                String::new()
+            } else {
+                offered
+            },
             waits_for,
+            handlers: if is_active {
+                String::new()
+            } else {
+                handlers.join(", ")
+            },
+            ended,
             nobody: is_active && state.unassignable_since.is_some(),
             left,
             decisions,
