@@ -1,7 +1,7 @@
 // Starting, searching and notifications.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
+import { api, committee, entity, launch, signedIn, sound, started, tokenOf, url, vote } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -95,6 +95,7 @@ test("notifications are listed, counted, and marked as read", async () => {
     await page.goto(`${url}/console/notifications`);
   } while ((await link.count()) === 0 && Date.now() < deadline);
   await link.first().waitFor();
+  await page.locator(".notes > .row", { has: link }).getByText("Rework", { exact: true }).first().waitFor();
   await page.getByRole("link", { name: /Notifications .*unread/ }).waitFor();
   await sound(page, "notifications");
   const button = page.getByRole("button", { name: `Mark as read: Plan ${name}` });
@@ -102,4 +103,22 @@ test("notifications are listed, counted, and marked as read", async () => {
   await button.first().click();
   assert.equal(await button.count(), before - 1);
   await page.context().close();
+});
+
+test("a notification shows the title of the state, and what the flow calls the priority", async () => {
+  const key = entity("urgent");
+  await committee(key, { priorities: [{ name: "pressing", atLeast: 100 }] });
+  await vote(key, `Vote ${key}`, { priority: 120 });
+  await vote(key, `Plain ${key}`);
+  const row = (page, title) => page.locator(".notes > .row", { hasText: `${title} ${key}` }).first();
+  for (const locale of ["en", "de", "th"]) {
+    const page = await signedIn(browser, "reviewer", { locale });
+    for (const until = Date.now() + 10_000; !(await row(page, "Plain").count()) && Date.now() < until; ) await page.goto(`${url}/console/notifications`);
+    await row(page, "Vote").getByText("The vote", { exact: true }).waitFor();
+    await row(page, "Vote").locator(".badge.high").getByText("pressing", { exact: true }).waitFor();
+    await row(page, "Plain").getByText("The vote", { exact: true }).waitFor();
+    assert.equal(await row(page, "Plain").locator(".badge.high").count(), 0);
+    await sound(page, `notifications-states-${locale}`);
+    await page.context().close();
+  }
 });

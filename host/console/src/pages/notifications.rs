@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::Console;
 use crate::api::with_query;
 use crate::moment::Moment;
+use crate::names::Badge;
 use crate::posted::Posted;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
@@ -48,6 +49,11 @@ struct Notification {
     kind: String,
     instance_id: Uuid,
     instance_title: Option<String>,
+    /// The name of the state in the flow, and what it is called.
+    state: Option<String>,
+    state_title: Option<String>,
+    priority: Option<i16>,
+    priority_name: Option<String>,
     created_at: Timestamp,
     read_at: Option<Timestamp>,
 }
@@ -57,6 +63,9 @@ struct Row {
     instance_id: Uuid,
     kind: String,
     title: String,
+    /// The state that it is about; empty if it is about none.
+    state: String,
+    badge: Option<Badge>,
     created: Moment,
     is_unread: bool,
 }
@@ -83,6 +92,10 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         title: one
             .instance_title
             .unwrap_or_else(|| one.instance_id.to_string()),
+        state: one.state_title.or(one.state).unwrap_or_default(),
+        badge: one
+            .priority
+            .and_then(|priority| Badge::of(priority, one.priority_name.as_deref(), w)),
         created: Moment::of(one.created_at, w),
         is_unread: one.read_at.is_none(),
     });
