@@ -135,6 +135,34 @@ test("a version is stopped with a reason, and resumed", async () => {
   await page.context().close();
 });
 
+test("a version is retired, starts nothing any more, and is reinstated", async () => {
+  const key = await definition();
+  const version = async (number) => (await api("GET", `/definitions/${key}/versions/${number}`)).body;
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/definitions/${key}/1`);
+  await page.getByRole("link", { name: "Retire" }).click();
+  await page.locator("#preview").getByText("No instance starts under version 1 any more").waitFor();
+  await page.locator("#preview").getByText("This is the active version").waitFor();
+  assert.equal((await version(1)).retiredAt ?? null, null, "nothing has happened yet");
+  await sound(page, "retire");
+  await page.getByRole("button", { name: "Confirm: Retire" }).click();
+  await page.getByText("The version is retired.").waitFor();
+  await page.locator("#banner").getByText("Retired", { exact: true }).waitFor();
+  assert.ok((await version(1)).retiredAt);
+  const body = { definitionKey: key, entityType: "plan", entityId: `${key}-2`, data: { title: "Plan" } };
+  assert.notEqual((await api("POST", "/instances", body, tokenOf("author"))).status, 201);
+  await page.getByRole("link", { name: "Reinstate" }).first().click();
+  await page.locator("#preview").getByText("Version 1 may be activated again.").waitFor();
+  await page.getByRole("button", { name: "Confirm: Reinstate" }).click();
+  await page.getByText("The version is reinstated.").waitFor();
+  assert.equal((await version(1)).retiredAt ?? null, null);
+  await page.getByRole("link", { name: "Activate" }).click();
+  await page.getByRole("button", { name: "Confirm: Activate" }).click();
+  await page.getByText("The version is active.").waitFor();
+  assert.equal((await api("POST", "/instances", body, tokenOf("author"))).status, 201);
+  await page.context().close();
+});
+
 test("who may not activate sees why, and a form that is sent nevertheless is refused in place", async () => {
   const key = await definition();
   const page = await signedIn(browser, "author");

@@ -1,7 +1,7 @@
 // Many tasks at once, columns, saved views, drafts, and working through a view by keys.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
+import { api, committee, entity, launch, signedIn, sound, sql, started, tokenOf, url, vote } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -203,5 +203,76 @@ test("the form of a view is accessible, and a default that does not work any mor
   await page.getByRole("heading", { name: "Inbox" }).waitFor();
   await page.getByRole("link", { name: "Mine" }).waitFor();
   assert.equal((await api("DELETE", `/me/views/${id}`, undefined, token)).status, 204);
+  await page.context().close();
+});
+
+/** A deadline so many seconds after the start that changes nothing. */
+const due = (after) => ({ deadlines: [{ after, do: "remind" }] });
+
+test("what is urgent and what is due have a badge and a colour, and the moment on hover", async () => {
+  const key = entity("due");
+  await committee(key, { priorities: [{ name: "usual", atLeast: 1 }, { name: "pressing", atLeast: 100 }] });
+  await vote(key, `${key} far`, { priority: 1, ...due(20 * 86_400) });
+  await vote(key, `${key} soon`, { priority: 120, ...due(7200) });
+  const late = await vote(key, `${key} late`, due(7200));
+  sql(`update task set due_at = now() - interval '3 hours' where id = '${late.task}'`);
+  const page = await signedIn(browser, "reviewer");
+  const address = `${inbox(key)}&columns=state,due`;
+  await page.goto(address);
+  const row = (name) => page.locator(".row", { hasText: `${key} ${name}` });
+  const look = (place) => place.evaluate((one) => [getComputedStyle(one).color, getComputedStyle(one).backgroundColor].join(" on "));
+  await row("soon").locator(".badge.high").getByText("pressing").waitFor();
+  await row("far").locator(".badge:not(.high)").getByText("usual").waitFor();
+  assert.notEqual(await look(row("soon").getByText("pressing")), await look(row("far").getByText("usual")));
+  assert.equal(await row("late").locator(".badge:not(.state)").count(), 0, "the lowest priority without a name says nothing");
+  const colours = [];
+  for (const name of ["far", "soon", "late"]) colours.push(await look(row(name).locator(".due")));
+  assert.equal(new Set(colours).size, 3, colours.join(", "));
+  await row("soon").getByText("in 1 hour").waitFor();
+  await row("late").getByText("3 hours ago").waitFor();
+  await sound(page, "inbox-due");
+  await page.context().close();
+
+  // Without scripts the page says it in UTC itself; a script says it as the language does.
+  const plain = await signedIn(browser, "reviewer", { javaScriptEnabled: false });
+  const german = await signedIn(browser, "reviewer", { locale: "de", timezoneId: "Asia/Bangkok" });
+  for (const [reader, form] of [[plain, (at) => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`], [german, (at) => at.toLocaleString("de", { timeZone: "Asia/Bangkok", hour: "2-digit", minute: "2-digit" })]]) {
+    await reader.goto(address);
+    const moment = reader.locator(".row", { hasText: `${key} soon` }).locator(".due time");
+    const told = form(new Date(await moment.getAttribute("datetime")));
+    await moment.hover();
+    const title = await moment.getAttribute("title");
+    assert.ok(title.includes(told), `${title} has ${told}`);
+    await reader.context().close();
+  }
+});
+
+test("a filter leaves what matches, and an order puts first what is due first", async () => {
+  const key = entity("sorted");
+  await committee(key);
+  await vote(key, `${key} C`, { priority: 10, ...due(3 * 86_400) });
+  await vote(key, `${key} A`, { priority: 90, ...due(86_400) });
+  await vote(key, `${key} B`, { priority: 50, ...due(2 * 86_400) });
+  await several(key, 1);
+  const page = await signedIn(browser, "reviewer");
+  const titles = async () => (await page.locator(".row-title").allInnerTexts()).map((one) => one.replace(`${key} `, ""));
+  await page.goto(`${inbox("")}&definitionKey=${key}`);
+  assert.deepEqual(await titles(), ["C", "A", "B"], "the oldest first, and nothing of another flow");
+  const apply = async (label, value) => {
+    const field = page.getByLabel(label, { exact: true });
+    await (label === "Order" ? field.selectOption({ label: value }) : field.fill(value));
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.waitForURL((address) => [...address.searchParams.values()].length > 0);
+  };
+  await apply("Order", "Due first");
+  assert.deepEqual(await titles(), ["A", "B", "C"]);
+  await apply("Priority from", "50");
+  assert.deepEqual(await titles(), ["A", "B"]);
+  await apply("Priority from", "");
+  await apply("Due before", new Date(Date.now() + 2.5 * 86_400_000).toISOString().slice(0, 10));
+  assert.ok(!(await titles()).includes("C"));
+  assert.ok((await titles()).includes("A"));
+  await page.getByRole("link", { name: "My groups" }).click();
+  assert.ok(!(await titles()).includes("C"), "the filter stays when the view changes");
   await page.context().close();
 });

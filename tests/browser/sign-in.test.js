@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
+import { freePort, startHost } from "./provider.js";
 import { launch, profile, signedIn, sound, url } from "./support.js";
 
 let browser;
@@ -17,7 +18,7 @@ test("the first page leads to the sign-in, and from there to where one wanted to
   await page.goto(`${url}/console?view=all`);
   await page.getByRole("button", { name: /Rob Reviewer/ }).click();
   assert.equal(page.url(), `${url}/console?view=all`);
-  await page.getByText("Rob Reviewer").waitFor();
+  await page.getByRole("link", { name: "Rob Reviewer" }).waitFor();
   assert.deepEqual(context.complaints, []);
   await context.close();
 });
@@ -92,6 +93,46 @@ test("no other site can frame a page, and every answer says so", async () => {
     assert.equal(answer.headers.get("x-frame-options"), "DENY");
     assert.equal(answer.headers.get("x-content-type-options"), "nosniff");
     assert.equal(answer.headers.get("cache-control"), "no-store");
+  }
+});
+
+test("a browser shows no page of the console inside a page of another site", async (t) => {
+  const page = await signedIn(browser, "reviewer", { origins: [url, "http://localhost"] });
+  const server = createServer((request, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(request.url === "/own" ? "<h1>own page</h1>" : ["/own", `${url}/console`, `${url}/console/me`, `${url}/console/sign-in`].map((one) => `<iframe src="${one}"></iframe>`).join(""));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close().closeAllConnections());
+  await page.goto(`http://localhost:${server.address().port}/`);
+  const frames = page.frames().slice(1);
+  assert.equal(frames.length, 4);
+  await frames[0].getByText("own page").waitFor();
+  for (const frame of frames.slice(1)) assert.equal(await frame.locator("form, [href*='/console']").count(), 0, "nothing of the console");
+  for (const frame of frames.slice(1)) assert.match(frame.url(), /^chrome-error:/);
+  const refusals = page.context().complaints.filter((one) => /frame/i.test(one));
+  assert.ok(refusals.length >= 3, refusals.join(", "));
+  await page.context().close();
+});
+
+test("a host that is not for development has no demo people, neither on its page nor by their form", async () => {
+  const host = await startHost(`http://127.0.0.1:${await freePort()}`, { WRKFLW_JWT_SECRET: "0123456789abcdef0123456789abcdef" });
+  try {
+    const page = await (await profile(browser, { origins: [host.url, url] })).newPage();
+    await page.goto(`${url}/console/sign-in`);
+    assert.ok((await page.locator("button[name=person]").count()) >= 6, "in development they are there");
+    await page.goto(`${host.url}/console/sign-in`);
+    await page.getByLabel("Access token").waitFor({ state: "attached" });
+    assert.equal(await page.locator("[name=person]").count(), 0);
+    assert.equal(await page.getByText("Rob Reviewer").count(), 0);
+    await sound(page, "sign-in-served");
+    const answer = await page.request.post(`${host.url}/console/sign-in`, { headers: { origin: host.url }, form: { person: "admin", to: "/console" }, maxRedirects: 0 });
+    assert.ok(!(answer.headers()["set-cookie"] ?? "").includes("wrkflw-session="), "the form of a demo person signs nobody in");
+    await page.goto(`${host.url}/console`);
+    assert.equal(new URL(page.url()).pathname, "/console/sign-in");
+    await page.context().close();
+  } finally {
+    await host.stop();
   }
 });
 

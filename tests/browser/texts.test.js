@@ -1,7 +1,7 @@
 // Texts that people, flows and files supply are texts on every page: none becomes an element, and none runs.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, file, launch, published, signedIn, tokenOf, url } from "./support.js";
+import { api, entity, file, launch, published, signedIn, sql, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -94,6 +94,22 @@ test("texts of people, flows and files are shown as texts on every page", async 
   await done(`/instances/${ids[2].id}/suspend`, { reason: ALL }, "admin");
   await done(`/instances/${ids[3].id}/cancel`, { reason: ALL }, "admin");
 
+  // Beside the active version another one, whose config differs; refused events, and a job that fails.
+  const other = await published(key, component(), { reviewers: CORPUS[1], approvers: key }, { note: ALL });
+  const quoted = ALL.replaceAll("'", "''");
+  sql(`with moved as (delete from outbox_event where instance_id = '${ids[5].id}' returning *)
+    insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+    select tenant_id, instance_id, seq, partition, pos, '${quoted}', 3, now() from moved`);
+  sql(`insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error)
+    select tenant_id, gen_random_uuid(), 'deadline', id, now() + interval '1 day', '{}', 4, '${quoted}' from instance where id = '${ids[5].id}'`);
+  // The notifier writes them a moment after what they tell.
+  const told = new Set();
+  for (const until = Date.now() + 20_000; told.size < ids.length && Date.now() < until; ) {
+    const { data } = (await api("GET", "/notifications?limit=100", undefined, tokenOf("reviewer"))).body;
+    for (const one of data) if (ids.some(({ id }) => id === one.instanceId)) told.add(one.instanceId);
+  }
+  assert.equal(told.size, ids.length, "each title is in a notification");
+
   const asked = encodeURIComponent(ALL);
   const of = ({ id }) => ["", "?tab=diagram", "?tab=data", "?tab=events", "?tab=related", "?tab=audit", "/who"].map((rest) => `/console/instances/${id}${rest}`);
   const addresses = [
@@ -112,7 +128,21 @@ test("texts of people, flows and files are shown as texts on every page", async 
     "/console/definitions",
     `/console/definitions/${key}`,
     `/console/definitions/${key}/${version}`,
+    `/console/definitions/${key}/${other}?against=${version}`,
+    `/console/definitions/${key}/${other}?against=${asked}`,
+    `/console/definitions/${key}/${other}?do=activate`,
+    `/console/definitions/${key}/${version}/migrate`,
     "/console/operations",
+    "/console/operations/dead-letters",
+    `/console/operations/dead-letters/${ids[5].id}`,
+    "/console/operations/jobs",
+    "/console/operations/refusals",
+    "/console/operations/instances/stale",
+    "/console/operations/instances/overdue",
+    `/console/people/${person}`,
+    `/console/groups/${key}`,
+    `/console/people?q=${asked}`,
+    `/console/instances/${second.id}/custody`,
     "/console/operations/instances/unassignable",
     `/console/audit?actor=${asked}&type=${asked}`,
     "/console/audit",
@@ -130,8 +160,16 @@ test("texts of people, flows and files are shown as texts on every page", async 
     }
     // No complaint of the browser either: its policy had nothing to stop.
     assert.deepEqual(page.context().complaints, [], reader);
+    if (reader === "admin") {
+      // The texts are on these pages, so each of them had something to show wrongly.
+      for (const address of [`/console/definitions/${key}/${other}?against=${version}`, "/console/operations/dead-letters", "/console/operations/jobs", `/console/people/${person}`, `/console/instances/${second.id}/custody`]) {
+        await page.goto(url + address);
+        assert.match(await page.locator("body").innerText(), /<b class=evil>/, address);
+      }
+    }
     await page.context().close();
   }
+  sql(`delete from job where instance_id = '${ids[5].id}'`);
 });
 
 test("the texts of the corpus are attacks: they work where a page takes them for more", async () => {

@@ -178,6 +178,76 @@ test("a reviewer hands work on by a picker of people", async () => {
   await page.context().close();
 });
 
+test("delegated work is given back, released, and handed to somebody by a picker of people", async () => {
+  const name = entity("handed");
+  const { id, task } = await started(name, `Plan ${name}`);
+  const owner = async () => (await api("GET", `/tasks/${task}`)).body.task.owner;
+  const act = async (page, name, fill) => {
+    await page.getByRole("link", { name, exact: true }).click();
+    await fill?.();
+    const preview = page.getByRole("button", { name: "Show what will happen" });
+    if (await preview.count()) await preview.click();
+    await page.locator("#preview").waitFor();
+    await page.getByRole("button", { name: `Confirm: ${name}` }).click();
+  };
+  await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer"));
+  assert.equal((await api("POST", `/tasks/${task}/delegate`, { to: "reviewer2", reason: "Your field" }, tokenOf("reviewer"))).status, 200);
+  const second = await signedIn(browser, "reviewer2");
+  await second.goto(`${url}/console/instances/${id}`);
+  await act(second, "Give back to who delegated it");
+  await second.getByText("The task is back with who delegated it.").waitFor();
+  assert.equal(await owner(), "reviewer");
+  assert.equal(await second.getByRole("link", { name: "Release", exact: true }).count(), 0, "it is not theirs");
+  await second.context().close();
+  const first = await signedIn(browser, "reviewer");
+  await first.goto(`${url}/console/instances/${id}`);
+  await act(first, "Release");
+  await first.getByText("The task is offered again.").waitFor();
+  assert.equal(await owner(), null);
+  await first.context().close();
+  const admin = await signedIn(browser, "admin");
+  await admin.goto(`${url}/console/instances/${id}`);
+  await act(admin, "Hand to somebody else", async () => {
+    assert.equal(await admin.locator("#people option[value=reviewer2]").textContent(), "Rita Reviewer");
+    await admin.getByLabel(/Person/).fill("reviewer2");
+    const reason = admin.getByLabel(/Reason/);
+    if (await reason.count()) await reason.fill("The others are away");
+    await sound(admin, "hand-over");
+  });
+  await admin.getByText("The task is handed over.").waitFor();
+  assert.equal(await owner(), "reviewer2");
+  await admin.context().close();
+});
+
+test("of two browsers that confirm at the same time one wins, and the other reads who", async () => {
+  const browsers = [await launch(), await launch()];
+  try {
+    for (let round = 0; round < 3; round += 1) {
+      const name = entity("same-time");
+      const { id, task } = await started(name, `Plan ${name}`);
+      const people = { "Rob Reviewer": await signedIn(browsers[0], "reviewer"), "Rita Reviewer": await signedIn(browsers[1], "reviewer2") };
+      const pages = Object.values(people);
+      for (const page of pages) {
+        await page.goto(`${url}/console/instances/${id}?action=decide&task=${task}&outcome=APPROVE`);
+        await page.getByRole("button", { name: "Confirm: APPROVE" }).waitFor();
+      }
+      // No update of the page comes between the two clicks.
+      await Promise.all(pages.map((page) => page.getByRole("button", { name: "Confirm: APPROVE" }).evaluate((button) => button.click())));
+      await Promise.all(pages.map((page) => page.getByText("Your decision is recorded.").or(page.getByRole("alert")).first().waitFor()));
+      const { decision } = (await api("GET", `/instances/${id}/history`)).body.data[0].tasks[0];
+      const winner = decision.actor === "reviewer" ? "Rob Reviewer" : "Rita Reviewer";
+      for (const [person, page] of Object.entries(people)) {
+        const won = await page.getByText("Your decision is recorded.").count();
+        assert.equal(won, person === winner ? 1 : 0, `${person}, while the host recorded ${decision.actor}`);
+        if (!won) await page.getByRole("alert").getByText(`${winner} was first: APPROVE`).waitFor();
+        await page.context().close();
+      }
+    }
+  } finally {
+    await Promise.all(browsers.map((one) => one.close()));
+  }
+});
+
 test("finding, reading and deciding work without scripts", async () => {
   const name = entity("plain");
   await started(name, `Plan ${name}`);

@@ -1,0 +1,103 @@
+// A form that a flow describes by a schema: a field of each kind, what each outcome requires, and what reaches the flow.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { api, committee, entity, launch, signedIn, sound, url, vote } from "./support.js";
+
+let browser;
+before(async () => (browser = await launch()));
+after(() => browser.close());
+
+const PROPERTIES = {
+  subject: { title: "Subject", description: "In one line", type: "string" },
+  remarks: { title: "Remarks", type: "string", maxLength: 2000 },
+  sum: { title: "Sum", type: "number", minimum: 10 },
+  count: { title: "Count", type: "integer" },
+  paid: { title: "Is it paid?", type: "boolean" },
+  kind: { title: "Kind", type: "string", enum: ["plan", "report"] },
+  day: { title: "Day", type: "string", format: "date" },
+  who: { title: "Deputy", type: "string", format: "person" },
+  mail: { title: "Mail", type: "string", format: "email" },
+  link: { title: "Link", type: "string", format: "uri" },
+  tags: { title: "Tags", type: "array", items: { type: "string" } },
+};
+
+/** Each field by its label: what is entered, and what the flow gets. */
+const FILLED = {
+  Subject: ["Plan <b>A</b>", "Plan <b>A</b>"],
+  Remarks: ["One line\nand another", "One line\nand another"],
+  Sum: ["12.50", 12.5],
+  Count: ["3", 3],
+  Day: ["2030-02-28", "2030-02-28"],
+  Deputy: ["reviewer2", "reviewer2"],
+  Mail: ["rob@example.org", "rob@example.org"],
+  Link: ["https://example.org/a?b=c", "https://example.org/a?b=c"],
+  Tags: [`["new", "<i>"]`, ["new", "<i>"]],
+};
+
+async function opened(outcome, options) {
+  const key = entity("form");
+  const transitions = { YES: { input: { type: "object", properties: PROPERTIES, required: ["subject", "kind"] } }, NO: { comment: "required" }, MORE: { comment: "none" } };
+  await committee(key, { transitions });
+  const { id, task } = await vote(key, `Vote ${key}`);
+  const page = await signedIn(browser, "reviewer", options);
+  await page.goto(`${url}/console/instances/${id}?action=decide&task=${task}&outcome=${outcome}`);
+  const decision = async () => (await api("GET", `/instances/${id}/history`)).body.data[0].tasks[0].decision;
+  return { page, decision };
+}
+
+const field = (page, label) => page.locator("#act").getByLabel(label, { exact: false }).first();
+
+test("a task has a field of each kind of its schema, and the flow gets what was entered", async () => {
+  const { page, decision } = await opened("YES");
+  const kinds = {};
+  for (const name of Object.keys(PROPERTIES)) {
+    const found = page.locator(`[name="input.${name}"]`);
+    kinds[name] = await found.evaluate((one) => (one.tagName === "INPUT" ? (one.getAttribute("list") ?? one.getAttribute("inputmode") ?? one.type) : one.tagName));
+  }
+  assert.deepEqual(kinds, {
+    subject: "text", remarks: "TEXTAREA", sum: "decimal", count: "decimal", paid: "checkbox", kind: "SELECT",
+    day: "date", who: "people", mail: "email", link: "url", tags: "TEXTAREA",
+  });
+  await page.getByText("In one line").waitFor();
+  for (const [label, [text]] of Object.entries(FILLED)) await field(page, label).fill(text);
+  await field(page, "Is it paid?").check();
+  await field(page, "Kind").selectOption("report");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator("#preview").waitFor();
+  for (const [label, [text]] of Object.entries(FILLED)) assert.equal(await field(page, label).inputValue(), text, "what was entered stays");
+  await sound(page, "form-kinds");
+  await page.getByRole("button", { name: "Confirm: YES" }).click();
+  await page.getByText("Your decision is recorded.").waitFor();
+  const wanted = Object.fromEntries(Object.entries(FILLED).map(([label, [, value]]) => [Object.keys(PROPERTIES).find((name) => PROPERTIES[name].title === label), value]));
+  assert.deepEqual((await decision()).input, { ...wanted, paid: true, kind: "report" });
+  await page.context().close();
+});
+
+test("each outcome requires its own fields, and a refused value is named at its field", async () => {
+  const { page, decision } = await opened("YES", { javaScriptEnabled: false });
+  const required = () => page.locator("#act [required]").evaluateAll((all) => all.map((one) => one.name).sort());
+  assert.deepEqual(await required(), ["input.kind", "input.subject"]);
+  await page.locator("#act").getByText("Subject (required)").waitFor();
+  // The browser itself holds the form back.
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  assert.equal(await page.locator("#act [aria-invalid]").count(), 0, "nothing was sent");
+  await field(page, "Subject").fill("Plan");
+  await field(page, "Kind").selectOption("plan");
+  await field(page, "Sum").fill("2");
+  await field(page, "Count").fill("many");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  for (const name of ["sum", "count"]) {
+    const wrong = page.locator(`[name="input.${name}"]`);
+    assert.equal(await wrong.getAttribute("aria-invalid"), "true", name);
+    assert.notEqual(await page.locator(`[id="${await wrong.getAttribute("aria-describedby")}"]`).innerText(), "");
+  }
+  assert.equal(await page.locator("#act [aria-invalid]").count(), 2, "the others are right");
+  assert.equal(await decision(), null);
+  await page.context().close();
+  for (const [outcome, fields] of [["NO", ["comment"]], ["MORE", []]]) {
+    const other = await opened(outcome);
+    assert.deepEqual(await other.page.locator("#act [required]").evaluateAll((all) => all.map((one) => one.name)), fields, outcome);
+    assert.equal(await other.page.locator("#act textarea[name=comment]").count(), fields.length, outcome);
+    await other.page.context().close();
+  }
+});
