@@ -118,31 +118,36 @@ impl Timeline {
     }
 }
 
+/// The decisions on the tasks of a state.
+fn decisions(state: &State, names: &Names, w: Words) -> Vec<Made> {
+    let decisions = state.tasks.iter().filter_map(|task| {
+        let decision = task.decision.as_ref()?;
+        let actor = names.person(&decision.actor);
+        let outcome = decision.outcome.as_str();
+        let sentence = match &decision.on_behalf_of {
+            Some(other) => {
+                let other = names.person(other);
+                let variables = [
+                    ("who", actor.as_str()),
+                    ("other", &other),
+                    ("outcome", outcome),
+                ];
+                w.say("decided-for", &variables)
+            }
+            None => w.say("decided", &[("who", actor.as_str()), ("outcome", outcome)]),
+        };
+        Some(Made {
+            sentence,
+            at: Moment::of(decision.decided_at, w),
+            comment: decision.comment.clone().unwrap_or_default(),
+        })
+    });
+    decisions.collect()
+}
+
 impl Step {
     fn of(state: State, names: &Names, w: Words) -> Step {
-        let decisions = state.tasks.iter().filter_map(|task| {
-            let decision = task.decision.as_ref()?;
-            let actor = names.person(&decision.actor);
-            let outcome = decision.outcome.as_str();
-            let sentence = match &decision.on_behalf_of {
-                Some(other) => {
-                    let other = names.person(other);
-                    let variables = [
-                        ("who", actor.as_str()),
-                        ("other", &other),
-                        ("outcome", outcome),
-                    ];
-                    w.say("decided-for", &variables)
-                }
-                None => w.say("decided", &[("who", actor.as_str()), ("outcome", outcome)]),
-            };
-            Some(Made {
-                sentence,
-                at: Moment::of(decision.decided_at, w),
-                comment: decision.comment.clone().unwrap_or_default(),
-            })
-        });
-        let decisions: Vec<_> = decisions.collect();
+        let decisions = decisions(&state, names, w);
         let waits_for = state.waits_for(names).join(", ");
         let is_active = state.left.is_none();
         let offered = state.offered_to().map(|one| names.candidate(one));
