@@ -7,6 +7,7 @@ mod languages;
 mod names;
 mod operations;
 mod operators;
+mod pages;
 mod plugin;
 mod program;
 mod ready;
