@@ -22,6 +22,7 @@ mod eligibility;
 mod embed_tokens;
 pub(crate) mod events;
 mod examples;
+mod exceptions;
 mod fairness;
 mod filters;
 mod heads;

@@ -102,7 +102,7 @@ fn assignments_are_held_to_the_rules() {
     assert!(complaint("own", &[]).contains("is the initiator's own work"));
     for (answer, words) in [
         ("nobody", "offers the work of Work to nobody"),
-        ("needed", "needs 2 decisions and offers 1 tasks"),
+        ("needed", "needs 2 decisions and offers 1 task besides"),
         ("owner", "is given to ann, who must not decide"),
         ("deadline", "a deadline of Work fires \"RING\""),
     ] {

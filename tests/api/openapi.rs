@@ -294,7 +294,7 @@ fn answered(document: &Value, operation: &Operation, name: &str) {
     }
 }
 
-/// Every parameter occurs once and says correctly whether it is in the path, the query or a header.
+/// Every parameter occurs once and says correctly whether it is in the path, the query or a header. One of the path says what it is.
 fn placed(operation: &Operation, name: &str) {
     let parameters = operation.described["parameters"]
         .as_array()
@@ -307,6 +307,11 @@ fn placed(operation: &Operation, name: &str) {
         assert!(seen.insert((called, place)), "{name}: {called} twice");
         let in_path = operation.path.contains(&format!("{{{called}}}"));
         assert_eq!(place == "path", in_path, "{name}: {called}");
+        let schema = &parameter["schema"];
+        let is_open = schema["maximum"].is_null()
+            && schema["maxLength"].is_null()
+            && schema["format"] != "uuid";
+        assert!(!in_path || !is_open, "{name}: {called}: any text?");
         let headers = [
             "Idempotency-Key",
             "If-Match",

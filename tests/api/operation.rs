@@ -74,7 +74,7 @@ async fn an_operator_reassigns_resets_and_releases() {
             &released["task"]["status"],
             &released["events"][0]["data"]["reason"]
         ),
-        (&json!("PENDING"), &json!("by an operator"))
+        (&json!("PENDING"), &json!("by_operator"))
     );
     // Whom an operator chose decides, though no candidate.
     let given = tell(&app, "admin", &task, "reassign", to("dee")).await;

@@ -36,6 +36,11 @@ async fn what_the_caller_has_is_not_sent_again() {
         ("/v1/me".to_owned(), true),
         ("/v1/definitions/document-approval".to_owned(), true),
         (format!("/v1/ids/{id}"), true),
+        (format!("/v1/instances/{id}/actions"), true),
+        ("/v1/people/author/absences".to_owned(), true),
+        ("/v1/me/preferences".to_owned(), true),
+        ("/v1/me/sessions".to_owned(), true),
+        ("/v1/me/views".to_owned(), true),
     ] {
         let first = app.get("author", &path).await;
         assert_eq!(first.status, 200, "{path}");

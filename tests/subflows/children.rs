@@ -161,6 +161,31 @@ async fn a_deadline_that_cancels_reaches_grandchildren() {
     }
 }
 
+/// As those with tasks are.
+#[tokio::test]
+async fn instances_that_wait_are_found_by_when_they_are_due() {
+    let now = Arc::new(AtomicI64::new(Clock::System.now().as_millisecond()));
+    let app = fixture_at(Clock::Manual(now)).await;
+    let begun = app.engine.clock().now();
+    let late = begin(
+        &app,
+        "1",
+        json!({ "wait": { "late": 60, "correlation": "1" } }),
+    )
+    .await;
+    begin(&app, "2", json!({ "wait": { "correlation": "2" } })).await;
+    for (seconds, expected) in [(59, vec![]), (61, vec![&late])] {
+        let due = begun + jiff::SignedDuration::from_secs(seconds);
+        let path = format!("/v1/instances?dueBefore={due}");
+        let page = app.get("author", &path).await.expect(200);
+        let listed = page["data"].as_array().expect("a list").iter();
+        let found: Vec<_> = listed
+            .map(|one| one["id"].as_str().expect("an id"))
+            .collect();
+        assert_eq!(found, expected, "{seconds}");
+    }
+}
+
 /// By another transition out of the state, or by the end of the instance.
 #[tokio::test]
 async fn leaving_the_state_cancels_its_children() {

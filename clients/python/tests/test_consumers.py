@@ -7,7 +7,10 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from uuid import uuid4
 
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 from tests.test_client import REVIEWER, URL, start
 from wrkflw import connect
 from wrkflw.api.api.events import list_events
@@ -28,6 +31,19 @@ def python(store: str, group: str, count: int) -> list[str]:
 def typescript(store: str, group: str, count: int) -> list[str]:
     program = ["node", str(CLIENTS / "typescript/build/examples/consumer.js")]
     return [*program, KAFKA, TOPIC, f"{URL}/schemas/", store, group, str(count), str(IDLE)]
+
+
+def published(schema: str, data: object) -> str:
+    """A topic of one record, which names this schema."""
+    topic = f"bad-{uuid4()}"
+    servers = {"bootstrap.servers": KAFKA}
+    AdminClient(servers).create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
+    named = {"id": uuid4(), "type": "dev.wrkflw.task.claimed", "subject": uuid4(), "sequence": 1, "dataschema": schema}
+    producer = Producer(servers)
+    producer.produce(topic, json.dumps(data), headers=[(f"ce_{name}", str(value)) for name, value in named.items()])
+    if producer.flush(60) != 0:
+        raise AssertionError("the broker did not take the record")
+    return topic
 
 
 def consumed(command: list[str]) -> list[tuple[str, str]]:
@@ -61,6 +77,20 @@ def all_events() -> list[tuple[str, str]]:
 
 
 class Consumers(unittest.TestCase):
+    def test_a_record_that_violates_its_schema_or_names_a_foreign_one_is_refused(self) -> None:
+        of_host = f"{URL}/schemas/v1/dev.wrkflw.task.claimed.json"
+        violated = r"ValidationError|task\.claimed\.json: data"
+        for schema, reason in ((of_host, violated), ("http://127.0.0.1:1/schemas/x.json", "is not below")):
+            topic = published(schema, {"instanceId": 7})
+            for command in (python, typescript):
+                with self.subTest(f"{command.__name__} {reason}"), tempfile.TemporaryDirectory() as folder:
+                    line = command(f"{folder}/store", f"{command.__name__}-{topic}", 0)
+                    line = [topic if part == TOPIC else part for part in line]
+                    ran = subprocess.run(line, capture_output=True, text=True, timeout=100)
+                    self.assertNotEqual(ran.returncode, 0)
+                    self.assertEqual(ran.stdout, "")
+                    self.assertRegex(ran.stderr, reason)
+
     def test_every_event_is_processed_once_in_order_across_restarts_and_repetitions(self) -> None:
         for number in range(3):
             start(f"consumed-{number}")

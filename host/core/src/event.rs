@@ -85,7 +85,9 @@ events! {
             /// The former owner.
             #[public("previousOwner")] owner: String,
             /// Why it was released; absent if the owner released it.
-            #[public("reason")] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
+            #[public("reason", RELEASE)] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
+            /// The reason, for people.
+            #[public("message")] #[serde(skip_serializing_if = "Option::is_none")] message: Option<String>,
         }
         /// A task was delegated.
         public TaskDelegated = "TASK_DELEGATED" {

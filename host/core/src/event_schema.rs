@@ -9,7 +9,7 @@ mod records;
 use serde_json::{Map, Value, json};
 
 use self::records::{CONTEXT, STATE, TASK};
-use super::event::reasons::{CANCELLATIONS, ESCALATIONS, STEPS};
+use super::event::reasons::{CANCELLATIONS, ESCALATIONS, RELEASES, STEPS};
 use super::event::{CUSTOM, DECLARED, type_suffix};
 use super::stored::member_name;
 
@@ -257,6 +257,7 @@ impl Member {
 impl Shape {
     pub(crate) const CANCELLATION: Shape = OneOf(CANCELLATIONS);
     pub(crate) const ESCALATION: Shape = OneOf(ESCALATIONS);
+    pub(crate) const RELEASE: Shape = OneOf(RELEASES);
     pub(crate) const STEP: Shape = OneOf(STEPS);
 
     fn is_id(self) -> bool {

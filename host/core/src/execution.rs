@@ -70,7 +70,6 @@ pub use blind::check_dry_run;
 pub use comment::MENTIONS_MAX;
 pub use fault::{ExecutionError, Fault};
 pub use ownership::DELEGATIONS_MAX;
-pub use reassessment::LOST_ELIGIBILITY;
 pub use service::{TIMEOUT_SECONDS_MAX, TOO_LATE};
 pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signal_id};
 

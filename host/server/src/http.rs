@@ -296,7 +296,6 @@ fn of_messages() -> OpenApiRouter<App> {
         .routes(routes!(signals::list))
         .routes(routes!(comments::comment))
         .routes(routes!(comments::list))
-        .routes(routes!(preferences::show, preferences::put))
         .routes(routes!(notifications::list))
 }
 
@@ -304,12 +303,18 @@ fn of_messages() -> OpenApiRouter<App> {
 fn of_oneself() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(notifications::read))
-        .routes(routes!(sessions::list))
         .routes(routes!(sessions::end))
-        .routes(routes!(saved_views::list))
         .routes(routes!(saved_views::put, saved_views::delete))
-        .routes(routes!(drafts::show, drafts::put))
         .routes(routes!(embed_tokens::create))
+}
+
+/// What the caller is, has kept and has open.
+fn of_the_caller() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(me::me))
+        .routes(routes!(sessions::list))
+        .routes(routes!(saved_views::list))
+        .routes(routes!(drafts::show, drafts::put))
 }
 
 /// Lists of people and groups, and what concerns several of them.
@@ -321,10 +326,6 @@ fn of_directory() -> OpenApiRouter<App> {
         .routes(routes!(
             directory::managers::put_manager,
             directory::managers::delete_manager
-        ))
-        .routes(routes!(
-            directory::absences::list,
-            directory::absences::create
         ))
         .routes(routes!(directory::absences::delete))
         .routes(routes!(directory::roles::put))
@@ -370,10 +371,11 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::show))
         .routes(routes!(history::history))
         .routes(routes!(instances::diagram))
+        .routes(routes!(instances::actions))
         .routes(routes!(tasks::show))
         .routes(routes!(signals::show))
         .routes(routes!(operations::show))
-        .routes(routes!(me::me))
+        .merge(of_the_caller())
         .routes(routes!(ids::find))
         .routes(routes!(directory::roles::list))
         .routes(routes!(directory::roles::show))
@@ -381,10 +383,16 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(subscriptions::show, subscriptions::delete))
         .routes(routes!(calendars::show, calendars::put, calendars::delete));
+    // Reads and writes whose parameters may be in the query.
+    let with_query = OpenApiRouter::new()
+        .routes(routes!(preferences::show, preferences::put))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ));
     let without_query = OpenApiRouter::new()
         .merge(upload)
         .merge(conditional::conditional(single))
-        .routes(routes!(instances::actions))
         .routes(routes!(verification::verify))
         .routes(routes!(instances::search))
         .routes(routes!(directory::names::find))
@@ -423,6 +431,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(task_commands::reset))
         .routes(routes!(task_commands::suspend))
         .routes(routes!(task_commands::resume))
+        .merge(conditional::conditional(with_query))
         .routes(routes!(eligibility::eligibility))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))

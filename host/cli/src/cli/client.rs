@@ -176,8 +176,13 @@ impl Client {
     }
 
     /// Opens a stream that goes on until either side ends it.
-    pub(super) fn stream(&self, path: &str, after: Option<&str>) -> Result<impl Read + use<>> {
-        let request = self.request(Method::GET, path, &[]);
+    pub(super) fn stream(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+        after: Option<&str>,
+    ) -> Result<impl Read + use<>> {
+        let request = self.request(Method::GET, path, query);
         let mut request = request.header(ACCEPT, "text/event-stream");
         if let Some(after) = after {
             request = request.header("Last-Event-ID", after);

@@ -18,6 +18,7 @@ use super::plugin;
 use super::running::{Note, SEVERAL};
 use super::{Environment, beside, block_on};
 use crate::config::{Role, Settings};
+use wrkflw_core::check::names::count;
 use wrkflw_relay::outbox::probe::brokers;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_store::pools::Readiness;
@@ -325,11 +326,6 @@ fn of_toolchain() -> Finding {
             "rustup target add wasm32-unknown-unknown; `wrkflw plugin build` tries so itself",
         ),
     }
-}
-
-fn count(number: usize, noun: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{end}")
 }
 
 #[cfg(test)]

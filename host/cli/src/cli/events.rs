@@ -61,7 +61,47 @@ pub(super) struct TailArgs {
     #[arg(long, value_name = "COUNT")]
     limit: Option<u64>,
     #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
     connection: ConnectionArgs,
+}
+
+/// Which events: those for which all of these hold.
+#[derive(Debug, Args)]
+struct FilterArgs {
+    /// Only of this type, such as `task.claimed`, or of a family such as `task.*`
+    #[arg(long, value_name = "TYPE")]
+    r#type: Option<String>,
+    /// Only of instances of this definition
+    #[arg(long, value_name = "KEY")]
+    definition: Option<String>,
+    /// Only of instances about this entity, as TYPE/ID, or of this type
+    #[arg(long, value_name = "TYPE/ID")]
+    entity: Option<String>,
+    /// Only of this instance
+    #[arg(long, value_name = "ID")]
+    instance: Option<Uuid>,
+    /// Only what this person did
+    #[arg(long, value_name = "PERSON")]
+    actor: Option<String>,
+}
+
+impl FilterArgs {
+    fn query(&self) -> Vec<(&'static str, Option<String>)> {
+        let entity = self.entity.as_deref();
+        let (kind, id) = match entity.and_then(|entity| entity.split_once('/')) {
+            Some((kind, id)) => (Some(kind), Some(id)),
+            None => (entity, None),
+        };
+        vec![
+            ("type", self.r#type.clone()),
+            ("definitionKey", self.definition.clone()),
+            ("entityType", kind.map(str::to_owned)),
+            ("entityId", id.map(str::to_owned)),
+            ("instanceId", self.instance.map(|id| id.to_string())),
+            ("actor", self.actor.clone()),
+        ]
+    }
 }
 
 const EVENT: &[Column] = &[
@@ -75,6 +115,7 @@ const EVENT: &[Column] = &[
 struct Tail<'a> {
     client: &'a Client,
     output: Output,
+    filter: FilterArgs,
     cursor: Option<String>,
     left: u64,
 }
@@ -88,6 +129,7 @@ pub(super) fn run(command: EventsCommand, output: Output, environment: &Environm
     let mut tail = Tail {
         client: &client,
         output,
+        filter: args.filter,
         cursor: args.after,
         left: args.limit.unwrap_or(u64::MAX),
     };
@@ -130,10 +172,9 @@ impl Tail<'_> {
     fn read_all(&mut self) -> Result<()> {
         while self.left > 0 {
             let limit = self.left.min(100).to_string();
-            let page = self.client.get(
-                "/v1/events",
-                &[("after", self.cursor.clone()), ("limit", Some(limit))],
-            )?;
+            let mut query = self.filter.query();
+            query.extend([("after", self.cursor.clone()), ("limit", Some(limit))]);
+            let page = self.client.get("/v1/events", &query)?;
             let next = page["page"]["next"].as_str().map(str::to_owned);
             let ended = next.is_none() || next == self.cursor;
             for event in page["data"].as_array().into_iter().flatten() {
@@ -178,10 +219,11 @@ impl Tail<'_> {
     }
 
     fn read_stream(&mut self) -> Result<()> {
-        let lines = BufReader::new(
-            self.client
-                .stream("/v1/events/stream", self.cursor.as_deref())?,
-        )
+        let lines = BufReader::new(self.client.stream(
+            "/v1/events/stream",
+            &self.filter.query(),
+            self.cursor.as_deref(),
+        )?)
         .lines();
         let (mut id, mut data) = (None, String::new());
         for line in lines {

@@ -314,6 +314,7 @@ fn events_are_read_in_order_and_from_a_cursor() {
     );
 
     let (second, _) = start(&place, "document/2");
+    events_are_filtered(&place, &second, &types);
     let followed = place.run(&format!(
         "events tail --follow --limit 3 --after {cursor} --output json --quiet"
     ));
@@ -324,6 +325,38 @@ fn events_are_read_in_order_and_from_a_cursor() {
         "{}",
         followed.stdout
     );
+}
+
+/// With two instances, of which `second` is about `document/2`.
+fn events_are_filtered(place: &Place, second: &str, types: &dyn Fn(&str) -> Vec<String>) {
+    let started = "dev.wrkflw.flow.started";
+    let of_second = [
+        started,
+        "dev.wrkflw.state.entered",
+        "dev.wrkflw.task.created",
+    ];
+    let both = [started, started];
+    for (filter, expected) in [
+        ("--type flow.*", both.as_slice()),
+        ("--type flow.started --entity document/2", &both[..1]),
+        ("--entity document --type flow.started", &both),
+        ("--entity document/2", of_second.as_slice()),
+        ("--definition nothing", &[]),
+        ("--definition document-approval --type flow.started", &both),
+        ("--actor reviewer", &[]),
+        ("--actor author --type flow.started", &both),
+        (&format!("--instance {second}"), &of_second),
+        (
+            "--follow --after earliest --entity document/2 --limit 3",
+            &of_second,
+        ),
+    ] {
+        let ran = place.run(&format!("events tail {filter} --output json"));
+        assert_eq!(ran.code, 0, "{filter}: {}", ran.stderr);
+        assert_eq!(types(&ran.stdout), expected, "{filter}");
+    }
+    let unknown = place.run("events tail --type nothing.at.all");
+    assert_eq!(unknown.code, 6, "{}", unknown.stderr);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod audit;
 mod blurred;
 mod dev;
+mod doctor;
 mod languages;
 mod names;
 mod operations;

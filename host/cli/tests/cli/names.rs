@@ -247,47 +247,6 @@ fn names_are_unique(place: &Place) {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_what_to_do() {
-    let place = Place::new();
-    let healthy = |line: &str| -> (i32, Value) {
-        let mut command = place.command(line);
-        command.env("WRKFLW_DATABASE_URL", "postgres://127.0.0.1:1/nothing");
-        let ran = ran(command);
-        (ran.code, serde_json::from_str(&ran.stdout).expect("JSON"))
-    };
-    let (code, found) = healthy(
-        "doctor --json --seal-keys k1:00 --kafka-brokers 127.0.0.1:1 --kafka-properties socket.timeout.ms=1000",
-    );
-    assert_eq!(code, 1, "{found}");
-    let verdicts: Vec<_> = found["data"]
-        .as_array()
-        .expect("findings")
-        .iter()
-        .filter(|one| one["verdict"] == "fail")
-        .map(|one| text(&one["check"]))
-        .collect();
-    assert_eq!(verdicts, ["database", "seal keys", "tokens", "kafka"]);
-    assert!(
-        found["data"]
-            .as_array()
-            .expect("findings")
-            .iter()
-            .all(|one| {
-                one["verdict"] == "ok" || one["next"].as_str().is_some_and(|next| !next.is_empty())
-            })
-    );
-
-    // Nothing is set, and nothing runs: that is no failure of this machine.
-    let nothing = place.run("doctor");
-    assert_eq!(nothing.code, 0, "{}{}", nothing.stdout, nothing.stderr);
-    assert!(
-        nothing.stdout.contains("no `wrkflw dev` runs here"),
-        "{}",
-        nothing.stdout
-    );
-}
-
-#[test]
 fn every_shell_gets_a_script_and_every_command_a_page() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

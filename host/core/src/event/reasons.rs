@@ -12,6 +12,12 @@ pub const ESCALATED: &str = "escalated";
 pub const LEFT_GROUP: &str = "left_group";
 /// The instance was migrated to another version.
 pub const MIGRATED: &str = "migrated";
+/// The owner is no longer eligible.
+pub const LOST_ELIGIBILITY: &str = "lost_eligibility";
+/// An operator acted for the owner.
+pub const BY_OPERATOR: &str = "by_operator";
+/// A substitute acted for the owner.
+pub const BY_SUBSTITUTE: &str = "by_substitute";
 /// A plan offered the work anew.
 pub const REOFFERED: &str = "reoffered";
 /// The initiator's manager became a candidate.
@@ -23,5 +29,18 @@ pub const FALLBACK: &str = "fallback";
 pub const ESCALATIONS: &[&str] = &[OVERDUE, TOO_FEW_ELIGIBLE];
 /// Why a task was cancelled whose state went on.
 pub const CANCELLATIONS: &[&str] = &[ESCALATED, LEFT_GROUP, MIGRATED, NOBODY_ABLE, REOFFERED];
+/// Why a task lost its owner, unless the owner released it.
+pub const RELEASES: &[&str] = &[BY_OPERATOR, BY_SUBSTITUTE, LOST_ELIGIBILITY, OVERDUE];
 /// Why a task got other candidates.
 pub const STEPS: &[&str] = &[FALLBACK, LEFT_GROUP, MANAGER, MIGRATED, REOFFERED];
+
+/// The reason of a release, for people.
+pub fn of_release(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        BY_OPERATOR => "released by an operator",
+        BY_SUBSTITUTE => "released by a substitute of its owner",
+        LOST_ELIGIBILITY => "its owner is no longer eligible",
+        OVERDUE => "it is overdue",
+        _ => return None,
+    })
+}

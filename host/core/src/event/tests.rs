@@ -239,6 +239,7 @@ fn of_tasks() -> Vec<Event> {
             state,
             owner: "ann".into(),
             reason: None,
+            message: None,
         },
         Event::DecisionRecorded {
             task,

@@ -7,7 +7,7 @@ use super::*;
 use crate::actor::Actor;
 use crate::answer::{Attribute, AttributeValue, Note, OverdueAction, Share, SignalSubscription};
 use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
-use crate::event::reasons::{CANCELLATIONS, ESCALATIONS, STEPS};
+use crate::event::reasons::{CANCELLATIONS, ESCALATIONS, RELEASES, STEPS, of_release};
 use crate::event::{DefinitionTexts, Disclosed, Event, EventContext};
 use crate::graph::{Graph, Join, State, StateKind, Transition};
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
@@ -49,7 +49,8 @@ fn next(event: Option<&Event>) -> Option<Event> {
             task,
             state,
             owner: "ada".into(),
-            reason: Some("DEADLINE".into()),
+            reason: Some("overdue".into()),
+            message: Some("it is overdue".into()),
         },
         Event::TaskReleased { .. } => Event::TaskDelegated {
             task,
@@ -776,6 +777,7 @@ fn enumerations_are_those_of_their_types() {
     for (suffix, member, values) in [
         ("task.escalated", "/reason", ESCALATIONS),
         ("task.cancelled", "/reason", CANCELLATIONS),
+        ("task.released", "/reason", RELEASES),
         ("task.rerouted", "/step", STEPS),
         (
             "task.rerouted",
@@ -787,4 +789,5 @@ fn enumerations_are_those_of_their_types() {
         let of = schema["properties"].pointer(member).expect("a member");
         assert_eq!(of["enum"], json!(values), "{suffix} {member}");
     }
+    assert!(RELEASES.iter().all(|reason| of_release(reason).is_some()));
 }

@@ -8,6 +8,7 @@ use super::ownership::OwnerChange;
 use super::reoffer::Why;
 use super::{Execution, Phase, deadline, members};
 use crate::answer::{Assignment, Offer, Principal, Work};
+use crate::check::names::count;
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
@@ -272,9 +273,10 @@ impl Execution<'_> {
         };
         if assignment.needed as usize > tasks_max {
             return refuse(format!(
-                "{state} needs {} decisions and offers {} tasks besides {kept} existing ones",
-                assignment.needed,
-                assignment.offers.len()
+                "{state} needs {} and offers {} besides {}",
+                count(assignment.needed as usize, "decision"),
+                count(assignment.offers.len(), "task"),
+                count(kept, "existing one")
             ));
         }
         if let Some(share) = assignment.share.filter(|share| !share.is_possible()) {
@@ -291,8 +293,8 @@ impl Execution<'_> {
         }
         if state_instance.tasks.len() + assignment.offers.len() > TASKS_MAX {
             return refuse(format!(
-                "{state} has had {} tasks and takes no {} more",
-                state_instance.tasks.len(),
+                "{state} has had {} and takes no {} more",
+                count(state_instance.tasks.len(), "task"),
                 assignment.offers.len()
             ));
         }

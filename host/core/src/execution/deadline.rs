@@ -206,6 +206,8 @@ fn calendar_of(name: &str, findings: &Findings) -> Result<Arc<Calendar>, String>
     let settings = findings
         .calendars
         .get(name)
-        .ok_or_else(|| format!("there is no calendar {name:?}; the tenant must set it up first"))?;
+        .ok_or_else(|| {
+            format!("there is no calendar {name:?}; an operator adds it by `PUT /v1/calendars/{name}` or `wrkflw calendar set {name}`")
+        })?;
     effort::calendar(settings).ok_or_else(|| format!("the calendar {name:?} cannot be read"))
 }

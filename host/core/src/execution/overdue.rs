@@ -130,12 +130,7 @@ impl Execution<'_> {
     fn take_back(&mut self, state: StateId, task: Option<TaskId>) {
         for task in self.overdue(state, task) {
             if let TaskStatus::Claimed { owner, .. } = task.status {
-                self.emit(Event::TaskReleased {
-                    task: task.id,
-                    state,
-                    owner,
-                    reason: Some(OVERDUE.to_owned()),
-                });
+                self.emit(Event::released(task.id, state, owner, Some(OVERDUE)));
             }
         }
     }

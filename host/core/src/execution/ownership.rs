@@ -9,6 +9,7 @@ use super::rules::task_not_suspended;
 use super::{Execution, ExecutionError, Phase};
 use crate::answer::Violation;
 use crate::event::Event;
+use crate::event::reasons::{BY_OPERATOR, BY_SUBSTITUTE};
 use crate::ids::{StateId, TaskId};
 use crate::instance::Ownership;
 use crate::lookup::{Findings, Lookup};
@@ -44,17 +45,12 @@ impl Execution<'_> {
         let (state, actor) = (place.state_instance.id, self.context.actor);
         let (owner, reason) = match (place.owned(task, "release"), task.owner()) {
             (Ok((owner, _)), _) if owner == actor.id => (owner, None),
-            (Ok((owner, _)), _) => (owner, Some("by a substitute of its owner")),
-            (Err(_), Some(owner)) if actor.may(ASSIGN) => (owner, Some("by an operator")),
+            (Ok((owner, _)), _) => (owner, Some(BY_SUBSTITUTE)),
+            (Err(_), Some(owner)) if actor.may(ASSIGN) => (owner, Some(BY_OPERATOR)),
             (Err(refusal), _) => return Err(refusal.into()),
         };
         task_not_suspended(&self.instance, task)?;
-        let event = Event::TaskReleased {
-            task: id,
-            state,
-            owner: owner.to_owned(),
-            reason: reason.map(str::to_owned),
-        };
+        let event = Event::released(id, state, owner.to_owned(), reason);
         self.emit(event);
         Ok(())
     }

@@ -4,12 +4,10 @@
 use super::Execution;
 use super::staffing::OpenState;
 use crate::event::Event;
+use crate::event::reasons::LOST_ELIGIBILITY;
 use crate::ids::StateId;
 use crate::instance::{Ownership, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
-
-/// The reason of a release: the owner is no longer eligible.
-pub const LOST_ELIGIBILITY: &str = "lost_eligibility";
 
 /// Adds the owners of claimed tasks to the question to the directory.
 pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
@@ -34,12 +32,7 @@ impl Execution<'_> {
             .map(|(task, owner, _)| (task.id, owner.to_owned()))
             .collect();
         for (task, owner) in lost {
-            self.emit(Event::TaskReleased {
-                task,
-                state,
-                owner,
-                reason: Some(LOST_ELIGIBILITY.to_owned()),
-            });
+            self.emit(Event::released(task, state, owner, Some(LOST_ELIGIBILITY)));
         }
     }
 

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use super::Execution;
 use super::eligibility::Place;
-use super::reassessment::LOST_ELIGIBILITY;
 use super::staffing::{deciders, represented};
 use crate::event::Event;
+use crate::event::reasons::LOST_ELIGIBILITY;
 use crate::graph::Graph;
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance};
@@ -106,12 +106,9 @@ impl Execution<'_> {
                 continue;
             };
             if concerned(owner) || represented(task).any(concerned) {
-                changes.push(Event::TaskReleased {
-                    task: task.id,
-                    state: from.id,
-                    owner: owner.to_owned(),
-                    reason: Some(LOST_ELIGIBILITY.to_owned()),
-                });
+                let owner = owner.to_owned();
+                let reason = Some(LOST_ELIGIBILITY);
+                changes.push(Event::released(task.id, from.id, owner, reason));
             }
         }
         changes

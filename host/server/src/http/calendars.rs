@@ -89,7 +89,7 @@ pub(super) async fn list(
 }
 
 /// A working calendar.
-#[utoipa::path(get, path = "/v1/calendars/{name}", tag = "directory", operation_id = "getCalendar", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/calendars/{name}", tag = "directory", operation_id = "getCalendar", params(("name" = String, Path, format = "key")),
     responses((status = 200, body = CalendarView)))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -123,7 +123,7 @@ async fn read(app: &App, who: &Identity, name: &str) -> Result<Response, Problem
 }
 
 /// Adds a working calendar, or replaces it. Deadlines that were computed stay as they are.
-#[utoipa::path(put, path = "/v1/calendars/{name}", tag = "directory", operation_id = "putCalendar", params(("name" = String, Path)),
+#[utoipa::path(put, path = "/v1/calendars/{name}", tag = "directory", operation_id = "putCalendar", params(("name" = String, Path, format = "key")),
     request_body = CalendarSettings, responses((status = 200, body = CalendarView)))]
 pub(super) async fn put(
     State(app): State<App>,
@@ -136,7 +136,7 @@ pub(super) async fn put(
 }
 
 /// Deletes a working calendar. Deadlines that were computed by it stay as they are.
-#[utoipa::path(delete, path = "/v1/calendars/{name}", tag = "directory", operation_id = "deleteCalendar", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/calendars/{name}", tag = "directory", operation_id = "deleteCalendar", params(("name" = String, Path, format = "key")),
     responses((status = 204, description = "is deleted")))]
 pub(super) async fn delete(
     State(app): State<App>,

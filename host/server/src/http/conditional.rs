@@ -1,4 +1,4 @@
-//! Reads of single things: each answer has an `ETag`, and a caller who has that version gets 304 without a body.
+//! Reads of single things and of short lists without pages: each answer has an `ETag`, and a caller who has that version gets 304 without a body.
 //!
 //! An instance and a task have their revision, which `If-Match` takes. Anything else has a weak tag of its content. The answer
 //! is made either way; only its transfer is saved. A tag counts for every encoding of the answer.

@@ -207,7 +207,7 @@ pub(super) struct CustodyQuery {
 
 /// Exports every decision and delegation about an entity, oldest first, with its audit entry and signature.
 #[utoipa::path(get, path = "/v1/entities/{type}/{id}/custody", tag = "entities", operation_id = "getEntityCustody",
-    params(("type" = String, Path), ("id" = String, Path), CustodyQuery),
+    params(("type" = String, Path, format = "name"), ("id" = String, Path, format = "name"), CustodyQuery),
     responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
 pub(super) async fn of_entity(
     State(app): State<App>,

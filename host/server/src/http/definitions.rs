@@ -66,7 +66,7 @@ pub(super) struct VersionDetail {
 }
 
 /// Publishes a component with its config as the definition's next version. Identical content keeps its version.
-#[utoipa::path(post, path = "/v1/definitions/{key}/versions", tag = "definitions", operation_id = "publishVersion", params(("key" = String, Path)),
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions", tag = "definitions", operation_id = "publishVersion", params(("key" = String, Path, format = "key")),
     request_body(content = PublishForm, content_type = "multipart/form-data"),
     responses((status = 201, body = Published), (status = 200, body = Published, description = "had been published before")))]
 pub(super) async fn publish(
@@ -229,7 +229,7 @@ pub(super) async fn list_all(
 
 /// Lists the versions of one definition, newest first.
 #[utoipa::path(get, path = "/v1/definitions/{key}/versions", tag = "definitions", operation_id = "listVersions",
-    params(("key" = String, Path), PageQuery),
+    params(("key" = String, Path, format = "key"), PageQuery),
     responses((status = 200, body = Page<VersionSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
@@ -287,7 +287,7 @@ impl FromStr for Position {
 
 /// A version with its config and graph.
 #[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}", tag = "definitions", operation_id = "getVersion",
-    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = VersionDetail)))]
+    params(("key" = String, Path, format = "key"), ("version" = u32, Path)), responses((status = 200, body = VersionDetail)))]
 pub(super) async fn show(
     State(app): State<App>,
     Caller(who): Caller,
@@ -341,7 +341,7 @@ pub(super) struct ActivateBody {
 /// Uses this version for new instances. Running instances keep theirs. Refused if groups, people, calendars or services that it
 /// uses do not exist, unless it is forced. A dry run says what it affects.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions", operation_id = "activateVersion",
-    params(("key" = String, Path), ("version" = u32, Path), DryRun), request_body = ActivateBody, responses((status = 200, body = Activation)))]
+    params(("key" = String, Path, format = "key"), ("version" = u32, Path), DryRun), request_body = ActivateBody, responses((status = 200, body = Activation)))]
 pub(super) async fn activate(
     State(app): State<App>,
     Caller(who): Caller,
@@ -360,7 +360,7 @@ pub(super) async fn activate(
 
 /// Stops using this version for new instances. Running instances continue.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/retire", tag = "definitions", operation_id = "retireVersion",
-    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
+    params(("key" = String, Path, format = "key"), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
 pub(super) async fn retire(
     State(app): State<App>,
     Caller(who): Caller,
@@ -375,7 +375,7 @@ pub(super) async fn retire(
 
 /// Reinstates a retired version. New instances use it once it is activated again.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/reinstate", tag = "definitions", operation_id = "reinstateVersion",
-    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
+    params(("key" = String, Path, format = "key"), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
 pub(super) async fn reinstate(
     State(app): State<App>,
     Caller(who): Caller,
@@ -391,7 +391,7 @@ pub(super) async fn reinstate(
 /// Stops the instances of this version until it is resumed: no deadline acts, no child starts, and only cancelling and
 /// migration to another version are allowed.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/stop", tag = "definitions", operation_id = "stopVersion",
-    params(("key" = String, Path), ("version" = u32, Path)), request_body = ReasonBody, responses((status = 200, body = Stopping)))]
+    params(("key" = String, Path, format = "key"), ("version" = u32, Path)), request_body = ReasonBody, responses((status = 200, body = Stopping)))]
 pub(super) async fn stop(
     State(app): State<App>,
     Caller(who): Caller,
@@ -405,7 +405,7 @@ pub(super) async fn stop(
 
 /// Resumes a stopped version. Deadlines and other work that became due meanwhile are done at once.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/resume", tag = "definitions", operation_id = "resumeVersion",
-    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Stopping)))]
+    params(("key" = String, Path, format = "key"), ("version" = u32, Path)), responses((status = 200, body = Stopping)))]
 pub(super) async fn resume(
     State(app): State<App>,
     Caller(who): Caller,
@@ -420,7 +420,7 @@ pub(super) async fn resume(
 
 /// The diagram of a version.
 #[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}/diagram.svg", tag = "definitions", operation_id = "getVersionDiagram",
-    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, content_type = "image/svg+xml", body = String)))]
+    params(("key" = String, Path, format = "key"), ("version" = u32, Path)), responses((status = 200, content_type = "image/svg+xml", body = String)))]
 pub(super) async fn diagram(
     State(app): State<App>,
     Caller(who): Caller,

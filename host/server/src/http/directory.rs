@@ -138,7 +138,7 @@ pub(super) struct NameBody {
 }
 
 /// A person with their groups.
-#[utoipa::path(get, path = "/v1/people/{id}", tag = "directory", operation_id = "getPerson", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/v1/people/{id}", tag = "directory", operation_id = "getPerson", params(("id" = String, Path, format = "name")),
     responses((status = 200, body = Person)))]
 pub(super) async fn person(
     State(app): State<App>,
@@ -150,7 +150,7 @@ pub(super) async fn person(
 }
 
 /// Adds a person, or renames them.
-#[utoipa::path(put, path = "/v1/people/{id}", tag = "directory", operation_id = "putPerson", params(("id" = String, Path)), request_body = NameBody,
+#[utoipa::path(put, path = "/v1/people/{id}", tag = "directory", operation_id = "putPerson", params(("id" = String, Path, format = "name")), request_body = NameBody,
     responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn put_person(
     State(app): State<App>,
@@ -163,7 +163,7 @@ pub(super) async fn put_person(
 }
 
 /// A group with its members.
-#[utoipa::path(get, path = "/v1/groups/{id}", tag = "directory", operation_id = "getGroup", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/v1/groups/{id}", tag = "directory", operation_id = "getGroup", params(("id" = String, Path, format = "name")),
     responses((status = 200, body = Group)))]
 pub(super) async fn group(
     State(app): State<App>,
@@ -175,7 +175,7 @@ pub(super) async fn group(
 }
 
 /// Adds a group, or renames it.
-#[utoipa::path(put, path = "/v1/groups/{id}", tag = "directory", operation_id = "putGroup", params(("id" = String, Path)), request_body = NameBody,
+#[utoipa::path(put, path = "/v1/groups/{id}", tag = "directory", operation_id = "putGroup", params(("id" = String, Path, format = "name")), request_body = NameBody,
     responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn put_group(
     State(app): State<App>,
@@ -189,7 +189,7 @@ pub(super) async fn put_group(
 
 /// Makes a person a member of a group.
 #[utoipa::path(put, path = "/v1/groups/{id}/members/{person}", tag = "directory", operation_id = "putGroupMember",
-    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = DirectoryAnswer)))]
+    params(("id" = String, Path, format = "name"), ("person" = String, Path, format = "name"), DryRun), responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn put_member(
     State(app): State<App>,
     Caller(who): Caller,
@@ -201,7 +201,7 @@ pub(super) async fn put_member(
 
 /// Ends a person's membership of a group.
 #[utoipa::path(delete, path = "/v1/groups/{id}/members/{person}", tag = "directory", operation_id = "deleteGroupMember",
-    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = DirectoryAnswer)))]
+    params(("id" = String, Path, format = "name"), ("person" = String, Path, format = "name"), DryRun), responses((status = 200, body = DirectoryAnswer)))]
 pub(super) async fn delete_member(
     State(app): State<App>,
     Caller(who): Caller,

@@ -71,7 +71,7 @@ pub(super) struct HistoryQuery {
 
 /// All instances about an entity, oldest first: across definitions, and through restarts.
 #[utoipa::path(get, path = "/v1/entities/{type}/{id}/history", tag = "entities", operation_id = "getEntityHistory",
-    params(("type" = String, Path), ("id" = String, Path), HistoryQuery), responses((status = 200, body = Page<EntityInstance>)))]
+    params(("type" = String, Path, format = "name"), ("id" = String, Path, format = "name"), HistoryQuery), responses((status = 200, body = Page<EntityInstance>)))]
 pub(super) async fn history(
     State(app): State<App>,
     Caller(who): Caller,

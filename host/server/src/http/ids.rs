@@ -47,7 +47,7 @@ pub(super) struct IdMatches {
 }
 
 /// The instances and tasks whose id begins with at least four digits, at most 5 of each kind. Hyphens do not count.
-#[utoipa::path(get, path = "/v1/ids/{prefix}", tag = "instances", operation_id = "findIds", params(("prefix" = String, Path)),
+#[utoipa::path(get, path = "/v1/ids/{prefix}", tag = "instances", operation_id = "findIds", params(("prefix" = String, Path, format = "name")),
     responses((status = 200, body = IdMatches)))]
 pub(super) async fn find(
     State(app): State<App>,

@@ -96,7 +96,7 @@ pub(super) struct KeptSignal {
 ///
 /// It moves the oldest active state that takes the trigger. A signal that comes too early is buffered for a later state.
 #[utoipa::path(post, path = "/v1/instances/{id}/signals/{trigger}", tag = "signals", operation_id = "signalInstance",
-    params(("id" = Uuid, Path), ("trigger" = String, Path), DryRun), request_body = SignalBody,
+    params(("id" = Uuid, Path), ("trigger" = String, Path, format = "name"), DryRun), request_body = SignalBody,
     responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer, description = "kept for a state to come")))]
 pub(super) async fn send(
     State(app): State<App>,
@@ -126,7 +126,7 @@ pub(super) async fn send(
 /// the signal is buffered for 30 days, for a state that counts earlier signals. With `"deliver": "all"`, every state that
 /// subscribes to it now gets it, soon after the answer. `GET /v1/signals/{id}` shows its status.
 #[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals", operation_id = "sendSignal",
-    params(("signal" = String, Path, description = "The trigger."), DryRun), request_body = CorrelatedBody,
+    params(("signal" = String, Path, format = "name", description = "The trigger."), DryRun), request_body = CorrelatedBody,
     responses((status = 200, body = CommandAnswer), (status = 202, body = SignalAnswer, description = "kept until somebody waits for it, or being delivered to all")))]
 pub(super) async fn correlate(
     State(app): State<App>,

@@ -17,6 +17,9 @@ pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
         "forbidden" => {
             "`wrkflw instance actions ID --as USER` lists what that person may do, and why not the rest"
         }
+        "logic_fault" if detail.contains("there is no calendar") => {
+            "an operator must add the calendar; nothing was written"
+        }
         code => usual(code)?,
     };
     Some(with_names(usual, path))
@@ -229,6 +232,13 @@ mod tests {
                 Some(
                     "`wrkflw instance actions 7 --as USER` lists what that person may do, and why not the rest",
                 ),
+            ),
+            (
+                "logic_fault",
+                "/v1/instances",
+                "",
+                "enter: there is no calendar \"office\"; an operator adds it",
+                Some("an operator must add the calendar; nothing was written"),
             ),
             (
                 "not_claimed",

@@ -344,7 +344,7 @@ fn assignments_find_somebody_who_may() {
         ),
         (
             offering(|assignment, _| assignment.needed = 2),
-            "Review needs 2 decisions and offers 1 tasks",
+            "Review needs 2 decisions and offers 1 task besides",
         ),
         (
             offering(|_, offer| offer.candidates = vec![Principal::User("bob".into()); 201]),

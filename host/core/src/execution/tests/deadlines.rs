@@ -404,7 +404,7 @@ fn working_time_counts_by_the_tenants_calendar() {
         let mut script = watched(&of_state_instance, &of_task, 1);
         assert_eq!(
             fault(script.run("ann", &start())),
-            "enter: there is no calendar \"office\"; the tenant must set it up first"
+            "enter: there is no calendar \"office\"; an operator adds it by `PUT /v1/calendars/office` or `wrkflw calendar set office`"
         );
     }
     let mut never = deadline;

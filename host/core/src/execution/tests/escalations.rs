@@ -160,7 +160,7 @@ fn an_escalation_cannot_ask_for_more_votes_than_there_are() {
         if is_fault {
             assert_eq!(
                 fault(result),
-                "enter: Review needs 3 decisions and offers 1 tasks besides 1 existing ones"
+                "enter: Review needs 3 decisions and offers 1 task besides 1 existing one"
             );
         } else {
             result.expect("an escalation");

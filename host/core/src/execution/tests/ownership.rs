@@ -288,12 +288,20 @@ fn an_operator_takes_a_task_from_its_owner() {
     };
     let events = script.run_as(&operator, &Command::Release { task });
     let events = events.expect("a release").events;
-    let [Event::TaskReleased { owner, reason, .. }] = &events[..] else {
+    let [
+        Event::TaskReleased {
+            owner,
+            reason,
+            message,
+            ..
+        },
+    ] = &events[..]
+    else {
         panic!("{events:?}")
     };
     assert_eq!(
-        (owner.as_str(), reason.as_deref()),
-        ("bob", Some("by an operator"))
+        (owner.as_str(), reason.as_deref(), message.as_deref()),
+        ("bob", Some("by_operator"), Some("released by an operator"))
     );
 }
 

@@ -10,7 +10,7 @@ use crate::answer::{Assignment, Offer, OverdueAction, Plan, Principal};
 use crate::check::samples::{self, way};
 use crate::command::Command;
 use crate::event::Event;
-use crate::execution::LOST_ELIGIBILITY;
+use crate::event::reasons::LOST_ELIGIBILITY;
 use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::TaskId;
 use crate::instance::{StateInstance, TaskStatus};

@@ -43,7 +43,7 @@ pub(in crate::http) struct DefinitionDetail {
 
 /// A definition: its active version, its newest versions, and how many instances run.
 #[utoipa::path(get, path = "/v1/definitions/{key}", tag = "definitions", operation_id = "getDefinition",
-    params(("key" = String, Path)), responses((status = 200, body = DefinitionDetail)))]
+    params(("key" = String, Path, format = "key")), responses((status = 200, body = DefinitionDetail)))]
 pub(in crate::http) async fn overview(
     State(app): State<App>,
     Caller(who): Caller,

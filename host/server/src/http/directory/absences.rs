@@ -74,7 +74,7 @@ pub(in crate::http) struct Absences {
 }
 
 /// A person's current and future absences, and those in which they are the substitute.
-#[utoipa::path(get, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "listAbsences", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "listAbsences", params(("id" = String, Path, format = "name")),
     responses((status = 200, body = Absences)))]
 pub(in crate::http) async fn list(
     State(app): State<App>,
@@ -88,7 +88,7 @@ pub(in crate::http) async fn list(
 
 /// Names a substitute for a period.
 #[utoipa::path(post, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "createAbsence",
-    params(("id" = String, Path), DryRun), request_body = AbsenceBody,
+    params(("id" = String, Path, format = "name"), DryRun), request_body = AbsenceBody,
     responses((status = 201, body = DirectoryAnswer), (status = 200, body = DirectoryAnswer, description = "dry run")))]
 pub(in crate::http) async fn create(
     State(app): State<App>,
@@ -119,7 +119,7 @@ pub(in crate::http) async fn create(
 
 /// Ends an absence early. An absence that is over is not changed.
 #[utoipa::path(delete, path = "/v1/people/{id}/absences/{absence}", tag = "directory", operation_id = "deleteAbsence",
-    params(("id" = String, Path), ("absence" = Uuid, Path), DryRun), responses((status = 200, body = DirectoryAnswer)))]
+    params(("id" = String, Path, format = "name"), ("absence" = Uuid, Path), DryRun), responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn delete(
     State(app): State<App>,
     Caller(who): Caller,

@@ -19,7 +19,7 @@ pub(in crate::http) struct ManagerBody {
 }
 
 /// Sets or replaces a person's manager.
-#[utoipa::path(put, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "putManager", params(("id" = String, Path), DryRun),
+#[utoipa::path(put, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "putManager", params(("id" = String, Path, format = "name"), DryRun),
     request_body = ManagerBody,
     responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn put_manager(
@@ -33,7 +33,7 @@ pub(in crate::http) async fn put_manager(
 }
 
 /// Removes a person's manager.
-#[utoipa::path(delete, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "deleteManager", params(("id" = String, Path), DryRun),
+#[utoipa::path(delete, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "deleteManager", params(("id" = String, Path, format = "name"), DryRun),
     responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn delete_manager(
     State(app): State<App>,

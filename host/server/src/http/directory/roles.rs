@@ -41,7 +41,7 @@ pub(in crate::http) async fn list(
 }
 
 /// What a role permits.
-#[utoipa::path(get, path = "/v1/roles/{id}", tag = "directory", operation_id = "getRole", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/v1/roles/{id}", tag = "directory", operation_id = "getRole", params(("id" = String, Path, format = "name")),
     responses((status = 200, body = Role)))]
 pub(in crate::http) async fn show(
     State(app): State<App>,
@@ -53,7 +53,7 @@ pub(in crate::http) async fn show(
 }
 
 /// Sets what a role permits. It counts from the next request on. Some role always permits `role:write`.
-#[utoipa::path(put, path = "/v1/roles/{id}", tag = "directory", operation_id = "putRole", params(("id" = String, Path), DryRun),
+#[utoipa::path(put, path = "/v1/roles/{id}", tag = "directory", operation_id = "putRole", params(("id" = String, Path, format = "name"), DryRun),
     request_body = RoleBody, responses((status = 200, body = DirectoryAnswer)))]
 pub(in crate::http) async fn put(
     State(app): State<App>,

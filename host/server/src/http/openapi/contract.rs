@@ -26,8 +26,8 @@ const IDEMPOTENCY_KEY: &str =
 /// At least one visible character.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
 const REASON_CHARS_MAX: usize = 2_000;
-/// What the text of a field in a body is, as its `format` says, with its pattern and its longest value. A field without a format
-/// takes any text.
+/// What a text in a path or in a field of a body is, as its `format` says, with its pattern and its longest value. A field without a
+/// format takes any text.
 const TEXTS: [(&str, &str, usize); 3] = [
     ("name", NAME, NAME_CHARS_MAX),
     ("key", KEY, KEY_CHARS_MAX),
@@ -117,12 +117,13 @@ fn parameters(operation: &mut Value) {
         let name = parameter["name"].as_str().unwrap_or_default().to_owned();
         let place = parameter["in"].as_str().unwrap_or_default().to_owned();
         whole(&mut parameter["schema"]);
+        if declared(&mut parameter["schema"]) {
+            continue;
+        }
         let Some(schema) = open_text(&mut parameter["schema"]) else {
             continue;
         };
         match (place.as_str(), name.as_str()) {
-            ("path", "key" | "name") => bound(schema, KEY, 1, KEY_CHARS_MAX),
-            ("path", _) => bound(schema, NAME, 1, NAME_CHARS_MAX),
             // A cursor depends on its list, so there is no pattern.
             ("query", "after") | ("header", "Last-Event-ID") => {
                 schema.insert("format".to_owned(), json!("cursor"));
@@ -148,15 +149,24 @@ fn fields(schema: &mut Value) {
             field
         };
         whole(field);
-        let format = field["format"].as_str().unwrap_or_default();
-        let declared = TEXTS.iter().find(|(name, ..)| *name == format);
-        if let (Some((_, text, max)), Some(schema)) = (declared, field.as_object_mut()) {
-            schema.remove("format");
-            bound(schema, text, 1, *max);
-        } else if let Some(schema) = open_text(field) {
+        if !declared(field)
+            && let Some(schema) = open_text(field)
+        {
             pattern(schema, TEXT);
         }
     }
+}
+
+/// Replaces a `format` of `TEXTS` by its rules. Returns whether there was one.
+fn declared(schema: &mut Value) -> bool {
+    let format = schema["format"].as_str().unwrap_or_default();
+    let known = TEXTS.iter().find(|(name, ..)| *name == format);
+    let (Some((_, text, max)), Some(schema)) = (known, schema.as_object_mut()) else {
+        return false;
+    };
+    schema.remove("format");
+    bound(schema, text, 1, *max);
+    true
 }
 
 /// Sets the maximum of unsigned integers.

@@ -8,8 +8,8 @@ use super::super::{rules, staffing};
 use super::{Checked, Hand, Ledger, Moment, Place, Work, ensure};
 use crate::command::Command;
 use crate::event::Event;
+use crate::event::reasons::LOST_ELIGIBILITY;
 use crate::event::reasons::NOBODY_ABLE;
-use crate::execution::LOST_ELIGIBILITY;
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, OpenDeadline, Task, TaskStatus};
 

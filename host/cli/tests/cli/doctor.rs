@@ -1,0 +1,248 @@
+//! `wrkflw doctor`: each check in which it finds something wrong, and what it says to do about it.
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+use sqlx::Connection as _;
+
+use crate::program::{Place, ran};
+
+const CHECKS: [&str; 8] = [
+    "dev",
+    "database",
+    "migrations",
+    "clock",
+    "seal keys",
+    "checkpoint keys",
+    "kafka",
+    "wasm target",
+];
+/// A database that nothing serves.
+const NOWHERE: &str = "postgres://127.0.0.1:1/nothing";
+/// 32 bytes as hex digits.
+const KEY: &str = "0001020304050607080910111213141516171819202122232425262728293031";
+
+/// The exit code and the findings of `wrkflw doctor` with these options and variables.
+fn doctor(place: &Place, options: &str, variables: &[(&str, &str)]) -> (i32, Vec<Value>) {
+    let mut command = place.command(&format!("doctor --json {options}"));
+    command.envs(variables.iter().copied());
+    let ran = ran(command);
+    let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let findings = said["data"].as_array().expect("findings").clone();
+    for finding in &findings {
+        let is_ok = finding["verdict"] == "ok";
+        let next = finding["next"].as_str().unwrap_or_default();
+        assert_eq!(is_ok, next.is_empty(), "{finding}");
+    }
+    let fails = findings.iter().any(|one| one["verdict"] == "fail");
+    assert_eq!(ran.code, i32::from(fails), "{said}");
+    (ran.code, findings)
+}
+
+/// Fails unless the check has this verdict, and its words are in what it found and in what it says to do.
+fn expect(findings: &[Value], check: &str, verdict: &str, detail: &str, next: &str) {
+    let found = findings.iter().find(|one| one["check"] == check);
+    let found = found.unwrap_or_else(|| panic!("no check {check}: {findings:?}"));
+    let has = |member: &str, words: &str| {
+        found[member]
+            .as_str()
+            .is_some_and(|all| all.contains(words))
+    };
+    let fits = found["verdict"] == verdict
+        && has("detail", detail)
+        && (next.is_empty() || has("next", next));
+    assert!(fits, "{check}: {verdict}, {detail}, {next}: {found}");
+}
+
+#[test]
+fn what_a_host_needs_is_missing() {
+    let place = Place::new();
+    let of_host = [("WRKFLW_DATABASE_URL", NOWHERE)];
+    let (_, found) = doctor(
+        &place,
+        "--seal-keys k1:00 --checkpoint-keys c1:00 --kafka-brokers 127.0.0.1:1 --kafka-properties socket.timeout.ms=1000",
+        &of_host,
+    );
+    expect(&found, "database", "fail", "", "that PostgreSQL runs");
+    expect(&found, "seal keys", "fail", "", "openssl rand -hex 32");
+    expect(
+        &found,
+        "checkpoint keys",
+        "fail",
+        "",
+        "openssl rand -hex 32",
+    );
+    expect(&found, "tokens", "fail", "neither", "set jwks_url");
+    expect(&found, "kafka", "fail", "", "that a broker runs");
+
+    let (_, found) = doctor(
+        &place,
+        &format!("--seal-keys k1:{KEY} --jwt-secret {KEY}{KEY} --jwks-url https://keys.example/"),
+        &of_host,
+    );
+    expect(&found, "seal keys", "ok", "1 key", "");
+    expect(&found, "tokens", "fail", "both", "keep one of them");
+    expect(
+        &found,
+        "checkpoint keys",
+        "warn",
+        "none is set",
+        "openssl rand",
+    );
+    expect(
+        &found,
+        "kafka",
+        "fail",
+        "kafka_brokers is not set",
+        "leave `relay` out",
+    );
+}
+
+#[test]
+fn nothing_is_set_and_nothing_runs_which_is_no_failure_of_this_machine() {
+    let place = Place::new();
+    let (code, found) = doctor(&place, "", &[]);
+    assert_eq!(code, 0, "{found:?}");
+    expect(
+        &found,
+        "dev",
+        "warn",
+        "no `wrkflw dev` runs here",
+        "run `wrkflw dev`",
+    );
+    expect(
+        &found,
+        "database",
+        "warn",
+        "no database is set",
+        "WRKFLW_DATABASE_URL",
+    );
+    expect(
+        &found,
+        "seal keys",
+        "warn",
+        "a host does not start",
+        "openssl rand",
+    );
+    // A folder without programs has no toolchain.
+    let (_, found) = doctor(&place, "", &[("PATH", "/nonexistent")]);
+    let target = "rustup target add wasm32-unknown-unknown";
+    expect(&found, "wasm target", "warn", "no Rust toolchain", target);
+}
+
+/// The databases beside that of a `wrkflw dev`: one without migrations, one that lost the newest, and one with another clock, whose
+/// functions hide those of the system.
+async fn databases(url: &str) {
+    let mut connection = sqlx::PgConnection::connect(&format!("{url}&dbname=postgres"))
+        .await
+        .expect("it runs");
+    for name in ["behind", "late"] {
+        let create = format!("create database {name} template template0");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(create))
+            .execute(&mut connection)
+            .await
+            .expect("a database");
+    }
+    let behind = "create table _sqlx_migrations (version int8, checksum bytea, success bool);
+        insert into _sqlx_migrations values (1, '', true)";
+    let late = "create function public.clock_timestamp() returns timestamptz language sql
+            return pg_catalog.clock_timestamp() - interval '1 hour';
+        alter database late set search_path = public, pg_catalog";
+    for (name, change) in [("behind", behind), ("late", late)] {
+        let mut connection = sqlx::PgConnection::connect(&format!("{url}&dbname={name}"))
+            .await
+            .expect("it runs");
+        sqlx::raw_sql(change)
+            .execute(&mut connection)
+            .await
+            .expect("a change");
+    }
+}
+
+#[test]
+fn the_database_is_behind_or_has_another_clock() {
+    let place = Place::new();
+    let dev = place.start("dev --empty --port 0");
+    let (code, found) = doctor(&place, "", &[]);
+    assert_eq!(code, 0, "{found:?}");
+    let checks: Vec<_> = found
+        .iter()
+        .filter_map(|one| one["check"].as_str())
+        .collect();
+    let expected: Vec<_> = CHECKS.into_iter().filter(|one| *one != "kafka").collect();
+    assert_eq!(checks, expected, "beside `wrkflw dev`");
+    for check in [
+        "dev",
+        "database",
+        "migrations",
+        "clock",
+        "seal keys",
+        "checkpoint keys",
+    ] {
+        expect(&found, check, "ok", "", "");
+    }
+
+    let socket = place.folder.join(".wrkflw/postgres/socket");
+    let url = format!("postgres://postgres@localhost/?host={}", socket.display());
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(databases(&url));
+    let named = |database: &str| {
+        format!(
+            "postgres://postgres@localhost/{database}?host={}",
+            socket.display()
+        )
+    };
+    let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", &named("behind"))]);
+    expect(&found, "database", "ok", "PostgreSQL", "");
+    expect(
+        &found,
+        "migrations",
+        "fail",
+        "some are missing",
+        "run `wrkflw migrate`",
+    );
+    let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", &named("late"))]);
+    expect(&found, "clock", "warn", "ms from the database's", "NTP");
+    expect(
+        &found,
+        "migrations",
+        "fail",
+        "some are missing",
+        "run `wrkflw migrate`",
+    );
+
+    // Somebody else has the port of a server that was killed, or nobody.
+    drop(dev);
+    let (_, found) = doctor(&place, "", &[]);
+    expect(
+        &found,
+        "dev",
+        "warn",
+        "no `wrkflw dev` runs here",
+        "run `wrkflw dev`",
+    );
+}
+
+#[test]
+fn a_server_does_not_answer() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    drop(listener);
+    // The note of a server whose process lives, here this one, and whose port is closed.
+    let note = serde_json::json!({
+        "name": "silent", "url": format!("http://{address}"), "folder": place.folder, "home": place.folder,
+        "pid": std::process::id(), "startedAt": 0,
+    });
+    let notes = place.folder.join("state/wrkflw/dev");
+    std::fs::create_dir_all(&notes).expect("our own folder");
+    std::fs::write(notes.join("silent.json"), note.to_string()).expect("our own folder");
+    let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", NOWHERE)]);
+    expect(
+        &found,
+        "dev",
+        "fail",
+        "does not answer",
+        "start `wrkflw dev` again",
+    );
+}

@@ -1,0 +1,93 @@
+//! Operations that do not do what all others do are on `docs/api.md`, with the reason.
+
+use std::collections::BTreeSet;
+
+use super::openapi::document;
+use super::*;
+
+const PAGE: &str = include_str!("../../docs/api.md");
+
+/// What stands in backticks between these words of the page.
+fn listed(from: &str, until: &str) -> Vec<&'static str> {
+    let (_, list) = PAGE.split_once(from).expect("the list");
+    let (list, _) = list.split_once(until).expect("its end");
+    list.split('`').skip(1).step_by(2).collect()
+}
+
+/// The schema of a successful answer.
+fn answer<'a>(document: &'a Value, response: &Value) -> Option<&'a Value> {
+    let schema = &response["content"]["application/json"]["schema"]["$ref"];
+    document.pointer(&schema.as_str()?[1..])
+}
+
+/// Whether the schema, or a part of it, has the member.
+fn has(document: &Value, schema: &Value, member: &str) -> bool {
+    let mut parts = schema["allOf"].as_array().into_iter().flatten();
+    !schema["properties"][member].is_null()
+        || parts.any(|part| {
+            let pointer = part["$ref"].as_str().unwrap_or("#/");
+            let whole = document.pointer(&pointer[1..]);
+            has(document, whole.unwrap_or(part), member)
+        })
+}
+
+/// Every read has a tag, answers page by page, or is in the list with its reason.
+#[tokio::test]
+async fn a_read_is_conditional_or_the_page_says_why_not() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let (mut without, mut of_pages) = (Vec::new(), 0);
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let Some(read) = item.get("get") else {
+            continue;
+        };
+        let mut parameters = read["parameters"].as_array().into_iter().flatten();
+        if parameters.any(|one| one["name"] == "If-None-Match") {
+            continue;
+        }
+        let answer = answer(&document, &read["responses"]["200"]);
+        if answer.is_some_and(|schema| !schema["properties"]["page"].is_null()) {
+            of_pages += 1;
+        } else {
+            without.push(path.as_str());
+        }
+    }
+    assert!(of_pages > 10, "{of_pages}");
+    let listed = listed("These have no tag:", "```");
+    let named: BTreeSet<_> = listed
+        .into_iter()
+        .filter(|name| name.starts_with('/'))
+        .collect();
+    assert_eq!(named, without.into_iter().collect());
+}
+
+/// Every change answers with `result` and `dryRun`, or is in the table with its reason.
+#[tokio::test]
+async fn a_change_has_the_one_result_or_the_page_says_why_not() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let mut others = BTreeSet::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        let changes = item.as_object().expect("operations").iter();
+        for (_, change) in changes.filter(|(method, _)| *method != "get") {
+            let responses = change["responses"].as_object().expect("responses");
+            for (_, response) in responses
+                .iter()
+                .filter(|(status, _)| status.starts_with('2'))
+            {
+                let of_result = |schema: &Value| {
+                    has(&document, schema, "result") && has(&document, schema, "dryRun")
+                };
+                if answer(&document, response).is_some_and(|schema| !of_result(schema)) {
+                    others.insert(path.as_str());
+                }
+            }
+        }
+    }
+    let listed = listed("These answer otherwise:", "`Prefer` counts");
+    let named: BTreeSet<_> = listed
+        .into_iter()
+        .filter(|name| name.starts_with('/'))
+        .collect();
+    assert_eq!(named, others);
+}
