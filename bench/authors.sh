@@ -68,7 +68,7 @@ start_host $port
 await_quiet
 for language in "${languages[@]}"; do
   cd "$work"
-  wrkflw plugin new "in-$language" --language "$language" --quiet
+  wrkflw plugin new "in-$language" --language "$language" --quiet >/dev/null
   cd "in-$language"
   timed wrkflw plugin build
   first=$took

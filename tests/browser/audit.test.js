@@ -26,6 +26,30 @@ test("the audit is searched by actor, type and time, and leads to the instance",
   await page.context().close();
 });
 
+test("the audit of a time has what happened in it, from its first moment until before its last", async () => {
+  const { id } = await started(entity("timed"), "Plan");
+  const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
+  const address = `${url}/console/audit?actor=author&type=FLOW_STARTED`;
+  const entry = page.locator("tr", { hasText: id });
+  for (let tries = 0; tries < 200 && !(await entry.count()); tries += 1) await page.goto(address);
+  const day = (days) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const within = async (from, until) => {
+    await page.goto(address);
+    await page.getByLabel(/^From/).fill(from);
+    await page.getByLabel(/^Before/).fill(until);
+    await page.getByRole("button", { name: "Apply" }).click();
+    await page.waitForURL(/from=/);
+    return entry.count();
+  };
+  // From yesterday to tomorrow, so that the test may run over midnight.
+  assert.equal(await within(day(-1), day(1)), 1);
+  assert.equal(await within(day(-3), day(-1)), 0, "it was later");
+  assert.equal(await within(day(1), day(2)), 0, "it was earlier");
+  await page.getByText("No entry matches.").waitFor();
+  assert.equal(await page.getByLabel(/^From/).inputValue(), day(1), "the filter says what it does");
+  await page.context().close();
+});
+
 test("who may not read the audit has no link to it, and reads why", async () => {
   const page = await signedIn(browser, "reviewer");
   await page.goto(`${url}/console/audit`);

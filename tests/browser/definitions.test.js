@@ -1,7 +1,7 @@
 // What a definer does: see the versions of a flow, what differs, activate one knowing what it affects, and take it back.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, file, launch, published as publishedOf, setting, signedIn, sound, tokenOf, url } from "./support.js";
+import { api, entity, file, launch, profile, published as publishedOf, setting, signedIn, sound, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -161,6 +161,35 @@ test("a version is retired, starts nothing any more, and is reinstated", async (
   await page.getByText("The version is active.").waitFor();
   assert.equal((await api("POST", "/instances", body, tokenOf("author"))).status, 201);
   await page.context().close();
+});
+
+test("of two administrators who activate at once the last one wins, and both are in the audit", async () => {
+  const key = await definition();
+  await published(key, { rejectionNeedsComment: false, reviewers: "approvers" });
+  const first = await signedIn(browser, "admin");
+  const second = await (await profile(browser)).newPage();
+  await second.goto(`${url}/console/sign-in`);
+  await second.getByText("Sign in with an access token").click();
+  await second.getByLabel("Access token").fill(tokenOf("admin2"));
+  await second.getByRole("button", { name: "Sign in", exact: true }).click();
+  await second.waitForURL((address) => !address.pathname.includes("sign-in"));
+  const both = [[first, 2], [second, 3]];
+  for (const [page, number] of both) {
+    await page.goto(`${url}/console/definitions/${key}/${number}?do=activate#act`);
+    await page.locator("#preview").getByText(`New instances take version ${number} from now on.`).waitFor();
+  }
+  await Promise.all(both.map(([page]) => page.getByRole("button", { name: "Confirm: Activate" }).click()));
+  await Promise.all(both.map(([page]) => page.getByText("The version is active.").waitFor()));
+  const activations = async () => (await api("GET", "/audit?type=VERSION_ACTIVATED&limit=100")).body.data.filter((entry) => entry.payload.key === key);
+  // An entry is in the list once a checkpoint covers it.
+  for (const until = Date.now() + 20_000; (await activations()).length < 3 && Date.now() < until; );
+  const all = (await activations()).sort((one, other) => one.seq - other.seq);
+  const [former, last] = all.slice(1);
+  assert.equal(all.length, 3, JSON.stringify(all));
+  assert.deepEqual([former.actor, last.actor].sort(), ["admin", "admin2"]);
+  assert.deepEqual([former.payload.before, last.payload.before], [1, former.payload.version], "the last one replaced the other's");
+  assert.equal((await api("GET", `/definitions/${key}`)).body.active.version, last.payload.version);
+  for (const [page] of both) await page.context().close();
 });
 
 test("who may not activate sees why, and a form that is sent nevertheless is refused in place", async () => {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { api, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
+import { api, committee, entity, launch, signedIn, sound, sql, started, tokenOf, url, vote } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -42,6 +42,30 @@ test("panels show what needs an operator, and each leads to its list", async () 
     await sound(page, `operations-${name.toLowerCase().replace(" ", "-")}`);
   }
   sql(`delete from job where instance_id = '${id}'`);
+  await page.context().close();
+});
+
+test("the panels of overdue work and of work that nobody can do lead to their lists, and these to the instances", async () => {
+  const key = entity("needy");
+  await committee(key);
+  const lost = await vote(key, `Lost ${key}`, { offers: [{ groups: [`nobody-of-${key}`] }] });
+  const late = await vote(key, `Late ${key}`, { deadlines: [{ after: 7200, do: "remind" }] });
+  sql(`update task set due_at = now() - interval '3 hours' where id = '${late.task}';
+    update state_instance set due_at = now() - interval '3 hours' where instance_id = '${late.id}'`);
+  const page = await signedIn(browser, "admin");
+  const panel = (name) => page.locator(".panel", { has: page.getByRole("heading", { name }) });
+  for (const [name, list, one] of [["Overdue", "overdue", late], ["Nobody can do it", "unassignable", lost]]) {
+    const title = one === late ? `Late ${key}` : `Lost ${key}`;
+    await page.goto(`${url}/console/operations`);
+    assert.ok(Number.parseInt(await panel(name).locator("h2 .badge").innerText(), 10) >= 1, name);
+    await panel(name).getByRole("link", { name, exact: true }).click();
+    await page.waitForURL(`${url}/console/operations/instances/${list}`);
+    await sound(page, `operations-${list}`);
+    assert.equal(await page.getByText(one === late ? `Lost ${key}` : `Late ${key}`).count(), 0, "only what belongs there");
+    await page.getByRole("link", { name: title }).click();
+    await page.waitForURL(new RegExp(one.id));
+  }
+  for (const { id } of [lost, late]) await api("POST", `/instances/${id}/cancel`, { reason: "the tests are over" });
   await page.context().close();
 });
 
