@@ -361,6 +361,30 @@ fn of_the_audit() -> OpenApiRouter<App> {
         .routes(routes!(compliance::self_approvals))
 }
 
+fn of_tasks() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(tasks::list))
+        .routes(routes!(task_commands::claim))
+        .routes(routes!(task_commands::release))
+        .routes(routes!(task_commands::decide))
+        .routes(routes!(task_commands::delegate))
+        .routes(routes!(task_commands::resolve))
+        .routes(routes!(task_commands::reassign))
+        .routes(routes!(task_commands::reset))
+        .routes(routes!(task_commands::suspend))
+        .routes(routes!(task_commands::resume))
+}
+
+/// Reads with an `ETag` whose paths have commands that take parameters in the query.
+fn single_with_query() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(preferences::show, preferences::put))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ))
+}
+
 /// Every route of the API, with its documentation.
 pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
@@ -383,13 +407,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(subscriptions::show, subscriptions::delete))
         .routes(routes!(calendars::show, calendars::put, calendars::delete));
-    // Reads and writes whose parameters may be in the query.
-    let with_query = OpenApiRouter::new()
-        .routes(routes!(preferences::show, preferences::put))
-        .routes(routes!(
-            directory::absences::list,
-            directory::absences::create
-        ));
     let without_query = OpenApiRouter::new()
         .merge(upload)
         .merge(conditional::conditional(single))
@@ -421,17 +438,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instance_commands::resume))
         .routes(routes!(instance_commands::restart))
         .routes(routes!(entities::history))
-        .routes(routes!(tasks::list))
-        .routes(routes!(task_commands::claim))
-        .routes(routes!(task_commands::release))
-        .routes(routes!(task_commands::decide))
-        .routes(routes!(task_commands::delegate))
-        .routes(routes!(task_commands::resolve))
-        .routes(routes!(task_commands::reassign))
-        .routes(routes!(task_commands::reset))
-        .routes(routes!(task_commands::suspend))
-        .routes(routes!(task_commands::resume))
-        .merge(conditional::conditional(with_query))
+        .merge(of_tasks())
+        .merge(conditional::conditional(single_with_query()))
         .routes(routes!(eligibility::eligibility))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))

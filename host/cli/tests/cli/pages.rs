@@ -135,18 +135,6 @@ fn is_refusal(seen: &str, status: u16) -> bool {
     seen == exit || seen == status.to_string()
 }
 
-/// An empty folder that is the `/tmp` of a page. Its path is the same in each run, so that cargo builds what flows of the page
-/// depend on only once.
-fn temporary(path: &str) -> PathBuf {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages");
-    let folder = target.join(path.replace('/', "-"));
-    drop(fs::remove_dir_all(&folder));
-    fs::create_dir_all(folder.join(".cargo")).expect("our own folder");
-    let config = format!("[build]\ntarget-dir = {:?}\n", target.join("target"));
-    fs::write(folder.join(".cargo/config.toml"), config).expect("our own folder");
-    folder
-}
-
 fn run(path: &str) {
     let text = fs::read_to_string(root().join(path)).expect("a page of this repository");
     // A port that nobody has, for the program that the page starts.
@@ -157,7 +145,8 @@ fn run(path: &str) {
     let asked = options(&text).replace("9000", &free);
     let dev = place.start(&format!("dev --port 0 {asked}"));
     let url = dev.facts["url"].as_str().expect("its address");
-    let folder = temporary(path);
+    // Where the page says `/tmp`.
+    let folder = &place.folder;
     let program = Path::new(env!("CARGO_BIN_EXE_wrkflw"));
     let programs = program.parent().expect("a folder").display().to_string();
     let here = |text: &str| {
