@@ -109,7 +109,7 @@ impl Page {
 
     fn save(&mut self, path: &str, line: &str) {
         match self.files.last_mut().filter(|(known, _)| known == path) {
-            Some((_, content)) => *content += &format!("{line}\n"),
+            Some((_, content)) => writeln!(content, "{line}").expect("a String takes every write"),
             None => self.files.push((path.to_owned(), format!("{line}\n"))),
         }
     }
@@ -141,14 +141,17 @@ fn run(path: &str) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let free = listener.local_addr().expect("bound").port().to_string();
     drop(listener);
-    let place = Place::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_wrkflw"));
+    let programs = program.parent().expect("a folder");
+    let mut place = Place::new();
+    // Where cargo builds the flows of this repository, as the pages say.
+    place.builds = programs.with_file_name("");
     let asked = options(&text).replace("9000", &free);
     let dev = place.start(&format!("dev --port 0 {asked}"));
     let url = dev.facts["url"].as_str().expect("its address");
     // Where the page says `/tmp`.
     let folder = &place.folder;
-    let program = Path::new(env!("CARGO_BIN_EXE_wrkflw"));
-    let programs = program.parent().expect("a folder").display().to_string();
+    let programs = programs.display().to_string();
     let here = |text: &str| {
         text.replace("/tmp", &folder.display().to_string())
             .replace("http://127.0.0.1:8080", url)
@@ -199,7 +202,8 @@ fn every_page_with_a_shell_block_that_is_not_marked_is_run() {
     let names = pages.map(|page| page.expect("an entry").file_name());
     let mut paths: Vec<_> = names
         .map(|name| format!("docs/{}", name.display()))
-        .filter(|path| path.ends_with(".md") && ELSEWHERE.iter().all(|(other, _)| path != other))
+        .filter(|path| Path::new(path).extension().is_some_and(|kind| kind == "md"))
+        .filter(|path| ELSEWHERE.iter().all(|(other, _)| path != other))
         .collect();
     paths.push("README.md".to_owned());
     for path in paths {
