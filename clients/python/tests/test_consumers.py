@@ -10,7 +10,8 @@ from pathlib import Path
 from uuid import uuid4
 
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 from tests.test_client import REVIEWER, URL, start
 from wrkflw import connect
 from wrkflw.api.api.events import list_events
@@ -36,8 +37,10 @@ def typescript(store: str, group: str, count: int) -> list[str]:
 def published(schema: str, data: object) -> str:
     """A topic of one record, which names this schema."""
     topic = f"bad-{uuid4()}"
-    servers = {"bootstrap.servers": KAFKA}
-    AdminClient(servers).create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
+    servers: dict[str, str | int | float | bool] = {"bootstrap.servers": KAFKA}
+    # Kept until the topic exists: a client that is collected ends its requests.
+    admin = AdminClient(servers)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
     named = {"id": uuid4(), "type": "dev.wrkflw.task.claimed", "subject": uuid4(), "sequence": 1, "dataschema": schema}
     producer = Producer(servers)
     producer.produce(topic, json.dumps(data), headers=[(f"ce_{name}", str(value)) for name, value in named.items()])
