@@ -3,8 +3,8 @@
 #
 #   browser.sh [FILE...]   these files of tests/browser, or all
 #
-# Screenshots of the pages go to target/browser, to be looked at. Two files are tried at once, each against a host and a database of its
-# own. AT_ONCE=1 tries one after the other, for a machine that has one core or is busy.
+# Screenshots of the pages go to target/browser, to be looked at. Two files are tried at once, but those with limits of time, each
+# against a host and a database of its own. AT_ONCE=1 tries one after the other, for a machine that has one core or is busy.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -64,24 +64,37 @@ purchase=$(build_plugin plugins/purchase-approval)
 committee=$(build_plugin tests/guests/committee)
 mkdir -p target/browser
 
-files=("$@")
-# The longest one first.
-[ $# -gt 0 ] || files=("$tests/every-page.test.js" "$tests"/*.test.js)
 logs=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-$name-logs.XXXXXX")
 taken=$logs/taken
 mkdir "$taken"
 running=()
-trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$logs"' EXIT
-for worker in $(seq "${AT_ONCE:-2}"); do
-  (try "${files[@]}") >"$logs/$worker" 2>&1 &
-  running+=($!)
-done
 failed=0
-for worker in "${!running[@]}"; do
-  wait "${running[worker]}" || failed=1
-  cat "$logs/$((worker + 1))"
-done
-running=()
+trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$logs"' EXIT
+
+# COUNT FILE...: tries these files, as many at once, and shows the results of all.
+try_all() {
+  local worker first=$((workers + 1))
+  workers=$((workers + $1))
+  shift
+  for worker in $(seq "$first" "$workers"); do
+    (try "$@") >"$logs/$worker" 2>&1 &
+    running+=($!)
+  done
+  for worker in $(seq "$first" "$workers"); do
+    wait "${running[worker - first]}" || failed=1
+    cat "$logs/$worker"
+  done
+  running=()
+}
+
+workers=0
+if [ $# -gt 0 ]; then
+  try_all "${AT_ONCE:-2}" "$@"
+else
+  # Files that give a page a second run alone. Of the others, the longest one begins.
+  try_all 1 "$tests"/{embedding,hosts,live}.test.js
+  try_all "${AT_ONCE:-2}" "$tests/every-page.test.js" "$tests"/*.test.js
+fi
 # Once more at the end, where the steps show what failed.
 [ $failed = 0 ] || grep -hE -A16 '^(not ok|browser: )' "$logs"/[0-9] || true
 exit $failed
