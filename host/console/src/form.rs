@@ -15,7 +15,7 @@ use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::list::Link;
 use crate::moment::Moment;
-use crate::names::Names;
+use crate::names::{Names, divided};
 use crate::posted::Fields;
 use crate::session::Visitor;
 
@@ -128,7 +128,7 @@ impl Form {
     }
 
     /// Shows why it was refused, at the fields that are to be mended.
-    pub(crate) fn refuse(&mut self, trouble: &Trouble, names: &Names, visitor: &Visitor) {
+    pub(crate) async fn refuse(&mut self, trouble: &Trouble, names: Names, visitor: &Visitor) {
         let mut said = fields::blame(&mut self.fields, trouble);
         let mut errors = trouble.errors.iter();
         let comment = errors.find(|error| error.pointer == "/comment");
@@ -144,7 +144,7 @@ impl Form {
                 said = true;
             }
         }
-        let refusal = Refusal::of(trouble, names, visitor);
+        let refusal = Refusal::of(trouble, names, visitor).await;
         self.refusal = Some(if said {
             let detail = visitor.w.t("form-mend").into_owned();
             Refusal { detail, ..refusal }
@@ -173,11 +173,13 @@ impl Form {
 }
 
 impl Refusal {
-    pub(crate) fn of(trouble: &Trouble, names: &Names, visitor: &Visitor) -> Refusal {
+    /// Whoever was first may have no part in the instance any more, so the name may not be among these.
+    pub(crate) async fn of(trouble: &Trouble, mut names: Names, visitor: &Visitor) -> Refusal {
         let conflict = trouble.conflict.as_ref();
         let text = |member: &str| conflict.and_then(|one| one[member].as_str());
         let w = visitor.w;
         let who = text("by").or_else(|| text("owner"));
+        names.look_up(visitor, who.as_slice(), &[]).await;
         let first = who.map(|id| {
             let who = names.person(id);
             match text("outcome") {
@@ -242,17 +244,8 @@ impl Preview {
 
 /// Adds the names of groups and people that will get work, as far as the visitor may read them.
 async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
-    let (mut people, mut groups) = (Vec::new(), Vec::new());
-    for state in &done.instance.states {
-        for candidate in state.tasks.iter().flat_map(|task| &task.candidates) {
-            let of_kind = if candidate.is_group() {
-                &mut groups
-            } else {
-                &mut people
-            };
-            of_kind.push(candidate.id.as_str());
-        }
-    }
+    let tasks = done.instance.states.iter().flat_map(|state| &state.tasks);
+    let (people, groups) = divided(tasks.flat_map(|task| &task.candidates));
     names.look_up(visitor, &people, &groups).await;
 }
 

@@ -27,6 +27,15 @@ impl Candidate {
     }
 }
 
+/// The ids of the people and of the groups among candidates.
+pub(crate) fn divided<'a>(
+    candidates: impl Iterator<Item = &'a Candidate>,
+) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (groups, people): (Vec<_>, Vec<_>) = candidates.partition(|one| one.is_group());
+    let ids = |all: Vec<&'a Candidate>| all.into_iter().map(|one| one.id.as_str()).collect();
+    (ids(people), ids(groups))
+}
+
 /// The display names of an answer. Without one, the id is shown.
 #[derive(Default, Deserialize)]
 pub(crate) struct Names {

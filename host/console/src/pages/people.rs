@@ -206,7 +206,8 @@ async fn act(subject: Subject, Posted { visitor, fields }: Posted) -> Answer {
     let status = match answer {
         Ok(()) => StatusCode::OK,
         Err(trouble) => {
-            form.refuse(&trouble, &crate::names::Names::default(), &visitor);
+            form.refuse(&trouble, crate::names::Names::default(), &visitor)
+                .await;
             trouble.status()
         }
     };

@@ -179,7 +179,7 @@ async fn start(Posted { visitor, fields }: Posted) -> Answer {
                 return Ok(Redirect::to(&to).into_response());
             }
             Err(trouble) => {
-                form.refuse(&trouble, &names, &visitor);
+                form.refuse(&trouble, names, &visitor).await;
                 return render(&visitor, Some(form), trouble.status()).await;
             }
         }
@@ -195,7 +195,7 @@ async fn start(Posted { visitor, fields }: Posted) -> Answer {
             render(&visitor, Some(form), StatusCode::OK).await
         }
         Err(trouble) => {
-            form.refuse(&trouble, &names, &visitor);
+            form.refuse(&trouble, names, &visitor).await;
             render(&visitor, Some(form), trouble.status()).await
         }
     }

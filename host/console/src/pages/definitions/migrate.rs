@@ -189,7 +189,7 @@ pub(super) async fn act(
             StatusCode::OK
         }
         Err(trouble) => {
-            form.refuse(&trouble, &Names::default(), &visitor);
+            form.refuse(&trouble, Names::default(), &visitor).await;
             trouble.status()
         }
     };

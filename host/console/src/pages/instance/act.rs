@@ -284,7 +284,7 @@ pub(in crate::pages) async fn asked(
     if shape.is_ready()
         && let Err(trouble) = preview(visitor, &shape, read, &body, &mut form).await
     {
-        form.refuse(&trouble, &read.instance.names(), visitor);
+        form.refuse(&trouble, read.instance.names(), visitor).await;
     }
     Ok(Some(form))
 }
@@ -375,7 +375,7 @@ pub(in crate::pages) async fn run(
         Err(trouble) => {
             // What is open now, and who was first.
             let read = super::read(visitor, id, &asked.queue).await?;
-            form.refuse(&trouble, &read.instance.names(), visitor);
+            form.refuse(&trouble, read.instance.names(), visitor).await;
             (read, trouble.status())
         }
     };
@@ -421,7 +421,7 @@ async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> 
     let trouble = answer.err().unwrap_or_default();
     let names = read.instance.names();
     let form = Form {
-        refusal: Some(Refusal::of(&trouble, &names, visitor)),
+        refusal: Some(Refusal::of(&trouble, names, visitor).await),
         is_over: true,
         ..empty(visitor.w.t("form-gone").into_owned(), id, &asked.queue)
     };

@@ -3,7 +3,7 @@
 use crate::data::{Comment, History, Instance, State};
 use crate::language::Words;
 use crate::moment::Moment;
-use crate::names::Names;
+use crate::names::{Names, divided};
 use crate::session::Visitor;
 
 pub(in crate::pages) struct Timeline {
@@ -75,20 +75,10 @@ impl Timeline {
     ) -> Timeline {
         let (w, mut names) = (visitor.w, instance.names());
         let comments = history.comments.iter();
-        let people = comments.flat_map(|said| said.actor.iter().chain(&said.mentions));
-        let mut people: Vec<_> = people.map(String::as_str).collect();
-        let mut groups = Vec::new();
-        for state in &history.data {
-            people.extend(state.owners.iter().map(String::as_str));
-            for candidate in state.offered_to() {
-                let of_kind = if candidate.is_group() {
-                    &mut groups
-                } else {
-                    &mut people
-                };
-                of_kind.push(candidate.id.as_str());
-            }
-        }
+        let said = comments.flat_map(|said| said.actor.iter().chain(&said.mentions));
+        let owners = history.data.iter().flat_map(|state| &state.owners);
+        let (mut people, groups) = divided(history.data.iter().flat_map(State::offered_to));
+        people.extend(said.chain(owners).map(String::as_str));
         names.look_up(visitor, &people, &groups).await;
         let said = history.comments.into_iter().map(|said| Made {
             sentence: commented(&said, &names, w),

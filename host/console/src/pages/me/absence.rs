@@ -138,7 +138,7 @@ pub(super) async fn act(Posted { visitor, fields }: Posted) -> Answer {
     let status = match answer {
         Ok(()) => StatusCode::OK,
         Err(trouble) => {
-            form.refuse(&trouble, &Names::default(), &visitor);
+            form.refuse(&trouble, Names::default(), &visitor).await;
             trouble.status()
         }
     };

@@ -185,7 +185,10 @@ impl Action {
             let change = self.change(subject, &filled);
             match self.effects(visitor, subject, &change, &filled).await {
                 Ok(effects) => form.show(effects, &change.seen()),
-                Err(trouble) => form.refuse(&trouble, &crate::names::Names::default(), visitor),
+                Err(trouble) => {
+                    let names = crate::names::Names::default();
+                    form.refuse(&trouble, names, visitor).await;
+                }
             }
         }
         Ok(Some(form))
