@@ -3,7 +3,8 @@
 #
 #   bench/authors.sh [LANGUAGE...]     default: rust c ts js python
 #
-# `first build` begins with nothing built; other languages than Rust install their tools in it. `later build` follows a change. `save` is the median time from saving a file to the activated version, with `wrkflw plugin watch`.
+# The first build has nothing to begin with, and installs the tools of other languages than Rust. The later build follows a change. `save`
+# is the median time from saving a file to the activated version, with `wrkflw plugin watch`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh
@@ -30,8 +31,7 @@ change() { sed -i "s/\"WITHDRAWN[0-9]*\"/\"WITHDRAWN$1\"/" "$(echo src/*.*)"; }
 
 # WORDS COUNT: waits until the watch has said these words so many times.
 said() {
-  local tenths
-  for tenths in $(seq $((save_seconds_max * 100))); do
+  for _ in $(seq $((save_seconds_max * 100))); do
     [ "$(grep -c "$1" "$work/watch")" -lt "$2" ] || return 0
     kill -0 $watch || break
     sleep 0.01

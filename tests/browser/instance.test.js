@@ -149,6 +149,27 @@ test("a step tells to whom it was offered, who worked on it, and when; a later o
   }
 });
 
+test("a page that does not look for all related instances says so", async () => {
+  const { id } = await started(entity("large"), "Plan");
+  const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
+  const more = page.getByText("There are more related instances than this page looks for.");
+  const children = (count) =>
+    sql(`set session_replication_role = replica;
+      insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'parent', i.id, 'entity_id', gen_random_uuid()))).*
+      from instance i, generate_series(1, ${count}) where i.id = '${id}'`);
+  try {
+    for (const [added, isMore] of [[100, 0], [1, 1]]) {
+      children(added);
+      await page.goto(`${url}/console/instances/${id}?tab=related`);
+      assert.equal(await page.locator(".facts dt", { hasText: /^Parent of$/ }).count(), 100);
+      assert.equal(await more.count(), isMore, `after ${added}`);
+    }
+  } finally {
+    sql(`set session_replication_role = replica; delete from instance where parent = '${id}'`);
+  }
+  await page.context().close();
+});
+
 test("a restart and what it restarts lead to each other", async () => {
   const name = entity("restarted");
   const { id } = await started(name, `Plan ${name}`);

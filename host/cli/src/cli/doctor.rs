@@ -13,12 +13,11 @@ use tokio::time::timeout;
 
 use super::connection::DevChoiceArgs;
 use super::failure::{Exit, Failure};
-use super::output::{Column, Format, Output};
+use super::output::{Column, Format, Output, counted};
 use super::plugin;
 use super::running::{Note, SEVERAL};
 use super::{Environment, beside, block_on};
 use crate::config::{Role, Settings};
-use wrkflw_core::check::names::count;
 use wrkflw_relay::outbox::probe::brokers;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_store::pools::Readiness;
@@ -236,7 +235,7 @@ fn of_seal_keys(settings: &Settings) -> Finding {
     const CHECK: &str = "seal keys";
     const NEXT: &str = "set seal_keys to name:hex, such as k1:$(openssl rand -hex 32)";
     match settings.seals() {
-        Ok(_) => Finding::ok(CHECK, count(settings.seal.seal_keys.len(), "key")),
+        Ok(_) => Finding::ok(CHECK, counted(settings.seal.seal_keys.len(), "key")),
         Err(error) if settings.seal.seal_keys.is_empty() => {
             drop(error);
             Finding::warn(CHECK, "none is set: a host does not start", NEXT)
@@ -254,7 +253,7 @@ fn of_checkpoint_keys(settings: &Settings) -> Finding {
         }
         Ok(_) => Finding::ok(
             CHECK,
-            count(settings.checkpoint.checkpoint_keys.len(), "key"),
+            counted(settings.checkpoint.checkpoint_keys.len(), "key"),
         ),
         Err(error) => Finding::fail(CHECK, error.to_string(), NEXT),
     }
@@ -305,11 +304,14 @@ fn of_kafka(settings: &Settings, is_of_host: bool) -> Option<Finding> {
                 Some(partitions) => format!(
                     "topic {} with {}",
                     kafka.topic,
-                    count(partitions, "partition")
+                    counted(partitions, "partition")
                 ),
                 None => format!("no topic {} yet: the relay creates it", kafka.topic),
             };
-            Finding::ok(CHECK, format!("{}; {topic}", count(found.count, "broker")))
+            Finding::ok(
+                CHECK,
+                format!("{}; {topic}", counted(found.count, "broker")),
+            )
         }
         Err(error) => Finding::fail(CHECK, error, next),
     })

@@ -13,6 +13,7 @@ use super::Environment;
 use super::client::Client;
 use super::connection::ConnectionArgs;
 use super::failure::{Exit, Failure};
+use super::instance::entity;
 use super::output::{Column, Output};
 
 /// Reconnections without a new event before an error ends the command.
@@ -66,6 +67,8 @@ pub(super) struct TailArgs {
     connection: ConnectionArgs,
 }
 
+type Query = Vec<(&'static str, Option<String>)>;
+
 /// Which events: those for which all of these hold.
 #[derive(Debug, Args)]
 struct FilterArgs {
@@ -87,20 +90,23 @@ struct FilterArgs {
 }
 
 impl FilterArgs {
-    fn query(&self) -> Vec<(&'static str, Option<String>)> {
-        let entity = self.entity.as_deref();
-        let (kind, id) = match entity.and_then(|entity| entity.split_once('/')) {
-            Some((kind, id)) => (Some(kind), Some(id)),
-            None => (entity, None),
+    /// The parameters of the API.
+    fn query(self) -> Result<Query> {
+        let (kind, id) = match self.entity {
+            Some(text) if text.contains('/') => {
+                let (kind, id) = entity(&text)?;
+                (Some(kind), Some(id))
+            }
+            kind => (kind, None),
         };
-        vec![
-            ("type", self.r#type.clone()),
-            ("definitionKey", self.definition.clone()),
-            ("entityType", kind.map(str::to_owned)),
-            ("entityId", id.map(str::to_owned)),
+        Ok(vec![
+            ("type", self.r#type),
+            ("definitionKey", self.definition),
+            ("entityType", kind),
+            ("entityId", id),
             ("instanceId", self.instance.map(|id| id.to_string())),
-            ("actor", self.actor.clone()),
-        ]
+            ("actor", self.actor),
+        ])
     }
 }
 
@@ -115,7 +121,7 @@ const EVENT: &[Column] = &[
 struct Tail<'a> {
     client: &'a Client,
     output: Output,
-    filter: FilterArgs,
+    filter: Query,
     cursor: Option<String>,
     left: u64,
 }
@@ -129,7 +135,7 @@ pub(super) fn run(command: EventsCommand, output: Output, environment: &Environm
     let mut tail = Tail {
         client: &client,
         output,
-        filter: args.filter,
+        filter: args.filter.query()?,
         cursor: args.after,
         left: args.limit.unwrap_or(u64::MAX),
     };
@@ -172,7 +178,7 @@ impl Tail<'_> {
     fn read_all(&mut self) -> Result<()> {
         while self.left > 0 {
             let limit = self.left.min(100).to_string();
-            let mut query = self.filter.query();
+            let mut query = self.filter.clone();
             query.extend([("after", self.cursor.clone()), ("limit", Some(limit))]);
             let page = self.client.get("/v1/events", &query)?;
             let next = page["page"]["next"].as_str().map(str::to_owned);
@@ -221,7 +227,7 @@ impl Tail<'_> {
     fn read_stream(&mut self) -> Result<()> {
         let lines = BufReader::new(self.client.stream(
             "/v1/events/stream",
-            &self.filter.query(),
+            &self.filter,
             self.cursor.as_deref(),
         )?)
         .lines();

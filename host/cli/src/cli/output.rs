@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use super::failure::Failure;
+pub(super) use wrkflw_core::text::counted;
 
 /// The format of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -251,16 +252,6 @@ fn short(item: &Value) -> String {
             _ => item.to_string(),
         },
         other => other.to_string(),
-    }
-}
-
-/// A number of things, in the singular or the plural.
-pub(super) fn counted(count: impl TryInto<u64>, noun: &str) -> String {
-    let count = count.try_into().unwrap_or(u64::MAX);
-    match (count, noun.strip_suffix('y')) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(stem)) => format!("{count} {stem}ies"),
-        (_, None) => format!("{count} {noun}s"),
     }
 }
 

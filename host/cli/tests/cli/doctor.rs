@@ -39,8 +39,16 @@ fn doctor(place: &Place, options: &str, variables: &[(&str, &str)]) -> (i32, Vec
     (ran.code, findings)
 }
 
-/// Fails unless the check has this verdict, and its words are in what it found and in what it says to do.
-fn expect(findings: &[Value], check: &str, verdict: &str, detail: &str, next: &str) {
+/// A check, its verdict, and words of what it found and of what it says to do.
+type Expected<'a> = (&'a str, &'a str, &'a str, &'a str);
+
+fn expect(findings: &[Value], expected: &[Expected<'_>]) {
+    for one in expected {
+        expect_one(findings, *one);
+    }
+}
+
+fn expect_one(findings: &[Value], (check, verdict, detail, next): Expected<'_>) {
     let found = findings.iter().find(|one| one["check"] == check);
     let found = found.unwrap_or_else(|| panic!("no check {check}: {findings:?}"));
     let has = |member: &str, words: &str| {
@@ -63,38 +71,48 @@ fn what_a_host_needs_is_missing() {
         "--seal-keys k1:00 --checkpoint-keys c1:00 --kafka-brokers 127.0.0.1:1 --kafka-properties socket.timeout.ms=1000",
         &of_host,
     );
-    expect(&found, "database", "fail", "", "that PostgreSQL runs");
-    expect(&found, "seal keys", "fail", "", "openssl rand -hex 32");
+    let failed: Vec<_> = found
+        .iter()
+        .filter(|one| one["verdict"] == "fail")
+        .filter_map(|one| one["check"].as_str())
+        .collect();
+    let expected = [
+        "database",
+        "seal keys",
+        "checkpoint keys",
+        "tokens",
+        "kafka",
+    ];
+    assert_eq!(failed, expected);
     expect(
         &found,
-        "checkpoint keys",
-        "fail",
-        "",
-        "openssl rand -hex 32",
+        &[
+            ("database", "fail", "", "that PostgreSQL runs"),
+            ("seal keys", "fail", "", "openssl rand -hex 32"),
+            ("checkpoint keys", "fail", "", "openssl rand -hex 32"),
+            ("tokens", "fail", "neither", "set jwks_url"),
+            ("kafka", "fail", "", "that a broker runs"),
+        ],
     );
-    expect(&found, "tokens", "fail", "neither", "set jwks_url");
-    expect(&found, "kafka", "fail", "", "that a broker runs");
 
     let (_, found) = doctor(
         &place,
         &format!("--seal-keys k1:{KEY} --jwt-secret {KEY}{KEY} --jwks-url https://keys.example/"),
         &of_host,
     );
-    expect(&found, "seal keys", "ok", "1 key", "");
-    expect(&found, "tokens", "fail", "both", "keep one of them");
     expect(
         &found,
-        "checkpoint keys",
-        "warn",
-        "none is set",
-        "openssl rand",
-    );
-    expect(
-        &found,
-        "kafka",
-        "fail",
-        "kafka_brokers is not set",
-        "leave `relay` out",
+        &[
+            ("seal keys", "ok", "1 key", ""),
+            ("tokens", "fail", "both", "keep one of them"),
+            ("checkpoint keys", "warn", "none is set", "openssl rand"),
+            (
+                "kafka",
+                "fail",
+                "kafka_brokers is not set",
+                "leave `relay` out",
+            ),
+        ],
     );
 }
 
@@ -105,29 +123,36 @@ fn nothing_is_set_and_nothing_runs_which_is_no_failure_of_this_machine() {
     assert_eq!(code, 0, "{found:?}");
     expect(
         &found,
-        "dev",
-        "warn",
-        "no `wrkflw dev` runs here",
-        "run `wrkflw dev`",
+        &[
+            (
+                "dev",
+                "warn",
+                "no `wrkflw dev` runs here",
+                "run `wrkflw dev`",
+            ),
+            (
+                "database",
+                "warn",
+                "no database is set",
+                "WRKFLW_DATABASE_URL",
+            ),
+            ("seal keys", "warn", "a host does not start", "openssl rand"),
+        ],
     );
-    expect(
-        &found,
-        "database",
-        "warn",
-        "no database is set",
-        "WRKFLW_DATABASE_URL",
-    );
-    expect(
-        &found,
-        "seal keys",
-        "warn",
-        "a host does not start",
-        "openssl rand",
+    let table = place.run("doctor");
+    assert_eq!(table.code, 0, "{}{}", table.stdout, table.stderr);
+    assert!(
+        table.stdout.contains("no `wrkflw dev` runs here"),
+        "{}",
+        table.stdout
     );
     // A folder without programs has no toolchain.
     let (_, found) = doctor(&place, "", &[("PATH", "/nonexistent")]);
     let target = "rustup target add wasm32-unknown-unknown";
-    expect(&found, "wasm target", "warn", "no Rust toolchain", target);
+    expect(
+        &found,
+        &[("wasm target", "warn", "no Rust toolchain", target)],
+    );
 }
 
 /// The databases beside that of a `wrkflw dev`: one without migrations, one that lost the newest, and one with another clock, whose
@@ -179,7 +204,7 @@ fn the_database_is_behind_or_has_another_clock() {
         "seal keys",
         "checkpoint keys",
     ] {
-        expect(&found, check, "ok", "", "");
+        expect(&found, &[(check, "ok", "", "")]);
     }
 
     let socket = place.folder.join(".wrkflw/postgres/socket");
@@ -193,22 +218,30 @@ fn the_database_is_behind_or_has_another_clock() {
         )
     };
     let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", &named("behind"))]);
-    expect(&found, "database", "ok", "PostgreSQL", "");
     expect(
         &found,
-        "migrations",
-        "fail",
-        "some are missing",
-        "run `wrkflw migrate`",
+        &[
+            ("database", "ok", "PostgreSQL", ""),
+            (
+                "migrations",
+                "fail",
+                "some are missing",
+                "run `wrkflw migrate`",
+            ),
+        ],
     );
     let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", &named("late"))]);
-    expect(&found, "clock", "warn", "ms from the database's", "NTP");
     expect(
         &found,
-        "migrations",
-        "fail",
-        "some are missing",
-        "run `wrkflw migrate`",
+        &[
+            ("clock", "warn", "ms from the database's", "NTP"),
+            (
+                "migrations",
+                "fail",
+                "some are missing",
+                "run `wrkflw migrate`",
+            ),
+        ],
     );
 
     // Somebody else has the port of a server that was killed, or nobody.
@@ -216,10 +249,12 @@ fn the_database_is_behind_or_has_another_clock() {
     let (_, found) = doctor(&place, "", &[]);
     expect(
         &found,
-        "dev",
-        "warn",
-        "no `wrkflw dev` runs here",
-        "run `wrkflw dev`",
+        &[(
+            "dev",
+            "warn",
+            "no `wrkflw dev` runs here",
+            "run `wrkflw dev`",
+        )],
     );
 }
 
@@ -240,9 +275,6 @@ fn a_server_does_not_answer() {
     let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", NOWHERE)]);
     expect(
         &found,
-        "dev",
-        "fail",
-        "does not answer",
-        "start `wrkflw dev` again",
+        &[("dev", "fail", "does not answer", "start `wrkflw dev` again")],
     );
 }

@@ -12,6 +12,7 @@ mod diagram;
 mod draft;
 mod queue;
 mod record;
+mod related;
 pub(super) mod timeline;
 mod undo;
 
@@ -26,7 +27,8 @@ use uuid::Uuid;
 
 use banner::Banner;
 use queue::Queue;
-use record::{Record, Relative};
+use record::Record;
+use related::{Related, related};
 use timeline::Timeline;
 
 use crate::Console;
@@ -93,7 +95,7 @@ struct Page {
     data: String,
     record: Option<Record>,
     verdict: Option<record::Verdict>,
-    relatives: Vec<Relative>,
+    related: Related,
     drawing: Option<Drawing>,
     /// What changed of the data, by step.
     changes: Option<changes::Changes>,
@@ -175,9 +177,9 @@ async fn render(
         ("audit", "true") => Some(record::verdict(visitor, id).await),
         _ => None,
     };
-    let relatives = match tab {
-        "related" => record::relatives(visitor, &read.instance).await,
-        _ => Vec::new(),
+    let related = match tab {
+        "related" => related(visitor, &read.instance).await,
+        _ => Related::default(),
     };
     let tabs = TABS.into_iter().map(|one| Tab {
         address: queue::address(id, &asked.queue, &[("tab", one)]),
@@ -198,7 +200,7 @@ async fn render(
         data,
         record,
         verdict,
-        relatives,
+        related,
         drawing,
         changes,
         banner,

@@ -39,12 +39,6 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     attributes(graph, problems);
 }
 
-/// A number and what is counted, such as `1 task` and `2 tasks`.
-pub fn count(number: usize, noun: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{end}")
-}
-
 /// A name from a component in a form that is safe to show: bounded, without control characters.
 pub(crate) fn shown(name: &str) -> String {
     let plain = |character| {

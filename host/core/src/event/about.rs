@@ -2,9 +2,8 @@
 
 use uuid::Uuid;
 
-use super::reasons::of_release;
 use super::{CUSTOM, Event};
-use crate::ids::{StateId, TaskId};
+use crate::ids::TaskId;
 use crate::json::{Member, members};
 
 /// The state instance and the task of a payload, with what the payload itself says of them.
@@ -71,17 +70,6 @@ fn parts(value: &str) -> Vec<Member<'_>> {
 }
 
 impl Event {
-    /// A task lost its owner, for one of `reasons::RELEASES`, or because the owner released it.
-    pub fn released(task: TaskId, state: StateId, owner: String, reason: Option<&str>) -> Event {
-        Event::TaskReleased {
-            task,
-            state,
-            owner,
-            reason: reason.map(str::to_owned),
-            message: reason.and_then(of_release).map(str::to_owned),
-        }
-    }
-
     /// The task that it is about.
     pub fn task(&self) -> Option<TaskId> {
         match self {

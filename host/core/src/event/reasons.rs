@@ -1,4 +1,8 @@
-//! Why the host did something on its own: the values of `reason` and `step` of events, each list an enumeration for consumers.
+//! The values of `reason` and `step` of events, each list an enumeration for consumers: why the host did something on its own, and why a
+//! task lost its owner.
+
+use super::Event;
+use crate::ids::{StateId, TaskId};
 
 /// The work is overdue.
 pub const OVERDUE: &str = "overdue";
@@ -43,4 +47,17 @@ pub fn of_release(reason: &str) -> Option<&'static str> {
         OVERDUE => "it is overdue",
         _ => return None,
     })
+}
+
+impl Event {
+    /// A task lost its owner, for one of [`RELEASES`] or, without a reason, because the owner released it.
+    pub fn released(task: TaskId, state: StateId, owner: String, reason: Option<&str>) -> Event {
+        Event::TaskReleased {
+            task,
+            state,
+            owner,
+            reason: reason.map(str::to_owned),
+            message: reason.and_then(of_release).map(str::to_owned),
+        }
+    }
 }

@@ -8,12 +8,12 @@ use super::ownership::OwnerChange;
 use super::reoffer::Why;
 use super::{Execution, Phase, deadline, members};
 use crate::answer::{Assignment, Offer, Principal, Work};
-use crate::check::names::count;
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
 use crate::question::EntryCause;
+use crate::text::counted;
 
 /// How many tasks one state instance may have.
 pub(super) const OFFERS_MAX: usize = 200;
@@ -274,9 +274,9 @@ impl Execution<'_> {
         if assignment.needed as usize > tasks_max {
             return refuse(format!(
                 "{state} needs {} and offers {} besides {}",
-                count(assignment.needed as usize, "decision"),
-                count(assignment.offers.len(), "task"),
-                count(kept, "existing one")
+                counted(assignment.needed, "decision"),
+                counted(assignment.offers.len(), "task"),
+                counted(kept, "existing one")
             ));
         }
         if let Some(share) = assignment.share.filter(|share| !share.is_possible()) {
@@ -294,7 +294,7 @@ impl Execution<'_> {
         if state_instance.tasks.len() + assignment.offers.len() > TASKS_MAX {
             return refuse(format!(
                 "{state} has had {} and takes no {} more",
-                count(state_instance.tasks.len(), "task"),
+                counted(state_instance.tasks.len(), "task"),
                 assignment.offers.len()
             ));
         }

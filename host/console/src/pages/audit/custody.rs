@@ -99,7 +99,7 @@ async fn show(
     trail: Vec<Link>,
 ) -> Answer {
     let w = visitor.w;
-    let read = records(visitor, path).await;
+    let read = records(visitor, path, u64::MAX).await;
     let (records, is_more) = read.map_err(|trouble| visitor.halt(&trouble))?;
     let ids = records.iter().flat_map(|one| {
         let people = [&one.actor, &one.on_behalf_of, &one.owner];
@@ -141,28 +141,38 @@ async fn show(
     Ok(page(StatusCode::OK, &template))
 }
 
-/// The first records, and whether there are more.
-async fn records(visitor: &Visitor, path: &str) -> Result<(Vec<CustodyRecord>, bool), Trouble> {
-    let (mut records, mut after) = (Vec::new(), Some(String::new()));
+/// The first records, oldest first, up to the page that reaches the entry with the number `until`. Also whether there are more until
+/// there.
+async fn records(
+    visitor: &Visitor,
+    path: &str,
+    until: u64,
+) -> Result<(Vec<CustodyRecord>, bool), Trouble> {
+    let (mut records, mut after) = (Vec::<CustodyRecord>::new(), Some(String::new()));
     for _ in 0..PAGES_MAX {
         let Some(from) = after.take() else { break };
         let path = with_query(path, &[("limit", PAGE_ROWS), ("after", &from)]);
         let found: Paged<CustodyRecord> = visitor.api.get(&path).await?;
         records.extend(found.data);
         after = found.page.next;
+        after.take_if(|_| records.last().is_some_and(|last| last.entry.seq >= until));
     }
     Ok((records, after.is_some()))
 }
 
-/// The seals of the decisions and delegations of an instance, by the numbers of their entries: the text and the class of a badge.
-pub(in crate::pages) async fn seals(visitor: &Visitor, instance: Uuid) -> BTreeMap<u64, Seal> {
+/// The seals of the decisions and delegations of an instance, by the numbers of their entries, up to the number `until`. Also whether
+/// there are more until there. Those who may not read them get none.
+pub(in crate::pages) async fn seals(
+    visitor: &Visitor,
+    instance: Uuid,
+    until: u64,
+) -> (BTreeMap<u64, Seal>, bool) {
     let path = format!("/v1/instances/{instance}/custody");
-    let Ok((records, _)) = records(visitor, &path).await else {
-        return BTreeMap::new();
-    };
-    let records = records.iter();
-    let seals = records.map(|one| (one.entry.seq, seal(one, visitor.w)));
-    seals.collect()
+    let (records, is_more) = records(visitor, &path, until).await.unwrap_or_default();
+    let seals = records
+        .iter()
+        .map(|one| (one.entry.seq, seal(one, visitor.w)));
+    (seals.collect(), is_more)
 }
 
 /// The text of a seal, and the class of its badge.

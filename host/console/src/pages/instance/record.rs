@@ -1,4 +1,4 @@
-//! What was recorded of an instance: its events, its audit entries, and the instances that it is related to.
+//! What was recorded of an instance: its events and its audit entries.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::deliveries::{Deliveries, Standing};
-use crate::api::{Trouble, segment, with_query};
+use crate::api::{Trouble, with_query};
 use crate::data::Instance;
 use crate::language::Words;
 use crate::moment::Moment;
@@ -16,10 +16,6 @@ use crate::session::Visitor;
 
 /// Entries of one page.
 const LINES: usize = 50;
-/// Children that are listed, and instances about an entity of one page.
-const CHILDREN: &str = "100";
-/// Pages of instances about an entity that are searched for restarts.
-const PAGES_MAX: usize = 5;
 
 /// A list of what was recorded, oldest first.
 #[derive(Default)]
@@ -28,6 +24,8 @@ pub(super) struct Record {
     pub(super) next: Option<String>,
     /// Why it cannot be shown, if it cannot.
     pub(super) refusal: String,
+    /// Whether entries have seals that were not read.
+    pub(super) lacks_seals: bool,
 }
 
 /// One entry.
@@ -43,13 +41,6 @@ pub(super) struct Line {
     pub(super) content: String,
     /// What became of an event, for those who may read that.
     pub(super) standings: Vec<Standing>,
-}
-
-/// Another instance, and how it is related.
-pub(super) struct Relative {
-    pub(super) how: String,
-    pub(super) id: Uuid,
-    pub(super) title: String,
 }
 
 #[derive(Deserialize)]
@@ -130,7 +121,7 @@ impl Record {
             Ok((lines, next)) => Record {
                 lines,
                 next: next.map(|next| further(instance, tab, &next)),
-                refusal: String::new(),
+                ..Record::default()
             },
             Err(trouble) => Record {
                 refusal: trouble.detail,
@@ -168,10 +159,12 @@ impl Record {
     pub(super) async fn audit(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
         let (names, w) = (instance.names(), visitor.w);
         let path = format!("/v1/instances/{}/audit", instance.id);
-        let (found, mut seals) = tokio::join!(
-            list::<Entry>(visitor, &path, &[], after),
-            custody::seals(visitor, instance.id)
-        );
+        let found = list::<Entry>(visitor, &path, &[], after).await;
+        let last = found.as_ref().ok().and_then(|list| list.data.last());
+        let (mut seals, is_more) = match last {
+            Some(last) => custody::seals(visitor, instance.id, last.seq).await,
+            None => Default::default(),
+        };
         let found = found.map(|list| {
             let entries = list.data.into_iter();
             let line = |one: Entry| {
@@ -185,7 +178,10 @@ impl Record {
             };
             (entries.map(line).collect(), list.page.next)
         });
-        Record::of(found, instance, "audit")
+        Record {
+            lacks_seals: is_more,
+            ..Record::of(found, instance, "audit")
+        }
     }
 }
 
@@ -269,80 +265,4 @@ pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
         is_whole: verified.count == 0,
         findings: findings.collect(),
     }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Child {
-    id: Uuid,
-    title: Option<String>,
-    entity_type: String,
-    entity_id: String,
-}
-
-/// An instance about the same entity.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Same {
-    id: Uuid,
-    title: Option<String>,
-    successor_ids: Vec<Uuid>,
-}
-
-/// The instances about the same entity, the oldest first.
-async fn of_entity(visitor: &Visitor, instance: &Instance) -> Vec<Same> {
-    let (kind, id) = (segment(&instance.entity_type), segment(&instance.entity_id));
-    let path = format!("/v1/entities/{kind}/{id}/history");
-    let (mut all, mut after) = (Vec::new(), String::new());
-    for _ in 0..PAGES_MAX {
-        let parameters = [("limit", CHILDREN), ("after", &after)];
-        let path = with_query(&path, &parameters);
-        let Ok(found) = visitor.api.get::<List<Same>>(&path).await else {
-            break;
-        };
-        all.extend(found.data);
-        match found.page.next {
-            Some(next) => after = next,
-            None => break,
-        }
-    }
-    all
-}
-
-/// The instance that it restarts, those that restarted it, its parent, and its children.
-pub(super) async fn relatives(visitor: &Visitor, instance: &Instance) -> Vec<Relative> {
-    let w = visitor.w;
-    let one = |how: &str, id: Uuid| Relative {
-        how: w.t(how).into_owned(),
-        id,
-        title: id.to_string(),
-    };
-    let same = of_entity(visitor, instance).await;
-    let titled = |how: &str, id: Uuid| {
-        let found = same.iter().find(|one| one.id == id);
-        let title = found.and_then(|one| one.title.clone());
-        Relative {
-            title: title.unwrap_or_else(|| id.to_string()),
-            ..one(how, id)
-        }
-    };
-    let before = instance.predecessor_id;
-    let before = before.map(|id| titled("related-before", id));
-    let own = same.iter().filter(|one| one.id == instance.id);
-    let after = own.flat_map(|one| &one.successor_ids);
-    let after = after.map(|id| titled("related-after", *id));
-    let parent = instance.parent_id.map(|id| one("related-parent", id));
-    let id = instance.id.to_string();
-    let path = with_query("/v1/instances", &[("parentId", &id), ("limit", CHILDREN)]);
-    let children = visitor.api.get::<List<Child>>(&path).await;
-    let children = children.map_or_else(|_| Vec::new(), |children| children.data);
-    let children = children.into_iter().map(|child| Relative {
-        how: w.t("related-child").into_owned(),
-        id: child.id,
-        title: child
-            .title
-            .unwrap_or_else(|| format!("{} {}", child.entity_type, child.entity_id)),
-    });
-    let before = before.into_iter().chain(after);
-    before.chain(parent).chain(children).collect()
 }
