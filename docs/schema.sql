@@ -408,6 +408,27 @@ CREATE FUNCTION public.server_here() RETURNS text
     select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) from pg_control_system()
 $$;
 
+CREATE FUNCTION public.version_words(in_tenant integer, key text, graph text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    select public.words_of(in_tenant, concat_ws(' ', key, said ->> 'title', said ->> 'description')) from (select graph::json as said) one
+$$;
+
+CREATE FUNCTION public.versions_with_words(said text) RETURNS TABLE(key text, version integer)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+    select one.key, one.version
+    from (
+        select v.tenant_id, v.key, v.version from definition_version v
+        where version_words(v.tenant_id, v.key, v.graph)
+            @@ words_query(nullif(current_setting('wrkflw.tenant', true), '')::int, said)
+        offset 0
+    ) one
+    where one.tenant_id = nullif(current_setting('wrkflw.tenant', true), '')::int
+$$;
+
 CREATE FUNCTION public.word_holders(said text, most integer) RETURNS uuid[]
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -1267,6 +1288,7 @@ CREATE INDEX bulk_operation_by_age ON public.bulk_operation USING btree (tenant_
 CREATE INDEX bulk_operation_open ON public.bulk_operation USING btree (taken_at) WHERE (ended_at IS NULL);
 CREATE INDEX bulk_operation_running ON public.bulk_operation USING btree (tenant_id) WHERE (ended_at IS NULL);
 CREATE INDEX decision_period ON public.decision USING brin (decided_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX definition_version_by_word ON public.definition_version USING gin (public.version_words(tenant_id, key, graph)) WITH (fastupdate=off);
 CREATE INDEX definition_version_restricted ON public.definition_version USING btree (tenant_id) WHERE restricted;
 CREATE INDEX definition_version_stopped ON public.definition_version USING btree (tenant_id, key, version) WHERE (stopped_at IS NOT NULL);
 CREATE INDEX descendant_place_root ON public.descendant_place USING btree (tenant_id, root_id);
@@ -1603,6 +1625,11 @@ REVOKE ALL ON FUNCTION public.keys_taken_in_part() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.keys_taken_in_part() TO wrkflw_writer;
 REVOKE ALL ON FUNCTION public.missing_events() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.missing_events() TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.version_words(in_tenant integer, key text, graph text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.version_words(in_tenant integer, key text, graph text) TO wrkflw_writer;
+GRANT ALL ON FUNCTION public.version_words(in_tenant integer, key text, graph text) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.versions_with_words(said text) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.versions_with_words(said text) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.word_holders(said text, most integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.word_holders(said text, most integer) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.words_in(said text) FROM PUBLIC;

@@ -75,32 +75,6 @@ begin
 end $$;
 revoke execute on function entity_is_free from public;
 grant execute on function entity_is_free to wrkflw_writer;
--- The words of a text, for searches: in lower case, cut at ASCII punctuation and spaces. Some are empty.
-create function words_in(said text) returns text[]
-    language sql immutable parallel safe as $$
-    select string_to_array(translate(
-        lower(left(said, 2000)), e'\t\n\r!"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~', repeat(' ', 35)), ' ')
-$$;
--- At most 64 words of a text, with at most 40 characters each. Each is with its tenant, so that the index of all tenants is one of each.
--- A restore makes the index without a search path.
-create function words_of(in_tenant int, said text) returns tsvector
-    language sql immutable parallel safe as $$
-    select array_to_tsvector(array(
-        select in_tenant::text || ' ' || left(word, 40) from unnest(public.words_in(said)) word where word <> '' limit 64
-    ))
-$$;
--- What finds the texts with all of these words, at most eight. The last one may be the beginning of a word: to look for the beginning
--- of a frequent word takes as long as there are texts with it. Null if there are no words.
-create function words_query(in_tenant int, said text) returns tsquery
-    language sql immutable parallel safe as $$
-    select string_agg(quote_literal(in_tenant::text || ' ' || left(word, 40)) || case when is_last then ':*' else '' end, ' & ')::tsquery
-    from (
-        select word, place = max(place) over () as is_last
-        from unnest(public.words_in(said)) with ordinality as one (word, place) where word <> '' order by place limit 8
-    ) first
-$$;
-revoke execute on function words_in, words_of, words_query from public;
-grant execute on function words_in, words_of, words_query to wrkflw_writer, wrkflw_reader;
 -- An index entry is written when an instance starts or ends, and when its title or summary changes.
 create index instance_by_word on instance using gin (
     words_of(tenant_id, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity_id)

@@ -12,6 +12,7 @@ mod changes;
 mod comments;
 mod compliance;
 mod custody;
+mod definition_lists;
 mod definitions;
 mod delegation;
 mod deliveries;

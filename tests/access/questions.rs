@@ -42,6 +42,7 @@ pub(super) const FURTHER: &[&str] = &[
     "/v1/instances?status=RUNNING&initiator=author",
     "/v1/instances?attribute.title=A%20plan&include=attributes",
     "/v1/definitions/document-approval/versions",
+    "/v1/definitions?q=document&versions=active",
     "/v1/jobs?state=due",
     "/v1/refusals?reason=own_request",
     "/v1/people?q=auth",

@@ -1,7 +1,7 @@
 // Starting, searching and notifications.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, committee, entity, launch, signedIn, sound, started, tokenOf, url, vote } from "./support.js";
+import { api, committee, entity, file, launch, published, signedIn, sound, sql, started, tokenOf, url, vote } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -23,6 +23,60 @@ test("an author starts a flow, and sees before who will get it", async () => {
   await page.getByRole("button", { name: /^Confirm/ }).click();
   await page.getByText("The instance has begun.").waitFor();
   await page.getByRole("heading", { name: `Plan ${name}` }).waitFor();
+  await page.context().close();
+});
+
+test("a flow beyond the first page is found and started, by the search of the page, the next page, and Ctrl K", async (t) => {
+  const key = `zz-${entity("beyond")}`;
+  // More than two pages of other flows, without an audit of their publication.
+  sql(`insert into definition select (jsonb_populate_record(d, jsonb_build_object('key', 'z-' || n, 'id', gen_random_uuid(), 'active_version', 1))).*
+    from definition d, generate_series(1, 120) n where d.key = 'document-approval';
+    insert into definition_version select (jsonb_populate_record(v, jsonb_build_object('key', 'z-' || n))).*
+    from definition_version v, generate_series(1, 120) n where v.key = 'document-approval' and v.version = 1`);
+  t.after(() => sql("delete from definition_version where key ~ '^z-[0-9]+$'; delete from definition where key ~ '^z-[0-9]+$'"));
+  const version = await published(key, file("WRKFLW_TEST_COMPONENT"), {});
+  assert.equal((await api("POST", `/definitions/${key}/versions/${version}/activate`, {})).status, 200);
+  const page = await signedIn(browser, "author");
+  const flow = page.locator("main a.tile", { hasText: key });
+  const begun = async () => {
+    await page.waitForURL((address) => address.searchParams.get("definition") === key);
+    await page.getByLabel(/Id of the entity/).waitFor();
+  };
+  await page.goto(`${url}/console/start`);
+  assert.equal(await page.locator("main a.tile").count(), 50);
+  assert.equal(await flow.count(), 0, "it is beyond the first page");
+  await sound(page, "start-paged");
+  let pages = 1;
+  for (; !(await flow.count()); pages += 1) await page.getByRole("link", { name: "Next page" }).click();
+  assert.ok(pages >= 3, `${pages} pages`);
+  await flow.click();
+  await begun();
+
+  await page.goto(`${url}/console/start`);
+  await page.getByLabel("Words of a key, title or description").fill(`document approval ${key}`);
+  await page.getByRole("button", { name: "Apply" }).click();
+  assert.equal(await page.locator("main a.tile").count(), 1);
+  await sound(page, "start-searched");
+  await flow.click();
+  await begun();
+  await page.goto(`${url}/console/start?q=${key}-nothing`);
+  await page.getByText(`Nothing matches “${key}-nothing”.`).waitFor();
+
+  await page.keyboard.press("Control+k");
+  await page.locator("#find").fill(`start ${key}`);
+  await page.keyboard.press("Enter");
+  await page.locator("main").getByRole("link", { name: "Start: Document approval" }).click();
+  await begun();
+  const id = entity("found");
+  await page.getByLabel(/Type of the entity/).fill("document");
+  await page.getByLabel(/Id of the entity/).fill(id);
+  await page.getByLabel(/title/).fill("Plan");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator("#preview").waitFor();
+  await page.getByRole("button", { name: /^Confirm/ }).click();
+  await page.getByText("The instance has begun.").waitFor();
+  const found = (await api("GET", `/instances?definitionKey=${key}`)).body.data;
+  assert.deepEqual(found.map((one) => one.entityId), [id]);
   await page.context().close();
 });
 

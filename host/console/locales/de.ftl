@@ -263,6 +263,7 @@ done-instance-signal = Das Signal ist gesendet.
 start = Beginnen
 start-choose = Wählen Sie, was Sie beginnen.
 start-none = Es gibt keinen Ablauf, der beginnen könnte.
+start-search = Wörter aus Schlüssel, Titel oder Beschreibung
 start-entity-type = Art des Gegenstands
 start-entity-id = Id des Gegenstands
 done-instance-start = Die Instanz hat begonnen.

@@ -263,6 +263,7 @@ done-instance-signal = The signal was sent.
 start = Start
 start-choose = Choose what to start.
 start-none = There is no flow that could be started.
+start-search = Words of a key, title or description
 start-entity-type = Type of the entity
 start-entity-id = Id of the entity
 done-instance-start = The instance has begun.

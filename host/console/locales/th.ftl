@@ -239,6 +239,7 @@ done-instance-signal = ส่งสัญญาณแล้ว
 start = เริ่ม
 start-choose = เลือกสิ่งที่จะเริ่ม
 start-none = ไม่มีขั้นตอนงานที่เริ่มได้
+start-search = คำในรหัส ชื่อ หรือคำอธิบาย
 start-entity-type = ประเภทของสิ่งที่เกี่ยวข้อง
 start-entity-id = รหัสของสิ่งที่เกี่ยวข้อง
 done-instance-start = อินสแตนซ์เริ่มแล้ว

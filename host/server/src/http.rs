@@ -346,8 +346,8 @@ fn of_versions() -> OpenApiRouter<App> {
 fn of_definitions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(definitions::activate))
-        .routes(routes!(definitions::list_all))
-        .routes(routes!(definitions::list))
+        .routes(routes!(definitions::list::list_all))
+        .routes(routes!(definitions::list::list))
 }
 
 fn of_the_audit() -> OpenApiRouter<App> {

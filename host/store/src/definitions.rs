@@ -1,6 +1,7 @@
 //! Definitions, their versions and components.
 
 mod insertion;
+pub mod list;
 pub mod running;
 pub mod stops;
 
@@ -12,10 +13,10 @@ use self::insertion::insert_version;
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
-use super::{Reader, Store, StoreError};
+use super::{Store, StoreError};
 use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::graph::{Graph, NameUse};
-use wrkflw_core::ids::{Digest, TenantId, VersionRef, hex};
+use wrkflw_core::ids::{Digest, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 
 /// A published version with its content.
@@ -26,25 +27,6 @@ pub struct VersionRow {
     pub graph: Graph,
     /// The digests of component and config. After a restore, another content may get the same number.
     pub content: Vec<u8>,
-}
-
-/// A published version in a list.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VersionSummary {
-    pub key: String,
-    pub version: u32,
-    /// The flow's name for people; empty for its key.
-    pub title: String,
-    pub active: bool,
-    pub digest: String,
-    pub sdk: Option<String>,
-    pub wit: String,
-    pub published_at: Timestamp,
-    pub published_by: String,
-    /// Why it was published.
-    pub note: Option<String>,
-    pub retired_at: Option<Timestamp>,
-    pub stopped_at: Option<Timestamp>,
 }
 
 /// A version to publish.
@@ -81,54 +63,6 @@ pub enum StatusChange {
     Missing,
     /// Too many versions are stopped already.
     TooMany,
-}
-
-impl Reader {
-    /// Versions of one definition or of all, by key and from the newest.
-    pub async fn versions(
-        &self,
-        tenant: TenantId,
-        key: Option<&str>,
-        before: Option<(&str, u32)>,
-        limit: i64,
-    ) -> Result<Vec<VersionSummary>, StoreError> {
-        let (after_key, before_version) = before.map_or((None, None), |(key, version)| {
-            (Some(key), Some(version.cast_signed()))
-        });
-        let rows = sqlx::query!(
-            r#"select v.key, v.version, coalesce(v.graph::json ->> 'title', '') as "title!", v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by, v.note,
-                   v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", d.active_version is not distinct from v.version as "active!"
-            from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
-            where v.tenant_id = $1 and ($2::text is null or v.key = $2)
-              and ($3::text is null or v.key > $3 or (v.key = $3 and v.version < $4))
-            order by v.key, v.version desc
-            limit $5"#,
-            tenant.0,
-            key,
-            after_key,
-            before_version,
-            limit
-        )
-        .fetch_all(&mut *self.reading(tenant).await?)
-        .await?;
-        Ok(rows
-            .into_iter()
-            .map(|row| VersionSummary {
-                key: row.key,
-                version: row.version.cast_unsigned(),
-                title: row.title,
-                active: row.active,
-                digest: hex(&row.digest),
-                sdk: row.sdk,
-                wit: row.wit,
-                published_at: row.published_at.0,
-                published_by: row.published_by,
-                note: row.note,
-                retired_at: row.retired_at.map(|time| time.0),
-                stopped_at: row.stopped_at.map(|time| time.0),
-            })
-            .collect())
-    }
 }
 
 impl Store {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::Environment;
@@ -23,6 +23,12 @@ pub(super) enum DefinitionCommand {
     List {
         /// Only the versions of this definition
         key: Option<String>,
+        /// Words in the key, title or description
+        #[arg(long, value_name = "WORDS", conflicts_with = "key")]
+        q: Option<String>,
+        /// Which versions of each definition
+        #[arg(long, value_enum, conflicts_with = "key")]
+        versions: Option<Choice>,
         #[command(flatten)]
         page: PageArgs,
         #[command(flatten)]
@@ -107,6 +113,27 @@ pub(super) struct VersionArgs {
     version: u32,
     #[command(flatten)]
     connection: ConnectionArgs,
+}
+
+/// Which versions of each definition.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Choice {
+    /// Each of them
+    All,
+    /// The active one or, without one, the newest
+    Current,
+    /// The one that new instances take
+    Active,
+}
+
+impl Choice {
+    fn name(self) -> &'static str {
+        match self {
+            Choice::All => "all",
+            Choice::Current => "current",
+            Choice::Active => "active",
+        }
+    }
 }
 
 /// Which page of a list.
@@ -213,14 +240,18 @@ pub(super) fn run(
         DefinitionCommand::Publish(args) => publish(&args, output, environment),
         DefinitionCommand::List {
             key,
+            q,
+            versions,
             page,
             connection,
         } => {
             let path = key.map_or_else(|| "/v1/definitions".to_owned(), |key| versions_path(&key));
-            output.list(
-                &connection.open(environment)?.get(&path, &page.query())?,
-                VERSIONS,
-            )
+            let versions = versions.map(|one| one.name().to_owned());
+            let query: Vec<_> = [("q", q), ("versions", versions)]
+                .into_iter()
+                .chain(page.query())
+                .collect();
+            output.list(&connection.open(environment)?.get(&path, &query)?, VERSIONS)
         }
         DefinitionCommand::Show {
             key,

@@ -78,11 +78,8 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
         .publish(&who, FLOW, (DOCUMENT_APPROVAL, &Json::empty()), None)
         .await
         .context("the sample flow cannot be published")?;
-    let versions = engine
-        .reader()
-        .versions(tenant, Some(FLOW), None, i64::from(u16::MAX))
-        .await?;
-    if published.created || !versions.iter().any(|version| version.active) {
+    let active = engine.reader().active_version(tenant, FLOW).await?;
+    if published.created || active.is_none() {
         let reference = VersionRef {
             key: published.key,
             version: published.version,

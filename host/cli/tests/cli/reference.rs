@@ -95,6 +95,7 @@ const EXAMPLES: &[&str] = &[
     "instance resume document/9",
     "definition publish document-approval.wasm --key document-approval --config config.json",
     "definition list",
+    "definition list --q approv --versions active",
     "definition show document-approval",
     "instance migrate document/9 --to 2 --dry-run",
     "operation migrate document-approval 1 --to 2",

@@ -1,7 +1,6 @@
 //! Finding pages, flows, instances and people by words.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use askama::Template;
 use axum::Router;
@@ -22,9 +21,6 @@ use crate::shell::{Reader, Shell, page};
 
 /// Results of each kind.
 const FOUND_MAX: usize = 20;
-/// Versions on a page of the list of definitions, and how many of these pages are looked through.
-const VERSIONS: &str = "100";
-const PAGES_MAX: usize = 10;
 /// What starting needs.
 const START: &str = "instance:start";
 
@@ -50,20 +46,12 @@ struct Instance {
     title: Option<String>,
 }
 
-/// A version of a flow, as the list of definitions has it.
-#[derive(Deserialize)]
-struct Version {
-    key: String,
-    #[serde(default)]
-    title: String,
-    active: bool,
-}
-
 /// A flow that is found: by the version that new instances take, else by the newest one.
+#[derive(Deserialize)]
 struct Flow {
     key: String,
     title: String,
-    is_active: bool,
+    active: bool,
 }
 
 struct Found {
@@ -112,86 +100,75 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         with_query("/v1/instances", &parameters),
         with_query("/v1/people", &parameters),
     );
+    let words = of_flows(&template.q, w);
+    let flows = [
+        ("q", words.as_str()),
+        ("limit", &found_max),
+        ("versions", "current"),
+    ];
+    let flows = with_query("/v1/definitions", &flows);
     let (instances, people, flows) = tokio::join!(
         visitor.get::<Paged<Instance>>(&instances),
         visitor.api.get::<Paged<Person>>(&people),
-        flows(&visitor),
+        visitor.api.get::<Paged<Flow>>(&flows),
     );
     let instances = instances?.data.into_iter();
     template.instances = instances.map(|one| Found::of(one, w)).collect();
-    // Who may not read the directory finds instances all the same.
+    // Who may not read the directory or flows finds instances all the same.
     template.people = people.map_or_else(|_| Vec::new(), |found| found.data);
+    let flows = flows.map_or_else(|_| Vec::new(), |found| found.data);
     if let Some(reader) = &template.shell.reader {
         template.places = places(&template.q, reader, &flows, w);
     }
-    let flows = flows.iter();
-    let flows = flows.filter(|flow| places::has(&flow.name(), &template.q));
-    template.flows = flows.take(FOUND_MAX).map(Flow::link).collect();
+    template.flows = flows.iter().map(Flow::link).collect();
     Ok(page(StatusCode::OK, &template))
 }
 
-/// The flows of the tenant. Who may not read them finds the rest all the same.
-async fn flows(visitor: &Visitor) -> Vec<Flow> {
-    let mut flows: BTreeMap<String, Flow> = BTreeMap::new();
-    let mut after = String::new();
-    for _ in 0..PAGES_MAX {
-        let path = with_query("/v1/definitions", &[("limit", VERSIONS), ("after", &after)]);
-        let Ok(found) = visitor.api.get::<Paged<Version>>(&path).await else {
-            break;
-        };
-        for version in found.data {
-            let is_known = flows.contains_key(&version.key);
-            // The newest version comes first.
-            if version.active || !is_known {
-                flows.insert(version.key.clone(), Flow::of(version));
-            }
-        }
-        match found.page.next {
-            Some(next) => after = next,
-            None => break,
-        }
+/// The words by which flows are looked for: without those that name the action to start one, unless there are no others.
+fn of_flows(q: &str, w: Words) -> String {
+    let action = w.with("search-start", "flow", "").to_lowercase();
+    let bare = |word: &str| word.trim_end_matches(':').to_lowercase();
+    let names_action = |word: &str| {
+        let mut words = action.split_whitespace();
+        words.any(|one| bare(one) == bare(word))
+    };
+    let words: Vec<_> = q
+        .split_whitespace()
+        .filter(|word| !names_action(word))
+        .collect();
+    if words.is_empty() {
+        q.to_owned()
+    } else {
+        words.join(" ")
     }
-    flows.into_values().collect()
 }
 
-/// The pages with such names that the reader may open, and the forms that start such flows.
+/// The pages with such names that the reader may open, and the forms that start these flows.
 fn places(q: &str, reader: &Reader, flows: &[Flow], w: Words) -> Vec<(Link, String)> {
     let named = places::named(q, reader, w).into_iter();
     let named = named.map(|place| (Link::to(place.address, w.t(place.text)), place.within(w)));
-    let active = flows
-        .iter()
-        .filter(|flow| flow.is_active && reader.may(START));
-    let starts = active.filter_map(|flow| {
-        let name = w.with("search-start", "flow", &flow.title);
-        let has = places::has(&format!("{name} {}", flow.key), q);
-        has.then(|| {
-            let address = with_query("/console/start", &[("definition", &flow.key)]);
-            (Link::to(address, name), flow.key.clone())
-        })
+    let may_start = reader.may(START);
+    let active = flows.iter().filter(|flow| flow.active && may_start);
+    let starts = active.map(|flow| {
+        let name = w.with("search-start", "flow", flow.title());
+        let address = with_query("/console/start", &[("definition", &flow.key)]);
+        (Link::to(address, name), flow.key.clone())
     });
     named.chain(starts).take(FOUND_MAX).collect()
 }
 
 impl Flow {
-    fn of(version: Version) -> Flow {
-        Flow {
-            title: if version.title.is_empty() {
-                version.key.clone()
-            } else {
-                version.title
-            },
-            key: version.key,
-            is_active: version.active,
+    fn title(&self) -> &str {
+        if self.title.is_empty() {
+            &self.key
+        } else {
+            &self.title
         }
-    }
-
-    fn name(&self) -> String {
-        format!("{} {}", self.title, self.key)
     }
 
     fn link(&self) -> Link {
         let address = format!("/console/definitions/{}", segment(&self.key));
-        Link::to(address, self.title.as_str())
+        Link::to(address, self.title())
     }
 }
 
@@ -206,6 +183,26 @@ impl Found {
             entity,
             flow: one.definition_key,
             status: one.outcome.unwrap_or(status),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_the_action_are_not_looked_for_in_flows() {
+        for (language, q, wanted) in [
+            ("en", "start invoice", "invoice"),
+            ("en", "Invoice START:", "Invoice"),
+            ("en", "start", "start"),
+            ("en", "startup of plants", "startup of plants"),
+            ("de", "Rechnung beginnen", "Rechnung"),
+            ("th", "เริ่ม แผน", "แผน"),
+        ] {
+            let w = Words::named(language).expect("a language");
+            assert_eq!(of_flows(q, w), wanted, "{q}");
         }
     }
 }

@@ -10,17 +10,18 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Console;
-use crate::api::segment;
+use crate::api::{segment, with_query};
 use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::form::{self, Form, Preview};
+use crate::list::Paged;
 use crate::names::Names;
 use crate::posted::{Fields, Posted};
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
-/// Flows that are listed.
-const FLOWS: &str = "/v1/definitions?limit=100";
+/// Flows on a page.
+const PAGE_ROWS: &str = "50";
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new().route("/console/start", get(show).post(start))
@@ -30,20 +31,14 @@ pub(crate) fn routes() -> Router<Console> {
 #[serde(default)]
 struct Asked {
     definition: String,
-}
-
-#[derive(Deserialize)]
-struct Flows {
-    data: Vec<Flow>,
+    q: String,
+    after: String,
 }
 
 #[derive(Deserialize)]
 struct Flow {
     key: String,
-    #[serde(default)]
     title: String,
-    #[serde(default)]
-    active: bool,
 }
 
 #[derive(Deserialize)]
@@ -70,37 +65,68 @@ struct Graph {
 #[template(path = "start.html")]
 struct Start {
     shell: Shell,
+    q: String,
     flows: Vec<Flow>,
+    first: Option<String>,
+    next: Option<String>,
     form: Option<Form>,
 }
 
+impl Start {
+    /// Whether there are more flows than this page has.
+    fn is_searched(&self) -> bool {
+        !self.q.is_empty() || self.first.is_some() || self.next.is_some()
+    }
+}
+
 async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    let form = if asked.definition.is_empty() {
-        None
-    } else {
-        let graph = graph(&visitor, &asked.definition).await?;
-        Some(form_of(
-            &visitor,
-            &asked.definition,
-            &graph,
-            &Fields::default(),
-        ))
-    };
+    if asked.definition.is_empty() {
+        return choice(&visitor, &asked).await;
+    }
+    let graph = graph(&visitor, &asked.definition).await?;
+    let form = form_of(&visitor, &asked.definition, &graph, &Fields::default());
     render(&visitor, form, StatusCode::OK).await
 }
 
-async fn render(visitor: &Visitor, form: Option<Form>, status: StatusCode) -> Answer {
-    let mut flows = if form.is_some() {
-        Vec::new()
-    } else {
-        visitor.get::<Flows>(FLOWS).await?.data
-    };
-    flows.retain(|flow| flow.active);
+/// The page without a flow.
+async fn blank(visitor: &Visitor) -> Start {
     let title = visitor.w.t("start").into_owned();
-    let template = Start {
+    Start {
         shell: Shell::of(visitor, "start", title).await,
-        flows,
-        form,
+        q: String::new(),
+        flows: Vec::new(),
+        first: None,
+        next: None,
+        form: None,
+    }
+}
+
+/// The flows of which one is chosen.
+async fn choice(visitor: &Visitor, asked: &Asked) -> Answer {
+    let q = asked.q.trim();
+    let parameters = [
+        ("q", q),
+        ("versions", "active"),
+        ("limit", PAGE_ROWS),
+        ("after", &asked.after),
+    ];
+    let path = with_query("/v1/definitions", &parameters);
+    let found: Paged<Flow> = visitor.get(&path).await?;
+    let at = |after: &str| with_query("/console/start", &[("q", q), ("after", after)]);
+    let template = Start {
+        q: q.to_owned(),
+        flows: found.data,
+        first: (!asked.after.is_empty()).then(|| at("")),
+        next: found.page.next.map(|next| at(&next)),
+        ..blank(visitor).await
+    };
+    Ok(page(StatusCode::OK, &template))
+}
+
+async fn render(visitor: &Visitor, form: Form, status: StatusCode) -> Answer {
+    let template = Start {
+        form: Some(form),
+        ..blank(visitor).await
     };
     Ok(page(status, &template))
 }
@@ -180,7 +206,7 @@ async fn start(Posted { visitor, fields }: Posted) -> Answer {
             }
             Err(trouble) => {
                 form.refuse(&trouble, names, &visitor).await;
-                return render(&visitor, Some(form), trouble.status()).await;
+                return render(&visitor, form, trouble.status()).await;
             }
         }
     }
@@ -192,11 +218,11 @@ async fn start(Posted { visitor, fields }: Posted) -> Answer {
         Ok(done) => {
             let preview = Preview::of(&done, &[], names, &visitor).await;
             form.foresee(&done, preview, &body);
-            render(&visitor, Some(form), StatusCode::OK).await
+            render(&visitor, form, StatusCode::OK).await
         }
         Err(trouble) => {
             form.refuse(&trouble, names, &visitor).await;
-            render(&visitor, Some(form), trouble.status()).await
+            render(&visitor, form, trouble.status()).await
         }
     }
 }

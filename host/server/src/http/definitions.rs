@@ -1,8 +1,7 @@
 //! Definitions: publish, list, activate, retire, reinstate, stop, draw.
 
+pub(super) mod list;
 pub(super) mod overview;
-
-use std::str::FromStr;
 
 use axum::body::Bytes;
 use axum::extract::multipart::{MultipartError, MultipartRejection};
@@ -14,10 +13,8 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::extract::{BODY_BYTES_MAX, Body, Caller, DryRun, Path, Query, understood};
-use super::instances::PageQuery;
 use super::large::rendered;
 use super::pace;
-use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::svg;
 use super::task_commands::ReasonBody;
@@ -27,6 +24,7 @@ use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Error, Identity};
+use wrkflw_store::definitions::list::VersionFilter;
 
 /// The largest upload, in bytes: a component and its config.
 pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
@@ -216,75 +214,6 @@ fn unfit(field: &str, code: &str, detail: String) -> Problem {
     Problem::new("invalid_request", &*detail).at(&pointer, code, detail)
 }
 
-/// Lists the versions of all definitions, by key, newest first.
-#[utoipa::path(get, path = "/v1/definitions", tag = "definitions", operation_id = "listDefinitions", params(PageQuery),
-    responses((status = 200, body = Page<VersionSummary>)))]
-pub(super) async fn list_all(
-    State(app): State<App>,
-    caller: Caller,
-    query: Query<PageQuery>,
-) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
-    versions(&app, caller, None, query).await
-}
-
-/// Lists the versions of one definition, newest first.
-#[utoipa::path(get, path = "/v1/definitions/{key}/versions", tag = "definitions", operation_id = "listVersions",
-    params(("key" = String, Path, format = "key"), PageQuery),
-    responses((status = 200, body = Page<VersionSummary>)))]
-pub(super) async fn list(
-    State(app): State<App>,
-    caller: Caller,
-    Path(key): Path<String>,
-    query: Query<PageQuery>,
-) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
-    versions(&app, caller, Some(&key), query).await
-}
-
-async fn versions(
-    app: &App,
-    Caller(who): Caller,
-    key: Option<&str>,
-    Query(query): Query<PageQuery>,
-) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
-    app.engine.permit(&who, "definition:read").await?;
-    let limit = limit(query.limit)?;
-    let after: Option<Position> = decode(query.after.as_deref())?;
-    let after = after
-        .as_ref()
-        .map(|Position(after)| (after.key.as_str(), after.version));
-    let found = app
-        .engine
-        .reader()
-        .versions(who.tenant, key, after, i64::from(limit) + 1)
-        .await?;
-    if let (true, None, Some(key)) = (found.is_empty(), &query.after, key) {
-        return Err(Error::NotFound {
-            what: "definition",
-            id: key.to_owned(),
-        }
-        .into());
-    }
-    Ok(axum::Json(page(found, limit, |last| {
-        format!("{} {}", last.key, last.version)
-    })))
-}
-
-/// The end of a page of versions, as in its cursor.
-struct Position(VersionRef);
-
-impl FromStr for Position {
-    type Err = ();
-
-    fn from_str(text: &str) -> Result<Position, ()> {
-        let (key, version) = text.rsplit_once(' ').ok_or(())?;
-        let version = version.parse().map_err(drop)?;
-        Ok(Position(VersionRef {
-            key: key.to_owned(),
-            version,
-        }))
-    }
-}
-
 /// A version with its config and graph.
 #[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}", tag = "definitions", operation_id = "getVersion",
     params(("key" = String, Path, format = "key"), ("version" = u32, Path)), responses((status = 200, body = VersionDetail)))]
@@ -309,13 +238,14 @@ async fn detail(
         .version
         .checked_add(1)
         .map(|above| (reference.key.as_str(), above));
-    let summary = app
-        .engine
-        .reader()
-        .versions(who.tenant, Some(&reference.key), above, 1)
-        .await?
-        .into_iter()
-        .next();
+    let filter = VersionFilter {
+        key: Some(&reference.key),
+        after: above,
+        limit: 1,
+        ..VersionFilter::default()
+    };
+    let versions = app.engine.reader().versions(who.tenant, filter);
+    let summary = versions.await?.into_iter().next();
     let summary = summary.ok_or_else(|| Error::NotFound {
         what: "definition version",
         id: reference.to_string(),

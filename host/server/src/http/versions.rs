@@ -167,7 +167,7 @@ view! {
 }
 
 view! {
-    of wrkflw_store::definitions::VersionSummary;
+    of wrkflw_store::definitions::list::VersionSummary;
     /// A published version, as lists show it.
     pub(super) struct VersionSummary {
         pub key: String,

@@ -13,6 +13,7 @@ use crate::http::problem::Problem;
 use crate::http::versions::VersionSummary;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_engine::Error;
+use wrkflw_store::definitions::list::VersionFilter;
 
 /// How many versions are shown.
 const VERSIONS_MAX: i64 = 25;
@@ -51,8 +52,12 @@ pub(in crate::http) async fn overview(
 ) -> Result<Response, Problem> {
     let viewer = app.engine.viewing(&who, "definition:read").await?;
     let reader = app.engine.reader();
-    let versions = reader.versions(who.tenant, Some(&key), None, VERSIONS_MAX);
-    let versions = versions.await?;
+    let newest = VersionFilter {
+        key: Some(&key),
+        limit: VERSIONS_MAX,
+        ..VersionFilter::default()
+    };
+    let versions = reader.versions(who.tenant, newest).await?;
     if versions.is_empty() {
         let what = "definition";
         return Err(Error::NotFound { what, id: key }.into());
