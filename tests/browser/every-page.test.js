@@ -1,7 +1,8 @@
 // What holds for every page: accessible in every language, and no text that overflows, however long a language makes it.
 import assert from "node:assert/strict";
+import { createServer } from "node:http";
 import { after, before, test } from "node:test";
-import { accessible, api, entity, launch, lengthened, misfits, overflowing, pictures, signedIn, started, tokenOf, unlengthened, url } from "./support.js";
+import { accessible, api, entity, launch, lengthened, misfits, overflowing, pictures, profile, signedIn, started, tokenOf, unlengthened, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -101,6 +102,46 @@ test("every page is accessible and fits in every language", async () => {
       found.push(...(await misfits(page, `${what} in ${locale}`)));
       await pictures(page, `${what}-${locale}`);
     });
+  }
+  assert.deepEqual(found, []);
+});
+
+test("every page for a person without a session is accessible and fits in every language", async (t) => {
+  // A form of another site, whose answer is a page of its own.
+  const other = createServer((_, response) => {
+    response.setHeader("content-type", "text/html");
+    response.end(`<form method=post action="${url}/console/sign-in/demo"><button>go</button></form>`);
+  });
+  await new Promise((resolve) => other.listen(0, "127.0.0.1", resolve));
+  t.after(() => other.close().closeAllConnections());
+  const found = [];
+  for (const locale of ["en", "de", "th"]) {
+    const context = await profile(browser, { locale, origins: [url, "http://localhost"] });
+    const page = await context.newPage();
+    const seen = async (name) => {
+      assert.equal(await page.locator("html").getAttribute("lang"), locale, name);
+      await accessible(page, `${name} in ${locale}`);
+      found.push(...(await misfits(page, `${name} in ${locale}`)));
+      await pictures(page, `${name}-${locale}`);
+    };
+    // Whatever page one asks for, it is the sign-in.
+    await page.goto(`${url}/console/audit`);
+    await page.locator("button[name=person]").first().waitFor();
+    await seen("sign-in");
+    await page.locator("summary").click();
+    await page.locator("input[name=bearer]").fill("nonsense");
+    await page.locator("input[name=bearer]").press("Enter");
+    await page.getByRole("alert").waitFor();
+    await seen("sign-in-refused-token");
+    assert.equal((await page.goto(`${url}/console/nowhere`)).status(), 404);
+    await seen("missing-signed-out");
+    await page.goto(`http://localhost:${other.address().port}/`);
+    const [answer] = await Promise.all([page.waitForResponse(`${url}/console/sign-in/demo`), page.getByRole("button").click()]);
+    assert.equal(answer.status(), 403);
+    await page.locator("main h1").waitFor();
+    await seen("foreign-form");
+    assert.deepEqual(context.complaints, [], locale);
+    await context.close();
   }
   assert.deepEqual(found, []);
 });
