@@ -337,6 +337,7 @@ async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
     .await
     .expect(200);
     let shown = app.get("author", &path).await.expect(200);
+    assert_eq!(shown["people"]["admin"], "admin", "who suspended it");
     let list = app.get("author", "/v1/instances").await.expect(200);
     assert!(
         shown["nextDueAt"].is_null() && list["data"][0]["nextDueAt"].is_null(),
@@ -354,4 +355,5 @@ async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
         (&shown["ahead"], &shown["priority"]),
         (&json!([]), &Value::Null)
     );
+    assert_eq!(shown["people"]["admin"], "admin", "who cancelled it");
 }

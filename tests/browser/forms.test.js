@@ -18,7 +18,7 @@ const PROPERTIES = {
   who: { title: "Deputy", type: "string", format: "person" },
   mail: { title: "Mail", type: "string", format: "email" },
   link: { title: "Link", type: "string", format: "uri" },
-  tags: { title: "Tags", type: "array", items: { type: "string" } },
+  tags: { title: "Tags", type: "array", items: { type: "string" }, maxItems: 2 },
 };
 
 /** Each field by its label: what is entered, and what the flow gets. */
@@ -100,4 +100,39 @@ test("each outcome requires its own fields, and a refused value is named at its 
     assert.equal(await other.page.locator("#act textarea[name=comment]").count(), fields.length, outcome);
     await other.page.context().close();
   }
+});
+
+test("what is wrong with a field is said in the language of the reader, with what its schema expects", async () => {
+  const errors = {};
+  for (const [locale, wanted] of Object.entries({
+    en: { sum: "This must be at least 10.", count: "This must be: a whole number", mail: "This is not in the format email.", tags: "Items: at most 2." },
+    de: { sum: "Das muss mindestens 10 sein.", count: "Das muss sein: eine ganze Zahl", mail: "Das hat nicht das Format email.", tags: "Einträge: höchstens 2." },
+    th: { sum: "ต้องไม่น้อยกว่า 10", count: "ต้องเป็น: จำนวนเต็ม", mail: "ไม่อยู่ในรูปแบบ email", tags: "จำนวนรายการ: ไม่เกิน 2" },
+  })) {
+    const { page } = await opened("YES", { locale });
+    // The browser would hold some of them back in words of its own.
+    const form = page.locator("#act form").first();
+    await form.evaluate((one) => (one.noValidate = true));
+    await field(page, "Subject").fill("Plan");
+    await field(page, "Kind").selectOption("plan");
+    await field(page, "Sum").fill("2");
+    await field(page, "Count").fill("many");
+    await field(page, "Mail").fill("nobody");
+    await field(page, "Tags").fill(`["one", "two", "three"]`);
+    await form.locator("button").first().click();
+    await page.locator("#act [aria-invalid]").first().waitFor();
+    errors[locale] = {};
+    for (const name of Object.keys(wanted)) {
+      const by = await page.locator(`[name="input.${name}"]`).getAttribute("aria-describedby");
+      errors[locale][name] = await page.locator(`[id="${by}"]`).innerText();
+    }
+    assert.deepEqual(errors[locale], wanted, locale);
+    if (locale === "th") await sound(page, "form-errors-th");
+    await page.context().close();
+  }
+  const { page } = await opened("NO", { locale: "de" });
+  await page.locator("#act form").first().evaluate((one) => (one.noValidate = true));
+  await page.locator("#act form").first().locator("button").first().click();
+  await page.locator("#act").getByText("Das ist erforderlich.").waitFor();
+  await page.context().close();
 });

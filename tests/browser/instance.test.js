@@ -140,6 +140,10 @@ test("a step tells to whom it was offered, who worked on it, and when; a later o
   assert.equal((await api("POST", `/instances/${stopped.id}/cancel`, { reason: "not needed" })).status, 200);
   await page.goto(`${url}/console/instances/${stopped.id}`);
   await page.locator(".step.done", { hasText: "First review" }).getByText("Worked on by Rita Reviewer").waitFor();
+  // Whoever stopped it by name, too; the directory may learn it later.
+  const { name } = (await api("GET", "/people/admin")).body;
+  assert.notEqual(name, "admin");
+  await page.locator("#banner").getByText(`${name}: not needed`, { exact: true }).waitFor();
   await page.context().close();
   for (const locale of ["en", "de", "th"]) {
     const reader = await signedIn(browser, "author", { locale });
@@ -158,6 +162,18 @@ test("a page that does not look for all related instances says so", async () => 
       insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'parent', i.id, 'entity_id', gen_random_uuid()))).*
       from instance i, generate_series(1, ${count}) where i.id = '${id}'`);
   try {
+    // Five pages of a hundred instances about the entity are looked through, of which this one is the first.
+    const same = (count) =>
+      sql(`set session_replication_role = replica;
+        insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'status', 'COMPLETED', 'outcome', 'APPROVED', 'ended_at', now()))).*
+        from instance i, generate_series(1, ${count}) where i.id = '${id}'`);
+    for (const [added, isMore] of [[499, 0], [1, 1]]) {
+      same(added);
+      await page.goto(`${url}/console/instances/${id}?tab=related`);
+      await page.locator("main h1").waitFor();
+      assert.equal(await more.count(), isMore, `after ${added} about the entity`);
+    }
+    sql(`set session_replication_role = replica; delete from instance where id <> '${id}' and entity_id = (select entity_id from instance where id = '${id}')`);
     for (const [added, isMore] of [[100, 0], [1, 1]]) {
       children(added);
       await page.goto(`${url}/console/instances/${id}?tab=related`);
@@ -167,6 +183,33 @@ test("a page that does not look for all related instances says so", async () => 
   } finally {
     sql(`set session_replication_role = replica; delete from instance where parent = '${id}'`);
   }
+  await page.context().close();
+});
+
+test("an audit page behind more seals than are read says so", async () => {
+  const { id, task } = await started(entity("sealed"), "Plan");
+  assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer"))).status, 200);
+  assert.equal((await api("POST", `/tasks/${task}/delegate`, { to: "reviewer2", reason: "Your field" }, tokenOf("reviewer"))).status, 200);
+  // Further delegations, as if the task had gone to and fro.
+  const before = Number(sql(`select count(*) from audit_entry where stream_id = '${id}'`));
+  const delegated = (count) =>
+    sql(`set session_replication_role = replica;
+      insert into audit_entry select (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(), 'event_seq', null,
+        'seq', n + (select max(seq) from audit_entry where stream_id = '${id}'),
+        'occurred_at', a.occurred_at + n * interval '1 ms' + (select count(*) from audit_entry where stream_id = '${id}') * interval '1 ms'))).*
+      from audit_entry a, generate_series(1, ${count}) n
+      where a.stream_id = '${id}' and a.seq = (select min(seq) from audit_entry where stream_id = '${id}' and type = 'TASK_DELEGATED')`);
+  const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
+  const notice = page.getByText("Seals of later decisions are not shown here.");
+  delegated(1050);
+  await page.goto(`${url}/console/instances/${id}?tab=audit`);
+  for (let number = 1; await page.getByRole("link", { name: "Next page" }).count(); number += 1) {
+    // A page reads the seals as far as its last entry.
+    const last = Number((await page.locator(".record > li").count()) + (number - 1) * 50);
+    assert.equal(await notice.count(), last > before + 999 ? 1 : 0, `page ${number}`);
+    await page.getByRole("link", { name: "Next page" }).click();
+  }
+  assert.equal(await notice.count(), 1, "the last page");
   await page.context().close();
 });
 

@@ -95,7 +95,7 @@ test("a decision that needs a comment says so at the field, and keeps what was w
   await page.evaluate(() => document.querySelectorAll("[required]").forEach((field) => field.removeAttribute("required")));
   await page.getByRole("button", { name: "Show what will happen" }).click();
   await page.getByRole("alert").getByText("Some fields need another value.").waitFor();
-  await page.getByText("REJECT needs a comment").waitFor();
+  await page.getByText("This is required.").waitFor();
   await sound(page, "refused");
   await page.getByLabel("Comment").fill("The sum is wrong");
   await page.getByRole("button", { name: "Show what will happen" }).click();

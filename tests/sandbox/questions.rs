@@ -40,6 +40,7 @@ async fn refusals_plans_and_work_come_back() {
     let next = plan(transition(&sandbox, "ok").await.expect("answers")).next;
     assert_eq!(next, Next::Enter(vec![Target::new("Done")]));
     let unfit = Violation {
+        expected: None,
         field: "/input/behaviour".into(),
         code: "unfit".into(),
         message: "the input asked to be unfit".into(),

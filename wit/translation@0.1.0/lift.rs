@@ -50,6 +50,7 @@ fn reason(reason: types::Reason) -> Lifted<Reason> {
 
 fn violation(violation: types::Violation) -> Lifted<Violation> {
     Ok(Violation {
+        expected: None,
         field: text("a violation's field", violation.field)?,
         code: text("a violation's code", violation.code)?,
         message: text("a violation's message", violation.message)?,

@@ -19,6 +19,8 @@ use crate::language::Words;
 
 /// The largest answer that is read. The API bounds its answers, too.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Values of an enumeration that a page names. The API tells at least as many, if there are.
+const VALUES_SHOWN: usize = 10;
 
 /// The API for one request of a browser.
 #[derive(Clone)]
@@ -54,7 +56,48 @@ pub(crate) struct FieldTrouble {
     pub(crate) pointer: String,
     #[serde(default)]
     pub(crate) code: String,
+    /// In the reader's language, if the host and no flow said it.
     pub(crate) detail: String,
+    /// What the keyword `code` of a schema says. Flows do not give it.
+    #[serde(default)]
+    pub(crate) expected: Option<Value>,
+}
+
+impl FieldTrouble {
+    pub(crate) fn in_words(self, w: Words) -> FieldTrouble {
+        let id = format!("misfit-{}", self.code);
+        match self.expected.as_ref().filter(|_| w.has(&id)) {
+            Some(expected) => FieldTrouble {
+                detail: w.with(&id, "value", &shown(w, &self.code, expected)),
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
+/// What a schema expects, as the reader writes it.
+fn shown(w: Words, code: &str, expected: &Value) -> String {
+    match expected {
+        Value::Array(values) => {
+            let values_shown = values.iter().take(VALUES_SHOWN);
+            let mut texts: Vec<_> = values_shown.map(|one| shown(w, code, one)).collect();
+            if values.len() > VALUES_SHOWN {
+                texts.push("…".to_owned());
+            }
+            texts.join(", ")
+        }
+        Value::String(name) if code == "type" => {
+            let known = w.known(&format!("json-type-{name}"));
+            known.map_or_else(|| name.clone(), |known| known.into_owned())
+        }
+        Value::String(text) => text.clone(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => w.number(whole),
+            None => number.to_string(),
+        },
+        other => other.to_string(),
+    }
 }
 
 impl Trouble {
@@ -73,7 +116,12 @@ impl Trouble {
 
     fn in_words(self, w: Words) -> Trouble {
         let detail = in_words(w, &self.code, self.reason.as_deref(), &self.detail);
-        Trouble { detail, ..self }
+        let errors = self.errors.into_iter();
+        Trouble {
+            detail,
+            errors: errors.map(|one| one.in_words(w)).collect(),
+            ..self
+        }
     }
 
     /// Whether somebody else was first, and the problem says who.

@@ -263,6 +263,7 @@ mod tests {
                 pointer: "/input/a~1b/0".to_owned(),
                 code: String::new(),
                 detail: "too small".to_owned(),
+                expected: None,
             }],
             ..Trouble::default()
         };

@@ -8,11 +8,12 @@ use std::fs;
 use std::path::Path;
 
 use fluent_bundle::FluentResource;
+use serde_json::json;
 use sha2::{Digest as _, Sha256};
 use wrkflw_core::ids::Digest;
 use wrkflw_server::http::problem::{CODES, Problem};
 
-use crate::api::said;
+use crate::api::{FieldTrouble, said};
 use crate::language::{SOURCES, Words};
 
 fn folder(name: &str) -> Vec<(String, String)> {
@@ -235,6 +236,68 @@ fn every_problem_has_a_text_or_a_reason_to_have_none() {
     let bare = IN_THE_WORDS_OF_THE_API.iter().map(|(code, _)| *code);
     let unknown: Vec<_> = own.chain(bare).filter(|code| !is_code(code)).collect();
     assert!(unknown.is_empty(), "the API has no {unknown:?}");
+}
+
+#[test]
+fn each_violation_of_a_schema_is_said_in_every_language_with_what_is_expected() {
+    let error = |code: &str, expected: serde_json::Value| {
+        let said = json!({ "pointer": "/input/a", "code": code, "detail": "DETAIL", "expected": expected });
+        serde_json::from_value::<FieldTrouble>(said).expect("an error")
+    };
+    let english: BTreeSet<_> = texts(SOURCES[0].2);
+    for code in wrkflw_core::schema::CODES {
+        let id = format!("misfit-{code}");
+        let text = english.iter().find(|(own, _)| *own == id);
+        let (_, variables) = text.unwrap_or_else(|| panic!("{id} is missing"));
+        let mut told = BTreeSet::new();
+        for (language, ..) in SOURCES {
+            let w = Words::named(language).expect("a language");
+            let detail = error(code, json!(7)).in_words(w).detail;
+            let has_value = detail.contains('7');
+            assert_eq!(has_value, variables.contains("value"), "{id}: {detail}");
+            assert!(
+                detail != "DETAIL" && told.insert(detail),
+                "{id} in {language}"
+            );
+        }
+    }
+    let known = english
+        .iter()
+        .filter_map(|(id, _)| id.strip_prefix("misfit-"));
+    let known: Vec<_> = known.collect();
+    assert_eq!(known.len(), wrkflw_core::schema::CODES.len(), "{known:?}");
+    // What flows say stays as it is, also with a code of a schema.
+    let german = Words::named("de").expect("German");
+    assert_eq!(
+        error("minimum", json!(null)).in_words(german).detail,
+        "DETAIL"
+    );
+    assert_eq!(
+        error("unwanted", json!(1)).in_words(german).detail,
+        "DETAIL"
+    );
+    for (code, expected, detail) in [
+        ("maximum", json!(12000), "Das darf höchstens 12.000 sein."),
+        ("minimum", json!(2.5), "Das muss mindestens 2.5 sein."),
+        (
+            "type",
+            json!(["null", "integer"]),
+            "Das muss sein: nichts, eine ganze Zahl",
+        ),
+        (
+            "enum",
+            json!(["A", 2, { "b": 1 }]),
+            "Das ist nichts davon: A, 2, {\"b\":1}",
+        ),
+        (
+            "enum",
+            json!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+            "Das ist nichts davon: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, …",
+        ),
+        ("format", json!("date"), "Das hat nicht das Format date."),
+    ] {
+        assert_eq!(error(code, expected).in_words(german).detail, detail);
+    }
 }
 
 #[test]

@@ -36,6 +36,9 @@ pub struct Violation {
     pub field: String,
     pub code: String,
     pub message: String,
+    /// What its keyword `code` says in the JSON Schema, and true of a required comment. None of violations that flow logic finds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Json>,
 }
 
 /// The answer of `transition`: the effects of an occurrence.

@@ -212,6 +212,7 @@ impl Rejection {
     /// [`Rejection::Invalid`] with one violation.
     pub fn invalid(field: &str, code: &str, message: impl Into<String>) -> Rejection {
         Rejection::Invalid(vec![Violation {
+            expected: None,
             field: field.to_owned(),
             code: code.to_owned(),
             message: message.into(),

@@ -40,6 +40,40 @@ pub const MESSAGE_CHARS_MAX: usize = 300;
 pub const OPTIONS_MAX: usize = 100;
 /// Maximum size of these values together.
 pub const OPTIONS_BYTES_MAX: usize = 4 * 1024;
+/// Bytes of what a violation says that its schema expects. The values of an enumeration are in an array of JSON.
+pub const EXPECTED_BYTES_MAX: usize = OPTIONS_BYTES_MAX + 2 * OPTIONS_MAX + 2;
+/// The codes of violations: keywords of JSON Schema, and two of documents whose check or list would take too long.
+pub const CODES: [&str; 29] = [
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "contains",
+    "enum",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "falseSchema",
+    "format",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "oneOf",
+    "pattern",
+    "propertyNames",
+    "required",
+    "schema",
+    "too_costly",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+];
 /// Bytes of the largest document that is checked against a schema.
 pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 /// The upper limit on the time to check whether a document satisfies a schema.

@@ -361,6 +361,7 @@ pub(super) fn titled(graph: &Graph, action: Action) -> Action {
 
 fn violation(field: &str, code: String, message: String) -> Violation {
     Violation {
+        expected: None,
         field: field.to_owned(),
         code,
         message,

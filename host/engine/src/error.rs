@@ -98,6 +98,7 @@ fn unknown(count: usize) -> String {
 
 fn violation(pointer: &str, code: &str, message: String) -> Violation {
     Violation {
+        expected: None,
         field: pointer.to_owned(),
         code: code.to_owned(),
         message,

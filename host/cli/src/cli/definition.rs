@@ -20,20 +20,7 @@ pub(super) enum DefinitionCommand {
     /// Publish a component as a new version
     Publish(PublishArgs),
     /// List definitions and their versions
-    List {
-        /// Only the versions of this definition
-        key: Option<String>,
-        /// Words in the key, title or description
-        #[arg(long, value_name = "WORDS", conflicts_with = "key")]
-        q: Option<String>,
-        /// Which versions of each definition
-        #[arg(long, value_enum, conflicts_with = "key")]
-        versions: Option<Choice>,
-        #[command(flatten)]
-        page: PageArgs,
-        #[command(flatten)]
-        connection: ConnectionArgs,
-    },
+    List(ListArgs),
     /// Show a version; without one, the active version, the newest versions and how many instances run
     Show {
         /// Key of the definition
@@ -101,6 +88,22 @@ pub(super) struct PublishArgs {
     /// Activate it although groups, people or calendars that it uses do not exist
     #[arg(long, requires = "activate")]
     force: bool,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only the versions of this definition
+    key: Option<String>,
+    /// Words in the key, title or description
+    #[arg(long, value_name = "WORDS", conflicts_with = "key")]
+    q: Option<String>,
+    /// Which versions of each definition
+    #[arg(long, value_enum, conflicts_with = "key")]
+    versions: Option<Choice>,
+    #[command(flatten)]
+    page: PageArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -238,21 +241,7 @@ pub(super) fn run(
 ) -> Result<()> {
     match command {
         DefinitionCommand::Publish(args) => publish(&args, output, environment),
-        DefinitionCommand::List {
-            key,
-            q,
-            versions,
-            page,
-            connection,
-        } => {
-            let path = key.map_or_else(|| "/v1/definitions".to_owned(), |key| versions_path(&key));
-            let versions = versions.map(|one| one.name().to_owned());
-            let query: Vec<_> = [("q", q), ("versions", versions)]
-                .into_iter()
-                .chain(page.query())
-                .collect();
-            output.list(&connection.open(environment)?.get(&path, &query)?, VERSIONS)
-        }
+        DefinitionCommand::List(args) => list(args, output, environment),
         DefinitionCommand::Show {
             key,
             version,
@@ -440,6 +429,21 @@ fn usual_version(client: &Client, key: &str) -> Result<Value> {
     // The newest comes first.
     let version = active.or_else(|| definition.pointer("/versions/0/version"));
     version.cloned().context("the definition has no versions")
+}
+
+/// Lists versions: those of one definition or of all.
+fn list(args: ListArgs, output: Output, environment: &Environment) -> Result<()> {
+    let path = match &args.key {
+        Some(key) => versions_path(key),
+        None => "/v1/definitions".to_owned(),
+    };
+    let versions = args.versions.map(|one| one.name().to_owned());
+    let query: Vec<_> = [("q", args.q), ("versions", versions)]
+        .into_iter()
+        .chain(args.page.query())
+        .collect();
+    let found = args.connection.open(environment)?.get(&path, &query)?;
+    output.list(&found, VERSIONS)
 }
 
 /// Shows a definition: its active version, and how many instances run under each of the newest ones.

@@ -26,6 +26,7 @@ impl Violations {
     fn add(&mut self, field: impl Into<String>, code: &str, message: impl Into<String>) {
         if self.0.len() < VIOLATIONS_MAX {
             self.0.push(Violation {
+                expected: None,
                 field: field.into(),
                 code: code.to_owned(),
                 message: message.into(),

@@ -57,6 +57,7 @@ impl Execution<'_> {
             let unknown = unknown.filter(|(_, person)| !findings.people.contains(*person));
             let violations: Vec<_> = unknown
                 .map(|(place, person)| Violation {
+                    expected: None,
                     field: format!("/mentions/{place}"),
                     code: "unknown_person".to_owned(),
                     message: format!("the directory does not know {person}"),

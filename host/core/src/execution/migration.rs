@@ -288,6 +288,7 @@ fn escaped(name: &str) -> String {
 
 fn violation(field: String, code: &str, message: String) -> Violation {
     Violation {
+        expected: None,
         field,
         code: code.to_owned(),
         message,

@@ -227,6 +227,7 @@ fn not_in_a_circle(
 /// Refuses a command that does not name the new owner or the reason.
 fn check_stated(to: Option<&str>, reason: &str) -> Result<(), Rejection> {
     let missing = |field: &str, message: &str| Violation {
+        expected: None,
         field: field.to_owned(),
         code: "required".to_owned(),
         message: message.to_owned(),

@@ -300,6 +300,7 @@ fn against_rule(transition: &Transition, comment: Option<&str>) -> Option<Violat
         CommentRule::Required | CommentRule::None | CommentRule::Optional => return None,
     };
     Some(Violation {
+        expected: (code == "required").then(|| Json::of(&true)),
         field: "/comment".into(),
         code: code.into(),
         message: format!("{} {message}", transition.trigger),

@@ -146,6 +146,7 @@ impl Execution<'_> {
     fn check_reply(&self, state: StateId, trigger: &str, output: &Json) -> Result<(), Rejection> {
         let refuse = |code: &str, message: String| {
             Err(Rejection::Invalid(vec![Violation {
+                expected: None,
                 field: "/output".to_owned(),
                 code: code.to_owned(),
                 message,

@@ -249,6 +249,7 @@ fn answers() -> Vec<Answer> {
         message: "It is too dear.".into(),
     };
     let violation = Violation {
+        expected: None,
         field: "/amount".into(),
         code: "too_large".into(),
         message: "At most 10.".into(),

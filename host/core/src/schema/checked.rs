@@ -4,14 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jsonschema::error::ValidationErrorKind;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 use super::cost::Cost;
 use super::{
-    DOCUMENT_BYTES_MAX, JUDGING_MAX, LISTING_MAX, MESSAGE_CHARS_MAX, OPTIONS_BYTES_MAX,
-    OPTIONS_MAX, PATTERN_BYTES_MAX, QUICK_MAX, SchemaError, VIOLATIONS_MAX, bounds, pattern,
+    DOCUMENT_BYTES_MAX, EXPECTED_BYTES_MAX, JUDGING_MAX, LISTING_MAX, MESSAGE_CHARS_MAX,
+    OPTIONS_BYTES_MAX, OPTIONS_MAX, PATTERN_BYTES_MAX, QUICK_MAX, SchemaError, VIOLATIONS_MAX,
+    bounds, pattern,
 };
 use crate::answer::Violation;
 use crate::json::Json;
@@ -164,28 +165,101 @@ impl fmt::Debug for Schema {
 fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
     let place = error.instance_path().as_str();
     let code = error.kind().keyword();
-    if let ValidationErrorKind::Required { property } = error.kind() {
-        let name = property.as_str().unwrap_or_default();
-        return vec![violation(member(place, name), code, "this is required")];
-    }
-    if let ValidationErrorKind::AdditionalProperties { unexpected }
-    | ValidationErrorKind::UnevaluatedProperties { unexpected } = error.kind()
-    {
-        return unexpected
+    let expected = expected(error.kind());
+    let at = |place: String, message: &str| Violation {
+        expected: expected.clone(),
+        ..violation(place, code, message)
+    };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            vec![at(member(place, name), "this is required")]
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected
             .iter()
             .take(VIOLATIONS_MAX)
-            .map(|name| violation(member(place, name), code, "this is not expected here"))
-            .collect();
-    }
-    if let ValidationErrorKind::Enum { options } = error.kind() {
-        return vec![Violation {
-            field: place.to_owned(),
-            code: code.to_owned(),
+            .map(|name| at(member(place, name), "this is not expected here"))
+            .collect(),
+        ValidationErrorKind::Enum { options } => vec![Violation {
             message: listed(options),
-        }];
+            ..at(place.to_owned(), "")
+        }],
+        _ => vec![at(place.to_owned(), &error.masked_with("this").to_string())],
     }
-    let message = error.masked_with("this").to_string();
-    vec![violation(place.to_owned(), code, &message)]
+}
+
+/// What the keyword says in the schema: a limit, a name, a value. True for a keyword that is about other schemas, and for a missing
+/// member; false for members that may not be there. None if it is too long.
+fn expected(kind: &ValidationErrorKind) -> Option<Json> {
+    use ValidationErrorKind as Kind;
+    let value = match kind {
+        Kind::ExclusiveMaximum { limit }
+        | Kind::ExclusiveMinimum { limit }
+        | Kind::Maximum { limit }
+        | Kind::Minimum { limit } => limit.clone(),
+        Kind::MaxItems { limit }
+        | Kind::MaxLength { limit }
+        | Kind::MaxProperties { limit }
+        | Kind::MinItems { limit }
+        | Kind::MinLength { limit }
+        | Kind::MinProperties { limit } => Value::from(*limit),
+        Kind::AdditionalItems { limit } => Value::from(*limit),
+        // Its text has no point if the number is whole.
+        Kind::MultipleOf { multiple_of } => {
+            let number = multiple_of.to_string().parse();
+            number.map_or(Value::Null, Value::Number)
+        }
+        Kind::Constant { expected_value } => (**expected_value).clone(),
+        Kind::Enum { options } => Value::from(options_shown(options)),
+        Kind::Format { format } => Value::from(format.as_str()),
+        Kind::Pattern { pattern } => Value::from(pattern.as_str()),
+        Kind::ContentEncoding { content_encoding } => Value::from(content_encoding.as_str()),
+        Kind::ContentMediaType { content_media_type } => Value::from(content_media_type.as_str()),
+        Kind::Type { kind } => types(kind),
+        Kind::AdditionalProperties { .. }
+        | Kind::UnevaluatedItems { .. }
+        | Kind::UnevaluatedProperties { .. }
+        | Kind::FalseSchema => Value::Bool(false),
+        Kind::AnyOf { .. }
+        | Kind::BacktrackLimitExceeded { .. }
+        | Kind::RegexEngineFailure { .. }
+        | Kind::Contains
+        | Kind::Custom { .. }
+        | Kind::FromUtf8 { .. }
+        | Kind::Not { .. }
+        | Kind::OneOfMultipleValid { .. }
+        | Kind::OneOfNotValid { .. }
+        | Kind::PropertyNames { .. }
+        | Kind::Required { .. }
+        | Kind::UniqueItems
+        | Kind::Referencing(_) => Value::Bool(true),
+    };
+    let expected = Json::of(&value);
+    (expected.as_str().len() <= EXPECTED_BYTES_MAX).then_some(expected)
+}
+
+fn types(kind: &TypeKind) -> Value {
+    match kind {
+        TypeKind::Single(one) => Value::from(one.to_string()),
+        TypeKind::Multiple(several) => {
+            let names = several.iter().map(|one| one.to_string());
+            Value::from(names.collect::<Vec<_>>())
+        }
+    }
+}
+
+/// The first values of an enumeration, up to [`OPTIONS_MAX`] and [`OPTIONS_BYTES_MAX`].
+fn options_shown(options: &Value) -> Vec<Value> {
+    let mut left = OPTIONS_BYTES_MAX;
+    let fits = |value: &&Value| {
+        let fits = left.checked_sub(value.to_string().len());
+        left = fits.unwrap_or(0);
+        fits.is_some()
+    };
+    let options = options.as_array().map_or(&[][..], Vec::as_slice);
+    let shown = options.iter().take(OPTIONS_MAX).take_while(fits);
+    shown.cloned().collect()
 }
 
 /// What an enumeration allows: its first values, up to [`OPTIONS_MAX`] and [`OPTIONS_BYTES_MAX`].
@@ -211,6 +285,7 @@ fn violation(field: String, code: &str, message: &str) -> Violation {
         field,
         code: code.to_owned(),
         message: shortened(message),
+        expected: Some(Json::of(&true)),
     }
 }
 

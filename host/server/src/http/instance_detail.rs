@@ -156,15 +156,21 @@ fn next_due_at(instance: &Instance) -> Option<Timestamp> {
     of_state.filter_map(|deadline| deadline.due_at).min()
 }
 
-/// Everybody whom an instance names as requesters, owners of its tasks, and candidates of its open ones.
+/// Everybody whom an instance names as requesters, owners of its tasks, candidates of its open ones, and who suspended or cancelled
+/// it or a task.
 pub(super) fn named(instance: &Instance, viewer: &str) -> Named {
     let mut named = Named::default();
     let (owners, past_owners) = owners(instance, viewer);
     let requesters = instance.requesters.iter().chain([&instance.initiator]);
     let people = requesters.chain(&owners).chain(&past_owners);
     people.for_each(|id| named.person(id));
+    match &instance.status {
+        Status::Suspended { by, .. } | Status::Cancelled { by, .. } => named.person(by),
+        Status::Running | Status::Completed { .. } => {}
+    }
     let tasks = instance.active.iter().flat_map(|state| &state.tasks);
     for task in tasks.filter(|task| task.status.is_open()) {
+        task.suspended.iter().for_each(|one| named.person(&one.by));
         task.candidates.iter().for_each(|one| named.candidate(one));
     }
     named

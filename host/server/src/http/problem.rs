@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use super::view::each;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::graph::NameUse;
+use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_engine::Error;
 use wrkflw_fault as fault;
@@ -60,6 +61,12 @@ pub struct FieldError {
     pub pointer: String,
     pub code: String,
     pub detail: String,
+    /// Of a violation of a JSON Schema: what its keyword `code` says there, such as `5` of `maxLength`, and `true` of a keyword that is
+    /// about other schemas, and of a required comment. Of an enumeration, the first values. Absent where flow logic or another rule of
+    /// the host refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Value>)]
+    pub expected: Option<Json>,
 }
 
 /// Every code of this API: code, status, title. A test checks the list.
@@ -214,6 +221,7 @@ impl Problem {
             pointer: pointer.to_owned(),
             code: code.to_owned(),
             detail: detail.into(),
+            expected: None,
         });
         self
     }
@@ -283,6 +291,7 @@ impl From<Error> for Problem {
                     pointer: found.at,
                     code: found.code.to_owned(),
                     detail: found.message,
+                    expected: None,
                 });
                 Problem {
                     errors: errors.collect(),
@@ -326,6 +335,7 @@ impl From<Violation> for FieldError {
             pointer: violation.field,
             code: violation.code,
             detail: violation.message,
+            expected: violation.expected,
         }
     }
 }

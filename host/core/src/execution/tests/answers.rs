@@ -275,6 +275,7 @@ fn ids_have_one_spelling() {
 #[test]
 fn verdicts_say_something() {
     let at = |field: &str, code: &str| Violation {
+        expected: None,
         field: field.into(),
         code: code.into(),
         message: "m".into(),

@@ -22,6 +22,7 @@ fn the_guards_verdict_is_the_callers_answer() {
     assert_eq!(rejection(denied.go()), Rejection::Forbidden(reason.clone()));
 
     let missing = Violation {
+        expected: None,
         field: "/comment".into(),
         code: "required".into(),
         message: "Say why.".into(),

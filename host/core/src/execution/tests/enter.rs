@@ -91,6 +91,7 @@ fn each_state_gets_work_of_its_kind() {
 #[test]
 fn a_refusal_of_the_work_is_the_callers_answer() {
     let violations = vec![Violation {
+        expected: None,
         field: "/input".into(),
         code: "unfit".into(),
         message: "It does not fit.".into(),
@@ -146,6 +147,7 @@ fn what_follows_from_a_deadline_is_undone_if_its_work_is_refused() {
         (Refusal::Denied(reason()), "not_here"),
         (
             Refusal::Invalid(vec![Violation {
+                expected: None,
                 field: "/data/x".into(),
                 code: "unfit".into(),
                 message: "It does not fit.".into(),

@@ -157,6 +157,7 @@ fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {
     let guard = |occurrence: &Occurrence| match &occurrence.source {
         Source::Signal { sender, .. } if sender.id == "mal" => {
             Err(Refusal::Invalid(vec![Violation {
+                expected: None,
                 field: "/input/amount".into(),
                 code: "too_little".into(),
                 message: "pay more".into(),
