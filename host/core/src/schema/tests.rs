@@ -78,91 +78,93 @@ fn violations_mark_the_field_that_a_form_would_mark() {
     }
 }
 
+/// The code of a violation, a schema, data that violates it, and what is expected, each as JSON.
+const VIOLATED: [(&str, &str, &str, &str); 28] = [
+    (
+        "additionalProperties",
+        r#"{"properties":{"b":true},"additionalProperties":false}"#,
+        r#"{"a":1}"#,
+        "false",
+    ),
+    (
+        "anyOf",
+        r#"{"anyOf":[{"type":"string"},{"type":"null"}]}"#,
+        "1",
+        "true",
+    ),
+    ("const", r#"{"const":{"a":1}}"#, "1", r#"{"a":1}"#),
+    ("contains", r#"{"contains":{"type":"null"}}"#, "[1]", "true"),
+    ("enum", r#"{"enum":["A",2]}"#, "1", r#"["A",2]"#),
+    ("exclusiveMaximum", r#"{"exclusiveMaximum":2}"#, "2", "2"),
+    (
+        "exclusiveMinimum",
+        r#"{"exclusiveMinimum":2.5}"#,
+        "1",
+        "2.5",
+    ),
+    (
+        "falseSchema",
+        r#"{"properties":{"a":false}}"#,
+        r#"{"a":1}"#,
+        "false",
+    ),
+    ("format", r#"{"format":"date"}"#, r#""soon""#, r#""date""#),
+    ("maxItems", r#"{"maxItems":1}"#, "[1,2]", "1"),
+    ("maxLength", r#"{"maxLength":1}"#, r#""ab""#, "1"),
+    (
+        "maxProperties",
+        r#"{"maxProperties":1}"#,
+        r#"{"a":1,"b":2}"#,
+        "1",
+    ),
+    ("maximum", r#"{"maximum":-1}"#, "0", "-1"),
+    ("minItems", r#"{"minItems":1}"#, "[]", "1"),
+    ("minLength", r#"{"minLength":2}"#, r#""a""#, "2"),
+    ("minProperties", r#"{"minProperties":1}"#, "{}", "1"),
+    ("minimum", r#"{"minimum":1}"#, "0", "1"),
+    ("multipleOf", r#"{"multipleOf":2}"#, "3", "2"),
+    ("not", r#"{"not":{"type":"null"}}"#, "null", "true"),
+    (
+        "oneOf",
+        r#"{"oneOf":[{"type":"null"},{"type":"string"}]}"#,
+        "1",
+        "true",
+    ),
+    ("pattern", r#"{"pattern":"^a"}"#, r#""b""#, r#""^a""#),
+    (
+        "propertyNames",
+        r#"{"propertyNames":{"maxLength":1}}"#,
+        r#"{"ab":1}"#,
+        "true",
+    ),
+    ("required", r#"{"required":["a"]}"#, "{}", "true"),
+    (
+        "type",
+        r#"{"type":["string","null"]}"#,
+        "1",
+        r#"["null","string"]"#,
+    ),
+    ("type", r#"{"type":"integer"}"#, "1.5", r#""integer""#),
+    (
+        "unevaluatedItems",
+        r#"{"unevaluatedItems":false}"#,
+        "[1]",
+        "false",
+    ),
+    (
+        "unevaluatedProperties",
+        r#"{"unevaluatedProperties":false}"#,
+        r#"{"a":1}"#,
+        "false",
+    ),
+    ("uniqueItems", r#"{"uniqueItems":true}"#, "[1,1]", "true"),
+];
+
 #[test]
 fn each_code_of_the_list_is_that_of_a_violation_and_says_what_is_expected() {
-    let rows = [
-        (
-            "additionalProperties",
-            r#"{"properties":{"b":true},"additionalProperties":false}"#,
-            r#"{"a":1}"#,
-            "false",
-        ),
-        (
-            "anyOf",
-            r#"{"anyOf":[{"type":"string"},{"type":"null"}]}"#,
-            "1",
-            "true",
-        ),
-        ("const", r#"{"const":{"a":1}}"#, "1", r#"{"a":1}"#),
-        ("contains", r#"{"contains":{"type":"null"}}"#, "[1]", "true"),
-        ("enum", r#"{"enum":["A",2]}"#, "1", r#"["A",2]"#),
-        ("exclusiveMaximum", r#"{"exclusiveMaximum":2}"#, "2", "2"),
-        (
-            "exclusiveMinimum",
-            r#"{"exclusiveMinimum":2.5}"#,
-            "1",
-            "2.5",
-        ),
-        (
-            "falseSchema",
-            r#"{"properties":{"a":false}}"#,
-            r#"{"a":1}"#,
-            "false",
-        ),
-        ("format", r#"{"format":"date"}"#, r#""soon""#, r#""date""#),
-        ("maxItems", r#"{"maxItems":1}"#, "[1,2]", "1"),
-        ("maxLength", r#"{"maxLength":1}"#, r#""ab""#, "1"),
-        (
-            "maxProperties",
-            r#"{"maxProperties":1}"#,
-            r#"{"a":1,"b":2}"#,
-            "1",
-        ),
-        ("maximum", r#"{"maximum":-1}"#, "0", "-1"),
-        ("minItems", r#"{"minItems":1}"#, "[]", "1"),
-        ("minLength", r#"{"minLength":2}"#, r#""a""#, "2"),
-        ("minProperties", r#"{"minProperties":1}"#, "{}", "1"),
-        ("minimum", r#"{"minimum":1}"#, "0", "1"),
-        ("multipleOf", r#"{"multipleOf":2}"#, "3", "2"),
-        ("not", r#"{"not":{"type":"null"}}"#, "null", "true"),
-        (
-            "oneOf",
-            r#"{"oneOf":[{"type":"null"},{"type":"string"}]}"#,
-            "1",
-            "true",
-        ),
-        ("pattern", r#"{"pattern":"^a"}"#, r#""b""#, r#""^a""#),
-        (
-            "propertyNames",
-            r#"{"propertyNames":{"maxLength":1}}"#,
-            r#"{"ab":1}"#,
-            "true",
-        ),
-        ("required", r#"{"required":["a"]}"#, "{}", "true"),
-        (
-            "type",
-            r#"{"type":["string","null"]}"#,
-            "1",
-            r#"["null","string"]"#,
-        ),
-        ("type", r#"{"type":"integer"}"#, "1.5", r#""integer""#),
-        (
-            "unevaluatedItems",
-            r#"{"unevaluatedItems":false}"#,
-            "[1]",
-            "false",
-        ),
-        (
-            "unevaluatedProperties",
-            r#"{"unevaluatedProperties":false}"#,
-            r#"{"a":1}"#,
-            "false",
-        ),
-        ("uniqueItems", r#"{"uniqueItems":true}"#, "[1,1]", "true"),
-    ];
     let mut codes: std::collections::BTreeSet<String> =
         ["schema", "too_costly"].map(str::to_owned).into();
-    for (code, schema, data, expected) in rows {
+    for (code, schema, data, expected) in VIOLATED {
         let schema = Schema::compile(&json(schema)).expect(schema);
         let found = schema.violations(&json(data));
         let told: Vec<_> = found
