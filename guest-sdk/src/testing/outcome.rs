@@ -95,6 +95,7 @@ fn violation(violation: answer::Violation) -> Violation {
         field,
         code,
         message,
+        expected: _,
     } = violation;
     Violation {
         field,

@@ -1,5 +1,6 @@
 //! Calls the API in this process, as the person who is signed in.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use axum::Router;
@@ -89,7 +90,7 @@ fn shown(w: Words, code: &str, expected: &Value) -> String {
         }
         Value::String(name) if code == "type" => {
             let known = w.known(&format!("json-type-{name}"));
-            known.map_or_else(|| name.clone(), |known| known.into_owned())
+            known.map_or_else(|| name.clone(), Cow::into_owned)
         }
         Value::String(text) => text.clone(),
         Value::Number(number) => match number.as_i64() {
