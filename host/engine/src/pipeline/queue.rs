@@ -2,8 +2,11 @@
 //!
 //! The queue only saves work. Correctness rests on the revision, which the commit compares.
 
+use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::{Mutex, MutexGuard};
@@ -104,8 +107,14 @@ impl InstanceQueue {
 
     /// Waits for the slot as a command.
     async fn enter(&self, instance: InstanceId) -> Slot<'_> {
+        let mut entering = pin!(self.enter_uncounted(instance));
+        let entered = poll_fn(|context| Poll::Ready(entering.as_mut().poll(context)));
+        if let Poll::Ready(slot) = entered.await {
+            return slot;
+        }
+        // It has its place in the queue by now. Whoever comes after it was counted is behind it.
         let _waits = Waits::at(&self.of(instance).waiting);
-        self.enter_uncounted(instance).await
+        entering.await
     }
 
     /// Waits for the slot behind all who wait now, without being counted as a command that waits.
