@@ -150,7 +150,8 @@ async fn a_filter_costs_the_same_in_a_large_feed() {
 #[tokio::test]
 async fn a_stream_begins_now_and_passes_over_what_is_not_asked_for() {
     let app = TestApp::start().await;
-    app.started("doc-1").await;
+    let first = app.started("doc-1").await;
+    claimed(&app, "reviewer", &first).await;
     app.events().await;
     let host = app.host();
     let token = format!("Bearer {}", host.token("author"));
@@ -175,4 +176,5 @@ async fn a_stream_begins_now_and_passes_over_what_is_not_asked_for() {
     }
     let (_, event) = filtered.next().await;
     assert_eq!(event["type"], "dev.wrkflw.task.claimed");
+    assert_eq!(event["subject"], second["id"]);
 }

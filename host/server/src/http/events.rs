@@ -29,7 +29,7 @@ use super::extract::{Caller, Listener, Query};
 use super::include::commas;
 use super::large::rendered;
 use super::misfit::of_parameter;
-use super::page::{Next, decode, encode, limit};
+use super::page::{PageEnd, decode, encode, limit};
 use super::problem::Problem;
 use super::shapes::CloudEventShape;
 use wrkflw_core::cloudevent::{CloudEvent, Naming};
@@ -130,7 +130,7 @@ pub(super) struct Events {
     /// `CloudEvents`, in structured form.
     #[schema(value_type = Vec<CloudEventShape>)]
     pub data: Vec<Json>,
-    pub page: Next,
+    pub page: PageEnd,
     /// Only with `include=deliveries`: what became of each event, by its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deliveries: Option<BTreeMap<Uuid, EventDeliveries>>,
@@ -181,7 +181,7 @@ pub(super) async fn list(
         let next = Some(encode(&page.end.to_string()));
         Events {
             data: events.map(|event| event.structured()).collect(),
-            page: Next::after(next),
+            page: PageEnd::after(next),
             deliveries,
         }
     };
@@ -233,9 +233,11 @@ pub(super) async fn stream(
     let place = app.streams.places.take(who.tenant, &who.subject);
     let place = place.map_err(full)?;
     // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream. Without a cursor it
-    // reads only where the end is.
-    let batch = after.map_or(0, |_| live::BATCH);
-    let first = read(&app, who.tenant, after, batch, &filter).await?;
+    // reads only where the end is, without the filter, which would have it look at past events.
+    let first = match after {
+        Some(_) => read(&app, who.tenant, after, live::BATCH, &filter).await?,
+        None => read(&app, who.tenant, None, 0, &EventFilter::default()).await?,
+    };
     let start = after.unwrap_or(first.horizon);
     let reader = Reader::new(app, (caller, viewer), place, filter, (start, &first));
     let events = futures_util::stream::unfold(reader, async |mut reader| {
