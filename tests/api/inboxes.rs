@@ -74,8 +74,12 @@ async fn a_task_of_a_list_carries_what_its_decision_needs() {
         allowed,
         ["release", "delegate", "suspend", "decide", "decide"]
     );
+    let path = "/v1/tasks?include=people&limit=50&include=actions&include=outcomes";
+    assert_eq!(app.get("reviewer", path).await.expect(200), page);
     for wrong in [
         "include=",
+        "include=people&include=names",
+        "limit=50&limit=50",
         "include=names",
         "include=people,",
         "include=people,%20actions",

@@ -13,8 +13,17 @@ from wrkflw import ProblemError, Retries, connect, events, pages
 from wrkflw.api import Client
 from wrkflw.api.api.events import list_events
 from wrkflw.api.api.instances import list_instances, start_instance
-from wrkflw.api.api.tasks import claim_task, decide_task
-from wrkflw.api.models import CommandAnswer, DecideBody, Events, InstanceView, MinimalInstance, StartBody, StartBodyData
+from wrkflw.api.api.tasks import claim_task, decide_task, list_tasks
+from wrkflw.api.models import (
+    CommandAnswer,
+    DecideBody,
+    Events,
+    InstanceView,
+    MinimalInstance,
+    PageTaskSummary,
+    StartBody,
+    StartBodyData,
+)
 
 URL = os.environ["WRKFLW_TEST_URL"]
 AUTHOR = os.environ["WRKFLW_TEST_AUTHOR"]
@@ -79,6 +88,16 @@ class ClientTest(unittest.TestCase):
         found = [one.id for one in pages(list_instances.sync, client=connect(URL, AUTHOR), limit=2)]
         self.assertEqual(len(found), len(set(found)))
         self.assertLessEqual(ids, set(found))
+
+    def test_a_list_is_asked_for_several_parts(self) -> None:
+        task = start("py-parts").states[0].tasks[0]
+        page = list_tasks.sync(
+            client=connect(URL, REVIEWER), view="available", entity_id="py-parts", include=["outcomes", "actions"]
+        )
+        assert isinstance(page, PageTaskSummary)
+        self.assertEqual([one.id for one in page.data], [task.id])
+        self.assertTrue(page.data[0].outcomes)
+        self.assertTrue(page.data[0].actions)
 
     def test_a_broken_event_stream_is_resumed_without_a_gap_or_a_repetition(self) -> None:
         task = start("py-events").states[0].tasks[0]

@@ -76,6 +76,14 @@ test("pages gives every item once", async () => {
   assert.ok([...ids].every((id) => found.includes(id)));
 });
 
+test("a list is asked for several parts and fields", async () => {
+  const id = (await start("ts-parts")).states[0]?.tasks[0]?.id;
+  const query = { view: "available", entityId: "ts-parts", include: ["outcomes", "actions"], fields: ["id", "outcomes", "actions"] } as const;
+  const { data } = await connect(reviewer).GET("/v1/tasks", { params: { query: { ...query, include: [...query.include], fields: [...query.fields] } } });
+  const task = data?.data[0];
+  assert.ok(task && task.id === id && task.outcomes.length > 0 && task.actions);
+});
+
 /** A proxy that ends the first two event streams after so many bytes. A person may have few at a time. */
 async function cutting(bytesMax: number): Promise<{ url: string; connections: () => number; close: () => void }> {
   let connections = 0;

@@ -4,7 +4,7 @@ use axum::body::{Bytes, HttpBody as _};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, RawPathParams, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -369,11 +369,44 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Query<T>, Problem> {
         refuse_nul(parts.uri.query().unwrap_or_default())?;
-        let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
+        let query = match joined(parts.uri.query().unwrap_or_default()) {
+            None => axum::extract::Query::<T>::from_request_parts(parts, app).await,
+            Some(query) => {
+                let uri = Uri::builder().path_and_query(format!("/?{query}")).build();
+                let uri = uri.map_err(|_| malformed("/", "the query is malformed"))?;
+                axum::extract::Query::<T>::try_from_uri(&uri)
+            }
+        };
         query
             .map(|axum::extract::Query(value)| Query(value))
             .map_err(|error| misfit::of_query(&error))
     }
+}
+
+/// The parameters that take several values.
+const SEVERAL: [&str; 2] = ["fields", "include"];
+
+/// The query with all values of such a parameter in one, if it has been repeated. Many generated clients repeat a parameter with several
+/// values, although the document says that commas separate these.
+fn joined(query: &str) -> Option<String> {
+    let is_of = |pair: &str, name: &str| pair.split_once('=').is_some_and(|(key, _)| key == name);
+    let repeats = |name: &&str| query.split('&').filter(|pair| is_of(pair, name)).count() > 1;
+    if !SEVERAL.iter().any(|name| repeats(&name)) {
+        return None;
+    }
+    let mut joined: Vec<String> = Vec::new();
+    for pair in query.split('&') {
+        let name = SEVERAL.iter().find(|name| is_of(pair, name));
+        let earlier = name.and_then(|name| joined.iter_mut().find(|other| is_of(other, name)));
+        match (earlier, pair.split_once('=')) {
+            (Some(earlier), Some((_, value))) => {
+                earlier.push(',');
+                earlier.push_str(value);
+            }
+            _ => joined.push(pair.to_owned()),
+        }
+    }
+    Some(joined.join("&"))
 }
 
 /// Refuses a query with a NUL character.
