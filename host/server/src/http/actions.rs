@@ -8,7 +8,7 @@ use wrkflw_core::ids::TaskId;
 view! {
     of wrkflw_engine::Action;
     /// One thing that might be done.
-    pub(super) struct Action {
+    pub(super) struct ActionView {
         /// Of a task, if `taskId` is given, or else of the instance.
         #[schema(value_type = ActionName)]
         pub action: &'static str,

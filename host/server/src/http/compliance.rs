@@ -17,7 +17,7 @@ use wrkflw_store::compliance::Period;
 view! {
     of wrkflw_store::compliance::SelfApprovals;
     /// The decisions and refused attempts of a period.
-    pub(super) struct SelfApprovals {
+    pub(super) struct FoundSelfApprovals {
         /// All decisions that were examined.
         pub decisions_examined: u64,
         /// Decisions by a requester, or on behalf of one, in a state that its version declares as own work.
@@ -98,7 +98,7 @@ pub(super) struct SelfApprovalReport {
     #[serde(rename = "definitionKey")]
     pub definition: Option<String>,
     #[serde(flatten)]
-    pub found: SelfApprovals,
+    pub found: FoundSelfApprovals,
 }
 
 /// Examines all decisions of a period, and finds those that people made on their own requests, except own work.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::{PartialSchema as _, ToSchema};
 
 use super::App;
-use super::actions::Action;
+use super::actions::ActionView;
 use super::include::{Fields, Named};
 use super::large::rendered;
 use super::outcomes::OutcomeView;
@@ -38,7 +38,7 @@ pub(super) struct TaskSummary {
     /// Only with `include=actions`: what the caller may do with it by the rules of the host. Flow logic may still refuse an allowed
     /// action, which a dry run or the actions of the instance tell. Left out if the page has too many; ask for a smaller one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    actions: Option<Vec<Action>>,
+    actions: Option<Vec<ActionView>>,
 }
 
 /// What the definition says of a state and its outcomes. Many tasks of a page share it.

@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::actions::Action;
+use super::actions::ActionView;
 use super::commands::{CommandAnswer, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::include::{commas, words};
@@ -341,10 +341,10 @@ pub(super) async fn show(
 
 /// What the caller may do now, and why other actions are refused.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Actions {
+pub(super) struct ActionList {
     /// The instance's revision to which this applies.
     pub revision: u32,
-    pub actions: Vec<Action>,
+    pub actions: Vec<ActionView>,
     pub omitted: Omissions,
 }
 
@@ -363,7 +363,7 @@ pub(super) struct Omissions {
 ///
 /// What fits nobody now is left out, such as the release of a task without owner, or a restart before the end.
 #[utoipa::path(get, path = "/v1/instances/{id}/actions", tag = "instances", operation_id = "getInstanceActions", params(("id" = Uuid, Path)),
-    responses((status = 200, body = Actions)))]
+    responses((status = 200, body = ActionList)))]
 pub(super) async fn actions(
     State(app): State<App>,
     Caller(who): Caller,
@@ -377,7 +377,7 @@ pub(super) async fn actions(
         states: explained.omitted.states,
         actions: explained.untried,
     };
-    let actions = Actions {
+    let actions = ActionList {
         revision: explained.revision,
         actions: each(explained.actions),
         omitted,

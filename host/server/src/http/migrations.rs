@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::actions::Action;
+use super::actions::ActionView;
 use super::answered::events_of;
 use super::commands::{CommandAnswer, CommandResult, ShownInstance, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
@@ -56,7 +56,7 @@ pub(super) struct MigrationAnswer {
 pub(super) struct SideView {
     pub instance: InstanceView,
     /// What the caller may do, and why other actions are refused.
-    pub actions: Vec<Action>,
+    pub actions: Vec<ActionView>,
     pub deadlines: Vec<DeadlineView>,
 }
 

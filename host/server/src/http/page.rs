@@ -25,7 +25,7 @@ pub const LIMIT_MAX: u32 = 100;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Page<T: ToSchema> {
     pub data: Vec<T>,
-    pub page: Next,
+    pub page: PageEnd,
     /// Only with `include=people`: the display names of the people in `data`, by id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub people: Option<BTreeMap<String, String>>,
@@ -61,7 +61,7 @@ impl<T: ToSchema> Page<T> {
 
 /// Where the next page begins.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Next {
+pub struct PageEnd {
     /// The value of `after` for the next page. None on the last page.
     pub next: Option<String>,
     /// Only with `count=true`: how many items all pages have together, at most 1000.
@@ -72,10 +72,10 @@ pub struct Next {
     pub capped: Option<bool>,
 }
 
-impl Next {
+impl PageEnd {
     /// The next page begins after this cursor.
-    pub fn after(next: Option<String>) -> Next {
-        Next {
+    pub fn after(next: Option<String>) -> PageEnd {
+        PageEnd {
             next,
             count: None,
             capped: None,
@@ -142,7 +142,7 @@ pub fn page_to<R, T: From<R> + ToSchema>(read: Vec<R>, next: Option<String>) -> 
     let next = next.map(|position| encode(&position));
     Page {
         data: each(read),
-        page: Next::after(next),
+        page: PageEnd::after(next),
         people: None,
         groups: None,
     }

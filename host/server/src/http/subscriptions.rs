@@ -114,7 +114,7 @@ pub(super) struct DeliveryQuery {
 
 /// The result of a retry.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Retried {
+pub(super) struct RetryCount {
     /// How many deliveries are sent again: at most 1000 at a time, oldest first.
     pub retried: u64,
 }
@@ -206,13 +206,13 @@ pub(super) async fn deliveries(
 /// Sends dead deliveries again, and enables the subscription.
 #[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/retry", tag = "subscriptions", operation_id = "retryDeliveries",
     params(("id" = Uuid, Path)),
-    responses((status = 200, body = Retried)))]
+    responses((status = 200, body = RetryCount)))]
 pub(super) async fn retry(
     State(app): State<App>,
     Caller(who): Caller,
     Path(id): Path<Uuid>,
     Body { .. }: Body<Empty>,
-) -> Result<axum::Json<Retried>, Problem> {
+) -> Result<axum::Json<RetryCount>, Problem> {
     let retried = app.engine.retry_deliveries(&who, id).await?;
-    Ok(axum::Json(Retried { retried }))
+    Ok(axum::Json(RetryCount { retried }))
 }
