@@ -7,7 +7,6 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::Environment;
 use super::client::Client;
@@ -15,6 +14,7 @@ use super::connection::ConnectionArgs;
 use super::failure::{Exit, Failure};
 use super::instance::entity;
 use super::output::{Column, Output};
+use super::pick;
 
 /// Reconnections without a new event before an error ends the command.
 const RECONNECTS_MAX: u32 = 60;
@@ -22,7 +22,7 @@ const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EventsCommand {
-    /// Print events, oldest first; as JSON, one per line
+    /// Print events, oldest first, one per line; with `--output json`, as they are
     Tail(TailArgs),
     /// Send published events to Kafka again
     Replay(ReplayArgs),
@@ -36,9 +36,9 @@ pub(super) struct ReplayArgs {
     /// The cursor of the last event; all that there are now, by default
     #[arg(long, value_name = "CURSOR")]
     until: Option<String>,
-    /// Only events of this instance
-    #[arg(long, value_name = "ID")]
-    instance: Option<Uuid>,
+    /// Only events of this instance: its id or the beginning of it, or TYPE/ID of its entity
+    #[arg(long, value_name = "INSTANCE")]
+    instance: Option<String>,
     /// Why; the audit keeps it
     #[arg(long)]
     reason: String,
@@ -81,9 +81,9 @@ struct FilterArgs {
     /// Only of instances about this entity, as TYPE/ID, or of this type
     #[arg(long, value_name = "TYPE/ID")]
     entity: Option<String>,
-    /// Only of this instance
-    #[arg(long, value_name = "ID")]
-    instance: Option<Uuid>,
+    /// Only of this instance: its id or the beginning of it, or TYPE/ID of its entity
+    #[arg(long, value_name = "INSTANCE")]
+    instance: Option<String>,
     /// Only what this person did
     #[arg(long, value_name = "PERSON")]
     actor: Option<String>,
@@ -91,7 +91,7 @@ struct FilterArgs {
 
 impl FilterArgs {
     /// The parameters of the API.
-    fn query(self) -> Result<Query> {
+    fn query(self, client: &Client) -> Result<Query> {
         let (kind, id) = match self.entity {
             Some(text) if text.contains('/') => {
                 let (kind, id) = entity(&text)?;
@@ -104,10 +104,16 @@ impl FilterArgs {
             ("definitionKey", self.definition),
             ("entityType", kind),
             ("entityId", id),
-            ("instanceId", self.instance.map(|id| id.to_string())),
+            ("instanceId", instance_id(client, self.instance.as_deref())?),
             ("actor", self.actor),
         ])
     }
+}
+
+fn instance_id(client: &Client, named: Option<&str>) -> Result<Option<String>> {
+    named
+        .map(|text| pick::instance_id(client, text))
+        .transpose()
 }
 
 const EVENT: &[Column] = &[
@@ -135,7 +141,7 @@ pub(super) fn run(command: EventsCommand, output: Output, environment: &Environm
     let mut tail = Tail {
         client: &client,
         output,
-        filter: args.filter.query()?,
+        filter: args.filter.query(&client)?,
         cursor: args.after,
         left: args.limit.unwrap_or(u64::MAX),
     };
@@ -153,10 +159,11 @@ pub(super) fn run(command: EventsCommand, output: Output, environment: &Environm
 /// Repeats the request until the range ends.
 fn replay(args: ReplayArgs, output: Output, environment: &Environment) -> Result<()> {
     let client = args.connection.open(environment)?;
+    let instance = instance_id(&client, args.instance.as_deref())?;
     let (mut after, mut replayed) = (args.after, 0);
     for _ in 0..CALLS_MAX {
         let body = json!({
-            "after": after, "until": args.until, "instanceId": args.instance, "reason": args.reason,
+            "after": after, "until": args.until, "instanceId": instance, "reason": args.reason,
         });
         let sent = client.post("/v1/events/replay", &body);
         let answer = sent.with_context(|| {

@@ -23,13 +23,17 @@ pub(super) fn id(text: &str) -> Result<Uuid, Failure> {
     })
 }
 
-/// The path of an instance: by its id, the beginning of its id, or TYPE/ID of its entity.
+/// The id of an instance: by the whole or the beginning of it, or by TYPE/ID of its entity.
+pub(super) fn instance_id(client: &Client, text: &str) -> Result<String> {
+    match text.split_once('/') {
+        Some((kind, id)) => about(client, kind, id),
+        None => complete(client, text, "instance"),
+    }
+}
+
+/// The path of an instance, named likewise.
 pub(super) fn instance(client: &Client, text: &str) -> Result<String> {
-    let id = match text.split_once('/') {
-        Some((kind, id)) => about(client, kind, id)?,
-        None => complete(client, text, "instance")?,
-    };
-    Ok(format!("/v1/instances/{id}"))
+    Ok(format!("/v1/instances/{}", instance_id(client, text)?))
 }
 
 /// The path of a task: by its id, or by the beginning of its id.
@@ -157,7 +161,7 @@ fn no_id(text: &str, kind: &str) -> Failure {
 fn ambiguous(text: &str, what: &str, found: Vec<&Value>) -> Failure {
     let failure = Failure::new(Exit::Usage, format!("{text} is ambiguous: several {what}"));
     let failure = failure.details(found.into_iter().map(described));
-    failure.next("name one of these by its whole id")
+    failure.next("name one of these by more digits of its id")
 }
 
 /// One candidate in a line.

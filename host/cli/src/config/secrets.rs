@@ -3,6 +3,7 @@
 use std::fmt;
 
 use wrkflw_core::ids::{check_id, unhex};
+use wrkflw_core::text::counted;
 
 /// A secret. `Debug` does not show it, so no log line, error or panic does.
 #[derive(Clone, PartialEq, Eq)]
@@ -60,7 +61,8 @@ fn key(setting: &str, text: &str) -> Result<(String, Vec<u8>), String> {
         .ok_or_else(|| format!("{setting}: the key {name} is not written in hex digits"))?;
     match bytes.len() {
         length if length < KEY_BYTES_MIN => Err(format!(
-            "{setting}: the key {name} has {length} bytes; take {KEY_BYTES_MIN} at least"
+            "{setting}: the key {name} has {}; take {KEY_BYTES_MIN} at least",
+            counted(length, "byte")
         )),
         _ => Ok((name.to_owned(), bytes)),
     }
@@ -123,7 +125,8 @@ mod tests {
         for (text, words) in [
             ("k1", "name:hex"),
             ("k1:xyz0", "hex digits"),
-            ("k1:00ff", "2 bytes"),
+            ("k1:00ff", "has 2 bytes;"),
+            ("k1:00", "has 1 byte;"),
             ("k1:00f", "hex digits"),
             (":00ff", "1 to 64 characters"),
             ("e\u{301}:00ff", "normal form C"),

@@ -346,6 +346,7 @@ fn events_are_filtered(place: &Place, second: &str, types: &dyn Fn(&str) -> Vec<
         ("--actor reviewer", &[]),
         ("--actor author --type flow.started", &both),
         (&format!("--instance {second}"), &of_second),
+        ("--instance document/2", &of_second),
         (
             "--follow --after earliest --entity document/2 --limit 3",
             &of_second,
@@ -357,6 +358,9 @@ fn events_are_filtered(place: &Place, second: &str, types: &dyn Fn(&str) -> Vec<
     }
     let unknown = place.run("events tail --type nothing.at.all");
     assert_eq!(unknown.code, 6, "{}", unknown.stderr);
+    let short = place.run("events tail --instance abc");
+    assert_eq!(short.code, 2, "{}", short.stderr);
+    assert!(short.stderr.contains("TYPE/ID"), "{}", short.stderr);
 }
 
 #[test]

@@ -31,7 +31,13 @@ pub(in crate::cli) struct KeysArgs {
 pub(super) fn run(mut args: KeysArgs, output: Output, environment: &Environment) -> Result<()> {
     let with = (output, environment);
     beside::checkpoints(&args.choice, &mut args.checkpoints, with)?;
-    for (name, digits) in args.checkpoints.keys()?.public() {
+    let keys = args.checkpoints.keys()?;
+    let mut keys = keys.public().peekable();
+    if keys.peek().is_none() {
+        output
+            .hint("there are no keys: `checkpoint_keys` is not set, and no `wrkflw dev` runs here");
+    }
+    for (name, digits) in keys {
         let key = json!({ "name": name, "key": format!("{name}:{PUBLIC_PREFIX}{digits}") });
         output.line(&key, &[("", "/key")])?;
     }
