@@ -2,10 +2,10 @@
 # Everything that must hold before a change is merged.
 #
 #   test.sh             all steps
-#   test.sh STEP...     some of: setup fmt lint deny doc test contract clients browser fuzz
+#   test.sh STEP...     some of: setup fmt lint deny test doc contract clients browser fuzz
 #
-# Every step runs even if an earlier one failed; the summary names each with its
-# time, and one failure fails the whole. For the tests, it starts a private
+# Steps joined by + run at once: `contract+doc`. Every step runs even if an earlier
+# one failed; the summary names each with its time, and one failure fails the whole. For the tests, it starts a private
 # PostgreSQL and a Kafka broker on loopback, and stops them however it ends.
 # Arguments for the tests go into TEST_ARGS, as in TEST_ARGS='--test all api::'.
 set -euo pipefail
@@ -59,16 +59,18 @@ step_test() {
   local skips=() part failed=0
   for part in "${timed[@]}"; do skips+=(--skip "$part"); done
   run_tests --no-run || return 1
+  # The steps that follow need not ask cargo, which waits while another step builds.
+  export PROGRAM=$PWD/target/debug/wrkflw
   # The tests of the command line and the examples in documents mostly wait for builds and for single hosts, the others for servers.
   # Beside each other they take less time. A group of its own, which can be ended with all that it started.
   set -m
   tests_beside >"$logs/beside" 2>&1 &
-  beside=$!
+  beside[tests]=$!
   set +m
   # Half as many again as there are cores: many tests wait for servers.
   run_tests --no-fail-fast --lib --bins --test '[!c]*' -- --test-threads $(($(nproc) * 3 / 2)) "${skips[@]}" || failed=1
-  wait $beside || failed=1
-  beside=
+  wait "${beside[tests]}" || failed=1
+  unset "beside[tests]"
   cat "$logs/beside"
   # Not through a pipe: grep ends at the first match, and cargo would fail to write the rest.
   local known
@@ -156,9 +158,11 @@ stop_servers() {
 # --- The run ------------------------------------------------------------------
 
 logs=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-logs.XXXXXX")
-beside=
+# The process groups of what runs beside something else.
+declare -A beside=()
 clean_up() {
-  [ -z "$beside" ] || kill -- "-$beside" 2>/dev/null || true
+  local group
+  for group in "${beside[@]}"; do kill -- "-$group" 2>/dev/null || true; done
   stop_servers
   rm -rf "$logs"
 }
@@ -170,24 +174,53 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(setup fmt lint deny doc test contract clients browser fuzz)
-for step in "${steps[@]}"; do
+# Either of the two that run at once needs one core.
+[ $# -gt 0 ] || steps=(setup fmt lint deny test contract+doc clients browser fuzz)
+for step in ${steps[*]//+/ }; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 done
 
 summary=()
 failed=()
-for step in "${steps[@]}"; do
+
+# STEP COMMAND...: runs the command as this step, and notes its result and time.
+note() {
+  local began=$SECONDS verdict=passed
+  "${@:2}" || verdict=FAILED
+  echo "$verdict $((SECONDS - began))" >"$logs/$1.result"
+}
+
+# STEP: prints what a step that ran beside another one has printed.
+print_beside() {
+  wait "${beside[$1]}" || true
+  unset "beside[$1]"
+  say "$1"
+  cat "$logs/$1.log"
+}
+
+for group in "${steps[@]}"; do
+  read -ra at_once <<<"${group//+/ }"
+  step=${at_once[0]}
+  for other in "${at_once[@]:1}"; do
+    set -m
+    note "$other" "step_$other" >"$logs/$other.log" 2>&1 &
+    beside[$other]=$!
+    set +m
+  done
   say "$step"
-  began=$SECONDS
   # Not through a pipe: the step starts servers, which this shell has to stop.
   exec 3>&1 4>&2 > >(tee "$logs/$step.log") 2>&1
   printer=$!
-  if "step_$step"; then verdict=passed; else verdict=FAILED failed+=("$step"); fi
+  note "$step" "step_$step"
   exec >&3 2>&4 3>&- 4>&-
   wait "$printer" || true
-  summary+=("$(printf '%-8s %-6s %4d s' "$step" "$verdict" $((SECONDS - began)))")
-  [ "$step $verdict" != "setup FAILED" ] || break
+  for other in "${at_once[@]:1}"; do print_beside "$other"; done
+  for step in "${at_once[@]}"; do
+    read -r verdict seconds <"$logs/$step.result"
+    [ "$verdict" = passed ] || failed+=("$step")
+    summary+=("$(printf '%-8s %-6s %4d s' "$step" "$verdict" "$seconds")")
+    [ "$step $verdict" != "setup FAILED" ] || break 2
+  done
 done
 
 say "summary"
