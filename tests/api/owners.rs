@@ -114,11 +114,11 @@ async fn states_show_who_owns_or_owned_their_tasks() {
     );
     // How each state instance came about and ended.
     assert_eq!(
-        (&before["caller"], &before["enteredBy"]),
+        (&before["caller"], &before["enteredTrigger"]),
         (&json!("author"), &json!(null))
     );
     assert_eq!(
-        (&now["caller"], &now["enteredBy"]),
+        (&now["caller"], &now["enteredTrigger"]),
         (&json!("reviewer"), &json!("APPROVE"))
     );
     assert_eq!(before["left"]["at"], now["enteredAt"]);

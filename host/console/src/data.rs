@@ -121,7 +121,7 @@ impl State {
 #[derive(Deserialize)]
 pub(crate) struct Left {
     pub(crate) at: Timestamp,
-    pub(crate) by: String,
+    pub(crate) trigger: String,
     pub(crate) actor: Option<String>,
 }
 

@@ -246,9 +246,9 @@ const INSTANCE: &[Column] = &[
 const STATE_INSTANCES: &[Column] = &[
     ("STATE", "/name"),
     ("ENTERED", "/enteredAt"),
-    ("BY", "/enteredBy"),
+    ("TRIGGER", "/enteredTrigger"),
     ("LEFT", "/left/at"),
-    ("THROUGH", "/left/by"),
+    ("TRIGGER", "/left/trigger"),
     ("ACTOR", "/left/actor"),
 ];
 const COMMENTS: &[Column] = &[

@@ -135,11 +135,7 @@ fn exported(place: &Place, url: &str) {
     let file = place.folder.join("audit.jsonl");
     let none = elsewhere.run("audit keys");
     assert_eq!((none.code, none.stdout.as_str()), (0, ""));
-    assert!(
-        none.stderr.contains("there are no keys"),
-        "{}",
-        none.stderr
-    );
+    assert!(none.stderr.contains("there are no keys"), "{}", none.stderr);
     let verify = format!(
         "audit verify --file {} --checkpoint-keys {public}",
         file.display()

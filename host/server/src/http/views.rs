@@ -96,7 +96,7 @@ pub struct StateView {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub unassignable_since: Option<Timestamp>,
     /// The trigger that led here.
-    pub entered_by: Option<String>,
+    pub entered_trigger: Option<String>,
     pub caller: Option<String>,
     pub predecessor_ids: Vec<Uuid>,
     /// The forks around it, from the outermost.
@@ -151,7 +151,7 @@ pub struct SignalSubscriptionView {
 pub struct LeftView {
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    pub by: String,
+    pub trigger: String,
     pub actor: Option<String>,
 }
 
@@ -316,7 +316,7 @@ impl StateView {
             entered_at: state.entered_at,
             due_at: state.due_at,
             unassignable_since: state.unassignable_since,
-            entered_by: state.entered_by.clone(),
+            entered_trigger: state.entered_by.clone(),
             caller: state.caller.clone(),
             predecessor_ids: state.predecessors.iter().map(|id| id.0).collect(),
             fork_ids: state.forks.iter().map(|fork| fork.0).collect(),
@@ -342,7 +342,7 @@ impl StateView {
     pub fn past(past: &PastState, graph: &Graph) -> StateView {
         let left = LeftView {
             at: past.left_at,
-            by: past.left_by.clone(),
+            trigger: past.left_by.clone(),
             actor: past.actor.clone(),
         };
         let state = StateView::hiding(&past.state, graph, |_| false);

@@ -156,9 +156,9 @@ impl Step {
             let sentence = match left.actor {
                 Some(actor) => {
                     let actor = names.person(&actor);
-                    w.say("left-by", &[("who", &actor), ("trigger", &left.by)])
+                    w.say("left-by", &[("who", &actor), ("trigger", &left.trigger)])
                 }
-                None => w.with("left", "trigger", &left.by),
+                None => w.with("left", "trigger", &left.trigger),
             };
             (sentence, Moment::of(left.at, w))
         });

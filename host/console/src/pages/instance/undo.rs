@@ -70,7 +70,7 @@ mod tests {
     }
 
     fn left(at: &str, actor: &str) -> Value {
-        json!({ "at": at, "by": "APPROVE", "actor": actor })
+        json!({ "at": at, "trigger": "APPROVE", "actor": actor })
     }
 
     #[test]
