@@ -333,6 +333,7 @@ async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
     assert_eq!(of_task["instance"], shown);
 
     // Deadlines are paused while it is suspended, and nothing is ahead of it once it has ended.
+    people::known(&app, &["admin"]).await;
     app.post(
         "admin",
         &format!("{path}/suspend"),

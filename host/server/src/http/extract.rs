@@ -391,7 +391,7 @@ const SEVERAL: [&str; 2] = ["fields", "include"];
 fn joined(query: &str) -> Option<String> {
     let is_of = |pair: &str, name: &str| pair.split_once('=').is_some_and(|(key, _)| key == name);
     let repeats = |name: &&str| query.split('&').filter(|pair| is_of(pair, name)).count() > 1;
-    if !SEVERAL.iter().any(|name| repeats(&name)) {
+    if !SEVERAL.iter().any(repeats) {
         return None;
     }
     let mut joined: Vec<String> = Vec::new();
