@@ -409,9 +409,16 @@ CREATE FUNCTION public.server_here() RETURNS text
 $$;
 
 CREATE FUNCTION public.version_words(in_tenant integer, key text, graph text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE
     AS $$
-    select public.words_of(in_tenant, concat_ws(' ', key, said ->> 'title', said ->> 'description')) from (select graph::json as said) one
+declare
+    said json;
+begin
+    said := graph::json;
+    return public.words_of(in_tenant, concat_ws(' ', key, said ->> 'title', said ->> 'description'));
+exception when invalid_text_representation or untranslatable_character then
+    return public.words_of(in_tenant, key);
+end
 $$;
 
 CREATE FUNCTION public.versions_with_words(said text) RETURNS TABLE(key text, version integer)

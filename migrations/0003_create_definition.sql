@@ -75,10 +75,18 @@ create function words_query(in_tenant int, said text) returns tsquery
 $$;
 revoke execute on function words_in, words_of, words_query from public;
 grant execute on function words_in, words_of, words_query to wrkflw_writer, wrkflw_reader;
--- The words by which people find a version: of its key, its title and its description.
+-- The words by which people find a version: of its key, its title and its description. A graph that was changed by hand to something
+-- else than JSON has none: the index keeps no row out, so that the verification finds it.
 create function version_words(in_tenant int, key text, graph text) returns tsvector
-    language sql immutable parallel safe as $$
-    select public.words_of(in_tenant, concat_ws(' ', key, said ->> 'title', said ->> 'description')) from (select graph::json as said) one
+    language plpgsql immutable as $$
+declare
+    said json;
+begin
+    said := graph::json;
+    return public.words_of(in_tenant, concat_ws(' ', key, said ->> 'title', said ->> 'description'));
+exception when invalid_text_representation or untranslatable_character then
+    return public.words_of(in_tenant, key);
+end
 $$;
 revoke execute on function version_words from public;
 grant execute on function version_words to wrkflw_writer, wrkflw_reader;
