@@ -21,6 +21,7 @@ use wrkflw_core::execution::Context;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{InstanceId, TaskId, VersionRef};
 use wrkflw_core::instance::Instance;
+use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::shown::{Omitted, Shown};
 use wrkflw_store::load::Asked;
@@ -334,7 +335,7 @@ fn verb(command: &Command) -> &'static str {
 fn unsaid(command: &Command) -> Vec<Violation> {
     match command {
         Command::Cancel { .. } | Command::Suspend { .. } => {
-            vec![violation("/reason", "required".into(), "say why".into())]
+            vec![required("/reason", "say why".into())]
         }
         Command::Decide {
             outcome,
@@ -342,7 +343,7 @@ fn unsaid(command: &Command) -> Vec<Violation> {
             ..
         } => {
             let message = format!("{outcome} needs a comment");
-            vec![violation("/comment", "required".into(), message)]
+            vec![required("/comment", message)]
         }
         _ => Vec::new(),
     }
@@ -359,11 +360,11 @@ pub(super) fn titled(graph: &Graph, action: Action) -> Action {
     }
 }
 
-fn violation(field: &str, code: String, message: String) -> Violation {
+fn required(field: &str, message: String) -> Violation {
     Violation {
-        expected: None,
+        expected: Some(Json::of(&true)),
         field: field.to_owned(),
-        code,
+        code: "required".to_owned(),
         message,
     }
 }
