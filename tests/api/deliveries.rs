@@ -87,7 +87,7 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
     // What was delivered is not given up, and may be sent once more.
     app.post("admin", &discard, reason)
         .await
-        .problem(404, "not_found");
+        .problem(409, "delivery_ended");
     assert_eq!(app.post("admin", &retry, json!({})).await.status, 204);
     assert_eq!(hook.next().await.id(), first.id());
 }

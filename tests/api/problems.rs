@@ -26,6 +26,7 @@ use wrkflw_server::http::problem::CODES;
 use wrkflw_server::http::{App, router};
 
 use self::hosts::*;
+use super::webhooks::subscribe;
 use super::*;
 use crate::support::app::SECRET;
 use crate::support::guests::subflows;
@@ -410,6 +411,7 @@ async fn every_code_is_answered_in_the_promised_form() {
     let app = TestApp::start().await;
     with_hostile(&app).await;
     let mut asked = of_tokens(&app).await;
+    asked.push(of_deliveries(&app).await);
     asked.extend(of_requests(&app).await);
     asked.push(of_a_slow_body(&app).await);
     asked.extend(of_work(&app).await);

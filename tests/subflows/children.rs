@@ -102,7 +102,7 @@ async fn a_child_that_can_never_start_has_ended_for_its_parent() {
         "{reasons:?}"
     );
     assert!(
-        reasons[2].contains("does not satisfy the flow: /data/first"),
+        reasons[2].contains("is not accepted: /data/first"),
         "{reasons:?}"
     );
     assert_eq!(reasons[3], "there is no definition nowhere");

@@ -15,7 +15,7 @@ pub enum Rejection {
     #[error("{}", .0.message)]
     Forbidden(Reason),
     /// The data or the input is invalid.
-    #[error("the request does not satisfy the flow: {}", list(.0))]
+    #[error("the input is not accepted: {}", list(.0))]
     Invalid(Vec<Violation>),
     /// Flow logic does not allow it at the moment; a later attempt may succeed.
     #[error("{}", .0.message)]

@@ -1,5 +1,7 @@
 //! The errors of requests. The HTTP layer maps each case to one problem.
 
+use uuid::Uuid;
+
 use super::pipeline::batch::Full;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::ids::{Digest, VersionRef};
@@ -47,6 +49,9 @@ pub enum Error {
         "version {version} of {key} is stopped; until it is resumed, its instances can only be cancelled or migrated"
     )]
     Stopped { key: String, version: u32 },
+    /// A webhook delivery that the receiver has accepted, or that was discarded before.
+    #[error("the delivery {0} was delivered, or discarded before")]
+    DeliveryEnded(Uuid),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -135,6 +140,7 @@ impl Error {
             Error::UnknownNames(_) => "unknown_names",
             Error::Retired { .. } => "version_retired",
             Error::Stopped { .. } => "version_stopped",
+            Error::DeliveryEnded(_) => "delivery_ended",
             Error::Logic(error) => error.code,
             Error::KeyReused => "idempotency_key_reused",
             Error::Unpublishable(_) => "unpublishable",
@@ -179,6 +185,7 @@ impl Error {
             | Error::Retired { .. }
             | Error::UnknownNames(_)
             | Error::Stopped { .. }
+            | Error::DeliveryEnded(_)
             | Error::Busy => "conflict",
             Error::Logic(_) => "logic_error",
             Error::Unavailable(_) | Error::Store(_) => "system_error",

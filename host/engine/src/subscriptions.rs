@@ -126,9 +126,13 @@ impl Engine {
         check_reason(reason)?;
         self.subscription(who, id).await?;
         let (store, note) = (&self.0.store, self.note(&who.subject));
-        let found = store.discard_delivery(who.tenant, (id, delivery), reason, &note);
-        let found = found.await?;
-        known(found, delivery)
+        let discarded = store.discard_delivery(who.tenant, (id, delivery), reason, &note);
+        if discarded.await? {
+            return Ok(());
+        }
+        let attempts = self.reader().delivery_attempts(who.tenant, id, delivery);
+        known(attempts.await?.is_some(), delivery)?;
+        Err(Error::DeliveryEnded(delivery))
     }
 
     /// A subscription. Checks no permission.

@@ -79,6 +79,22 @@ pub(super) async fn of_dead_letters(app: &TestApp) -> Asked {
     ask(app, "admin", "POST", &path, &[], Some(body)).await
 }
 
+/// A test of a subscription that is discarded twice. Nobody sends it: no notifier runs.
+pub(super) async fn of_deliveries(app: &TestApp) -> Asked {
+    let made = subscribe(app, "http://127.0.0.1:9/", &["task.created"]).await;
+    let path = format!("/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
+    let test = app.post("admin", &format!("{path}/test"), json!({})).await;
+    let delivery = test.expect(202)["id"].clone();
+    let path = format!(
+        "{path}/deliveries/{}/discard",
+        delivery.as_str().expect("an id")
+    );
+    let body = json!({ "reason": "mistaken" });
+    let first = app.post("admin", &path, body.clone()).await;
+    assert_eq!(first.status, 204);
+    ask(app, "admin", "POST", &path, &[], Some(body)).await
+}
+
 pub(super) async fn of_signals(app: &TestApp) -> Asked {
     app.publish("subflows", subflows(), &json!({}))
         .await

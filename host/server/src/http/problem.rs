@@ -138,6 +138,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ),
     ("limit_reached", 409, "A limit is reached"),
     ("not_first", 409, "Another event of the instance is first"),
+    ("delivery_ended", 409, "The delivery has ended"),
     (
         "cursor_expired",
         410,
@@ -156,7 +157,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
         "The encoding of the body is not supported",
     ),
     ("invalid_request", 422, "The request has invalid fields"),
-    ("invalid_input", 422, "The flow needs other input"),
+    ("invalid_input", 422, "The input is not accepted"),
     ("nobody_left", 422, "Nobody could do the remaining work"),
     (
         "idempotency_key_reused",

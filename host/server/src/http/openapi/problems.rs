@@ -137,6 +137,7 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "migrateInstances" => &[OF_VERSIONS, OF_MANY],
         "cancelInstances" => &[OF_MANY],
         "retryDeadLetter" | "discardDeadLetter" => &[&["not_first"]],
+        "discardDelivery" => &[&["delivery_ended"]],
         "listEvents" => &[&["cursor_expired"]],
         "replayEvents" => &[&["cursor_expired", "invalid_cursor", "not_found"]],
         "streamEvents" => &[&["cursor_expired", "too_many_streams"]],
