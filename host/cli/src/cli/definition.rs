@@ -222,7 +222,6 @@ const EFFECTS: &[Column] = &[
     ("key", "/key"),
     ("version", "/version"),
     ("changed", "/changed"),
-    ("dry run", "/dryRun"),
     ("active now", "/effects/before"),
     ("running", "/effects/running/versions"),
     ("unknown", "/effects/unknown"),

@@ -40,9 +40,9 @@ pub(super) struct DevArgs {
     /// A service that flows may call; may be given several times
     #[arg(long, value_name = "NAME=URL")]
     service: Vec<String>,
-    /// Which log lines are written
-    #[arg(long, default_value = "info")]
-    log: String,
+    /// Which log lines are written. Default: info, and warn with --quiet
+    #[arg(long)]
+    log: Option<String>,
     /// The name by which commands choose it with --dev. Default: the name of this folder
     #[arg(long)]
     name: Option<String>,
@@ -68,7 +68,8 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
     let name = running::name(args.name.as_deref(), &here, state)?;
     let begun = Instant::now();
     let mut settings = Settings::defaults();
-    settings.log.clone_from(&args.log);
+    let log = if output.quiet { "warn" } else { "info" };
+    settings.log = args.log.clone().unwrap_or_else(|| log.to_owned());
     let telemetry = host::observe(&settings)?;
     block_on(async {
         let stop = host::stop_signal()?;

@@ -293,9 +293,8 @@ pub(super) fn show_changed(answer: &Value, fields: &[Column], output: Output) ->
     }
     let orphans = answer["orphans"].as_array().map_or(0, Vec::len);
     output.record(
-        &json!({ "dryRun": "nothing was written", "orphans": orphans, "more": answer["more"] }),
+        &json!({ "dryRun": true, "orphans": orphans, "more": answer["more"] }),
         &[
-            ("dry run", "/dryRun"),
             ("tasks that nobody could do", "/orphans"),
             ("there may be more", "/more"),
         ],

@@ -176,22 +176,22 @@ mod tests {
     #[test]
     fn a_problem_shows_its_fields_and_the_next_step() {
         let problem = serde_json::json!({
-            "title": "The flow needs other input", "detail": "look at the fields", "code": "invalid_input",
+            "title": "The input is not accepted", "detail": "look at the fields", "code": "invalid_input",
             "errors": [{ "pointer": "/comment", "code": "required", "detail": "Say what has to change." }],
         });
         let failure = Failure::of_problem(422, problem);
         assert_eq!(failure.exit, Exit::Invalid);
         assert_eq!(
             failure.to_string(),
-            "The flow needs other input: look at the fields [invalid_input]\n  /comment: Say what has to change.\nnext: fix these and repeat"
+            "The input is not accepted: look at the fields [invalid_input]\n  /comment: Say what has to change.\nnext: fix these and repeat"
         );
         let told_twice = serde_json::json!({
-            "title": "The flow needs other input", "detail": "/comment: Say what has to change.", "code": "invalid_input",
+            "title": "The input is not accepted", "detail": "/comment: Say what has to change.", "code": "invalid_input",
             "errors": [{ "pointer": "/comment", "code": "required", "detail": "Say what has to change." }],
         });
         assert_eq!(
             Failure::of_problem(422, told_twice).to_string(),
-            "The flow needs other input [invalid_input]\n  /comment: Say what has to change.\nnext: fix these and repeat"
+            "The input is not accepted [invalid_input]\n  /comment: Say what has to change.\nnext: fix these and repeat"
         );
     }
 }

@@ -46,7 +46,6 @@ const OPERATIONS: &[Column] = &[
     ("ENDED", "/endedAt"),
 ];
 const TRIAL: &[Column] = &[
-    ("dry run", "/dryRun"),
     ("total", "/total"),
     ("more", "/more"),
     ("tried", "/tried"),
@@ -221,9 +220,7 @@ impl WhichArgs {
         if output.format == Format::Json {
             return output.record(&answer, &[]);
         }
-        let mut shown = answer.clone();
-        shown["dryRun"] = json!("nothing was written");
-        output.record(&shown, TRIAL)?;
+        output.record(&answer, TRIAL)?;
         match answer["sample"].as_array() {
             Some(sample) if !sample.is_empty() => output.list(&json!({ "data": sample }), ITEMS),
             _ => Ok(()),

@@ -23,6 +23,9 @@ pub enum Format {
 /// A column or a line of a table: its name, and the JSON Pointer to its value.
 pub(super) type Column = (&'static str, &'static str);
 
+/// What the answer to a dry run begins with.
+const DRY_RUN: &str = "dry run: nothing was written\n";
+
 /// How to print results.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Output {
@@ -42,7 +45,7 @@ impl Output {
         }
     }
 
-    /// Prints one object, a line per field.
+    /// Prints one object, a line per field. The answer to a dry run begins with what it is.
     pub(super) fn record(self, value: &Value, fields: &[Column]) -> Result<()> {
         if self.format == Format::Json {
             return json(value);
@@ -56,11 +59,14 @@ impl Output {
             .iter()
             .map(|(name, pointer)| (name, cell(value, pointer)))
             .filter(|(_, text)| !text.is_empty());
-        let lines: Vec<String> = shown
+        let mut lines: Vec<String> = shown
             .map(|(name, text)| format!("{}  {text}\n", self.heading(&format!("{name:width$}"))))
             .collect();
         if lines.is_empty() {
             self.hint("nothing found");
+        }
+        if value["dryRun"] == true {
+            lines.insert(0, DRY_RUN.to_owned());
         }
         write(&lines.concat())
     }
@@ -84,7 +90,6 @@ impl Output {
             .filter(|(place, (_, old, new))| *place == 0 || old != new)
             .map(|(_, (name, old, new))| serde_json::json!({ "field": name, "before": old, "after": new }))
             .collect();
-        let head = "dry run: nothing was written\n".to_owned();
         let sides: &[Column] = match before {
             Some(_) => &[
                 ("FIELD", "/field"),
@@ -93,7 +98,7 @@ impl Output {
             ],
             None => &[("FIELD", "/field"), ("AFTER", "/after")],
         };
-        write(&(head + &self.table(&rows, sides)))
+        write(&(DRY_RUN.to_owned() + &self.table(&rows, sides)))
     }
 
     /// Prints a page of a list: its items as rows, the cursor of the next page as a hint.

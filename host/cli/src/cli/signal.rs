@@ -73,7 +73,6 @@ const SENT: &[Column] = &[
     ("definition", "/instance/definitionKey"),
     ("status", "/instance/status"),
     ("states", "/instance/states"),
-    ("dry run", "/dryRun"),
 ];
 const SIGNAL: &[Column] = &[
     ("signal", "/signalId"),

@@ -284,6 +284,19 @@ fn each_refusal_has_its_exit_code_and_a_next_step() {
 }
 
 #[test]
+fn a_quiet_host_writes_no_line_while_all_is_well() {
+    let place = Place::new();
+    for (line, is_quiet) in [
+        ("dev --empty --ephemeral --port 0 -q", true),
+        ("dev --empty --ephemeral --port 0 -q --log info", false),
+    ] {
+        assert_eq!(place.start(line).stop(), Some(0), "{line}");
+        let log = fs::read_to_string(place.folder.join("host.log")).expect("its log");
+        assert_eq!(log.is_empty(), is_quiet, "{line}: {log}");
+    }
+}
+
+#[test]
 fn events_are_read_in_order_and_from_a_cursor() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");

@@ -261,7 +261,7 @@ fn missing_settings_of_serve_are_reported_before_any_connection() {
         ),
         (
             "serve --roles api --listen 127.0.0.1:0 --seal-keys k1:00".to_owned(),
-            "1 bytes",
+            "has 1 byte;",
         ),
         ("migrate".to_owned(), "database_url is not set"),
     ];

@@ -107,7 +107,6 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
             ("done", "/done"),
             ("refused", "/refused"),
             ("more", "/more"),
-            ("dry run", "/dryRun"),
         ],
     )
 }
