@@ -92,7 +92,11 @@ class ClientTest(unittest.TestCase):
     def test_a_list_is_asked_for_several_parts(self) -> None:
         task = start("py-parts").states[0].tasks[0]
         page = list_tasks.sync(
-            client=connect(URL, REVIEWER), view="available", entity_id="py-parts", include=["outcomes", "actions"]
+            client=connect(URL, REVIEWER),
+            view="available",
+            entity_type="document",
+            entity_id="py-parts",
+            include=["outcomes", "actions"],
         )
         assert isinstance(page, PageTaskSummary)
         self.assertEqual([one.id for one in page.data], [task.id])

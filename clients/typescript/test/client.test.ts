@@ -78,7 +78,7 @@ test("pages gives every item once", async () => {
 
 test("a list is asked for several parts and fields", async () => {
   const id = (await start("ts-parts")).states[0]?.tasks[0]?.id;
-  const query = { view: "available", entityId: "ts-parts", include: ["outcomes", "actions"], fields: ["id", "outcomes", "actions"] } as const;
+  const query = { view: "available", entityType: "document", entityId: "ts-parts", include: ["outcomes", "actions"], fields: ["id", "outcomes", "actions"] } as const;
   const { data } = await connect(reviewer).GET("/v1/tasks", { params: { query: { ...query, include: [...query.include], fields: [...query.fields] } } });
   const task = data?.data[0];
   assert.ok(task && task.id === id && task.outcomes.length > 0 && task.actions);
