@@ -75,8 +75,8 @@ create function words_query(in_tenant int, said text) returns tsquery
 $$;
 revoke execute on function words_in, words_of, words_query from public;
 grant execute on function words_in, words_of, words_query to wrkflw_writer, wrkflw_reader;
--- The words by which people find a version: of its key, its title and its description. A graph that was changed by hand to something
--- else than JSON has none: the index keeps no row out, so that the verification finds it.
+-- The words by which people find a version: of its key, its title and its description. Of a graph that is not JSON, only those of the
+-- key. PostgreSQL refuses a row if the expression of an index fails, and a graph that was changed by hand is for the verification to find.
 create function version_words(in_tenant int, key text, graph text) returns tsvector
     language plpgsql immutable as $$
 declare

@@ -111,7 +111,7 @@ start_broker() {
 expect() {
   local expected=$1 printed
   shift
-  printed=$("$@")
+  printed=$("$@") || fail "$* failed"
   [ "$printed" = "$expected" ] || fail "expected $expected, got $printed"
 }
 

@@ -5,8 +5,9 @@
 #   test.sh STEP...     some of: setup fmt lint deny test doc contract clients browser fuzz
 #
 # Steps joined by + run at once: `contract+doc`. Every step runs even if an earlier
-# one failed; the summary names each with its time, and one failure fails the whole. For the tests, it starts a private
-# PostgreSQL and a Kafka broker on loopback, and stops them however it ends.
+# one failed; the summary names each with its time, and one failure fails the
+# whole. For the tests, it starts a private PostgreSQL and a Kafka broker on
+# loopback, and stops them however it ends.
 # Arguments for the tests go into TEST_ARGS, as in TEST_ARGS='--test all api::'.
 set -euo pipefail
 

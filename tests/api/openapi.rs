@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use wrkflw_core::event::reasons;
+use wrkflw_server::http::extract::SEVERAL;
 
 use super::*;
 
@@ -324,6 +325,12 @@ fn placed(operation: &Operation, name: &str) {
             && schema["maxLength"].is_null()
             && schema["format"] != "uuid";
         assert!(!in_path || !is_open, "{name}: {called}: any text?");
+        // Clients may repeat these, which the host has to know.
+        assert_eq!(
+            schema["type"] == "array",
+            place == "query" && SEVERAL.contains(&called),
+            "{name}: {called}"
+        );
         let headers = [
             "Idempotency-Key",
             "If-Match",

@@ -20,7 +20,7 @@ use crate::language::Words;
 
 /// The largest answer that is read. The API bounds its answers, too.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Values of an enumeration that a page names. The API tells at least as many, if there are.
+/// Values of an enumeration that a page names.
 const VALUES_SHOWN: usize = 10;
 
 /// The API for one request of a browser.
@@ -93,10 +93,7 @@ fn shown(w: Words, code: &str, expected: &Value) -> String {
             known.map_or_else(|| name.clone(), Cow::into_owned)
         }
         Value::String(text) => text.clone(),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) => w.number(whole),
-            None => number.to_string(),
-        },
+        Value::Number(number) => w.decimal(number),
         other => other.to_string(),
     }
 }

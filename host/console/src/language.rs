@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use axum::http::{HeaderMap, header};
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
+use serde_json::Number;
 use unic_langid::LanguageIdentifier;
 
 use crate::session::cookie;
@@ -169,6 +170,22 @@ impl Words {
     pub(crate) fn number(self, number: impl TryInto<i64>) -> String {
         let number = number.try_into().unwrap_or(i64::MAX);
         grouped(&number.to_string(), self.language.thousands)
+    }
+
+    /// A number with decimals, as the reader writes it. One with an exponent stays as it is.
+    pub(crate) fn decimal(self, number: &Number) -> String {
+        let text = number.to_string();
+        let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
+        let is_plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        let thousands = self.language.thousands;
+        let point = if thousands == '.' { ',' } else { '.' };
+        if !is_plain(whole.trim_start_matches('-')) || !is_plain(decimals) {
+            text
+        } else if decimals.is_empty() {
+            grouped(whole, thousands)
+        } else {
+            format!("{}{point}{decimals}", grouped(whole, thousands))
+        }
     }
 
     /// A text with one variable.

@@ -36,7 +36,8 @@ pub struct Violation {
     pub field: String,
     pub code: String,
     pub message: String,
-    /// What its keyword `code` says in the JSON Schema, and true of a required comment. None of violations that flow logic finds.
+    /// What its keyword `code` says in the JSON Schema. True of a required comment or reason. None if that is long, and of a violation
+    /// that flow logic found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Json>,
 }

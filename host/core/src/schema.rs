@@ -40,8 +40,8 @@ pub const MESSAGE_CHARS_MAX: usize = 300;
 pub const OPTIONS_MAX: usize = 100;
 /// Maximum size of these values together.
 pub const OPTIONS_BYTES_MAX: usize = 4 * 1024;
-/// Bytes of what a violation says that its schema expects. The values of an enumeration are in an array of JSON.
-pub const EXPECTED_BYTES_MAX: usize = OPTIONS_BYTES_MAX + 2 * OPTIONS_MAX + 2;
+/// Maximum size of what a violation says that its schema expects, as JSON.
+pub const EXPECTED_BYTES_MAX: usize = OPTIONS_BYTES_MAX;
 /// The codes of violations: keywords of JSON Schema, and two of documents whose check or list would take too long.
 pub const CODES: [&str; 29] = [
     "additionalProperties",

@@ -232,7 +232,8 @@ impl Reader {
             // The cursor is at a horizon, which never goes back, or before everything.
             start > horizon || start.xid > 0 && start.epoch < now.epoch
         };
-        let scanned = if filter.is_open() {
+        // A limit of 0 asks where the end is. What a filter would look at before it is not read.
+        let scanned = if filter.is_open() || limit == 0 {
             limit
         } else {
             SCANNED_MAX.max(limit)

@@ -101,7 +101,7 @@ pub(super) struct ListArgs {
     q: Option<String>,
     /// Which versions of each definition
     #[arg(long, value_enum, conflicts_with = "key")]
-    versions: Option<Choice>,
+    versions: Option<WhichVersions>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub(super) struct VersionArgs {
 
 /// Which versions of each definition.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Choice {
+pub(super) enum WhichVersions {
     /// Each of them
     All,
     /// The active one or, without one, the newest
@@ -129,12 +129,12 @@ pub(super) enum Choice {
     Active,
 }
 
-impl Choice {
+impl WhichVersions {
     fn name(self) -> &'static str {
         match self {
-            Choice::All => "all",
-            Choice::Current => "current",
-            Choice::Active => "active",
+            WhichVersions::All => "all",
+            WhichVersions::Current => "current",
+            WhichVersions::Active => "active",
         }
     }
 }

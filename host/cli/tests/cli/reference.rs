@@ -116,7 +116,6 @@ const EXAMPLES: &[&str] = &[
     "signal list document/9",
     "instance cancel document/9 --reason late",
     "instance restart document/9 --as author",
-    "signal send PAID --correlation 7 --id payment-1 --as author --dry-run",
     "signal send PAID --correlation 7 --id payment-1 --as author",
     "signal show 01a20416-5f62-7350-986a-13b0f0477285 --as author",
     "notification mute MENTION --as outsider",

@@ -124,7 +124,8 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     Ok(page(StatusCode::OK, &template))
 }
 
-/// The words by which flows are looked for: without those that name the action to start one, unless there are no others.
+/// The words by which flows are searched. A search such as `start invoice` also names the action, and no flow has that word. If there are
+/// no other words, flows are searched by it all the same.
 fn of_flows(q: &str, w: Words) -> String {
     let action = w.with("search-start", "flow", "").to_lowercase();
     let bare = |word: &str| word.trim_end_matches(':').to_lowercase();

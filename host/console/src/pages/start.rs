@@ -73,7 +73,7 @@ struct Start {
 }
 
 impl Start {
-    /// Whether there are more flows than this page has.
+    /// Whether the page has a search: there are more flows than it shows, or these were searched.
     fn is_searched(&self) -> bool {
         !self.q.is_empty() || self.first.is_some() || self.next.is_some()
     }

@@ -190,7 +190,7 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
 }
 
 /// What the keyword says in the schema: a limit, a name, a value. True for a keyword that is about other schemas, and for a missing
-/// member; false for members that may not be there. None if it is too long.
+/// member; false for members that may not be there. None if it is longer than [`EXPECTED_BYTES_MAX`].
 fn expected(kind: &ValidationErrorKind) -> Option<Json> {
     use ValidationErrorKind as Kind;
     let value = match kind {
@@ -211,7 +211,7 @@ fn expected(kind: &ValidationErrorKind) -> Option<Json> {
             number.map_or(Value::Null, Value::Number)
         }
         Kind::Constant { expected_value } => (**expected_value).clone(),
-        Kind::Enum { options } => Value::from(options_shown(options)),
+        Kind::Enum { options } => (**options).clone(),
         Kind::Format { format } => Value::from(format.as_str()),
         Kind::Pattern { pattern } => Value::from(pattern.as_str()),
         Kind::ContentEncoding { content_encoding } => Value::from(content_encoding.as_str()),
@@ -247,19 +247,6 @@ fn types(kind: &TypeKind) -> Value {
             Value::from(names.collect::<Vec<_>>())
         }
     }
-}
-
-/// The first values of an enumeration, up to [`OPTIONS_MAX`] and [`OPTIONS_BYTES_MAX`].
-fn options_shown(options: &Value) -> Vec<Value> {
-    let mut left = OPTIONS_BYTES_MAX;
-    let fits = |value: &&Value| {
-        let fits = left.checked_sub(value.to_string().len());
-        left = fits.unwrap_or(0);
-        fits.is_some()
-    };
-    let options = options.as_array().map_or(&[][..], Vec::as_slice);
-    let shown = options.iter().take(OPTIONS_MAX).take_while(fits);
-    shown.cloned().collect()
 }
 
 /// What an enumeration allows: its first values, up to [`OPTIONS_MAX`] and [`OPTIONS_BYTES_MAX`].

@@ -112,7 +112,7 @@ impl InstanceQueue {
         if let Poll::Ready(slot) = entered.await {
             return slot;
         }
-        // It has its place in the queue by now. Whoever comes after it was counted is behind it.
+        // It is counted only now that it has its place: a command that comes after the count is behind it.
         let _waits = Waits::at(&self.of(instance).waiting);
         entering.await
     }

@@ -233,11 +233,9 @@ pub(super) async fn stream(
     let place = app.streams.places.take(who.tenant, &who.subject);
     let place = place.map_err(full)?;
     // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream. Without a cursor it
-    // reads only where the end is, without the filter, which would have it look at past events.
-    let first = match after {
-        Some(_) => read(&app, who.tenant, after, live::BATCH, &filter).await?,
-        None => read(&app, who.tenant, None, 0, &EventFilter::default()).await?,
-    };
+    // reads only where the end is.
+    let batch = after.map_or(0, |_| live::BATCH);
+    let first = read(&app, who.tenant, after, batch, &filter).await?;
     let start = after.unwrap_or(first.horizon);
     let reader = Reader::new(app, (caller, viewer), place, filter, (start, &first));
     let events = futures_util::stream::unfold(reader, async |mut reader| {

@@ -384,29 +384,26 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
 }
 
 /// The parameters that take several values.
-const SEVERAL: [&str; 2] = ["fields", "include"];
+pub const SEVERAL: [&str; 2] = ["fields", "include"];
 
-/// The query with all values of such a parameter in one, if it has been repeated. Many generated clients repeat a parameter with several
-/// values, although the document says that commas separate these.
+/// The query with all values of such a parameter in one, if one is repeated. Many generated clients repeat a parameter that has several
+/// values, although the document says that commas separate them.
 fn joined(query: &str) -> Option<String> {
-    let is_of = |pair: &str, name: &str| pair.split_once('=').is_some_and(|(key, _)| key == name);
-    let repeats = |name: &&str| query.split('&').filter(|pair| is_of(pair, name)).count() > 1;
-    if !SEVERAL.iter().any(repeats) {
-        return None;
-    }
-    let mut joined: Vec<String> = Vec::new();
+    let mut lists = SEVERAL.map(|name| (name, Vec::new()));
+    let mut pairs = Vec::new();
     for pair in query.split('&') {
-        let name = SEVERAL.iter().find(|name| is_of(pair, name));
-        let earlier = name.and_then(|name| joined.iter_mut().find(|other| is_of(other, name)));
-        match (earlier, pair.split_once('=')) {
-            (Some(earlier), Some((_, value))) => {
-                earlier.push(',');
-                earlier.push_str(value);
-            }
-            _ => joined.push(pair.to_owned()),
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match lists.iter_mut().find(|(list, _)| *list == name) {
+            Some((_, values)) => values.push(value),
+            None => pairs.push(pair.to_owned()),
         }
     }
-    Some(joined.join("&"))
+    if lists.iter().all(|(_, values)| values.len() < 2) {
+        return None;
+    }
+    let lists = lists.iter().filter(|(_, values)| !values.is_empty());
+    pairs.extend(lists.map(|(name, values)| format!("{name}={}", values.join(","))));
+    Some(pairs.join("&"))
 }
 
 /// Refuses a query with a NUL character.

@@ -59,7 +59,7 @@ impl<T: ToSchema> Page<T> {
     }
 }
 
-/// Where the next page begins.
+/// The end of a page: where the next one begins.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PageEnd {
     /// The value of `after` for the next page. None on the last page.

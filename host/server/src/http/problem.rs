@@ -61,9 +61,9 @@ pub struct FieldError {
     pub pointer: String,
     pub code: String,
     pub detail: String,
-    /// Of a violation of a JSON Schema: what its keyword `code` says there, such as `5` of `maxLength`, and `true` of a keyword that is
-    /// about other schemas, and of a required comment. Of an enumeration, the first values. Absent where flow logic or another rule of
-    /// the host refused.
+    /// What the JSON Schema says with its keyword `code`, such as `5` with `maxLength`: `true` of a keyword that is about other schemas
+    /// and of a field that is required, `false` of a field that is not allowed. Absent if it is longer than 4096 bytes, and where flow
+    /// logic or another rule of the host refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub expected: Option<Json>,
