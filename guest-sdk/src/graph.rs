@@ -200,7 +200,8 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.uses(people, NameUse::Person)
     }
 
-    /// Calendars that the config names; see [`uses_groups`](Self::uses_groups).
+    /// Calendars that the config or the flow names; see [`uses_groups`](Self::uses_groups). A deadline that counts by a calendar
+    /// that is not listed is a fault, also in native tests.
     pub fn uses_calendars(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.uses(names, NameUse::Calendar)
     }

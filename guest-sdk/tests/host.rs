@@ -32,6 +32,7 @@ impl Flow for Ruled {
     fn graph(_: &Settings) -> Graph<State, Trigger> {
         let amounts = json!({ "type": "integer", "maximum": 99 });
         Graph::start(Begin)
+            .uses_calendars(["office"])
             .data_schema(json!({ "type": "object", "additionalProperties": amounts }))
             .task(Begin, "Begin", |s| {
                 s.on(Go, Done)

@@ -48,6 +48,7 @@ impl Flow for Orders {
         Graph::start(State::Check)
             .attribute("amount", AttributeType::Decimal)
             .reads(Reads::GROUPS)
+            .uses_calendars(["office"])
             .wait(State::Check, "Credit check", |s| {
                 s.on(Trigger::Rated, State::Sort);
                 s.on(Trigger::Unreachable, State::Unrated)

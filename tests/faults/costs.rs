@@ -168,11 +168,12 @@ impl Fixture {
 
     /// Publishes, for the attacking tenant, the flow whose offers and deadlines are set by the data of an instance.
     async fn with_committee(&self) {
-        let (app, none) = (&self.app, json!({}));
-        let published = app.publish("committee", guests::committee(), &none).await;
+        let (app, config) = (&self.app, json!({ "calendars": ["largest"] }));
+        let published = app.publish("committee", guests::committee(), &config).await;
         published.expect(201);
         let path = "/v1/definitions/committee/versions/1/activate";
-        app.post("admin", path, none).await.expect(200);
+        let forced = app.post("admin", path, json!({ "force": true })).await;
+        forced.expect(200);
     }
 
     /// Tasks that the neighbour has claimed.

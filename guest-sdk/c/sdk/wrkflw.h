@@ -103,7 +103,8 @@ void wf_separate(wf_graph_t *graph, const char *const *states);
 /* Only participants and their managers see an instance, and the members of each group that `wf_observer` adds. */
 void wf_visible_to_participants(wf_graph_t *graph);
 void wf_observer(wf_graph_t *graph, wf_text_t group);
-/* What the config names of the tenant's directory; it is looked up when a version is published. */
+/* What the config names of the tenant's directory; it is looked up when a version is published. A deadline counts only by a calendar
+   that is listed. */
 void wf_uses_group(wf_graph_t *graph, wf_text_t group);
 void wf_uses_person(wf_graph_t *graph, wf_text_t person);
 void wf_uses_calendar(wf_graph_t *graph, wf_text_t calendar);

@@ -292,6 +292,13 @@ impl Graph {
         parts.sum::<usize>() + schema + self.description.len()
     }
 
+    /// Whether it lists this calendar among the names that it uses.
+    pub fn uses_calendar(&self, name: &str) -> bool {
+        let is_it =
+            |used: &NameUse| matches!(used, NameUse::Calendar(calendar) if calendar == name);
+        self.uses.iter().any(is_it)
+    }
+
     /// The names that it uses, with those of initiators and of the permissions of transitions, each once.
     pub fn names_used(&self) -> BTreeSet<NameUse> {
         let initiators = self.initiators.iter().cloned().map(NameUse::Group);

@@ -121,6 +121,7 @@ class Graph:
     #: What the config names of the tenant's directory; it is looked up when a version is published.
     uses_groups: Sequence[str] = ()
     uses_people: Sequence[str] = ()
+    #: The calendars that deadlines count by, all of them.
     uses_calendars: Sequence[str] = ()
     #: Services that the operator of the host configures.
     uses_services: Sequence[str] = ()

@@ -27,7 +27,8 @@ const REASON_CHARS_MAX: usize = 2_000;
 /// The code of a refused claim whose deadlines cannot be computed, because the calendar was changed or deleted.
 const CALENDAR: &str = "calendar_unusable";
 
-/// Checks the number, the beginning, the repetition and the triggers of deadlines: of a task, or of a state as a whole.
+/// Checks the number, the calendars, the beginning, the repetition and the triggers of deadlines: of a task, or of a state as a
+/// whole.
 pub(super) fn check(
     function: &'static str,
     graph: &Graph,
@@ -45,6 +46,16 @@ pub(super) fn check(
         if deadline.repeat.is_some_and(|pause| pause < REPEAT_MIN) {
             return refuse(format!(
                 "a deadline of {state} repeats more often than every {REPEAT_MIN} seconds"
+            ));
+        }
+        // Undeclared, it would be found missing only when an instance enters the state.
+        if let Some(calendar) = deadline
+            .when
+            .calendar()
+            .filter(|name| !graph.uses_calendar(name))
+        {
+            return refuse(format!(
+                "a deadline of {state} counts by the calendar {calendar:?}, which the graph does not list among the names that it uses"
             ));
         }
         if matches!(deadline.when, Due::WorkingDays { days: 0, .. }) {

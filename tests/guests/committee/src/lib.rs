@@ -11,14 +11,15 @@
 //!
 //! Its config makes different versions: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have", "instanceTitle": "a template", "instanceSummary": "another",
-//! "priorities": [{"name": "urgent", "atLeast": 100}], "observers": ["a group that sees instances besides participants"]}`. An input may have `data`, a patch of the data.
+//! "priorities": [{"name": "urgent", "atLeast": 100}], "observers": ["a group that sees instances besides participants"],
+//! "calendars": ["a calendar that deadlines name"]}`. An input may have `data`, a patch of the data.
 
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Allocation, Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event,
-    EventSource, FiredBy, Fraction, Join, Needed, Next, Note, Offer, OverdueAction, Plan,
+    EventSource, FiredBy, Fraction, Join, NameUse, Needed, Next, Note, Offer, OverdueAction, Plan,
     Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target,
     TaskStatus, Transition, Violation, Visibility, Work, WorkingDays, WorkingTime,
 };
@@ -101,7 +102,7 @@ impl Guest for Committee {
             reads: Reads::empty(),
             sole_per_entity: false,
             visibility: visibility(&settings["observers"]),
-            uses: vec![],
+            uses: calendars(&settings["calendars"]),
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })
@@ -282,6 +283,12 @@ fn enter(state: Option<&str>) -> Plan {
         notes: vec![],
         extensions: vec![],
     }
+}
+
+fn calendars(list: &Value) -> Vec<NameUse> {
+    let names = list.as_array().into_iter().flatten();
+    let names = names.filter_map(|name| name.as_str().map(str::to_owned));
+    names.map(NameUse::Calendar).collect()
 }
 
 fn deadlines(list: &Value) -> Vec<Deadline> {

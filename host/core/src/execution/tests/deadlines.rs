@@ -9,7 +9,7 @@ use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{ExecutionError, Outcome};
-use crate::graph::{FiredBy, Graph, StateKind};
+use crate::graph::{FiredBy, Graph, NameUse, StateKind};
 use crate::ids::{DeadlineId, StateId, TaskId};
 use crate::instance::{Candidate, Instance, OpenDeadline, Status};
 use crate::lookup::Findings;
@@ -35,6 +35,7 @@ pub(super) fn graph() -> Graph {
             way("Review", "LATE", FiredBy::Deadline),
             way("Other", "GO", FiredBy::Decision),
         ],
+        uses: vec![NameUse::Calendar("office".into())],
         ..Graph::default()
     }
 }
@@ -417,6 +418,22 @@ fn working_time_counts_by_the_tenants_calendar() {
         fault(script.run("ann", &start())),
         "enter: the calendar \"office\" has fewer than 4294967295 working seconds in twenty years"
     );
+}
+
+/// Of all calendars, publication can look up only those that the graph lists.
+#[test]
+fn a_calendar_that_the_graph_does_not_list_counts_no_deadline() {
+    let (days, calendar) = (1, "home".to_owned());
+    let deadline = [Deadline {
+        when: Due::WorkingDays { days, calendar },
+        ..after(0, OverdueAction::Remind)
+    }];
+    for mut script in [watched(&deadline, &[], 1), watched(&[], &deadline, 1)] {
+        assert_eq!(
+            fault(script.run("ann", &start())),
+            "enter: a deadline of Review counts by the calendar \"home\", which the graph does not list among the names that it uses"
+        );
+    }
 }
 
 #[test]

@@ -12,7 +12,9 @@ use crate::answer::{Assignment, Next, Offer, Plan, Principal, Refusal, Target, W
 use crate::check::samples::{self, way_by as way};
 use crate::command::Command;
 use crate::execution::{Ask, Context, Execution, ExecutionError, Outcome};
-use crate::graph::{AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind};
+use crate::graph::{
+    AttributeDeclaration, AttributeType, FiredBy, Graph, NameUse, State, StateKind,
+};
 use crate::ids::{Digest, TaskId, VersionRef};
 use crate::instance::{Entity, Instance};
 use crate::json::Json;
@@ -482,6 +484,7 @@ fn graph(schema: Json) -> Graph {
             attribute("title", AttributeType::Text),
             attribute("price", AttributeType::Decimal),
         ],
+        uses: vec![NameUse::Calendar("office".into())],
         ..Graph::default()
     }
 }

@@ -20,6 +20,7 @@ static void graph(wf_graph_t *graph, wf_text_t config) {
   wf_priority(graph, "low", 0);
   wf_priority(graph, "high", 50);
   wf_uses_group(graph, wf_of_config(config, "/finance"));
+  wf_uses_calendar(graph, wf_text("office"));
   wf_router(graph, "Sort", "Sort");
   wf_on(graph, "SORTED", "Manager")->condition = wf_text("Up to the limit it is paid at once");
   wf_or(graph, "Paid");

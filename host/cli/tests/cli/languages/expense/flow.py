@@ -40,6 +40,7 @@ class Expenses(Flow[Config, Expense]):
             priorities={"low": 0, "high": 50},
             reads=["groups", "comments"],
             uses_groups=[config.finance],
+            uses_calendars=["office"],
             states={
                 "Sort": router("Sort", {"SORTED": way("Manager", "Paid", condition="Up to the limit it is paid at once")}),
                 "Manager": task("Manager", {"APPROVE": "Vote", "DECLINE": way("Declined", comment="required")}),

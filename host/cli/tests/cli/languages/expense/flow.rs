@@ -69,6 +69,7 @@ impl Flow for Expenses {
             .priority_name("low", 0)
             .priority_name("high", 50)
             .uses_groups([&config.finance])
+            .uses_calendars(["office"])
             .router(Sort, "Sort", |s| {
                 s.on(Sorted, [Manager, Paid])
                     .condition("Up to the limit it is paid at once")

@@ -41,7 +41,7 @@ export const logic = flow<Types>({
     attributes: { number: "text", amount: "decimal" },
     priorities: { low: 0, high: 50 },
     reads: ["groups", "comments"],
-    uses: { groups: [finance] },
+    uses: { groups: [finance], calendars: ["office"] },
     states: {
       Sort: router("Sort", { SORTED: { to: ["Manager", "Paid"], condition: "Up to the limit it is paid at once" } }),
       Manager: task("Manager", { APPROVE: "Vote", DECLINE: { to: "Declined", comment: "required" } }),
