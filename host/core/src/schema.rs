@@ -5,8 +5,8 @@
 //! the worst document; a schema with too high a bound is refused when it is published. A violation has the field's
 //! JSON Pointer and never the value, since data may be confidential.
 //!
-//! Hosts are built with the feature `schema`. Without it, [`Schema`] checks nothing: the validator takes longer to compile than
-//! the rest of this crate, and the tests of a flow do not need it.
+//! Hosts are built with the feature `schema`. Without it, [`Schema`] checks no documents, and of a schema only what its keywords say:
+//! the validator takes longer to compile than the rest of this crate, and the tests of a flow do not need it.
 
 #[cfg(feature = "schema")]
 mod bounds;
@@ -14,6 +14,8 @@ mod bounds;
 mod checked;
 #[cfg(feature = "schema")]
 mod cost;
+#[cfg(any(test, not(feature = "schema")))]
+mod forms;
 mod kept;
 #[cfg(feature = "schema")]
 mod pattern;

@@ -159,19 +159,21 @@ fn what_check_refuses_fails_the_tests(place: &Place) {
     let text = fs::read_to_string(&source).expect("the flow");
     let misnamed =
         "Graph::start(State::Review).attribute(\"cost centre\", wrkflw_guest::AttributeType::Text)";
-    fs::write(
-        &source,
-        text.replace("Graph::start(State::Review)", misnamed),
-    )
-    .expect("our own folder");
+    let text = text
+        .replace("Graph::start(State::Review)", misnamed)
+        .replace("\"string\" }", "\"string\", \"minLength\": \"three\" }");
+    fs::write(&source, text).expect("our own folder");
     let tested = place.run_in(FLOW, "plugin test");
     place.data_in(FLOW, "plugin build");
     let checked = place.run_in(FLOW, "plugin check");
     assert_eq!((tested.code, checked.code), (1, 6), "{}", checked.stderr);
     let problem = "/attributes/0: name the attribute `cost centre` like `costCentre`: letters, digits, `_`, `.` and `-`, a letter \
                    or `_` first, at most 255 characters [attribute_name_malformed]";
+    let of_schema = "/dataSchema/properties/subject/minLength: ";
     for refused in [tested, checked] {
-        assert!(refused.stderr.contains(problem), "{}", refused.stderr);
+        for problem in [problem, of_schema, "[schema_invalid]"] {
+            assert!(refused.stderr.contains(problem), "{}", refused.stderr);
+        }
     }
 }
 

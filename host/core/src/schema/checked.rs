@@ -1,6 +1,6 @@
 //! Compiled schemas, and the violations of documents.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -185,8 +185,35 @@ fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
             message: listed(options),
             ..at(place.to_owned(), "")
         }],
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            vec![at(place.to_owned(), &unfitting(place, context))]
+        }
+        ValidationErrorKind::OneOfMultipleValid { .. } => {
+            let message = "this fits more than one of its forms, and it must fit exactly one";
+            vec![at(place.to_owned(), message)]
+        }
         _ => vec![at(place.to_owned(), &error.masked_with("this").to_string())],
     }
+}
+
+/// What is first against each of the forms of which none fits.
+fn unfitting(place: &str, forms: &[Vec<ValidationError<'static>>]) -> String {
+    let mut message = format!("this fits none of its {} forms", forms.len());
+    for (index, errors) in forms.iter().enumerate() {
+        if message.len() > MESSAGE_CHARS_MAX {
+            // The rest would be cut off.
+            break;
+        }
+        let Some(first) = errors.first().and_then(|error| violations_of(error).pop()) else {
+            continue;
+        };
+        let below = first.field.strip_prefix(place).unwrap_or(&first.field);
+        let colon = if below.is_empty() { "" } else { ": " };
+        let (number, why) = (index + 1, first.message);
+        write!(message, "; form {number}: {below}{colon}{why}")
+            .expect("a String takes every write");
+    }
+    message
 }
 
 /// What the keyword says in the schema: a limit, a name, a value. True for a keyword that is about other schemas, and for a missing

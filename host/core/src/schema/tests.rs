@@ -195,6 +195,79 @@ fn a_violation_does_not_repeat_the_value() {
 }
 
 #[test]
+fn a_violation_of_alternatives_says_what_is_against_each() {
+    let told = |schema: &str, data: &str| {
+        let schema = Schema::compile(&json(schema)).expect("compiles");
+        let violations = schema.violations(&json(data));
+        let [one] = &violations[..] else {
+            panic!("one violation: {violations:?}");
+        };
+        format!("{}: {}", one.field, one.message)
+    };
+    for of in ["anyOf", "oneOf"] {
+        let schema = format!(
+            r#"{{"properties":{{"to":{{"{of}":[{{"type":"null"}},{{"required":["mail"]}},{{"properties":{{"fax":{{"type":"string"}}}},"required":["fax"]}}]}}}}}}"#
+        );
+        assert_eq!(
+            told(&schema, r#"{"to":{"fax":7}}"#),
+            "/to: this fits none of its 3 forms; form 1: this is not of type \"null\"; form 2: /mail: this is required; \
+             form 3: /fax: this is not of type \"string\""
+        );
+    }
+    assert_eq!(
+        told(r#"{"oneOf":[{"type":"string"},{"maxLength":9}]}"#, r#""a""#),
+        ": this fits more than one of its forms, and it must fit exactly one"
+    );
+}
+
+/// Both parts are those of the dialect, so the validator says what a keyword may be.
+#[test]
+fn without_a_validator_a_keyword_may_be_what_it_may_be_with_one() {
+    let right = [
+        "true",
+        "{}",
+        r#"{"exclusiveMinimum":0,"multipleOf":0.5,"maxLength":2.0,"minItems":0,"uniqueItems":true}"#,
+        r#"{"type":["string","null"],"required":["a","b"],"enum":[1,1],"const":7,"default":[],"x":"y"}"#,
+        r#"{"properties":{"a":{"items":false}},"$defs":{"b":{"anyOf":[true]}},"dependentRequired":{"a":["b"]}}"#,
+        r##"{"$ref":"#/$defs/a","$defs":{"a":{"title":"A","pattern":"^a","format":"date"}},"not":{"type":"null"}}"##,
+    ];
+    let wrong = [
+        ("7", ""),
+        (
+            r#"{"properties":{"a/b":{"exclusiveMinimum":"zero"}}}"#,
+            "/properties/a~1b/exclusiveMinimum",
+        ),
+        (r#"{"multipleOf":0}"#, "/multipleOf"),
+        (r#"{"minLength":1.5}"#, "/minLength"),
+        (r#"{"maxItems":-1}"#, "/maxItems"),
+        (r#"{"type":"text"}"#, "/type"),
+        (r#"{"type":[]}"#, "/type"),
+        (r#"{"type":["null","null"]}"#, "/type"),
+        (r#"{"required":"a"}"#, "/required"),
+        (r#"{"required":["a","a"]}"#, "/required"),
+        (r#"{"properties":[]}"#, "/properties"),
+        (r#"{"properties":{"a":null}}"#, "/properties/a"),
+        (r#"{"items":[{"type":"string"}]}"#, "/items"),
+        (r#"{"anyOf":[]}"#, "/anyOf"),
+        (r#"{"oneOf":[true,"b"]}"#, "/oneOf/1"),
+        (r#"{"uniqueItems":1}"#, "/uniqueItems"),
+        (r#"{"pattern":1}"#, "/pattern"),
+        (r#"{"enum":"a"}"#, "/enum"),
+        (r#"{"dependentRequired":{"a":"b"}}"#, "/dependentRequired"),
+        (r#"{"title":1}"#, "/title"),
+    ];
+    for schema in right {
+        Schema::admit(&json(schema)).expect(schema);
+        forms::check(&json(schema)).expect(schema);
+    }
+    for (schema, pointer) in wrong {
+        refusal(schema);
+        let refused = forms::check(&json(schema)).expect_err(schema);
+        assert_eq!(refused.pointer, pointer, "{schema}");
+    }
+}
+
+#[test]
 fn a_violation_of_an_enumeration_lists_all_values_up_to_a_bound() {
     let message = |values: &[String]| {
         let schema = json(&format!(r#"{{"enum":[{}]}}"#, values.join(",")));

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::SchemaError;
+use super::{SchemaError, forms};
 use crate::answer::Violation;
 use crate::json::Json;
 
-/// A schema that checks nothing.
+/// A schema that checks no document.
 #[derive(Debug, Clone)]
 pub struct Schema;
 
@@ -20,7 +20,8 @@ impl Schema {
         Ok(Schema)
     }
 
-    pub fn admit(_document: &Json) -> Result<Schema, SchemaError> {
+    pub fn admit(document: &Json) -> Result<Schema, SchemaError> {
+        forms::check(document)?;
         Ok(Schema)
     }
 
