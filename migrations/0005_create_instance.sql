@@ -124,14 +124,14 @@ create table state_instance (
     due_at timestamptz,
     -- The state instances from which it was entered, in order.
     predecessors uuid[] not null,
-    entered_by text,
+    entered_trigger text,
     caller text,
     needed int not null,
     exclude text[] not null,
     fallback text,
     priority smallint not null,
     left_at timestamptz,
-    left_by text,
+    left_trigger text,
     left_actor text,
     -- The forks around it, from the outermost.
     forks uuid[] not null default '{}',

@@ -23,15 +23,15 @@ create type commit_start as (
 );
 
 create type commit_state as (
-    member int, tenant_id int, instance_id uuid, ordinal int, waiting boolean, left_at timestamptz, left_by text,
-    left_actor text, id uuid, name text, entered_at timestamptz, due_at timestamptz, predecessors uuid[], entered_by text,
+    member int, tenant_id int, instance_id uuid, ordinal int, waiting boolean, left_at timestamptz, left_trigger text,
+    left_actor text, id uuid, name text, entered_at timestamptz, due_at timestamptz, predecessors uuid[], entered_trigger text,
     caller text, needed int, exclude text[], fallback text, priority smallint, forks uuid[], choices int, deadlines text,
     subscriptions text, children text, unassignable_since timestamptz,
     key text, data text, priority_name text, share text, blind boolean, call text
 );
 
 create type commit_departure as (
-    member int, tenant_id int, instance_id uuid, id uuid, left_at timestamptz, left_by text, left_actor text
+    member int, tenant_id int, instance_id uuid, id uuid, left_at timestamptz, left_trigger text, left_actor text
 );
 
 create type commit_task as (

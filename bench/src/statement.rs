@@ -248,7 +248,7 @@ const ENTERED: &[(&str, &str)] = &[
     ("name", "'FinalReview'"),
     ("entered_at", "now()"),
     ("predecessors", "'{}'"),
-    ("entered_by", "'APPROVE'"),
+    ("entered_trigger", "'APPROVE'"),
     ("caller", "'reviewer'"),
     ("needed", "1"),
     ("exclude", "'{}'"),

@@ -22,7 +22,7 @@ fn state_instances(rows: &[(&'static str, Value)]) -> Vec<(Value, Value, Value)>
             (
                 state_instance["ordinal"].clone(),
                 state_instance["name"].clone(),
-                state_instance["left_by"].clone(),
+                state_instance["left_trigger"].clone(),
             )
         })
         .collect()

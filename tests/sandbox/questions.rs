@@ -231,7 +231,7 @@ async fn the_newest_hundred_states_left_are_told() {
         .map(|number| PastState {
             state: state_instance(number, vec![]),
             left_at: NOW.parse().expect("instant"),
-            left_by: "GO".into(),
+            left_trigger: "GO".into(),
             actor: Some("reviewer".into()),
         })
         .collect();
@@ -332,7 +332,7 @@ fn crowded() -> Instance {
                     .collect(),
             ),
             left_at: at,
-            left_by: "APPROVE".into(),
+            left_trigger: "APPROVE".into(),
             actor: None,
         })
         .collect();

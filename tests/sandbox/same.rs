@@ -174,7 +174,7 @@ impl Random {
         instance.past = self.some(4, |random| PastState {
             state: random.state_instance(),
             left_at: random.moment(),
-            left_by: random.one(&TRIGGERS).into(),
+            left_trigger: random.one(&TRIGGERS).into(),
             actor: (random.below(2) == 0).then(|| random.one(&USERS).into()),
         });
         for name in self.some(3, Random::text) {

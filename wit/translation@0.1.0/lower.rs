@@ -170,7 +170,7 @@ fn past_state(past: &PastState, shown: &Shown<'_>, reads: &[Read]) -> types::Pas
         name: state.name.clone(),
         entered_at: timestamp(state.entered_at),
         left_at: timestamp(past.left_at),
-        left_by: past.left_by.clone(),
+        left_trigger: past.left_trigger.clone(),
         actor: past.actor.clone(),
         predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
         key: state.key.clone(),

@@ -130,7 +130,7 @@ export interface PastState {
   name: string;
   enteredAt: Timestamp;
   leftAt: Timestamp;
-  leftBy: string;
+  leftTrigger: string;
   actor: string | null;
   predecessors: string[];
   key: string | null;

@@ -451,7 +451,7 @@ fn leave(
     let past = PastState {
         state,
         left_at: stamp.at,
-        left_by: trigger.to_owned(),
+        left_trigger: trigger.to_owned(),
         actor: stamp.actor.map(str::to_owned),
     };
     // State instances that were left in the same instant are ordered by when they were entered, as queries order rows.

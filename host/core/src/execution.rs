@@ -418,7 +418,7 @@ impl<'a> Execution<'a> {
     fn state_instance(&mut self, pending: &Pending) -> StateInstance {
         StateInstance {
             predecessors: pending.predecessors.clone(),
-            entered_by: pending.by.clone(),
+            entered_trigger: pending.by.clone(),
             caller: self.context.by().map(str::to_owned),
             forks: pending.forks.clone(),
             choices: pending.choices,

@@ -145,8 +145,8 @@ record! {
             pub predecessors: Vec<StateId>,
             // None for the initial state.
             /// The trigger that led here.
-            #[public("enteredBy")]
-            pub entered_by: Option<String>,
+            #[public("enteredTrigger")]
+            pub entered_trigger: Option<String>,
             // None for the host itself.
             /// Who fired it.
             pub caller: Option<String>,
@@ -235,7 +235,7 @@ impl StateInstance {
             entered_at: at,
             due_at: None,
             predecessors: Vec::new(),
-            entered_by: None,
+            entered_trigger: None,
             caller: None,
             needed: 1,
             exclude: Vec::new(),
@@ -346,7 +346,7 @@ pub struct PastState {
     pub state: StateInstance,
     pub left_at: Timestamp,
     /// The trigger that ended it, or `CANCEL`.
-    pub left_by: String,
+    pub left_trigger: String,
     /// Who fired it; none for the host itself.
     pub actor: Option<String>,
 }

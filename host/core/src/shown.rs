@@ -329,7 +329,7 @@ fn of_children(state_instance: &StateInstance) -> usize {
 /// Candidates of past states are not shown.
 fn of_past(past: &PastState) -> usize {
     let actor = past.actor.as_ref().map_or(0, String::len);
-    of_tasks(&past.state, false) + of_children(&past.state) + past.left_by.len() + actor
+    of_tasks(&past.state, false) + of_children(&past.state) + past.left_trigger.len() + actor
 }
 
 fn of_tasks(state_instance: &StateInstance, is_active: bool) -> usize {

@@ -98,7 +98,7 @@ fn a_refused_credit_ends_the_other_branches() {
     assert!(
         flow.facts()
             .last_past_state(StockReservation)
-            .is_some_and(|state_instance| state_instance.left_by == Refuse)
+            .is_some_and(|state_instance| state_instance.left_trigger == Refuse)
     );
     let mut flow = accepted(|_| ());
     flow.follow([decide("walt", Reserve)]);

@@ -1961,7 +1961,7 @@ void wrkflw_flow_types_past_state_free(wrkflw_flow_types_past_state_t *ptr) {
   wrkflw_flow_types_state_name_free(&ptr->name);
   wrkflw_flow_types_timestamp_free(&ptr->entered_at);
   wrkflw_flow_types_timestamp_free(&ptr->left_at);
-  wrkflw_flow_types_trigger_name_free(&ptr->left_by);
+  wrkflw_flow_types_trigger_name_free(&ptr->left_trigger);
   wrkflw_flow_types_option_user_id_free(&ptr->actor);
   flow_list_string_free(&ptr->predecessors);
   flow_option_string_free(&ptr->key);

@@ -315,6 +315,7 @@ typedef struct wrkflw_flow_types_definition_t {
   wrkflw_flow_types_visibility_t   visibility;
   // What the config names of the tenant's directory and of the host's services, at most 1000. What is missing there is
   // told when the version is published, and keeps it from being activated. `initiators` are looked up without being listed.
+  // A deadline counts only by a calendar that is listed.
   wrkflw_flow_types_list_name_use_t   uses;
   // Names of the extensions without which this definition does not work.
   flow_list_string_t   requires_;
@@ -890,7 +891,7 @@ typedef struct wrkflw_flow_types_past_state_t {
   wrkflw_flow_types_timestamp_t   entered_at;
   wrkflw_flow_types_timestamp_t   left_at;
   // The trigger that ended it.
-  wrkflw_flow_types_trigger_name_t   left_by;
+  wrkflw_flow_types_trigger_name_t   left_trigger;
   // Who fired it; none for the host itself.
   wrkflw_flow_types_option_user_id_t   actor;
   // The state instances it was entered from.
@@ -962,14 +963,15 @@ typedef uint8_t wrkflw_flow_types_since_t;
 // does not begin it anew.
 #define WRKFLW_FLOW_TYPES_SINCE_CLAIMED 1
 
-// Working time by a calendar that the tenant has set up under this name.
+// Working time by a calendar that the tenant has set up under this name. The definition lists it in `uses`.
 typedef struct wrkflw_flow_types_working_time_t {
   wrkflw_flow_types_duration_t   time;
   flow_string_t   calendar;
 } wrkflw_flow_types_working_time_t;
 
-// Working days by a calendar of the tenant, at least one. A working day is a day with working hours, in the calendar's
-// time zone. The day on which the deadline begins does not count; the last day ends with its working hours.
+// Working days, at least one, by a calendar of the tenant that the definition lists in `uses`. A working day is a day with
+// working hours, in the calendar's time zone. The day on which the deadline begins does not count; the last day ends with
+// its working hours.
 typedef struct wrkflw_flow_types_working_days_t {
   uint32_t   days;
   flow_string_t   calendar;

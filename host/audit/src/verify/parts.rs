@@ -163,7 +163,7 @@ fn of_state_instance(
     given.extend([
         ("waiting", json!(waiting)),
         ("left_at", time_or_null(past.map(|past| past.left_at))),
-        ("left_by", json!(past.map(|past| &past.left_by))),
+        ("left_trigger", json!(past.map(|past| &past.left_trigger))),
         (
             "left_actor",
             json!(past.and_then(|past| past.actor.as_ref())),

@@ -25,7 +25,7 @@ fn deadlines() -> Vec<OpenDeadline> {
 fn state_instance() -> StateInstance {
     StateInstance {
         predecessors: vec![StateId(Uuid::from_u128(2))],
-        entered_by: Some("GO".into()),
+        entered_trigger: Some("GO".into()),
         caller: Some("ann".into()),
         needed: 2,
         exclude: vec!["bob".into()],

@@ -41,7 +41,7 @@ impl Execution<'_> {
                 );
                 waiting.choices |= arriving.choices;
                 // The join is entered by the last branch that arrives.
-                waiting.entered_by = arriving.entered_by;
+                waiting.entered_trigger = arriving.entered_trigger;
                 waiting.caller = arriving.caller;
                 waiting
             }
@@ -86,7 +86,7 @@ impl Execution<'_> {
         let beside =
             here.filter(|other| other.id != join.id && other.forks.starts_with(&join.forks));
         let beside: Vec<_> = beside.map(|other| other.id).collect();
-        let trigger = join.entered_by.clone().unwrap_or_default();
+        let trigger = join.entered_trigger.clone().unwrap_or_default();
         for state in beside {
             self.cancel_state(state, &trigger);
         }

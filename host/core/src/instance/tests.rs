@@ -17,7 +17,7 @@ fn full() -> StateInstance {
         entered_at: at,
         due_at: Some(at),
         predecessors: vec![StateId(Uuid::from_u128(2))],
-        entered_by: Some("GO".into()),
+        entered_trigger: Some("GO".into()),
         caller: Some("ann".into()),
         needed: 2,
         exclude: vec!["bob".into()],

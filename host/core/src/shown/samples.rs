@@ -157,7 +157,7 @@ impl Random {
             instance.past.push(PastState {
                 state,
                 left_at: Timestamp::UNIX_EPOCH,
-                left_by: self.name(64),
+                left_trigger: self.name(64),
                 actor: Some(self.name(200)),
             });
             if check(&instance).is_err() {

@@ -28,7 +28,7 @@ fn past(said: &[usize]) -> Instance {
         instance.past.push(PastState {
             state,
             left_at: Timestamp::UNIX_EPOCH,
-            left_by: "GO".into(),
+            left_trigger: "GO".into(),
             actor: None,
         });
     }

@@ -241,7 +241,7 @@ fn recorded() -> Instance {
         past: vec![PastState {
             state: legal,
             left_at: at(4),
-            left_by: "APPROVE".into(),
+            left_trigger: "APPROVE".into(),
             actor: Some("ann".into()),
         }],
         sole: false,

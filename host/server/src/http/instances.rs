@@ -410,15 +410,17 @@ fn taken(instance: &Instance) -> Taken {
         .map(|state_instance| (state_instance.id, state_instance))
         .collect();
     let left = instance.past.iter();
-    let left_by: HashMap<_, _> = left.map(|past| (past.state.id, &past.left_by)).collect();
+    let left_trigger: HashMap<_, _> = left
+        .map(|past| (past.state.id, &past.left_trigger))
+        .collect();
     for state_instance in instance.state_instances() {
         *taken.visits.entry(state_instance.name.clone()).or_default() += 1;
         let sources = state_instance.predecessors.iter();
         for source in sources.filter_map(|id| state_instances.get(id)) {
             // Each branch of a join came by the trigger that ended its last state.
-            let trigger = match left_by.get(&source.id) {
+            let trigger = match left_trigger.get(&source.id) {
                 Some(trigger) if state_instance.predecessors.len() > 1 => Some(*trigger),
-                _ => state_instance.entered_by.as_ref(),
+                _ => state_instance.entered_trigger.as_ref(),
             };
             if let Some(trigger) = trigger {
                 taken.edges.push(TakenEdge {

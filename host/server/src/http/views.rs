@@ -316,7 +316,7 @@ impl StateView {
             entered_at: state.entered_at,
             due_at: state.due_at,
             unassignable_since: state.unassignable_since,
-            entered_trigger: state.entered_by.clone(),
+            entered_trigger: state.entered_trigger.clone(),
             caller: state.caller.clone(),
             predecessor_ids: state.predecessors.iter().map(|id| id.0).collect(),
             fork_ids: state.forks.iter().map(|fork| fork.0).collect(),
@@ -342,7 +342,7 @@ impl StateView {
     pub fn past(past: &PastState, graph: &Graph) -> StateView {
         let left = LeftView {
             at: past.left_at,
-            trigger: past.left_by.clone(),
+            trigger: past.left_trigger.clone(),
             actor: past.actor.clone(),
         };
         let state = StateView::hiding(&past.state, graph, |_| false);

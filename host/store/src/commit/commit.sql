@@ -143,20 +143,20 @@ start_replies as (
 -- }rare
 entered as (
     insert into state_instance (
-        tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
+        tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_trigger, caller,
         needed, exclude, fallback, priority, forks, choices, waiting, deadlines, subscriptions,
-        children, unassignable_since, key, data, priority_name, share, blind, call, left_at, left_by, left_actor
+        children, unassignable_since, key, data, priority_name, share, blind, call, left_at, left_trigger, left_actor
     )
     select
-        r.tenant_id, r.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors, r.entered_by, r.caller,
+        r.tenant_id, r.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors, r.entered_trigger, r.caller,
         r.needed, r.exclude, r.fallback, r.priority, r.forks, r.choices, r.waiting, r.deadlines, r.subscriptions,
-        r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.share, r.blind, r.call, r.left_at, r.left_by, r.left_actor
+        r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.share, r.blind, r.call, r.left_at, r.left_trigger, r.left_actor
     from unnest($4::commit_state[]) as r
     where (select passed from gate)[r.member]
 ),
 departed as (
     update state_instance s
-    set left_at = r.left_at, left_by = r.left_by, left_actor = r.left_actor
+    set left_at = r.left_at, left_trigger = r.left_trigger, left_actor = r.left_actor
     from unnest($5::commit_departure[]) as r
     where (select passed from gate)[r.member]
       and s.tenant_id = r.tenant_id and s.instance_id = r.instance_id and s.id = r.id
@@ -166,11 +166,11 @@ departed as (
 -- never change.
 changed_states as (
     update state_instance s
-    set name = r.name, entered_at = r.entered_at, due_at = r.due_at, predecessors = r.predecessors, entered_by = r.entered_by,
+    set name = r.name, entered_at = r.entered_at, due_at = r.due_at, predecessors = r.predecessors, entered_trigger = r.entered_trigger,
         caller = r.caller, needed = r.needed, exclude = r.exclude, fallback = r.fallback, priority = r.priority, forks = r.forks,
         choices = r.choices, waiting = r.waiting, deadlines = r.deadlines,
         subscriptions = r.subscriptions, children = r.children, unassignable_since = r.unassignable_since,
-        priority_name = r.priority_name, share = r.share, blind = r.blind, call = r.call, left_at = r.left_at, left_by = r.left_by,
+        priority_name = r.priority_name, share = r.share, blind = r.blind, call = r.call, left_at = r.left_at, left_trigger = r.left_trigger,
         left_actor = r.left_actor
     from unnest($6::commit_state[]) as r
     where (select passed from gate)[r.member]

@@ -96,10 +96,10 @@ rows! {
     }
     State<'a> as "commit_state" {
         member: i32, tenant_id: i32, instance_id: Uuid, ordinal: i32, waiting: bool, left_at: Option<Time>,
-        left_by: Option<&'a str>, left_actor: Option<&'a str>; StateInstance: Vec<Column<'a>>
+        left_trigger: Option<&'a str>, left_actor: Option<&'a str>; StateInstance: Vec<Column<'a>>
     }
     Departure<'a> as "commit_departure" {
-        member: i32, tenant_id: i32, instance_id: Uuid, id: Uuid, left_at: Time, left_by: &'a str, left_actor: Option<&'a str>,
+        member: i32, tenant_id: i32, instance_id: Uuid, id: Uuid, left_at: Time, left_trigger: &'a str, left_actor: Option<&'a str>,
     }
     TaskRow<'a> as "commit_task" {
         member: i32, tenant_id: i32, instance_id: Uuid, state_id: Uuid, ordinal: i32, restricted: bool; Task, TaskStatus: Vec<Column<'a>>

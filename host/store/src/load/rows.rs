@@ -199,14 +199,15 @@ fn place(
     let row = Row::parse(row)?;
     let tasks = tasks_of.remove(&row.value("id")?).unwrap_or_default();
     let mut state = StateInstance::of_row(&row, tasks)?;
-    let left: (Option<Timestamp>, Option<String>) = (row.value("left_at")?, row.value("left_by")?);
+    let left: (Option<Timestamp>, Option<String>) =
+        (row.value("left_at")?, row.value("left_trigger")?);
     Ok(match left {
-        (Some(left_at), Some(left_by)) => {
+        (Some(left_at), Some(left_trigger)) => {
             state.clear();
             Place::Past(PastState {
                 state,
                 left_at,
-                left_by,
+                left_trigger,
                 actor: row.value("left_actor")?,
             })
         }

@@ -194,7 +194,7 @@ fn an_instance_enters_so_many_states_and_can_still_be_ended() {
         instance.past.push(crate::instance::PastState {
             state,
             left_at: now,
-            left_by: "GO".into(),
+            left_trigger: "GO".into(),
             actor: None,
         });
     }

@@ -139,7 +139,7 @@ fn a_deadline_begins_a_branch_beside_the_work() {
     assert_eq!(after.deadlines[0].count, 1, "it passes again");
     let begun = place(&script, "Reminder");
     assert_eq!(begun.predecessors, [before.id]);
-    assert_eq!(begun.entered_by.as_deref(), Some("LATE"));
+    assert_eq!(begun.entered_trigger.as_deref(), Some("LATE"));
     assert_eq!(begun.forks, before.forks);
     pass(&mut script, 0, 120);
     let here = names(&script.instance().active);

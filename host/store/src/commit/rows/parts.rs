@@ -61,7 +61,7 @@ impl<'a> Rows<'a> {
                     instance_id: of.instance,
                     id: past.state.id.0,
                     left_at: Time(past.left_at),
-                    left_by: &past.left_by,
+                    left_trigger: &past.left_trigger,
                     left_actor: past.actor.as_deref(),
                 });
             }
@@ -98,7 +98,7 @@ impl<'a> State<'a> {
             ordinal: ordinal.cast_signed(),
             waiting: phase == Phase::Waiting,
             left_at: past.map(|past| Time(past.left_at)),
-            left_by: past.map(|past| past.left_by.as_str()),
+            left_trigger: past.map(|past| past.left_trigger.as_str()),
             left_actor: past.and_then(|past| past.actor.as_deref()),
             record: state.columns(),
         }
