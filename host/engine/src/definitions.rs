@@ -173,10 +173,7 @@ impl Engine {
     ) -> Result<Vec<u8>, Error> {
         self.permit(who, "definition:publish").await?;
         let found = self.0.store.definition_version(who.tenant, reference);
-        let found = found.await?.ok_or_else(|| Error::NotFound {
-            what: "definition version",
-            id: reference.to_string(),
-        })?;
+        let found = found.await?.ok_or_else(|| Error::no_version(reference))?;
         Ok(self.0.store.component(found.digest).await?)
     }
 
@@ -401,10 +398,7 @@ fn retirement(
 fn changed(reference: &VersionRef, status: StatusChange) -> Result<bool, Error> {
     let VersionRef { key, version } = reference.clone();
     match status {
-        StatusChange::Missing => Err(Error::NotFound {
-            what: "definition version",
-            id: reference.to_string(),
-        }),
+        StatusChange::Missing => Err(Error::no_version(reference)),
         StatusChange::Retired => Err(Error::Retired { key, version }),
         StatusChange::TooMany => {
             let message = format!(

@@ -63,8 +63,12 @@ impl Engine {
             .0
             .store
             .put_membership(who.tenant, (group, person), membership, run, &note);
-        let id = format!("{group}/{person}");
-        settle(put.await?, "group with that person", &id)?;
+        let put = put.await?;
+        if matches!(put, Put::Missing) {
+            // One of the two is missing.
+            self.group(who, group).await?;
+        }
+        settle(put, "person", person)?;
         if !dry_run {
             return Ok(Changed::Done(self.group(who, group).await?));
         }

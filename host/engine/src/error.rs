@@ -89,6 +89,12 @@ impl Error {
         Error::NotFound { what, id }
     }
 
+    /// For a version that is not there.
+    pub fn no_version(VersionRef { key, version }: &VersionRef) -> Error {
+        let what = "definition version";
+        Error::missing(what, format!("{version} of {key}"))
+    }
+
     pub(super) fn stopped(VersionRef { key, version }: VersionRef) -> Error {
         Error::Stopped { key, version }
     }

@@ -49,7 +49,7 @@ pub fn check_name(pointer: &str, name: &str) -> Result<(), Error> {
 /// Refuses a document that is not an object, or that is too large for flow logic.
 pub fn check_document(pointer: &str, document: &Json) -> Result<(), Error> {
     if !document.is_object() {
-        return Err(Error::malformed(pointer, "a JSON object"));
+        return Err(Error::malformed(pointer, "this must be a JSON object"));
     }
     if document.as_str().len() > DATA_BYTES_MAX {
         let detail = format!("at most {DATA_BYTES_MAX} bytes of JSON");

@@ -88,10 +88,7 @@ impl Engine {
     async fn load_version(&self, tenant: TenantId, reference: &VersionRef) -> Result<Known, Error> {
         let parts = &self.0;
         let found = parts.store.definition_version(tenant, reference).await?;
-        let row = found.ok_or_else(|| Error::NotFound {
-            what: "definition version",
-            id: reference.to_string(),
-        })?;
+        let row = found.ok_or_else(|| Error::no_version(reference))?;
         let schema = match &row.graph.data_schema {
             Some(document) => {
                 let effort = schema::compile_max(document.as_str());

@@ -246,10 +246,7 @@ async fn detail(
     };
     let versions = app.engine.reader().versions(who.tenant, filter);
     let summary = versions.await?.into_iter().next();
-    let summary = summary.ok_or_else(|| Error::NotFound {
-        what: "definition version",
-        id: reference.to_string(),
-    })?;
+    let summary = summary.ok_or_else(|| Error::no_version(reference))?;
     let bytes = found.config.as_str().len() + found.graph.bytes();
     let detail = move || VersionDetail {
         summary: summary.into(),
