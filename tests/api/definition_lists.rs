@@ -135,6 +135,9 @@ async fn a_list_has_one_version_of_each_definition_if_asked() {
         let path = format!("/v1/definitions?limit=1&versions={choice}");
         assert_eq!(listed(&app, &path).await, expected, "{choice}");
     }
+    let path = "/v1/definitions?versions=current&q=document";
+    let found = app.get("author", path).await.expect(200);
+    assert_eq!(found["data"][0]["newestVersion"], 4, "{found}");
     standing(&app, "retire", 2).await.expect(200);
     let path = "/v1/definitions?versions=active";
     assert_eq!(listed(&app, path).await, "");

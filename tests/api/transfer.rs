@@ -41,6 +41,11 @@ async fn what_the_caller_has_is_not_sent_again() {
         ("/v1/me/preferences".to_owned(), true),
         ("/v1/me/sessions".to_owned(), true),
         ("/v1/me/views".to_owned(), true),
+        ("/v1/calendars".to_owned(), true),
+        ("/openapi.json".to_owned(), true),
+        ("/asyncapi.json".to_owned(), true),
+        ("/schemas/".to_owned(), true),
+        ("/schemas/v1/dev.wrkflw.task.created.json".to_owned(), true),
     ] {
         let first = app.get("author", &path).await;
         assert_eq!(first.status, 200, "{path}");
@@ -167,5 +172,20 @@ async fn the_root_leads_on() {
             200,
             "{link}"
         );
+    }
+}
+
+#[tokio::test]
+async fn a_path_that_leads_nowhere_has_a_page_for_browsers() {
+    let app = TestApp::empty().await;
+    let html = [("accept", "text/html,*/*;q=0.8")];
+    for path in ["/inbox", "/v1/nothing", "/docs/nothing"] {
+        let page = with(&app, "", path, &html).await;
+        let kind = page.headers["content-type"].to_str().expect("a text");
+        assert_eq!((page.status, kind), (404, "text/html; charset=utf-8"));
+        assert!(page.text.contains("<a href=\"/\">"), "{}", page.text);
+        let policy = page.headers["content-security-policy"].to_str();
+        assert!(policy.expect("a text").starts_with("default-src 'none'"));
+        app.get("", path).await.problem(404, "not_found");
     }
 }

@@ -3,6 +3,7 @@
 use super::inboxes::tasks;
 use super::*;
 use crate::support::app::neighbour::Neighbour;
+use wrkflw_server::http::document;
 
 /// The ids of a page.
 async fn ids(app: &TestApp, user: &str, path: &str) -> Vec<Value> {
@@ -429,4 +430,47 @@ async fn work_is_found_by_words() {
         .await;
     let done = ids(&app, "reviewer", "/v1/tasks?status=COMPLETED&q=north").await;
     assert_eq!(done, [json!(task_of(&started[0]))]);
+}
+
+/// Every list with pages, as the document has them.
+#[tokio::test]
+async fn items_of_any_list_have_the_members_that_are_asked_for() {
+    let app = TestApp::start().await;
+    claimed(&app, "reviewer", &app.started("doc-1").await).await;
+    let document: Value = serde_json::from_str(document()).expect("JSON");
+    let mut seen = 0;
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        let parameters = operations["get"]["parameters"].as_array();
+        let takes = |name: &str| {
+            let mut parameters = parameters.into_iter().flatten();
+            parameters.any(|one| one["name"] == name)
+        };
+        if path.contains('{') || !takes("limit") {
+            continue;
+        }
+        assert!(takes("fields"), "{path}");
+        let whole = app.get("admin", path).await.expect(200);
+        let unknown = app.get("admin", &format!("{path}?fields=nothing")).await;
+        unknown.problem(400, "malformed_request");
+        let Some(first) = whole["data"].get(0) else {
+            continue;
+        };
+        let names: Vec<_> = first.as_object().expect("an item").keys().take(2).collect();
+        let asked = format!("{path}?limit=1&fields={}%2C{}", names[0], names[1]);
+        let cut = app.get("admin", &asked).await.expect(200);
+        let expected = json!({ names[0]: first[names[0]], names[1]: first[names[1]] });
+        assert_eq!(cut["data"], json!([expected]), "{path}");
+        let head = app.host().send("admin", "HEAD", &asked, &[], None).await;
+        assert_eq!((head.status, &*head.text), (200, ""), "{path}");
+        let others = |page: &Value| {
+            page.as_object()
+                .expect("a page")
+                .keys()
+                .cloned()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(others(&cut), others(&whole), "{path}");
+        seen += 1;
+    }
+    assert!(seen >= 5, "{seen} lists with items");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use serde_json::Value;
-use wrkflw_server::http::{openapi, routes};
+use wrkflw_server::http::document;
 
 /// One operation: its id, its method, the segments of its path, and its responses.
 struct Operation {
@@ -16,8 +16,7 @@ struct Operation {
 }
 
 static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
-    let (_, document) = routes().split_for_parts();
-    let document: Value = serde_json::from_str(&openapi::text(document)).expect("JSON");
+    let document: Value = serde_json::from_str(document()).expect("JSON");
     let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().expect("paths") {
         for (method, described) in item.as_object().expect("operations") {

@@ -30,7 +30,8 @@ mod embed_tokens;
 mod entities;
 mod events;
 pub mod extract;
-mod front;
+mod fields;
+pub mod front;
 pub mod health;
 mod history;
 mod hosts;
@@ -77,7 +78,7 @@ mod view;
 pub mod views;
 
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, header};
@@ -247,22 +248,41 @@ impl App {
     }
 }
 
+/// The routes of the API with their document. Both are the same for every host of a process, such as those of tests.
+static API: LazyLock<Api> = LazyLock::new(|| {
+    let (routes, document) = routes().split_for_parts();
+    let (document, lists) = openapi::text(document);
+    Api {
+        routes,
+        document: document.into(),
+        lists,
+    }
+});
+
+struct Api {
+    routes: Router<App>,
+    document: Arc<str>,
+    lists: fields::Lists,
+}
+
+/// The document of the API, as it is served.
+pub fn document() -> &'static str {
+    &API.document
+}
+
 /// The whole service.
 pub fn router(app: App) -> Router {
-    let (api, document) = routes().split_for_parts();
-    let document: Arc<str> = openapi::text(document).into();
-    let routes = api
+    let Api {
+        routes,
+        document,
+        lists,
+    } = &*API;
+    let cut = middleware::from_fn_with_state(lists.clone(), fields::pick);
+    let routes = routes.clone().layer(cut);
+    let routes = routes
         .route("/", get(front::show))
-        .route(
-            "/openapi.json",
-            get(move || async move { json(document.to_string()) }),
-        )
-        .route("/asyncapi.json", get(openapi::asyncapi))
-        .route("/schemas", get(schemas::index))
-        .route("/schemas/", get(schemas::index))
-        .route("/schemas/v1/{file}", get(schemas::one))
-        .merge(docs::routes())
-        .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
+        .merge(front::descriptions(document.clone()))
+        .fallback(front::nothing)
         .method_not_allowed_fallback(|| async {
             Problem::new("method_not_allowed", "see /docs for what this path takes")
         })
@@ -406,6 +426,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(subscriptions::show, subscriptions::delete))
+        .routes(routes!(subscriptions::create, subscriptions::list))
+        .routes(routes!(calendars::list))
         .routes(routes!(calendars::show, calendars::put, calendars::delete));
     let without_query = OpenApiRouter::new()
         .merge(upload)
@@ -413,7 +435,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(verification::verify))
         .routes(routes!(instances::search))
         .routes(routes!(directory::names::find))
-        .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::retry))
         .routes(routes!(subscriptions::delivery::test))
         .routes(routes!(subscriptions::delivery::attempts))
@@ -422,7 +443,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(dead_letters::retry))
         .routes(routes!(dead_letters::discard))
         .merge(of_oneself())
-        .routes(routes!(calendars::list))
         .routes(routes!(hosts::list))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()

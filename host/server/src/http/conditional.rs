@@ -42,7 +42,8 @@ pub(super) fn conditional(mut router: OpenApiRouter<App>) -> OpenApiRouter<App> 
     router.layer(from_fn(answer))
 }
 
-async fn answer(request: Request, next: Next) -> Response {
+/// Answers 304 to a caller who has this version.
+pub(super) async fn answer(request: Request, next: Next) -> Response {
     if request.method() != Method::GET {
         return next.run(request).await;
     }
@@ -72,11 +73,15 @@ async fn tagged(response: Response) -> Response {
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
-    let digest = &Sha256::digest(&bytes)[..DIGEST_BYTES];
-    let tag = format!("W/\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest));
-    let tag = HeaderValue::from_str(&tag).expect("letters and digits are fit for a header");
-    parts.headers.insert(header::ETAG, tag);
+    parts.headers.insert(header::ETAG, tag_of(&bytes));
     Response::from_parts(parts, Body::from(bytes))
+}
+
+/// The weak tag of this content.
+pub(super) fn tag_of(content: &[u8]) -> HeaderValue {
+    let digest = &Sha256::digest(content)[..DIGEST_BYTES];
+    let tag = format!("W/\"{}\"", BASE64_URL_SAFE_NO_PAD.encode(digest));
+    HeaderValue::from_str(&tag).expect("letters and digits are fit for a header")
 }
 
 /// Whether the caller has the version with this tag, by the weak comparison.

@@ -3,14 +3,11 @@
 //! All assets are embedded in this binary, and the content security policy forbids the page to load anything else. The
 //! page is public, as the document is. A token that is typed into it stays in the page's memory.
 
-use std::sync::Arc;
-
 use axum::Router;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
-use axum::response::{IntoResponse, Response};
+use axum::http::header;
 use axum::routing::get;
-use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
-use sha2::{Digest, Sha256};
+
+use super::conditional;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -48,60 +45,28 @@ const ASSETS: [Asset; 8] = [
     script("/docs/element.js", include_str!("docs/element.js")),
 ];
 
-/// The page and its assets.
+/// The page and its assets. Browsers revalidate an asset at each use, so that a page never mixes assets of two versions.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
-    ASSETS.iter().fold(Router::new(), |router, asset| {
-        let tag: Arc<str> = entity_tag(asset.content).into();
-        router.route(
-            asset.path,
-            get(async move |headers: HeaderMap| answer(asset, &tag, &headers)),
-        )
-    })
-}
-
-fn entity_tag(content: &str) -> String {
-    format!(
-        "\"{}\"",
-        BASE64_URL_SAFE_NO_PAD.encode(&Sha256::digest(content)[..16])
-    )
-}
-
-/// Browsers revalidate an asset at each use, so that a page never mixes assets of two versions.
-fn answer(asset: &'static Asset, tag: &str, request: &HeaderMap) -> Response {
-    let mut headers = HeaderMap::new();
-    let fixed = [
-        (header::CONTENT_TYPE, asset.media_type),
-        (header::CACHE_CONTROL, "no-cache"),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-    ];
-    headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
-    headers.insert(
-        header::ETAG,
-        HeaderValue::from_str(tag).expect("digits and letters are fit for a header"),
-    );
-    if is_known(request, tag) {
-        return (StatusCode::NOT_MODIFIED, headers).into_response();
-    }
-    (headers, asset.content).into_response()
-}
-
-/// Whether the browser has this content already.
-fn is_known(request: &HeaderMap, tag: &str) -> bool {
-    let held = request
-        .get(header::IF_NONE_MATCH)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    held.split(',')
-        .map(str::trim)
-        .any(|held| held == "*" || held.trim_start_matches("W/") == tag)
+    let route = |router: Router<S>, asset: &'static Asset| {
+        let tag = conditional::tag_of(asset.content.as_bytes());
+        let fixed = [
+            (header::CONTENT_TYPE, asset.media_type),
+            (header::CACHE_CONTROL, "no-cache"),
+            (header::CONTENT_SECURITY_POLICY, POLICY),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+        ];
+        let answer = (fixed, [(header::ETAG, tag)], asset.content);
+        router.route(asset.path, get(move || async move { answer }))
+    };
+    ASSETS.iter().fold(Router::new(), route)
 }
 
 #[cfg(test)]
 mod tests {
     use axum::body::{Body, to_bytes};
-    use axum::http::Request;
+    use axum::http::{HeaderMap, Request, StatusCode};
+    use axum::middleware::from_fn;
     use tower::ServiceExt as _;
 
     use super::*;
@@ -112,6 +77,7 @@ mod tests {
             request = request.header(header::IF_NONE_MATCH, held);
         }
         let response = routes::<()>()
+            .layer(from_fn(conditional::answer))
             .oneshot(request.body(Body::empty()).unwrap())
             .await
             .unwrap();
@@ -180,7 +146,7 @@ mod tests {
         let tag = headers[header::ETAG].to_str().unwrap().to_owned();
         for held in [
             tag.clone(),
-            format!("W/{tag}"),
+            tag.trim_start_matches("W/").to_owned(),
             format!("\"other\", {tag}"),
             "*".to_owned(),
         ] {

@@ -80,9 +80,7 @@ impl Fields {
         }
         let known = members(schemas);
         if let Some(unknown) = asked.iter().find(|name| !known.contains(*name)) {
-            let names: Vec<_> = known.into_iter().collect();
-            let detail = format!("fields: {unknown} is none of {}", names.join(", "));
-            return Err(of_parameter("fields", detail));
+            return Err(unknown_field(unknown, &known));
         }
         Ok(Fields(Some(asked.into_iter().collect())))
     }
@@ -99,6 +97,13 @@ impl Fields {
         }
         item
     }
+}
+
+/// The problem of a request for a member that no item of a list has.
+pub(super) fn unknown_field(unknown: &str, known: &BTreeSet<String>) -> Problem {
+    let names: Vec<_> = known.iter().map(String::as_str).collect();
+    let detail = format!("fields: {unknown} is none of {}", names.join(", "));
+    of_parameter("fields", detail)
 }
 
 /// The names of the members that these schemas declare themselves.

@@ -8,7 +8,7 @@ use super::{App, json};
 use wrkflw_core::ids::TenantId;
 
 /// Larger responses are rendered on another thread, so that they do not block one of the runtime.
-const INLINE_BYTES_MAX: usize = 128 * 1024;
+pub(super) const INLINE_BYTES_MAX: usize = 128 * 1024;
 
 /// Responds with the value of `make`, as JSON of about so many bytes.
 pub(super) async fn rendered<T: Serialize>(

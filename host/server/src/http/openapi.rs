@@ -15,6 +15,7 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, Secur
 use utoipa::openapi::{Components, Info, ObjectBuilder, OpenApi, RefOr, Server, Tag};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
+use super::fields::{self, Lists};
 use super::problem::{CODES, FieldError, Problem};
 use super::{App, json};
 use crate::asyncapi;
@@ -59,13 +60,14 @@ const TAGS: [(&str, &str); 12] = [
     ("operation", "Probes and metrics of a host."),
 ];
 
-/// The document of these routes, as it is served.
-pub fn text(document: OpenApi) -> String {
+/// The document of these routes, as it is served, and what can be asked for of their lists.
+pub(super) fn text(document: OpenApi) -> (String, Lists) {
     let document = serde_json::to_value(complete(document));
     let mut document = document.expect("the document serialises");
+    let lists = fields::declare(&mut document);
     contract::tighten(&mut document);
     examples::add(&mut document);
-    format!("{document:#}")
+    (format!("{document:#}"), lists)
 }
 
 /// Adds the parts that the routes do not describe: security, problems, tags.

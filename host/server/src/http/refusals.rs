@@ -11,6 +11,7 @@ use super::extract::{Caller, Query};
 use super::misfit::of_parameter;
 use super::page::{AtTime, Page, decode, limit, page_or_reached};
 use super::problem::Problem;
+use super::shapes::CommandName;
 use super::view::view;
 use wrkflw_core::moment;
 use wrkflw_store::attempts::{AttemptFilter, AttemptRow, Attempts};
@@ -23,7 +24,7 @@ view! {
         #[schema(value_type = String, format = DateTime)]
         pub occurred_at: Timestamp,
         pub actor: String,
-        /// The command, such as `claim` or `decide`.
+        #[schema(value_type = CommandName)]
         pub action: String,
         /// None for a start.
         #[serde(rename = "instanceId")]

@@ -4,7 +4,10 @@
 #![expect(dead_code, reason = "these types describe what others serialise")]
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use wrkflw_core::command::{ACTIONS, RESTART};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::notification::Kind;
 
@@ -115,6 +118,19 @@ pub(super) enum ActionName {
     Restart,
     Signal,
 }
+
+/// A command.
+pub(super) struct CommandName;
+
+impl PartialSchema for CommandName {
+    fn schema() -> RefOr<Schema> {
+        let names = ACTIONS.iter().copied().chain([RESTART]);
+        let name = ObjectBuilder::new().schema_type(Type::String);
+        name.enum_values(Some(names)).into()
+    }
+}
+
+impl ToSchema for CommandName {}
 
 /// What a job does.
 #[derive(Serialize, ToSchema)]

@@ -175,6 +175,8 @@ view! {
         /// The flow's name for people; empty for its key.
         pub title: String,
         pub active: bool,
+        /// The newest version of the definition.
+        pub newest_version: u32,
         /// SHA-256 of the component.
         pub digest: String,
         pub sdk: Option<String>,

@@ -140,10 +140,10 @@ impl AuthSettings {
             (Some(secret), None) => checked_secret(secret).map(KeySource::Secret),
             (None, Some(url)) => check_url(url).map(|()| KeySource::Url(url)),
             (Some(_), Some(_)) => {
-                Err("both an HS256 secret and a JWKS URL are set: remove one".to_owned())
+                Err("both jwt_secret and jwks_url are set: remove one".to_owned())
             }
             (None, None) => {
-                Err("tokens cannot be checked: set an HS256 secret or a JWKS URL".to_owned())
+                Err("tokens cannot be checked: set jwks_url to the key set of your identity provider, or jwt_secret".to_owned())
             }
         }
     }
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn one_source_of_keys_is_needed() {
-        assert!(refusal(|_| ()).contains("set an HS256 secret or a JWKS URL"));
+        assert!(refusal(|_| ()).contains("or jwt_secret"));
         let both = refusal(|settings| {
             settings.hs256_secret = Some(Secret::new([7; 32]));
             settings.jwks_url = Some("https://id.example/keys".to_owned());

@@ -17,12 +17,13 @@ const OF_EVERY: &[&str] = &[
     "token_claim_invalid",
     "token_keys_unavailable",
     "unknown_tenant",
-    "permission_missing",
     "headers_too_large",
     "internal",
     "overloaded",
     "unavailable",
 ];
+/// Of operations that need a permission: all but what a caller asks and keeps for themselves.
+const OF_PERMITTED: &[&str] = &["permission_missing"];
 /// Of operations with a body.
 const OF_BODIES: &[&str] = &[
     "malformed_json",
@@ -73,6 +74,8 @@ pub(super) fn codes(path: &str, method: &str, operation: &Value) -> BTreeSet<&'s
             parts.push(codes);
         }
     };
+    let is_own = path == "/v1/me" || path.starts_with("/v1/me/");
+    add_if(!is_own, OF_PERMITTED);
     add_if(path.contains('{'), &["not_found"]);
     add_if(has("after"), &["invalid_cursor"]);
     add_if(method == "post" || method == "put", OF_BODIES);
