@@ -209,6 +209,24 @@ test("who may not activate sees why, and a form that is sent nevertheless is ref
   await page.context().close();
 });
 
+test("definitions are found by their words, each once with its active and its newest version", async () => {
+  const key = await definition();
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/definitions`);
+  const words = page.getByLabel("Words of a key, title or description");
+  await words.fill(`document approval ${key}`);
+  await page.getByRole("button", { name: "Apply" }).click();
+  const rows = page.locator("main tbody tr");
+  assert.equal(await rows.count(), 1);
+  assert.match(await rows.innerText(), /Version 1[\s\S]*Version 2/);
+  await rows.getByRole("link", { name: "Version 2" }).click();
+  await page.waitForURL(`${url}/console/definitions/${key}/2`);
+  await page.goto(`${url}/console/definitions?q=${key}-nothing`);
+  await page.getByText(`Nothing matches “${key}-nothing”.`).waitFor();
+  assert.equal(await words.inputValue(), `${key}-nothing`);
+  await page.context().close();
+});
+
 /** A text that would do harm if a page took it for markup. */
 const hostile = `"><img src=x onerror=alert(1)>`;
 

@@ -61,7 +61,7 @@ test("all that match are decided with one comment, and each has its result", asy
   await page.getByRole("radio", { name: "REJECT 3 tasks" }).check();
   await page.getByRole("button", { name: "Show what will happen" }).click();
   await page.getByRole("status").getByText("No task will change. 3 are refused.").waitFor();
-  await page.getByText("REJECT needs a comment").waitFor();
+  await page.locator(".refused-group").getByText("Comment: This is required.").waitFor();
   assert.equal(await page.getByRole("button", { name: /^Confirm/ }).count(), 0);
   await page.getByLabel("Comment on each of them").fill("Too <b>dear</b>");
   await page.getByRole("button", { name: "Show what will happen" }).click();

@@ -61,3 +61,16 @@ test("numbers are written as in the language of the reader", async () => {
   }
   sql(`delete from dead_letter where instance_id = '${id}'`);
 });
+
+test("what many decisions at once lack is said in the language of the reader", async () => {
+  const name = entity("together");
+  await started(`${name}-1`, `${name} Plan`);
+  const page = await signedIn(browser, "reviewer", { locale: "de" });
+  await page.goto(`${url}/console?view=available&q=${name}`);
+  await page.getByLabel("Alle, die passen").check();
+  await page.getByRole("button", { name: "Ausgewählte entscheiden" }).click();
+  await page.getByRole("radio", { name: /^REJECT/ }).check();
+  await page.getByRole("button", { name: "Zeigen, was geschehen wird" }).click();
+  assert.match(await page.locator(".refused-group").innerText(), /Kommentar: Das ist erforderlich\./);
+  await page.context().close();
+});

@@ -39,6 +39,7 @@ pub(crate) struct Trouble {
     #[serde(default)]
     pub(crate) code: String,
     /// In the reader's language, as far as the console has words for the code.
+    #[serde(default)]
     pub(crate) detail: String,
     /// The reason of the host or the flow.
     #[serde(default)]
@@ -109,6 +110,21 @@ impl Trouble {
             status: 500,
             code: "internal".to_owned(),
             ..Trouble::default()
+        }
+    }
+
+    /// What it is in one sentence. Fields are named: no form with them is beside it.
+    pub(crate) fn in_a_sentence(self, w: Words) -> String {
+        let told = self.in_words(w);
+        let named = |error: &FieldTrouble| match error.pointer.as_str() {
+            "/comment" => format!("{}: {}", w.t("comment"), error.detail),
+            pointer => format!("{pointer}: {}", error.detail),
+        };
+        let fields: Vec<_> = told.errors.iter().map(named).collect();
+        if fields.is_empty() {
+            told.detail
+        } else {
+            fields.join(" ")
         }
     }
 

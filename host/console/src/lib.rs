@@ -41,7 +41,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::HeaderMap;
 use axum::middleware;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
@@ -52,6 +52,7 @@ use tower_http::compression::predicate::{NotForContentType, Predicate as _, Size
 use provider::Provider;
 pub use provider::ProviderSettings;
 use wrkflw_server::http::auth::Claims;
+use wrkflw_server::http::front::is_browser;
 use wrkflw_server::http::{self, App};
 
 /// The path below which all pages are.
@@ -147,9 +148,7 @@ async fn front(
     headers: HeaderMap,
     request: axum::extract::Request,
 ) -> Response {
-    let accepts = headers.get_all(header::ACCEPT).iter();
-    let mut accepts = accepts.filter_map(|value| value.to_str().ok());
-    if accepts.any(|value| value.contains("text/html")) {
+    if is_browser(&headers) {
         return Redirect::to(ROOT).into_response();
     }
     match console.api.clone().oneshot(request).await {

@@ -141,6 +141,8 @@ pub(crate) struct Listing {
     /// What else may be done here.
     pub(crate) buttons: Vec<Link>,
     pub(crate) tabs: Vec<Link>,
+    /// The words that were searched, and the page that searches.
+    pub(crate) search: Option<(String, String)>,
     pub(crate) table: Table,
     /// What to say if there is no row.
     pub(crate) empty: String,
@@ -170,6 +172,7 @@ impl Listing {
             done: None,
             buttons: Vec::new(),
             tabs: Vec::new(),
+            search: None,
             table,
             empty: String::new(),
             first: None,

@@ -24,14 +24,16 @@ use crate::names::Names;
 use crate::session::{Answer, Visitor};
 use crate::shell::page;
 
-/// Versions on a page of all definitions.
+/// The page of all definitions.
+const LIST: &str = "/console/definitions";
+/// Definitions on a page.
 const PAGE_ROWS: &str = "100";
 /// Characters of a digest that people compare.
 const DIGEST_CHARS_SHOWN: usize = 12;
 
 pub(crate) fn routes() -> Router<Console> {
     Router::new()
-        .route("/console/definitions", get(all))
+        .route(LIST, get(all))
         .route(
             "/console/upload",
             get(upload::show)
@@ -61,6 +63,9 @@ struct Version {
     version: u32,
     title: String,
     active: bool,
+    /// Only in lists.
+    #[serde(default)]
+    newest_version: u32,
     digest: String,
     sdk: Option<String>,
     wit: String,
@@ -145,37 +150,43 @@ async fn authors(visitor: &Visitor, versions: &[Version]) -> Names {
     Names::of_people(visitor, &ids.collect::<Vec<_>>()).await
 }
 
-async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
-    let w = visitor.w;
-    let path = with_query(
-        "/v1/definitions",
-        &[("limit", PAGE_ROWS), ("after", &asked.after)],
-    );
+/// What the address of the list says.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Search {
+    q: String,
+    after: String,
+}
+
+async fn all(Query(Search { q, after }): Query<Search>, visitor: Visitor) -> Answer {
+    let (w, q) = (visitor.w, q.trim());
+    let parameters = [
+        ("q", q),
+        ("versions", "current"),
+        ("limit", PAGE_ROWS),
+        ("after", &after),
+    ];
+    let path = with_query("/v1/definitions", &parameters);
     let found: Paged<Version> = visitor.get(&path).await?;
     let names = authors(&visitor, &found.data).await;
-    // The list has the versions of a definition one after the other, the newest first.
-    let definitions = found.data.chunk_by(|one, other| one.key == other.key);
-    let row = |versions: &[Version]| {
-        let newest = &versions[0];
-        let active = versions.iter().find(|one| one.active);
-        let key = format!("/console/definitions/{}", segment(&newest.key));
+    let number = |version: u32| w.with("version-number", "number", &version.to_string());
+    let row = |current: &Version| {
+        let key = format!("/console/definitions/{}", segment(&current.key));
         vec![
-            Cell::link(newest.title(), key).below(newest.key.as_str()),
-            match active {
-                Some(active) => Cell::link(
-                    w.with("version-number", "number", &active.version.to_string()),
-                    active.address(),
-                ),
-                None => Cell::badge(w.t("version-none"), "waiting"),
+            Cell::link(current.title(), key).below(current.key.as_str()),
+            if current.active {
+                Cell::link(number(current.version), current.address())
+            } else {
+                Cell::badge(w.t("version-none"), "waiting")
             },
             Cell::link(
-                w.with("version-number", "number", &newest.version.to_string()),
-                newest.address(),
+                number(current.newest_version),
+                address(&current.key, current.newest_version),
             ),
-            newest.published(&names, w),
+            current.published(&names, w),
         ]
     };
-    let rows = definitions.map(row).collect();
+    let rows = found.data.iter().map(row).collect();
     let heading = w.t("definitions").into_owned();
     let columns = [
         "column-definition",
@@ -187,7 +198,12 @@ async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let listing = Listing::new(&visitor, "definitions", heading, table).await;
     let listing = Listing {
         about: w.t("definitions-about").into_owned(),
-        empty: w.t("definitions-empty").into_owned(),
+        empty: if q.is_empty() {
+            w.t("definitions-empty").into_owned()
+        } else {
+            w.with("search-none", "words", q)
+        },
+        search: Some((q.to_owned(), LIST.to_owned())),
         buttons: if listing.may(upload::PERMISSION) {
             vec![Link::to("/console/upload", w.t("upload"))]
         } else {
@@ -195,12 +211,8 @@ async fn all(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         },
         ..listing
     };
-    let listing = listing.paged(
-        "/console/definitions",
-        &[],
-        &asked,
-        found.page.next.as_ref(),
-    );
+    let asked = Asked { after };
+    let listing = listing.paged(LIST, &[("q", q)], &asked, found.page.next.as_ref());
     Ok(page(StatusCode::OK, &listing))
 }
 

@@ -14,6 +14,8 @@ pub struct VersionSummary {
     /// The flow's name for people; empty for its key.
     pub title: String,
     pub active: bool,
+    /// Of the definition.
+    pub newest_version: u32,
     pub digest: String,
     pub sdk: Option<String>,
     pub wit: String,
@@ -72,7 +74,8 @@ impl Reader {
         // Titles are read of the rows of the page only: to read one parses a graph.
         let rows = sqlx::query!(
             r#"select v.key, v.version, coalesce(v.graph::json ->> 'title', '') as "title!", v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by, v.note,
-                   v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", v.active_version is not distinct from v.version as "active!"
+                   v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", v.active_version is not distinct from v.version as "active!",
+                   (select max(n.version) from definition_version n where n.tenant_id = $1 and n.key = v.key) as "newest_version!"
             from (
                 select v.key, v.version, v.graph, v.digest, v.sdk, v.wit, v.published_at, v.published_by, v.note, v.retired_at, v.stopped_at,
                     d.active_version
@@ -107,6 +110,7 @@ impl Reader {
                 version: row.version.cast_unsigned(),
                 title: row.title,
                 active: row.active,
+                newest_version: row.newest_version.cast_unsigned(),
                 digest: hex(&row.digest),
                 sdk: row.sdk,
                 wit: row.wit,

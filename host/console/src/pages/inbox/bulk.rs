@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::asked::Asked;
+use crate::api::Trouble;
 use crate::data::Outcome;
 use crate::form;
 use crate::list::Paged;
@@ -62,8 +63,9 @@ struct Results {
 #[serde(rename_all = "camelCase")]
 struct OneResult {
     task_id: Uuid,
-    code: Option<String>,
-    detail: Option<String>,
+    /// Without a code if the task is done.
+    #[serde(flatten)]
+    trouble: Trouble,
 }
 
 /// A task as the page names it.
@@ -310,9 +312,10 @@ impl Page {
         let w = visitor.w;
         let mut groups: Vec<Group> = Vec::new();
         for one in &results.results {
-            let reason = match &one.code {
-                None => String::new(),
-                Some(code) => one.detail.clone().unwrap_or_else(|| code.clone()),
+            let reason = if one.trouble.code.is_empty() {
+                String::new()
+            } else {
+                one.trouble.clone().in_a_sentence(w)
             };
             let Some(task) = self.tasks.iter().find(|task| task.id == one.task_id) else {
                 continue;
