@@ -41,8 +41,10 @@ use wrkflw_core::subscription::Reach;
 use wrkflw_engine::services::Services;
 use wrkflw_relay::outbox::settings::{KafkaSettings, Mode};
 use wrkflw_relay::webhook;
+use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::http_client::HttpClient;
 use wrkflw_server::http::admission::IN_FLIGHT_MAX;
+use wrkflw_server::http::auth::Authenticator;
 use wrkflw_store::PoolSizes;
 
 /// A role of a process.
@@ -224,6 +226,46 @@ impl Settings {
 
     pub fn has(&self, role: Role) -> bool {
         self.roles.contains(&role)
+    }
+
+    /// Checks what the roles need without any connection. The error names all that is missing or wrong, so that nobody mends one
+    /// setting after the other.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let (api, relay, timers) = (
+            self.has(Role::Api),
+            self.has(Role::Relay),
+            self.has(Role::Timers),
+        );
+        let mut checks = vec![
+            self.database.url().map(drop),
+            self.auth.provider(&self.public_url).map(drop),
+        ];
+        if api || timers {
+            checks.extend([self.seals().map(drop), self.services().map(drop)]);
+        }
+        if api {
+            let tokens = Authenticator::new(self.auth.settings(), Clock::System);
+            checks.push(tokens.map(drop).map_err(SettingsError));
+        }
+        if timers {
+            checks.push(self.checkpoints().map(drop));
+        }
+        if relay {
+            checks.push(self.kafka().map(drop));
+        }
+        let wrong: Vec<String> = checks
+            .into_iter()
+            .filter_map(|check| Some(check.err()?.0))
+            .collect();
+        match &wrong[..] {
+            [] => Ok(()),
+            [one] => Err(SettingsError(one.clone())),
+            several => Err(SettingsError(format!(
+                "{} settings are missing or wrong:\n- {}",
+                several.len(),
+                several.join("\n- ")
+            ))),
+        }
     }
 
     pub fn seals(&self) -> Result<SealKeys, SettingsError> {

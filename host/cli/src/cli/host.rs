@@ -142,7 +142,7 @@ impl Host {
         mut entrance: Entrance,
         prepare: impl AsyncFnOnce(&Engine) -> Result<()>,
     ) -> Result<Host> {
-        // Missing settings are reported before any connection is made.
+        settings.check()?;
         let logic = logic(settings, program)?;
         let checkpoints = of_role(settings, Role::Timers, Settings::checkpoints)?;
         let kafka = of_role(settings, Role::Relay, Settings::kafka)?;

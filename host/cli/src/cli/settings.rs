@@ -11,6 +11,7 @@ use super::output::Output;
 use crate::config::layers::Told;
 use crate::config::template::template;
 use crate::config::{SECRETS, Settings};
+use wrkflw_core::checkpoint::topic_beside;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -54,6 +55,12 @@ fn show(told: &Told, output: Output) -> Result<()> {
     for arg in Settings::augment_args(clap::Command::new("settings")).get_arguments() {
         let setting = json!({ "value": value(arg, matches), "source": source(arg, told, matches) });
         settings.insert(arg.get_id().to_string(), setting);
+    }
+    // The only default that depends on another setting.
+    let checkpoints = &settings["kafka_checkpoint_topic"]["value"];
+    if let (Value::Null, Some(events)) = (checkpoints, settings["kafka_topic"]["value"].as_str()) {
+        let derived = json!({ "value": topic_beside(events), "source": "default, by kafka_topic" });
+        settings.insert("kafka_checkpoint_topic".to_owned(), derived);
     }
     if output.format == super::output::Format::Json {
         return output.record(&Value::Object(settings), &[]);

@@ -270,6 +270,13 @@ fn missing_settings_of_serve_are_reported_before_any_connection() {
         assert_eq!(ran.code, 2, "{line}: {}", ran.stderr);
         assert!(ran.stderr.contains(words), "{line}: {}", ran.stderr);
     }
+    // All at once.
+    let bare = place.run("serve --listen 127.0.0.1:0").stderr;
+    let names = ["database_url", "seal_keys", "kafka_brokers"];
+    for name in names.map(|name| format!("\n- {name} is not set")) {
+        assert!(bare.contains(&name), "{name}: {bare}");
+    }
+    assert!(bare.contains("4 settings are missing or wrong"), "{bare}");
 }
 
 #[test]
