@@ -6,6 +6,7 @@
 mod absence;
 mod answer;
 mod approval;
+mod argument;
 mod audit;
 mod beside;
 mod calendar;
@@ -356,20 +357,4 @@ fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(future)
-}
-
-/// Parses an argument that is JSON, or `@FILE`.
-fn json_argument(text: &str) -> Result<serde_json::Value> {
-    let text = match text.strip_prefix('@') {
-        Some(path) => {
-            std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?
-        }
-        None => text.to_owned(),
-    };
-    serde_json::from_str(&text).map_err(|error| {
-        let failure = Failure::new(Exit::Invalid, format!("this is not JSON: {error}"));
-        failure
-            .next("quote it for the shell, as '{\"title\": \"Budget\"}', or write @FILE")
-            .into()
-    })
 }

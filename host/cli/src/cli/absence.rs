@@ -3,13 +3,12 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use uuid::Uuid;
 
-use super::Environment;
 use super::client::{AttemptArgs, DryRunArgs, segment};
 use super::connection::ConnectionArgs;
 use super::directory::show_changed;
 use super::output::{Column, Output};
+use super::{Environment, pick};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AbsenceCommand {
@@ -21,9 +20,8 @@ pub(super) enum AbsenceCommand {
     End {
         #[command(flatten)]
         person: PersonArgs,
-        /// Id of the absence
-        #[arg(value_parser = super::pick::id)]
-        absence: Uuid,
+        /// Id of the absence, or its first digits
+        absence: String,
         #[command(flatten)]
         dry: DryRunArgs,
     },
@@ -103,7 +101,9 @@ pub(super) fn run(
             dry,
         } => {
             let client = person.connection.open(environment)?;
-            let path = format!("{}/{absence}", person.path());
+            let list = person.path();
+            let id = pick::listed(&client, &absence, "absence", &list)?;
+            let path = format!("{list}/{id}");
             show_changed(&client.delete(&path, &dry.query())?, ABSENCE, output)
         }
     }

@@ -40,8 +40,8 @@ pub(super) fn show(
     }
     if !is_dry_run(answer) {
         output.record(of(answer), fields)?;
-        if answer["result"] == "unchanged" {
-            output.hint("it was so before; nothing was recorded");
+        if let Some(hint) = answer["result"].as_str().and_then(without_effect) {
+            output.hint(hint);
         }
         return Ok(());
     }
@@ -50,6 +50,17 @@ pub(super) fn show(
         (of_answer, after) => (Some(of_answer), after),
     };
     output.compare(before.map(of), of(after), fields)
+}
+
+/// What to say of a result that changed no state.
+fn without_effect(result: &str) -> Option<&'static str> {
+    match result {
+        "unchanged" => Some("it was so before; nothing was recorded"),
+        "accepted" => {
+            Some("no state takes the signal now: the instance keeps it for a state to come")
+        }
+        _ => None,
+    }
 }
 
 /// The whole answer.
@@ -132,6 +143,14 @@ mod tests {
         });
         assert_eq!(people(&task).collect::<Vec<_>>(), ["ann", "ben"]);
         assert_eq!(people(&json!({ "owner": null })).count(), 0);
+    }
+
+    #[test]
+    fn a_command_that_changed_no_state_says_so() {
+        let told = |result: &str| without_effect(result).unwrap_or_default();
+        assert!(told("unchanged").contains("nothing was recorded"));
+        assert!(told("accepted").contains("keeps it for a state to come"));
+        assert_eq!(told("changed"), "");
     }
 
     #[test]

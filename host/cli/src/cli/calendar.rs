@@ -7,7 +7,7 @@ use serde_json::json;
 use super::client::segment;
 use super::connection::ConnectionArgs;
 use super::output::{Column, Output};
-use super::{Environment, json_argument};
+use super::{Environment, argument};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CalendarCommand {
@@ -67,7 +67,7 @@ pub(super) fn run(
             output.record(&client.get(&one.path(), &[])?, CALENDAR)
         }
         CalendarCommand::Set { one, settings } => {
-            let settings = json_argument(&settings)?;
+            let settings = argument::json("SETTINGS", &settings)?;
             let client = one.connection.open(environment)?;
             output.record(&client.put(&one.path(), &[], &settings)?, CALENDAR)
         }

@@ -3,14 +3,13 @@
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use super::Environment;
-use super::client::{Client, segment};
+use super::client::Client;
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::failure::{Exit, Failure};
 use super::output::{Column, Format, Output, counted};
+use super::{Environment, pick};
 
 /// Limit of the calls for one instance. Each moves up to a thousand events.
 const CALLS_MAX: usize = 10_000;
@@ -55,9 +54,9 @@ pub(super) enum DeadLetterCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Only the events of this instance
-    #[arg(long, value_name = "ID", value_parser = super::pick::id)]
-    instance: Option<Uuid>,
+    /// Only the events of this instance: its id or the beginning of it, or TYPE/ID of its entity
+    #[arg(long, value_name = "INSTANCE")]
+    instance: Option<String>,
     #[command(flatten)]
     page: PageArgs,
     #[command(flatten)]
@@ -66,9 +65,9 @@ pub(super) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct RetryArgs {
-    /// The instance
-    #[arg(required_unless_present = "all", value_parser = super::pick::id)]
-    instance: Option<Uuid>,
+    /// The instance: its id or the beginning of it, or TYPE/ID of its entity
+    #[arg(required_unless_present = "all")]
+    instance: Option<String>,
     /// The events of every instance
     #[arg(long, conflicts_with = "instance")]
     all: bool,
@@ -81,9 +80,8 @@ pub(super) struct RetryArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct DiscardArgs {
-    /// The instance
-    #[arg(value_parser = super::pick::id)]
-    instance: Uuid,
+    /// The instance: its id or the beginning of it, or TYPE/ID of its entity
+    instance: String,
     /// The audit entry of the event, as `list` shows it; the event must be the first of the instance
     #[arg(long)]
     entry: u64,
@@ -105,28 +103,35 @@ pub(super) fn run(
             let query = args.page.query();
             match args.instance {
                 None => output.list(&client.get(PATH, &query)?, FIRST),
-                Some(instance) => output.list(&client.get(&path(instance, ""), &query)?, EVENTS),
+                Some(text) => {
+                    let id = pick::instance_id(&client, &text)?;
+                    output.list(&client.get(&path(&id, ""), &query)?, EVENTS)
+                }
             }
         }
         DeadLetterCommand::Retry(args) => {
             let client = args.connection.open(environment)?;
             let body = json!({ "reason": args.reason });
             match args.instance {
-                Some(instance) => output.record(&drain(&client, instance, &body, 0)?, RELEASED),
+                Some(text) => {
+                    let id = pick::instance_id(&client, &text)?;
+                    output.record(&drain(&client, &id, &body, 0)?, RELEASED)
+                }
                 None => retry_all(&client, &body, output),
             }
         }
         DeadLetterCommand::Discard(args) => {
             let client = args.connection.open(environment)?;
+            let id = pick::instance_id(&client, &args.instance)?;
             let body = json!({ "entry": args.entry, "reason": args.reason });
-            let mut answer = client.post(&path(args.instance, "/discard"), &body)?;
+            let mut answer = client.post(&path(&id, "/discard"), &body)?;
             if answer["more"] == true {
                 let released = answer["released"].as_u64().unwrap_or(0);
                 let body = json!({ "reason": args.reason });
-                let rest = drain(&client, args.instance, &body, released)?;
+                let rest = drain(&client, &id, &body, released)?;
                 answer["released"] = rest["released"].clone();
             }
-            answer["instanceId"] = json!(args.instance);
+            answer["instanceId"] = json!(id);
             output.record(&answer, RELEASED)
         }
     }
@@ -134,13 +139,13 @@ pub(super) fn run(
 
 const PATH: &str = "/v1/dead-letters";
 
-fn path(instance: Uuid, verb: &str) -> String {
-    format!("{PATH}/{}{verb}", segment(&instance.to_string()))
+fn path(instance: &str, verb: &str) -> String {
+    format!("{PATH}/{instance}{verb}")
 }
 
 /// Sends all events of an instance again, call by call. `released` counts those of earlier calls. Fails if an event is refused
 /// again.
-fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Result<Value> {
+fn drain(client: &Client, instance: &str, body: &Value, mut released: u64) -> Result<Value> {
     let mut last = 0;
     for _ in 0..CALLS_MAX {
         let answer = client.post(&path(instance, "/retry"), body)?;
@@ -163,7 +168,7 @@ fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Re
 }
 
 /// Why the first event of an instance was refused.
-fn stands(client: &Client, instance: Uuid) -> Result<String> {
+fn stands(client: &Client, instance: &str) -> Result<String> {
     let page = client.get(&path(instance, ""), &[("limit", Some("1".into()))])?;
     let first = &page["data"][0];
     let why = first["error"]
@@ -188,7 +193,7 @@ impl Report {
         loop {
             let page = client.get(PATH, &[("limit", Some("100".into())), ("after", after)])?;
             for item in page["data"].as_array().into_iter().flatten() {
-                if let Some(instance) = item["instanceId"].as_str().and_then(|id| id.parse().ok()) {
+                if let Some(instance) = item["instanceId"].as_str() {
                     self.note(instance, drain(client, instance, body, 0))?;
                 }
             }
@@ -200,7 +205,7 @@ impl Report {
     }
 
     /// Records a result. Fails if the next instance would fail in the same way.
-    fn note(&mut self, instance: Uuid, drained: Result<Value>) -> Result<()> {
+    fn note(&mut self, instance: &str, drained: Result<Value>) -> Result<()> {
         let error = match drained {
             Ok(sent) => {
                 self.instances += 1;

@@ -1,7 +1,11 @@
 //! `wrkflw definition`: publish, list, show, activate, retire, reinstate, stop, resume, diagram.
 
+mod publish;
+
 use std::fs;
 use std::path::{Path, PathBuf};
+
+pub(super) use publish::publish_and_activate;
 
 use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,15 +14,12 @@ use serde_json::{Value, json};
 use super::Environment;
 use super::client::{Client, segment};
 use super::connection::ConnectionArgs;
-use super::failure::{Exit, Failure};
-use super::flow_config::FlowConfig;
 use super::output::{Column, Format, Output};
-use super::plugin::project::Project;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DefinitionCommand {
     /// Publish a component as a new version
-    Publish(PublishArgs),
+    Publish(publish::PublishArgs),
     /// List definitions and their versions
     List(ListArgs),
     /// Show a version; without one, the active version, the newest versions and how many instances run
@@ -67,29 +68,6 @@ pub(super) enum DefinitionCommand {
         #[command(flatten)]
         connection: ConnectionArgs,
     },
-}
-
-#[derive(Debug, Args)]
-pub(super) struct PublishArgs {
-    /// The component. Default: the one that `wrkflw plugin build` made in this folder, unless a source is newer
-    file: Option<PathBuf>,
-    /// Key of the definition. Default: name of the package in this folder, else of the file
-    #[arg(long)]
-    key: Option<String>,
-    /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Why it is published, in at most 500 characters
-    #[arg(long)]
-    note: Option<String>,
-    /// Use it for new instances at once
-    #[arg(long)]
-    activate: bool,
-    /// Activate it although groups, people or calendars that it uses do not exist
-    #[arg(long, requires = "activate")]
-    force: bool,
-    #[command(flatten)]
-    connection: ConnectionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -196,16 +174,6 @@ const COUNTED: &[Column] = &[
     ("RETIRED", "/retiredAt"),
     ("STOPPED", "/stoppedAt"),
 ];
-const PUBLISHED: &[Column] = &[
-    ("key", "/key"),
-    ("version", "/version"),
-    ("new", "/created"),
-    ("digest", "/digest"),
-    ("own work", "/ownWork"),
-    ("separate", "/separate"),
-    ("reads", "/reads"),
-    ("active", "/active"),
-];
 const RETIREMENT: &[Column] = &[
     ("key", "/key"),
     ("version", "/version"),
@@ -239,7 +207,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> Result<()> {
     match command {
-        DefinitionCommand::Publish(args) => publish(&args, output, environment),
+        DefinitionCommand::Publish(args) => publish::run(&args, output, environment),
         DefinitionCommand::List(args) => list(args, output, environment),
         DefinitionCommand::Show {
             key,
@@ -250,7 +218,8 @@ pub(super) fn run(
             match version {
                 Some(version) => {
                     let path = format!("{}/{version}", versions_path(&key));
-                    output.record(&client.get(&path, &[])?, VERSION)
+                    let version = client.get(&path, &[])?;
+                    output.record(&described(version, output), VERSION)
                 }
                 None => overview(&client, &key, output),
             }
@@ -323,102 +292,17 @@ impl VersionArgs {
     }
 }
 
-fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Result<()> {
-    let project = Project::find_unless(args.file.is_some() && args.key.is_some())?;
-    let (file, config, key) = resolve(args, project.as_ref())?;
-    let component = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let config = FlowConfig::read(config)?;
-    config.parse()?;
-    let client = args.connection.open(environment)?;
-    output.hint(&format!(
-        "publishing {} ({} KiB) as {key}",
-        file.display(),
-        component.len() / 1024
-    ));
-    let note = args.note.as_deref();
-    let published = client.publish(&versions_path(&key), &component, &config.text, note);
-    let published = published.map_err(|error| config.named_in(error))?;
-    for warning in published["warnings"].as_array().into_iter().flatten() {
-        let message = warning["message"].as_str().unwrap_or_default();
-        match warning["pointer"].as_str() {
-            Some(pointer) => Output::warn(&format!("{}: {pointer}: {message}", config.name)),
-            None => Output::warn(message),
-        }
+/// The version with the SDK in words.
+fn described(mut version: Value, output: Output) -> Value {
+    let sdk: Option<Value> = version["sdk"]
+        .as_str()
+        .and_then(|text| serde_json::from_str(text).ok());
+    let text = |name: &str| sdk.as_ref()?[name].as_str();
+    if let (Format::Table, Some(name), Some(number)) = (output.format, text("sdk"), text("version"))
+    {
+        version["sdk"] = json!(format!("{name} {number}"));
     }
-    let published = if args.activate {
-        activated(&client, &key, published, args.force)?
-    } else {
-        published
-    };
-    let version = published["version"].clone();
-    output.record(&published, PUBLISHED)?;
-    if args.activate {
-        output.hint(&format!(
-            "next: wrkflw instance start {key} --entity TYPE/ID --data '{{...}}'"
-        ));
-    } else {
-        output.hint(&format!("next: wrkflw definition activate {key} {version}"));
-    }
-    Ok(())
-}
-
-/// Publishes the component and uses it for new instances at once, whatever it names exists or not.
-pub(super) fn publish_and_activate(
-    client: &Client,
-    key: &str,
-    component: &[u8],
-    config: &str,
-) -> Result<Value> {
-    let published = client.publish(&versions_path(key), component, config, None)?;
-    activated(client, key, published, true)
-}
-
-/// Activates a version that was published, and adds that to what is shown of it.
-fn activated(client: &Client, key: &str, mut published: Value, force: bool) -> Result<Value> {
-    let path = format!("{}/{}/activate", versions_path(key), published["version"]);
-    let activation = client.post(&path, &json!({ "force": force }))?;
-    published["active"] = activation["active"].clone();
-    Ok(published)
-}
-
-/// The files of the component and its config, and the key to publish them under.
-fn resolve(
-    args: &PublishArgs,
-    project: Option<&Project>,
-) -> Result<(PathBuf, Option<PathBuf>, String)> {
-    let built = match &args.file {
-        Some(file) => file.clone(),
-        None => current(Project::require(project)?)?,
-    };
-    // A named file need not belong to the current folder.
-    let project =
-        project.filter(|project| args.file.is_none() || built.starts_with(&project.target));
-    let config = args.config.clone().or_else(|| project?.config());
-    let stem = || {
-        built
-            .file_stem()
-            .map(|stem| stem.to_string_lossy().replace('_', "-"))
-    };
-    let key = args
-        .key
-        .clone()
-        .or_else(|| Some(project?.name.clone()))
-        .or_else(stem);
-    Ok((
-        built,
-        config,
-        key.context("name the definition with --key")?,
-    ))
-}
-
-/// The component of a project. Fails if it is older than a source.
-fn current(project: &Project) -> Result<PathBuf> {
-    let built = project.built()?;
-    let Some(outdated) = project.outdated(&built)? else {
-        return Ok(built);
-    };
-    let next = "wrkflw plugin build; or name the file, which is then published as it is";
-    Err(Failure::new(Exit::Conflict, outdated).next(next).into())
+    version
 }
 
 /// The active version, else the newest.
@@ -455,7 +339,7 @@ fn overview(client: &Client, key: &str, output: Output) -> Result<()> {
         Value::Null => &definition,
         active => active,
     };
-    output.record(shown, VERSION)?;
+    output.record(&described(shown.clone(), output), VERSION)?;
     output.list(&json!({ "data": definition["versions"] }), COUNTED)?;
     if definition["more"] == true {
         output.hint("more instances run than are counted");

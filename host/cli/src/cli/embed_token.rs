@@ -4,10 +4,10 @@ use anyhow::Result;
 use clap::Args;
 use serde_json::json;
 
-use super::Environment;
 use super::connection::ConnectionArgs;
 use super::instance::entity;
 use super::output::{Column, Output};
+use super::{Environment, pick};
 
 const TOKEN: &[Column] = &[
     ("token", "/token"),
@@ -24,9 +24,9 @@ pub(super) struct EmbedTokenArgs {
     /// A role of the person; may be repeated
     #[arg(long, default_value = "user")]
     role: Vec<String>,
-    /// The id of the instance
+    /// The id of the instance, or its first digits
     #[arg(long, value_name = "ID")]
-    instance: Option<uuid::Uuid>,
+    instance: Option<String>,
     /// The entity: the last instance about it that the person sees
     #[arg(long, value_name = "TYPE/ID", value_parser = entity)]
     entity: Option<(String, String)>,
@@ -51,13 +51,13 @@ pub(super) fn run(args: &EmbedTokenArgs, output: Output, environment: &Environme
         "scope": if args.decide { "decide" } else { "read" },
         "minutes": args.minutes,
     });
-    if let Some(id) = args.instance {
-        body["instanceId"] = json!(id);
-    }
     if let Some((kind, id)) = &args.entity {
         body["entityType"] = json!(kind);
         body["entityId"] = json!(id);
     }
     let client = args.connection.open(environment)?;
+    if let Some(text) = &args.instance {
+        body["instanceId"] = json!(pick::instance_id(&client, text)?);
+    }
     output.record(&client.post("/v1/embed-tokens", &body)?, TOKEN)
 }

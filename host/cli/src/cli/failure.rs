@@ -7,7 +7,7 @@ use std::fmt;
 use serde_json::Value;
 
 use next::next_step;
-pub(super) use next::quoted;
+pub(super) use next::{listing, quoted};
 
 /// Shown at the end of `--help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -75,6 +75,16 @@ impl Failure {
 
     pub(super) fn details(mut self, details: impl IntoIterator<Item = String>) -> Failure {
         self.details.extend(details);
+        self
+    }
+
+    /// What was done before it failed, and how to go on once that is mended.
+    pub(super) fn after(mut self, done: &str, then: &str) -> Failure {
+        self.message = format!("{done}: {}", self.message);
+        self.next = Some(match self.next {
+            Some(next) => format!("{next}; then {then}"),
+            None => then.to_owned(),
+        });
         self
     }
 

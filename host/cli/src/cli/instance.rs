@@ -1,6 +1,8 @@
 //! `wrkflw instance`: starts, shows and changes instances.
 
+mod actions;
 mod export;
+mod list;
 mod report;
 
 use std::collections::BTreeMap;
@@ -17,23 +19,29 @@ use super::client::{ChangeArgs, Client, segment};
 use super::connection::ConnectionArgs;
 use super::definition::{PageArgs, draw};
 use super::failure::{Exit, Failure};
-use super::output::{Column, Format, Output};
-use super::{Environment, json_argument, pick};
+use super::output::{Column, Output};
+use super::{Environment, argument, pick};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InstanceCommand {
     /// Start an instance of a definition's active version
     Start(StartArgs),
     /// List instances, newest first
-    List(ListArgs),
+    List(Box<list::ListArgs>),
     /// Show an instance with its active states and tasks
     Show(OneArgs),
     /// Show the history of an instance
     History(OneArgs),
     /// Make a scenario of an instance: a test for the next version of its flow
     Export(export::ExportArgs),
-    /// Show what the caller may do now, and why not the rest
-    Actions(OneArgs),
+    /// Show how the caller may move it on now, or why not, and name what else they may do
+    Actions {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Each action in full, also those that the caller may not do
+        #[arg(long)]
+        all: bool,
+    },
     /// Show who may work on the open tasks of an instance, and why not the others
     Eligibility(report::EligibilityArgs),
     /// Verify the record of an instance: the chain of its entries, what they give, and its seals. Fails if something was changed
@@ -155,53 +163,6 @@ pub(super) struct StartArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ListArgs {
-    /// Key of a definition
-    #[arg(long)]
-    definition: Option<String>,
-    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED
-    #[arg(long)]
-    status: Option<String>,
-    /// Name of an active state
-    #[arg(long)]
-    state: Option<String>,
-    /// The entity that they are about, as TYPE/ID
-    #[arg(long, value_name = "TYPE/ID", value_parser = entity)]
-    entity: Option<(String, String)>,
-    /// Who started it
-    #[arg(long)]
-    initiator: Option<String>,
-    /// Words in the title, summary, entity or a text attribute
-    #[arg(long, value_name = "WORDS")]
-    q: Option<String>,
-    /// Who owns an open task of it
-    #[arg(long, value_name = "PERSON")]
-    owner: Option<String>,
-    /// Who owns or owned a task of it
-    #[arg(long, value_name = "PERSON")]
-    ever_owner: Option<String>,
-    /// Not changed since, as 2030-01-31T08:00:00Z
-    #[arg(long, value_name = "TIME")]
-    updated_before: Option<String>,
-    /// Something of it is due before
-    #[arg(long, value_name = "TIME")]
-    due_before: Option<String>,
-    /// Only those with an unassignable state: too few people are eligible for its work
-    #[arg(long)]
-    unassignable: bool,
-    /// Started at or after, as 2030-01-31T08:00:00Z
-    #[arg(long, value_name = "TIME")]
-    from: Option<String>,
-    /// Started before
-    #[arg(long, value_name = "TIME")]
-    until: Option<String>,
-    #[command(flatten)]
-    page: PageArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
-}
-
-#[derive(Debug, Args)]
 pub(super) struct OneArgs {
     /// Its id, the first digits of its id, or the entity that it is about, as TYPE/ID
     id: String,
@@ -209,19 +170,6 @@ pub(super) struct OneArgs {
     connection: ConnectionArgs,
 }
 
-const SUMMARIES: &[Column] = &[
-    ("ID", "/id"),
-    ("DEFINITION", "/definitionKey"),
-    ("VERSION", "/definitionVersion"),
-    ("TYPE", "/entityType"),
-    ("ENTITY", "/entityId"),
-    ("STATUS", "/status"),
-    ("OUTCOME", "/outcome"),
-    ("STATES", "/states"),
-    ("INITIATOR", "/initiator"),
-    ("STARTED", "/startedAt"),
-    ("TITLE", "/title"),
-];
 const INSTANCE: &[Column] = &[
     ("id", "/id"),
     ("definition", "/definitionKey"),
@@ -257,16 +205,6 @@ const COMMENTS: &[Column] = &[
     ("MENTIONS", "/mentions"),
     ("COMMENT", "/comment"),
 ];
-const ACTIONS: &[Column] = &[
-    ("ACTION", "/action"),
-    ("WHAT", "/what"),
-    ("STATE", "/state"),
-    ("TASK", "/taskId"),
-    ("ALLOWED", "/allowed"),
-    ("REQUIRED", "/required"),
-    ("WHY NOT", "/refusal/message"),
-];
-
 pub(super) fn run(
     command: InstanceCommand,
     output: Output,
@@ -274,7 +212,7 @@ pub(super) fn run(
 ) -> Result<()> {
     match command {
         InstanceCommand::Start(args) => start(&args, output, environment),
-        InstanceCommand::List(args) => list(&args, output, environment),
+        InstanceCommand::List(args) => list::run(&args, output, environment),
         InstanceCommand::Show(one) => {
             let (client, path) = one.open(environment)?;
             let shown = client.get(&path, &[])?;
@@ -284,7 +222,7 @@ pub(super) fn run(
             output.list(&one.get("/history", environment)?, STATE_INSTANCES)
         }
         InstanceCommand::Export(args) => export::run(&args, output, environment),
-        InstanceCommand::Actions(one) => actions(&one, output, environment),
+        InstanceCommand::Actions { one, all } => actions::run(&one, all, output, environment),
         InstanceCommand::Eligibility(args) => args.run(output, environment),
         InstanceCommand::Verify(one) => report::verify(&one, output, environment),
         InstanceCommand::Changes(args) => args.run(output, environment),
@@ -314,7 +252,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
             input,
             change,
         } => {
-            let body = json!({ "id": id, "input": json_argument(&input)? });
+            let body = json!({ "id": id, "input": argument::json("--input", &input)? });
             (one, format!("signals/{}", segment(&trigger)), body, change)
         }
         InstanceCommand::Comment {
@@ -359,7 +297,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
         InstanceCommand::Resume { one, change } => (one, "resume".to_owned(), json!({}), change),
         InstanceCommand::Restart { one, data, change } => {
             let body = match data {
-                Some(data) => json!({ "data": json_argument(&data)? }),
+                Some(data) => json!({ "data": argument::json("--data", &data)? }),
                 None => json!({}),
             };
             (one, "restart".to_owned(), body, change)
@@ -375,24 +313,6 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
     };
     let answer = client.change(&format!("{path}/{verb}"), &body, &change)?;
     show_changed(&client, &answer, before.as_ref(), output)
-}
-
-fn actions(one: &OneArgs, output: Output, environment: &Environment) -> Result<()> {
-    let mut answer = one.get("/actions", environment)?;
-    if output.format == Format::Json {
-        return output.record(&answer, &[]);
-    }
-    let actions = answer["actions"].as_array_mut().into_iter().flatten();
-    let mut data: Vec<Value> = actions
-        .map(|action| {
-            let named = ["outcome", "trigger"].map(|name| action[name].take());
-            let [outcome, trigger] = named;
-            action["what"] = if outcome.is_null() { trigger } else { outcome };
-            action.take()
-        })
-        .collect();
-    data.sort_by_key(|action| action["allowed"] != true);
-    output.list(&json!({ "data": data }), ACTIONS)
 }
 
 impl OneArgs {
@@ -415,7 +335,7 @@ fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<
         "definitionKey": args.definition,
         "entityType": kind,
         "entityId": id,
-        "data": json_argument(&args.data)?,
+        "data": argument::json("--data", &args.data)?,
     });
     let client = args.connection.open(environment)?;
     let started = client.change("/v1/instances", &body, &args.change)?;
@@ -432,29 +352,6 @@ fn show_changed(
     answer::show(answer, before, answer::instance, INSTANCE, output)?;
     answer::hint_at_open_tasks(client, answer, output);
     Ok(())
-}
-
-fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
-    let (kind, id) = args.entity.clone().unzip();
-    let filters = [
-        ("definitionKey", args.definition.clone()),
-        ("status", args.status.clone()),
-        ("state", args.state.clone()),
-        ("entityType", kind),
-        ("entityId", id),
-        ("initiator", args.initiator.clone()),
-        ("unassignable", args.unassignable.then(|| true.to_string())),
-        ("from", args.from.clone()),
-        ("until", args.until.clone()),
-        ("q", args.q.clone()),
-        ("owner", args.owner.clone()),
-        ("everOwner", args.ever_owner.clone()),
-        ("updatedBefore", args.updated_before.clone()),
-        ("dueBefore", args.due_before.clone()),
-    ];
-    let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
-    let client = args.connection.open(environment)?;
-    output.list(&client.get("/v1/instances", &query)?, SUMMARIES)
 }
 
 pub(super) fn renamed(text: &str) -> Result<(String, String), Failure> {

@@ -3,12 +3,13 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use uuid::Uuid;
 
-use super::Environment;
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::output::{Column, Output};
+use super::{Environment, pick};
+
+const PATH: &str = "/v1/notifications";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NotificationCommand {
@@ -28,9 +29,8 @@ pub(super) enum NotificationCommand {
     },
     /// Mark a notification as read
     Read {
-        /// Id of the notification
-        #[arg(value_parser = super::pick::id)]
-        id: Uuid,
+        /// Id of the notification, or its first digits
+        id: String,
         #[command(flatten)]
         connection: ConnectionArgs,
     },
@@ -75,7 +75,7 @@ pub(super) fn run(
             let filters = [unread, ("kind", args.kind)];
             let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
             let client = args.connection.open(environment)?;
-            output.list(&client.get("/v1/notifications", &query)?, NOTIFICATIONS)
+            output.list(&client.get(PATH, &query)?, NOTIFICATIONS)
         }
         NotificationCommand::Mute { kinds, connection } => {
             let client = connection.open(environment)?;
@@ -90,7 +90,8 @@ pub(super) fn run(
         }
         NotificationCommand::Read { id, connection } => {
             let client = connection.open(environment)?;
-            client.post(&format!("/v1/notifications/{id}/read"), &json!({}))?;
+            let id = pick::listed(&client, &id, "notification of yours", PATH)?;
+            client.post(&format!("{PATH}/{id}/read"), &json!({}))?;
             output.record(&json!({ "read": id }), &[("read", "/read")])
         }
     }

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
-use super::Environment;
-use super::client::AttemptArgs;
+use super::client::{AttemptArgs, Client};
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::instance::{entity, renamed};
 use super::output::{Column, Format, Output};
+use super::{Environment, pick};
 
 const OPERATION: &[Column] = &[
     ("id", "/id"),
@@ -133,9 +132,8 @@ pub(super) struct WhichArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct OneArgs {
-    /// Id of the operation
-    #[arg(value_parser = super::pick::id)]
-    id: Uuid,
+    /// Id of the operation, or its first digits
+    id: String,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -161,11 +159,11 @@ pub(super) fn run(
         }
         OperationCommand::List { page, connection } => {
             let client = connection.open(environment)?;
-            output.list(&client.get("/v1/operations", &page.query())?, OPERATIONS)
+            output.list(&client.get(PATH, &page.query())?, OPERATIONS)
         }
         OperationCommand::Show(one) => {
             let client = one.connection.open(environment)?;
-            output.record(&client.get(&path(one.id, ""), &[])?, OPERATION)
+            output.record(&client.get(&one.path(&client, "")?, &[])?, OPERATION)
         }
         OperationCommand::Items { one, result, page } => {
             let query: Vec<_> = [("result", result)]
@@ -173,17 +171,24 @@ pub(super) fn run(
                 .chain(page.query())
                 .collect();
             let client = one.connection.open(environment)?;
-            output.list(&client.get(&path(one.id, "/items"), &query)?, ITEMS)
+            let path = one.path(&client, "/items")?;
+            output.list(&client.get(&path, &query)?, ITEMS)
         }
         OperationCommand::Stop(one) => {
             let client = one.connection.open(environment)?;
-            output.record(&client.post(&path(one.id, "/stop"), &json!({}))?, OPERATION)
+            let path = one.path(&client, "/stop")?;
+            output.record(&client.post(&path, &json!({}))?, OPERATION)
         }
     }
 }
 
-fn path(id: Uuid, below: &str) -> String {
-    format!("/v1/operations/{id}{below}")
+const PATH: &str = "/v1/operations";
+
+impl OneArgs {
+    fn path(&self, client: &Client, below: &str) -> Result<String> {
+        let id = pick::listed(client, &self.id, "operation", PATH)?;
+        Ok(format!("{PATH}/{id}{below}"))
+    }
 }
 
 impl WhichArgs {

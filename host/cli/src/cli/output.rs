@@ -23,6 +23,8 @@ pub enum Format {
 /// A column or a line of a table: its name, and the JSON Pointer to its value.
 pub(super) type Column = (&'static str, &'static str);
 
+/// The characters that an object may take in a row.
+const CELL_CHARS_MAX: usize = 120;
 /// What the answer to a dry run begins with.
 const DRY_RUN: &str = "dry run: nothing was written\n";
 
@@ -127,7 +129,7 @@ impl Output {
             Format::Table => {
                 let cells: Vec<String> = columns
                     .iter()
-                    .map(|(_, pointer)| cell(value, pointer))
+                    .map(|(_, pointer)| in_words(value, pointer))
                     .collect();
                 write(&format!("{}\n", cells.join("  ")))
             }
@@ -184,7 +186,7 @@ impl Output {
             .map(|item| {
                 columns
                     .iter()
-                    .map(|(_, pointer)| cell(item, pointer))
+                    .map(|(_, pointer)| bounded(item, pointer))
                     .collect()
             })
             .collect();
@@ -215,7 +217,28 @@ impl Output {
     }
 }
 
-/// The value at `pointer` as one line of text.
+/// The value at `pointer` for a row: an object in words, without the last ones if the table would become too wide.
+fn bounded(value: &Value, pointer: &str) -> String {
+    let text = in_words(value, pointer);
+    let is_object = value.pointer(pointer).is_some_and(Value::is_object);
+    match text.char_indices().nth(CELL_CHARS_MAX) {
+        Some((end, _)) if is_object => {
+            let whole = text[..end].rfind(", ").map_or(end, |comma| comma + 2);
+            format!("{}…", &text[..whole])
+        }
+        _ => text,
+    }
+}
+
+/// The value at `pointer` as one line of text, an object in words.
+pub(super) fn in_words(value: &Value, pointer: &str) -> String {
+    match value.pointer(pointer) {
+        Some(object @ Value::Object(_)) => tame(&words(object)),
+        _ => cell(value, pointer),
+    }
+}
+
+/// The value at `pointer` as one line of text. An object is JSON, because it is what somebody wrote as JSON.
 fn cell(value: &Value, pointer: &str) -> String {
     let text = match value.pointer(pointer) {
         None | Some(Value::Null) => String::new(),
@@ -223,6 +246,10 @@ fn cell(value: &Value, pointer: &str) -> String {
         Some(Value::Array(items)) => items.iter().map(short).collect::<Vec<_>>().join(", "),
         Some(other) => other.to_string(),
     };
+    tame(&text)
+}
+
+fn tame(text: &str) -> String {
     // Text from other people must neither break the table nor control the terminal.
     text.chars()
         .map(|char| if char.is_control() { ' ' } else { char })
@@ -254,9 +281,38 @@ fn short(item: &Value) -> String {
         ) {
             (_, _, Some(name)) => name.to_owned(),
             (Some(kind), Some(id), None) => format!("{kind}:{id}"),
-            _ => item.to_string(),
+            _ => words(item),
         },
         other => other.to_string(),
+    }
+}
+
+/// A value without the marks of JSON. Members without a value are left out.
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(short).collect();
+            items.join(" ")
+        }
+        Value::Object(members) => {
+            let told = members.iter().filter(|(_, value)| !is_empty(value));
+            let told = told.map(|(name, value)| match value {
+                Value::Object(_) => format!("{name} ({})", words(value)),
+                _ => format!("{name} {}", words(value)),
+            });
+            told.collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
     }
 }
 
@@ -295,6 +351,28 @@ mod tests {
             counted,
             ["0 entries", "1 entry", "2 entries", "1 line", "3 lines"]
         );
+    }
+
+    #[test]
+    fn an_object_in_a_row_is_words_and_ends_before_the_table_is_too_wide() {
+        let row = json!({
+            "payload": { "by": "ann", "to": ["ben", "cyd"], "task": { "id": "7", "owner": null }, "n": 2 },
+            "delegations": [{ "from": "ann", "to": "ben" }],
+            "comment": "c".repeat(CELL_CHARS_MAX + 1),
+            "long": { "a": 1, "text": "l".repeat(CELL_CHARS_MAX) },
+        });
+        assert_eq!(
+            bounded(&row, "/payload"),
+            "by ann, n 2, task (id 7), to ben cyd"
+        );
+        assert_eq!(bounded(&row, "/delegations"), "from ann, to ben");
+        assert_eq!(
+            bounded(&row, "/comment").chars().count(),
+            CELL_CHARS_MAX + 1
+        );
+        assert_eq!(bounded(&row, "/long"), "a 1, …");
+        // What somebody wrote as JSON stays JSON in a record.
+        assert_eq!(cell(&json!({ "data": { "a": 1 } }), "/data"), "{\"a\":1}");
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! What people write for an id: the id itself, its beginning, or the entity that an instance is about. Each look-up is one bounded
-//! call of the API.
+//! What people write for an id: the id itself, its beginning, or the entity that an instance is about. Each look-up has bounded
+//! calls of the API.
 
 use anyhow::Result;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::client::{Client, segment};
-use super::failure::{Exit, Failure};
+use super::failure::{Exit, Failure, listing};
 
 /// The shortest beginning of an id that the server takes.
 const DIGITS_MIN: usize = 4;
@@ -14,12 +14,35 @@ const DIGITS_MIN: usize = 4;
 const DIGITS: usize = 32;
 /// How many instances about an entity are looked at.
 const LOOKED_AT: u32 = 10;
+/// How many pages of a list are searched for the beginning of an id, and how many items a page has.
+const PAGES_MAX: usize = 10;
+const PAGE_ITEMS: u32 = 100;
+/// The lists that have pages. The others are short, and refuse the parameters of a page.
+const PAGED: [&str; 3] = ["delivery", "notification of yours", "operation"];
+/// What tells candidates apart, as far as they have it.
+const TELLING: [&str; 13] = [
+    "/kind",
+    "/url",
+    "/name",
+    "/client",
+    "/action",
+    "/status",
+    "/state",
+    "/settings/definitionKey",
+    "/person",
+    "/substitute",
+    "/from",
+    "/instanceTitle",
+    "/createdAt",
+];
 
-/// Parses a whole id, of what has no other name.
+/// Parses a whole id, where no server is asked.
 pub(super) fn id(text: &str) -> Result<Uuid, Failure> {
     Uuid::try_parse(text).map_err(|_| {
-        let form = format!("an id has {DIGITS} hexadecimal digits, as the program prints it");
-        Failure::new(Exit::Usage, form)
+        let message = format!(
+            "{text} is no id: all {DIGITS} hexadecimal digits are needed, because no server is asked"
+        );
+        Failure::new(Exit::Usage, message)
     })
 }
 
@@ -38,53 +61,123 @@ pub(super) fn instance(client: &Client, text: &str) -> Result<String> {
 
 /// The path of a task: by its id, or by the beginning of its id.
 pub(super) fn task(client: &Client, text: &str) -> Result<String> {
-    Ok(format!("/v1/tasks/{}", complete(client, text, "task")?))
+    Ok(format!("/v1/tasks/{}", task_id(client, text)?))
 }
 
-/// The id of a subscription: the whole, or the beginning of that of one only. A tenant has few.
-pub(super) fn subscription(client: &Client, text: &str) -> Result<String> {
-    const KIND: &str = "subscription";
-    if let Ok(id) = Uuid::try_parse(text) {
-        return Ok(id.to_string());
+/// The id of a task, named likewise.
+pub(super) fn task_id(client: &Client, text: &str) -> Result<String> {
+    complete(client, text, "task")
+}
+
+/// The id of one of a list of the API: the whole, or the beginning of that of one only. `kind` is what the API calls one that is
+/// missing.
+pub(super) fn listed(client: &Client, text: &str, kind: &str, list: &str) -> Result<String> {
+    if let Some(id) = whole(text) {
+        return Ok(id);
     }
     if !is_beginning(text) {
-        return Err(no_id(text, KIND).into());
+        return Err(no_id(text, kind, list).into());
     }
-    let page = client.get("/v1/subscriptions", &[])?;
-    let digits = |text: &str| text.replace('-', "").to_ascii_lowercase();
-    let begins = |one: &&Value| {
-        let id = one["id"].as_str().unwrap_or_default();
-        digits(id).starts_with(&digits(text))
+    let page = |after: Option<String>| {
+        let limit = PAGED.contains(&kind).then(|| PAGE_ITEMS.to_string());
+        client.get(list, &[("limit", limit), ("after", after)])
     };
-    let all = page["data"].as_array().into_iter().flatten();
-    let fitting: Vec<&Value> = all.filter(begins).collect();
-    only(text, KIND, &fitting)
+    if let Some(fitting) = sought(text, page)? {
+        return only(text, kind, list, &fitting.iter().collect::<Vec<_>>());
+    }
+    let message = format!(
+        "{text} is not enough: only the newest {} are searched for the beginning of an id",
+        PAGES_MAX * PAGE_ITEMS as usize
+    );
+    let failure = Failure::new(Exit::Usage, message);
+    Err(failure.next("write the whole id").into())
+}
+
+/// What begins so in the pages of a list. None if there may be more in pages that are not read.
+fn sought(
+    text: &str,
+    mut page: impl FnMut(Option<String>) -> Result<Value>,
+) -> Result<Option<Vec<Value>>> {
+    let mut fitting: Vec<Value> = Vec::new();
+    let (lowest, mut after) = (lowest(text), None);
+    for _ in 0..PAGES_MAX {
+        let mut page = page(after)?;
+        let items = match page["data"].take() {
+            Value::Array(items) => items,
+            _ => Vec::new(),
+        };
+        // The newest come first, and an id begins with its time. Ids of several hosts may be a little out of order.
+        let is_past = items.iter().all(|one| digits_of(one) < lowest);
+        fitting.extend(items.into_iter().filter(|one| begins(one, text)));
+        after = page["page"]["next"].as_str().map(str::to_owned);
+        if is_past || after.is_none() {
+            return Ok(Some(fitting));
+        }
+    }
+    Ok(None)
+}
+
+/// The whole id of what has no list of its own.
+pub(super) fn unlisted(text: &str, kind: &str) -> Result<String> {
+    whole(text).ok_or_else(|| {
+        let message = format!(
+            "{text} is no id of {}: all {DIGITS} hexadecimal digits of it are needed",
+            article(kind)
+        );
+        Failure::new(Exit::Usage, message).into()
+    })
+}
+
+/// The id in the form that the API writes.
+fn whole(text: &str) -> Option<String> {
+    Uuid::try_parse(text).ok().map(|id| id.to_string())
+}
+
+fn digits(text: &str) -> String {
+    text.replace('-', "").to_ascii_lowercase()
+}
+
+fn digits_of(one: &Value) -> String {
+    digits(one["id"].as_str().unwrap_or_default())
+}
+
+fn begins(one: &Value, text: &str) -> bool {
+    digits_of(one).starts_with(&digits(text))
+}
+
+/// The digits of the first id with this beginning.
+fn lowest(text: &str) -> String {
+    format!("{:0<DIGITS$}", digits(text))
 }
 
 /// The id of the only one that fits.
-fn only(text: &str, kind: &str, fitting: &[&Value]) -> Result<String> {
+fn only(text: &str, kind: &str, list: &str, fitting: &[&Value]) -> Result<String> {
     match fitting {
         [one] => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
         [] => {
             let message = format!("{text} is the beginning of no id of {}", article(kind));
-            Err(Failure::new(Exit::NotFound, message).into())
+            let failure = Failure::new(Exit::NotFound, message);
+            Err(failure.next(shows(kind, list)).into())
         }
-        _ => Err(ambiguous(
-            text,
-            &format!("{kind}s begin with {text}"),
-            fitting.to_vec(),
-        )
-        .into()),
+        _ => {
+            let what = format!("ids of {} begin so", article(kind));
+            Err(ambiguous(text, &what, fitting.to_vec()).into())
+        }
     }
+}
+
+/// How to see the ids of a kind.
+fn shows(kind: &str, list: &str) -> String {
+    listing(&format!("there is no {kind} "), list).unwrap_or_default()
 }
 
 /// The id of an `instance` or `task` that begins with this text.
 fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
-    if let Ok(id) = Uuid::try_parse(text) {
-        return Ok(id.to_string());
+    if let Some(id) = whole(text) {
+        return Ok(id);
     }
     if !is_beginning(text) {
-        return Err(no_id(text, kind).into());
+        return Err(no_id(text, kind, "").into());
     }
     let found = client.get(&format!("/v1/ids/{}", segment(text)), &[])?;
     let all: Vec<&Value> = found["data"].as_array().into_iter().flatten().collect();
@@ -93,7 +186,7 @@ fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
         .copied()
         .filter(|one| one["kind"] == kind)
         .collect();
-    only(text, kind, &fitting).map_err(|error| match error.downcast::<Failure>() {
+    only(text, kind, "", &fitting).map_err(|error| match error.downcast::<Failure>() {
         // Another kind of thing may have been meant.
         Ok(failure) if fitting.is_empty() => failure.details(all.into_iter().map(described)).into(),
         Ok(failure) => failure.into(),
@@ -136,11 +229,11 @@ fn is_beginning(text: &str) -> bool {
 }
 
 fn article(kind: &str) -> String {
-    let article = if kind == "instance" { "an" } else { "a" };
-    format!("{article} {kind}")
+    let is_vowel = kind.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {kind}", if is_vowel { "an" } else { "a" })
 }
 
-fn no_id(text: &str, kind: &str) -> Failure {
+fn no_id(text: &str, kind: &str, list: &str) -> Failure {
     let also = if kind == "instance" {
         "; or name what it is about as TYPE/ID, such as document/9"
     } else {
@@ -151,11 +244,7 @@ fn no_id(text: &str, kind: &str) -> Failure {
          begins so{also}",
         article(kind)
     );
-    let next = match kind {
-        "task" => "`wrkflw task list --view all` shows the ids".to_owned(),
-        kind => format!("`wrkflw {kind} list` shows the ids"),
-    };
-    Failure::new(Exit::Usage, message).next(next)
+    Failure::new(Exit::Usage, message).next(shows(kind, list))
 }
 
 fn ambiguous(text: &str, what: &str, found: Vec<&Value>) -> Failure {
@@ -167,18 +256,24 @@ fn ambiguous(text: &str, what: &str, found: Vec<&Value>) -> Failure {
 /// One candidate in a line.
 fn described(one: &Value) -> String {
     let text = |name: &str| one[name].as_str().unwrap_or_default();
-    if one["url"].is_string() {
-        return format!("{}  {}", text("id"), text("url"));
-    }
-    let line = format!(
-        "{}  {}  {} {}/{}  {}",
-        text("id"),
-        text("status"),
-        text("definitionKey"),
-        text("entityType"),
-        text("entityId"),
-        text("title")
-    );
+    let line = if one["entityType"].is_string() {
+        format!(
+            "{}  {}  {} {}/{}  {}",
+            text("id"),
+            text("status"),
+            text("definitionKey"),
+            text("entityType"),
+            text("entityId"),
+            text("title")
+        )
+    } else {
+        let telling = TELLING.iter().filter_map(|at| one.pointer(at)?.as_str());
+        [text("id")]
+            .into_iter()
+            .chain(telling)
+            .collect::<Vec<_>>()
+            .join("  ")
+    };
     let shown = line.trim_end().chars();
     shown
         .map(|char| if char.is_control() { ' ' } else { char })
@@ -187,7 +282,49 @@ fn described(one: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::is_beginning;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Pages of one id each, the newest first.
+    fn found(ids: &[&str], text: &str) -> (Option<Vec<Value>>, usize) {
+        let mut read = 0;
+        let found = sought(text, |after| {
+            assert_eq!(after.is_some(), read > 0, "the cursor of the page before");
+            let id = ids[read];
+            read += 1;
+            let next = (read < ids.len()).then_some("next");
+            Ok(json!({ "data": [{ "id": id }], "page": { "next": next } }))
+        });
+        (found.expect("no page fails"), read)
+    }
+
+    #[test]
+    fn pages_are_read_until_they_are_past_the_beginning() {
+        let ids = [
+            "01a3ffff-0000-7000-8000-000000000000",
+            "01a2FFFF-0000-7000-8000-000000000000",
+            "01a20000-0000-7000-8000-000000000000",
+            "01a1ffff-0000-7000-8000-000000000000",
+            "01a10000-0000-7000-8000-000000000000",
+        ];
+        let count = |text: &str| {
+            let (found, read) = found(&ids, text);
+            (found.expect("not cut off").len(), read)
+        };
+        assert_eq!(count("01a2"), (2, 4));
+        assert_eq!(count("01A2-ffff"), (1, 3));
+        assert_eq!(count("01a1"), (2, 5));
+        assert_eq!(count("01a4"), (0, 1));
+    }
+
+    #[test]
+    fn no_more_than_ten_pages_are_read() {
+        let id = "01a2ffff-0000-7000-8000-000000000000";
+        assert_eq!(found(&[id; PAGES_MAX], "01a2").1, PAGES_MAX);
+        assert!(found(&[id; PAGES_MAX], "01a2").0.is_some());
+        assert_eq!(found(&[id; PAGES_MAX + 1], "01a2"), (None, PAGES_MAX));
+    }
 
     #[test]
     fn a_beginning_has_at_least_four_digits() {

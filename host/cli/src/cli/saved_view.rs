@@ -3,13 +3,14 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use serde_json::json;
-use uuid::Uuid;
 
 use super::connection::ConnectionArgs;
 use super::output::{Column, Output};
 use super::{Environment, pick};
 use wrkflw_runtime::clock;
 
+const PATH: &str = "/v1/me/views";
+const KIND: &str = "saved view of yours";
 const VIEWS: &[Column] = &[
     ("ID", "/id"),
     ("NAME", "/name"),
@@ -34,9 +35,8 @@ pub(super) enum SavedViewCommand {
     Save(SaveArgs),
     /// Delete a saved view
     Delete {
-        /// Id of the view
-        #[arg(value_parser = pick::id)]
-        id: Uuid,
+        /// Id of the view, or its first digits
+        id: String,
         #[command(flatten)]
         connection: ConnectionArgs,
     },
@@ -51,9 +51,9 @@ pub(super) struct SaveArgs {
     /// Show it first, in place of any other
     #[arg(long)]
     default: bool,
-    /// The view that it replaces. Default: a new one
-    #[arg(long, value_name = "ID", value_parser = pick::id)]
-    replace: Option<Uuid>,
+    /// The view that it replaces, by its id or its first digits. Default: a new one
+    #[arg(long, value_name = "ID")]
+    replace: Option<String>,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -66,18 +66,22 @@ pub(super) fn run(
     match command {
         SavedViewCommand::List { connection } => {
             let client = connection.open(environment)?;
-            output.list(&client.get("/v1/me/views", &[])?, VIEWS)
+            output.list(&client.get(PATH, &[])?, VIEWS)
         }
         SavedViewCommand::Save(args) => {
             let client = args.connection.open(environment)?;
-            let id = args.replace.unwrap_or_else(clock::new_id);
+            let id = match &args.replace {
+                Some(text) => pick::listed(&client, text, KIND, PATH)?,
+                None => clock::new_id().to_string(),
+            };
             let body = json!({ "name": args.name, "query": args.query, "default": args.default });
-            let saved = client.put(&format!("/v1/me/views/{id}"), &[], &body)?;
+            let saved = client.put(&format!("{PATH}/{id}"), &[], &body)?;
             output.record(&saved, VIEW)
         }
         SavedViewCommand::Delete { id, connection } => {
             let client = connection.open(environment)?;
-            client.delete(&format!("/v1/me/views/{id}"), &[])?;
+            let id = pick::listed(&client, &id, KIND, PATH)?;
+            client.delete(&format!("{PATH}/{id}"), &[])?;
             output.record(&json!({ "deleted": id }), &[("deleted", "/deleted")])
         }
     }

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use clap::Subcommand;
 use serde_json::json;
-use uuid::Uuid;
 
 use super::connection::ConnectionArgs;
 use super::output::{Column, Output};
 use super::{Environment, pick};
 
+const PATH: &str = "/v1/me/sessions";
 const SESSIONS: &[Column] = &[
     ("ID", "/id"),
     ("BROWSER", "/client"),
@@ -27,9 +27,8 @@ pub(super) enum SessionCommand {
     },
     /// End a session: its browser has to sign in again
     End {
-        /// Id of the session
-        #[arg(value_parser = pick::id)]
-        id: Uuid,
+        /// Id of the session, or its first digits
+        id: String,
         #[command(flatten)]
         connection: ConnectionArgs,
     },
@@ -43,11 +42,12 @@ pub(super) fn run(
     match command {
         SessionCommand::List { connection } => {
             let client = connection.open(environment)?;
-            output.list(&client.get("/v1/me/sessions", &[])?, SESSIONS)
+            output.list(&client.get(PATH, &[])?, SESSIONS)
         }
         SessionCommand::End { id, connection } => {
             let client = connection.open(environment)?;
-            client.delete(&format!("/v1/me/sessions/{id}"), &[])?;
+            let id = pick::listed(&client, &id, "session of yours", PATH)?;
+            client.delete(&format!("{PATH}/{id}"), &[])?;
             output.record(&json!({ "ended": id }), &[("ended", "/ended")])
         }
     }

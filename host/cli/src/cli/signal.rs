@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::{ChangeArgs, segment};
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::instance::OneArgs;
 use super::output::{Column, Output};
-use super::{Environment, json_argument};
+use super::{Environment, argument, pick};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SignalCommand {
@@ -105,7 +105,7 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
     match command {
         SignalCommand::Send(args) => {
             let mut body = json!({
-                "correlation": args.correlation, "id": args.id, "input": json_argument(&args.input)?,
+                "correlation": args.correlation, "id": args.id, "input": argument::json("--input", &args.input)?,
             });
             if matches!(args.deliver, Deliver::All) {
                 body["deliver"] = json!("all");
@@ -115,7 +115,12 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
             }
             let client = args.connection.open(environment)?;
             let path = format!("/v1/signals/{}", segment(&args.trigger));
-            output.record(&client.change(&path, &body, &args.change)?, SENT)
+            let sent = client.change(&path, &body, &args.change)?;
+            output.record(&sent, SENT)?;
+            if let Some(hint) = kept(&sent, args.deliver) {
+                output.hint(&hint);
+            }
+            Ok(())
         }
         SignalCommand::List { one, page } => {
             let (client, path) = one.open(environment)?;
@@ -124,8 +129,50 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
         }
         SignalCommand::Show { signal, connection } => {
             let client = connection.open(environment)?;
-            let path = format!("/v1/signals/{}", segment(&signal));
-            output.record(&client.get(&path, &[])?, SIGNAL)
+            let id = pick::unlisted(&signal, "signal")?;
+            output.record(&client.get(&format!("/v1/signals/{id}"), &[])?, SIGNAL)
         }
+    }
+}
+
+/// What becomes of a signal that no instance has taken, as far as the sender may know.
+fn kept(sent: &Value, deliver: Deliver) -> Option<String> {
+    let signal = sent.get("signal")?;
+    let (id, correlation) = (
+        signal["signalId"].as_str()?,
+        signal["correlation"].as_str()?,
+    );
+    let what = match deliver {
+        Deliver::All => "the host delivers it now to every state that subscribes to it".to_owned(),
+        Deliver::One => format!(
+            "no instance that you see has taken it: the host keeps it for 30 days, for the next state that waits for {correlation}"
+        ),
+    };
+    Some(format!(
+        "{what}; `wrkflw signal show {id}` shows its status"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_sends_a_signal_that_is_kept_is_told_so() {
+        let mut sent = json!({ "signal": { "signalId": "7", "correlation": "order-9" } });
+        let one = kept(&sent, Deliver::One).expect("a hint");
+        assert!(
+            one.contains("waits for order-9; `wrkflw signal show 7`"),
+            "{one}"
+        );
+        let all = kept(&sent, Deliver::All).expect("a hint");
+        assert!(all.contains("every state that subscribes"), "{all}");
+        // A dry run keeps none, and has no id.
+        sent["signal"]["signalId"] = Value::Null;
+        assert_eq!(kept(&sent, Deliver::One), None);
+        assert_eq!(
+            kept(&json!({ "instance": { "id": "1" } }), Deliver::One),
+            None
+        );
     }
 }

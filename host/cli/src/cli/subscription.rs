@@ -5,7 +5,6 @@ mod listen;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::client::Client;
 use super::connection::ConnectionArgs;
@@ -44,9 +43,8 @@ pub(super) enum SubscriptionCommand {
     Retry {
         #[command(flatten)]
         one: OneArgs,
-        /// Id of the delivery. Default: all that are dead
-        #[arg(value_parser = super::pick::id)]
-        delivery: Option<Uuid>,
+        /// Id of the delivery, or its first digits. Default: all that are dead
+        delivery: Option<String>,
     },
     /// Give up a delivery that the receiver has not accepted
     Discard {
@@ -76,9 +74,8 @@ pub(super) enum DeliveryState {
 pub(super) struct DeliveryArgs {
     #[command(flatten)]
     one: OneArgs,
-    /// Id of the delivery
-    #[arg(value_parser = super::pick::id)]
-    delivery: Uuid,
+    /// Id of the delivery, or its first digits
+    delivery: String,
 }
 
 #[derive(Debug, Args)]
@@ -103,6 +100,7 @@ pub(super) struct CreateArgs {
     connection: ConnectionArgs,
 }
 
+const PATH: &str = "/v1/subscriptions";
 const SUBSCRIPTIONS: &[Column] = &[
     ("ID", "/id"),
     ("URL", "/url"),
@@ -151,7 +149,7 @@ pub(super) fn run(
     match command {
         SubscriptionCommand::List { connection } => {
             let client = connection.open(environment)?;
-            output.list(&client.get("/v1/subscriptions", &[])?, SUBSCRIPTIONS)
+            output.list(&client.get(PATH, &[])?, SUBSCRIPTIONS)
         }
         SubscriptionCommand::Show(one) => {
             let client = one.connection.open(environment)?;
@@ -163,14 +161,14 @@ pub(super) fn run(
                 body["definitionKey"] = json!(definition);
             }
             let client = args.connection.open(environment)?;
-            output.record(&client.post("/v1/subscriptions", &body)?, SUBSCRIPTION)?;
+            output.record(&client.post(PATH, &body)?, SUBSCRIPTION)?;
             output.hint("the secret is not shown again");
             Ok(())
         }
         SubscriptionCommand::Delete(one) => {
             let client = one.connection.open(environment)?;
-            let id = pick::subscription(&client, &one.id)?;
-            client.delete(&format!("/v1/subscriptions/{id}"), &[])?;
+            let id = one.found(&client)?;
+            client.delete(&format!("{PATH}/{id}"), &[])?;
             output.record(&json!({ "deleted": id }), &[("deleted", "/deleted")])
         }
         SubscriptionCommand::Listen(args) => listen::run(&args, output),
@@ -189,7 +187,8 @@ pub(super) fn run(
         }
         SubscriptionCommand::Attempts(args) => {
             let client = args.one.connection.open(environment)?;
-            let path = format!("{}/attempts", args.path(&client)?);
+            let (list, id) = args.found(&client)?;
+            let path = format!("{list}/{id}/attempts");
             output.list(&client.get(&path, &[])?, ATTEMPTS)
         }
         SubscriptionCommand::Retry { one, delivery } => retry(one, delivery, output, environment),
@@ -203,7 +202,7 @@ pub(super) fn run(
 /// Sends one delivery again, or all that are dead.
 fn retry(
     one: OneArgs,
-    delivery: Option<Uuid>,
+    delivery: Option<String>,
     output: Output,
     environment: &Environment,
 ) -> Result<()> {
@@ -217,16 +216,22 @@ fn retry(
 }
 
 impl OneArgs {
+    /// The id.
+    fn found(&self, client: &Client) -> Result<String> {
+        pick::listed(client, &self.id, "subscription", PATH)
+    }
+
     fn path(&self, client: &Client) -> Result<String> {
-        let id = pick::subscription(client, &self.id)?;
-        Ok(format!("/v1/subscriptions/{id}"))
+        Ok(format!("{PATH}/{}", self.found(client)?))
     }
 }
 
 impl DeliveryArgs {
-    fn path(&self, client: &Client) -> Result<String> {
-        let path = self.one.path(client)?;
-        Ok(format!("{path}/deliveries/{}", self.delivery))
+    /// The path of the deliveries, and the id of this one.
+    fn found(&self, client: &Client) -> Result<(String, String)> {
+        let list = format!("{}/deliveries", self.one.path(client)?);
+        let id = pick::listed(client, &self.delivery, "delivery", &list)?;
+        Ok((list, id))
     }
 
     /// Does this to the delivery. The answer has no content, so its id is printed, as `done` says.
@@ -238,8 +243,8 @@ impl DeliveryArgs {
         environment: &Environment,
     ) -> Result<()> {
         let client = self.one.connection.open(environment)?;
-        client.post(&format!("{}/{what}", self.path(&client)?), body)?;
-        let column = (done, "/delivery");
-        output.record(&json!({ "delivery": self.delivery }), &[column])
+        let (list, id) = self.found(&client)?;
+        client.post(&format!("{list}/{id}/{what}"), body)?;
+        output.record(&json!({ "delivery": id }), &[(done, "/delivery")])
     }
 }

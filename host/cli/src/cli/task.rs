@@ -11,8 +11,8 @@ use super::client::ChangeArgs;
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::instance::entity;
-use super::output::{Column, Format, Output};
-use super::{Environment, json_argument, pick};
+use super::output::{Column, Format, Output, in_words};
+use super::{Environment, argument, pick};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
@@ -240,8 +240,12 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
         }
         TaskCommand::Claim(one) => {
             one.tell("claim", &json!({}), output, environment)?;
-            if !one.change.is_dry_run() {
-                output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
+            if !one.change.is_dry_run() && !output.quiet {
+                let outcomes = one.outcomes(environment).unwrap_or_default();
+                output.hint(&format!(
+                    "next: wrkflw task decide {} OUTCOME{outcomes}",
+                    one.id
+                ));
             }
             Ok(())
         }
@@ -265,8 +269,7 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
             comment,
             input,
         } => {
-            let body =
-                json!({ "outcome": outcome, "comment": comment, "input": json_argument(&input)? });
+            let body = json!({ "outcome": outcome, "comment": comment, "input": argument::json("--input", &input)? });
             one.tell("decide", &body, output, environment)
         }
         TaskCommand::Delegate(args) => args.hand("delegate", output, environment),
@@ -292,6 +295,14 @@ impl HandArgs {
 }
 
 impl OneArgs {
+    /// Which outcomes there are. The command is done, so a failure to read them is none of it.
+    fn outcomes(&self, environment: &Environment) -> Result<String> {
+        let client = self.connection.open(&environment.in_silence())?;
+        let shown = client.get(&pick::task(&client, &self.id)?, &[])?;
+        let outcomes = in_words(&shown, "/outcomes");
+        Ok(format!(", which is one of {outcomes}"))
+    }
+
     fn tell(
         &self,
         verb: &str,

@@ -9,6 +9,7 @@ mod names;
 mod operations;
 mod operators;
 mod pages;
+mod plain;
 mod plugin;
 mod program;
 mod ready;

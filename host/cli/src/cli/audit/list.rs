@@ -79,7 +79,13 @@ impl CheckpointsArgs {
     pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
         let client = self.connection.open(environment)?;
         let page = client.get("/v1/checkpoints", &self.page.query())?;
-        output.list(&page, CHECKPOINTS)
+        output.list(&page, CHECKPOINTS)?;
+        if output.format == Format::Table && page["data"].as_array().is_some_and(Vec::is_empty) {
+            output.hint(
+                "no entry is signed yet: a host with the setting `checkpoint_keys` and the role `timers` signs new entries",
+            );
+        }
+        Ok(())
     }
 }
 

@@ -1,19 +1,32 @@
 //! What to try after a refusal: commands that show or mend what it is about.
 
 use serde_json::Value;
+use url::form_urlencoded;
 
-/// What to try next. Names that the problem tells stand in the place of `ID`, `KEY`, `VERSION` and `GROUP`.
+/// What to try next. Names that the problem tells stand in the place of `ID`, `TASK`, `KEY`, `VERSION`, `PERSON` and `GROUP`.
 pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
     // Only what is about an instance has actions that it could list.
     let path = problem["instance"].as_str().unwrap_or_default();
     let detail = problem["detail"].as_str().unwrap_or_default();
     let is_about_one = path.starts_with("/v1/instances/") || path.starts_with("/v1/tasks/");
     if code == "not_found" {
-        return Some(listing(detail)?.to_owned());
+        return listing(detail, path);
+    }
+    let running = problem.pointer("/conflict/instanceId");
+    if let ("already_running", Some(id)) = (code, running.and_then(Value::as_str)) {
+        return Some(format!(
+            "`wrkflw instance show {id}` shows it; cancel it, wait for its end, or start one for another entity"
+        ));
     }
     let usual = match code {
         "forbidden" if problem["reason"] == "not_an_initiator" => return Some(members(detail)),
         "forbidden" if !is_about_one => return None,
+        "stale_revision" if path.starts_with("/v1/tasks/") => {
+            "look at it again with `wrkflw task show TASK`, then repeat with the new revision"
+        }
+        "forbidden" if path.starts_with("/v1/tasks/") => {
+            "`wrkflw task show TASK` shows its owner, its candidates and its instance"
+        }
         "forbidden" => {
             "`wrkflw instance actions ID --as USER` lists what that person may do, and why not the rest"
         }
@@ -22,7 +35,18 @@ pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
         }
         code => usual(code)?,
     };
-    Some(with_names(usual, path))
+    Some(with_names(&told(usual, detail), path))
+}
+
+/// The hint with the names that the detail has: `instance ID was ...`, `version VERSION of KEY is ...`, `no version of KEY is ...`.
+fn told(hint: &str, detail: &str) -> String {
+    let words: Vec<&str> = detail.split([' ', ':']).collect();
+    match words[..] {
+        ["instance", id, ..] => hint.replace("ID", id),
+        ["version", version, "of", key, ..] => hint.replace("KEY", key).replace("VERSION", version),
+        ["no", "version", "of", key, ..] => hint.replace("KEY", key),
+        _ => hint.to_owned(),
+    }
 }
 
 fn usual(code: &str) -> Option<&'static str> {
@@ -47,7 +71,9 @@ fn usual(code: &str) -> Option<&'static str> {
         "already_running" => {
             "find it with `wrkflw instance list --status RUNNING`, or start one for another entity"
         }
-        "no_active_version" => "activate a version with `wrkflw definition activate KEY VERSION`",
+        "no_active_version" => {
+            "`wrkflw definition list KEY` shows the versions; `wrkflw definition activate KEY VERSION` activates one"
+        }
         "unknown_names" => "add them, or activate it with --force",
         "version_stopped" => {
             "`wrkflw definition resume KEY VERSION` lets it run again, once its error is fixed"
@@ -130,8 +156,8 @@ const LISTS: &[(&str, &str)] = &[
     ("task", "`wrkflw task list --view all` shows what is open"),
 ];
 
-/// How to see what there is of the kind that was not found.
-fn listing(detail: &str) -> Option<&'static str> {
+/// How to see what there is of the kind that was not found, of a request with this path.
+pub(in crate::cli) fn listing(detail: &str, path: &str) -> Option<String> {
     let missing = detail.strip_prefix("there is no ")?;
     let names = |what: &str| {
         missing
@@ -141,7 +167,7 @@ fn listing(detail: &str) -> Option<&'static str> {
     let fitting = LISTS.iter().filter(|(what, _)| names(what));
     fitting
         .max_by_key(|(what, _)| what.len())
-        .map(|(_, next)| *next)
+        .map(|(_, next)| with_names(next, path))
 }
 
 /// How to see who may start, of `only members of the group G may start K; ...` or `of the groups G, H may start K; ...`.
@@ -173,16 +199,23 @@ fn with_names(hint: &str, path: &str) -> String {
         .filter(|word| *word == "versions")
         .and(segments.next());
     let put = |hint: String, name: &str, id: Option<&str>| match id {
-        Some(id) if !id.is_empty() => hint.replace(name, &quoted(id)),
+        Some(id) if !id.is_empty() => hint.replace(name, &quoted(&decoded(id))),
         _ => hint,
     };
     let hint = hint.to_owned();
     match noun {
-        "instances" => put(hint, "ID", id),
+        "instances" | "subscriptions" => put(hint, "ID", id),
+        "people" => put(hint, "PERSON", id),
         "tasks" => put(hint, "TASK", id),
         "definitions" => put(put(hint, "KEY", id), "VERSION", version),
         _ => hint,
     }
+}
+
+/// A segment of a path as it was before it was encoded.
+fn decoded(segment: &str) -> String {
+    let pairs = form_urlencoded::parse(segment.as_bytes());
+    pairs.map(|(text, _)| text).collect()
 }
 
 /// A word as a shell takes it.
@@ -200,6 +233,122 @@ mod tests {
     use super::*;
     use wrkflw_server::http::problem::CODES;
 
+    /// A code, the path of the request, a reason, a detail, and what is told.
+    const TOLD: &[(&str, &str, &str, &str, Option<&str>)] = &[
+        (
+            "forbidden",
+            "/v1/instances",
+            "not_an_initiator",
+            "only members of the group it's may start my-flow; GET /v1/groups/it's shows them",
+            Some("`wrkflw group show 'it'\\''s'` shows who is in the group"),
+        ),
+        (
+            "forbidden",
+            "/v1/instances",
+            "not_an_initiator",
+            "only members of the groups a, b may start my-flow; GET /v1/groups/{id} shows those of each",
+            Some("`wrkflw group show a`, `wrkflw group show b` show who is in each group"),
+        ),
+        ("forbidden", "/v1/instances", "own_rule", "", None),
+        (
+            "forbidden",
+            "/v1/instances/7/cancel",
+            "own_rule",
+            "",
+            Some(
+                "`wrkflw instance actions 7 --as USER` lists what that person may do, and why not the rest",
+            ),
+        ),
+        (
+            "forbidden",
+            "/v1/tasks/8/claim",
+            "not_a_candidate",
+            "",
+            Some("`wrkflw task show 8` shows its owner, its candidates and its instance"),
+        ),
+        (
+            "stale_revision",
+            "/v1/tasks/8/claim",
+            "",
+            "the revision is 8, not 1",
+            Some("look at it again with `wrkflw task show 8`, then repeat with the new revision"),
+        ),
+        (
+            "instance_suspended",
+            "/v1/tasks/8/decide",
+            "",
+            "instance 7 was suspended by admin at 2026-11-26T18:21:27.555Z: x",
+            Some(
+                "`wrkflw instance show 7` shows by whom and why; `wrkflw instance resume 7` lets it go on",
+            ),
+        ),
+        (
+            "instance_ended",
+            "/v1/tasks/8/decide",
+            "",
+            "instance 7 has ended: CANCELLED",
+            Some("`wrkflw instance history 7` shows how it ended"),
+        ),
+        (
+            "version_stopped",
+            "/v1/tasks/8/decide",
+            "",
+            "version 3 of my-flow is stopped; until it is resumed, ...",
+            Some("`wrkflw definition resume my-flow 3` lets it run again, once its error is fixed"),
+        ),
+        (
+            "no_active_version",
+            "/v1/instances",
+            "",
+            "no version of my-flow is active",
+            Some(
+                "`wrkflw definition list my-flow` shows the versions; `wrkflw definition activate my-flow VERSION` activates one",
+            ),
+        ),
+        (
+            "not_found",
+            "/v1/subscriptions/7/deliveries/9/retry",
+            "",
+            "there is no delivery 9",
+            Some("`wrkflw subscription deliveries 7` shows those of a subscription"),
+        ),
+        (
+            "not_found",
+            "/v1/people/a%40b/absences/9",
+            "",
+            "there is no absence 9",
+            Some("`wrkflw absence list 'a@b'` shows those of a person"),
+        ),
+        (
+            "logic_fault",
+            "/v1/instances",
+            "",
+            "enter: there is no calendar \"office\"; an operator adds it",
+            Some("an operator must add the calendar; nothing was written"),
+        ),
+        (
+            "not_claimed",
+            "/v1/tasks/8/release",
+            "",
+            "",
+            Some("`wrkflw task claim 8` takes it"),
+        ),
+        (
+            "version_stopped",
+            "/v1/definitions/my-flow/versions/3/activate",
+            "",
+            "",
+            Some("`wrkflw definition resume my-flow 3` lets it run again, once its error is fixed"),
+        ),
+        (
+            "not_found",
+            "/v1/instances",
+            "",
+            "/id: an id has 32 hexadecimal digits",
+            None,
+        ),
+    ];
+
     #[test]
     fn the_next_step_of_a_refusal_exists() {
         let of = |code: &str, instance: &str, reason: &str, detail: &str| {
@@ -208,68 +357,25 @@ mod tests {
             });
             next_step(code, &problem)
         };
-        for (code, path, reason, detail, next) in [
-            (
-                "forbidden",
-                "/v1/instances",
-                "not_an_initiator",
-                "only members of the group it's may start my-flow; GET /v1/groups/it's shows them",
-                Some("`wrkflw group show 'it'\\''s'` shows who is in the group"),
-            ),
-            (
-                "forbidden",
-                "/v1/instances",
-                "not_an_initiator",
-                "only members of the groups a, b may start my-flow; GET /v1/groups/{id} shows those of each",
-                Some("`wrkflw group show a`, `wrkflw group show b` show who is in each group"),
-            ),
-            ("forbidden", "/v1/instances", "own_rule", "", None),
-            (
-                "forbidden",
-                "/v1/instances/7/cancel",
-                "own_rule",
-                "",
-                Some(
-                    "`wrkflw instance actions 7 --as USER` lists what that person may do, and why not the rest",
-                ),
-            ),
-            (
-                "logic_fault",
-                "/v1/instances",
-                "",
-                "enter: there is no calendar \"office\"; an operator adds it",
-                Some("an operator must add the calendar; nothing was written"),
-            ),
-            (
-                "not_claimed",
-                "/v1/tasks/8/release",
-                "",
-                "",
-                Some("`wrkflw task claim 8` takes it"),
-            ),
-            (
-                "version_stopped",
-                "/v1/definitions/my-flow/versions/3/activate",
-                "",
-                "",
-                Some(
-                    "`wrkflw definition resume my-flow 3` lets it run again, once its error is fixed",
-                ),
-            ),
-            (
-                "not_found",
-                "/v1/instances",
-                "",
-                "/id: an id has 32 hexadecimal digits",
-                None,
-            ),
-        ] {
+        for (code, path, reason, detail, next) in TOLD.iter().copied() {
             assert_eq!(
                 of(code, path, reason, detail).as_deref(),
                 next,
                 "{code} {path}"
             );
         }
+    }
+
+    #[test]
+    fn whoever_starts_a_second_instance_is_told_how_to_see_the_first() {
+        let problem = serde_json::json!({
+            "code": "already_running", "instance": "/v1/instances", "conflict": { "instanceId": "7" },
+        });
+        let next = next_step("already_running", &problem).expect("a next step");
+        assert!(
+            next.starts_with("`wrkflw instance show 7` shows it"),
+            "{next}"
+        );
     }
 
     /// The nouns stand in the sources of the engine and the server.
@@ -300,9 +406,9 @@ mod tests {
                 LISTS.iter().any(|(known, _)| *known == what),
                 "{what} has no list"
             );
-            let told = listing(&format!("there is no {what} 7"));
+            let told = listing(&format!("there is no {what} 7"), "");
             let (_, next) = LISTS.iter().find(|(known, _)| *known == what).expect("it");
-            assert_eq!(told, Some(*next), "{what}");
+            assert_eq!(told.as_deref(), Some(*next), "{what}");
         }
     }
 

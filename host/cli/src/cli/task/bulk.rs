@@ -3,12 +3,11 @@
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use uuid::Uuid;
 
 use super::super::client::AttemptArgs;
 use super::super::connection::ConnectionArgs;
 use super::super::output::{Column, Output};
-use super::super::{Environment, json_argument};
+use super::super::{Environment, argument, pick};
 use super::View;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -24,9 +23,9 @@ pub(in crate::cli) struct BulkArgs {
     /// What is done with each task
     #[arg(value_enum)]
     action: Action,
-    /// Ids of tasks, at most 100. Default: the first 100 that the filters find, oldest first
-    #[arg(required_unless_present = "view", value_parser = crate::cli::pick::id)]
-    tasks: Vec<Uuid>,
+    /// Ids of tasks or their first digits, at most 100. Default: the first 100 that the filters find, oldest first
+    #[arg(required_unless_present = "view")]
+    tasks: Vec<String>,
     /// Whose tasks, instead of ids
     #[arg(long, value_enum, conflicts_with = "tasks")]
     view: Option<View>,
@@ -73,9 +72,8 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
         Action::Decide => "decide",
     };
     let mut body = json!({ "action": action });
-    match args.view {
-        Some(view) => body["filter"] = json!({ "view": view.name() }),
-        None => body["taskIds"] = json!(args.tasks),
+    if let Some(view) = args.view {
+        body["filter"] = json!({ "view": view.name() });
     }
     for (name, value) in [("definitionKey", &args.definition), ("state", &args.state)] {
         if let Some(value) = value {
@@ -93,9 +91,13 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
         }
     }
     if let Some(input) = &args.input {
-        body["input"] = json_argument(input)?;
+        body["input"] = argument::json("--input", input)?;
     }
     let client = args.connection.open(environment)?;
+    if args.view.is_none() {
+        let ids = args.tasks.iter().map(|text| pick::task_id(&client, text));
+        body["taskIds"] = json!(ids.collect::<Result<Vec<_>>>()?);
+    }
     let answer = client.attempt("/v1/tasks/bulk", &body, &args.attempt)?;
     if output.format == super::Format::Json {
         return output.record(&answer, &[]);
