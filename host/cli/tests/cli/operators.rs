@@ -147,7 +147,7 @@ fn a_version_is_stopped_and_its_instances_are_cancelled() {
     assert!(
         refused
             .stderr
-            .contains("next: `wrkflw definition resume KEY VERSION`"),
+            .contains("next: `wrkflw definition resume document-approval 1`"),
         "{}",
         refused.stderr
     );
