@@ -452,6 +452,8 @@ async fn items_of_any_list_have_the_members_that_are_asked_for() {
         let whole = app.get("admin", path).await.expect(200);
         let unknown = app.get("admin", &format!("{path}?fields=nothing")).await;
         unknown.problem(400, "malformed_request");
+        let stranger = app.get("", &format!("{path}?fields=nothing")).await;
+        stranger.problem(401, "token_missing");
         let Some(first) = whole["data"].get(0) else {
             continue;
         };
@@ -473,4 +475,9 @@ async fn items_of_any_list_have_the_members_that_are_asked_for() {
         seen += 1;
     }
     assert!(seen >= 5, "{seen} lists with items");
+    // A file has no fields.
+    let custody = "/v1/entities/document/doc-1/custody?format=csv";
+    assert_eq!(app.get("admin", custody).await.status, 200);
+    let cut = app.get("admin", &format!("{custody}&fields=actor")).await;
+    cut.problem(400, "malformed_request");
 }

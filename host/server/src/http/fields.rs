@@ -18,6 +18,7 @@ use url::form_urlencoded;
 
 use super::include::unknown_field;
 use super::large::INLINE_BYTES_MAX;
+use super::misfit::of_parameter;
 
 const NAME: &str = "fields";
 
@@ -87,9 +88,9 @@ pub(super) async fn pick(State(lists): State<Lists>, mut request: Request, next:
     let (Some(known), false, true) = (known, asked.is_empty(), is_read) else {
         return next.run(request).await;
     };
-    if let Some(unknown) = asked.iter().find(|name| !known.contains(*name)) {
-        return unknown_field(unknown, known).into_response();
-    }
+    // Once it is known that the caller may read the list.
+    let refused = asked.iter().find(|name| !known.contains(*name));
+    let refused = refused.map(|unknown| unknown_field(unknown, known));
     match other_query(request.uri(), &others) {
         Some(uri) => *request.uri_mut() = uri,
         None => return StatusCode::BAD_REQUEST.into_response(),
@@ -98,6 +99,13 @@ pub(super) async fn pick(State(lists): State<Lists>, mut request: Request, next:
     let mut response = next.run(request).await;
     if response.status() != StatusCode::OK {
         return response;
+    }
+    if let Some(refused) = refused {
+        return refused.into_response();
+    }
+    let kind = response.headers().get(header::CONTENT_TYPE);
+    if kind.is_none_or(|kind| kind != "application/json") {
+        return of_parameter(NAME, "only a page of JSON has fields").into_response();
     }
     response.headers_mut().remove(header::CONTENT_LENGTH);
     if has_body {
