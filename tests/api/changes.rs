@@ -134,3 +134,25 @@ async fn changes_are_shown_to_those_who_see_the_instance() {
     let refused = host.send("", "GET", &path, &headers, None);
     refused.await.problem(403, "permission_missing");
 }
+
+/// Such a page is rendered and cut on another thread.
+#[tokio::test]
+async fn a_large_page_has_the_fields_that_are_asked_for() {
+    const REMARK_CHARS: usize = 50_000;
+    let app = committee().await;
+    let instance = motion(&app).await;
+    for (place, text) in ["a", "b"].into_iter().enumerate() {
+        let patch = json!({ "remark": text.repeat(REMARK_CHARS) });
+        vote(&app, &instance, place, patch).await;
+    }
+    let whole = app.get("author", &path(&instance, "")).await;
+    assert!(whole.text.len() > 3 * REMARK_CHARS, "{}", whole.text.len());
+    let whole = whole.expect(200);
+    let cut = path(&instance, "?fields=actor,trigger");
+    let cut = app.get("author", &cut).await.expect(200);
+    let steps = whole["data"].as_array().expect("steps").iter();
+    let short: Vec<_> = steps
+        .map(|step| json!({ "actor": step["actor"], "trigger": step["trigger"] }))
+        .collect();
+    assert_eq!(cut["data"], json!(short));
+}

@@ -277,7 +277,7 @@ pub fn router(app: App) -> Router {
         document,
         lists,
     } = &*API;
-    let cut = middleware::from_fn_with_state(lists.clone(), fields::pick);
+    let cut = middleware::from_fn_with_state((app.clone(), lists.clone()), fields::pick);
     let routes = routes.clone().layer(cut);
     let routes = routes
         .route("/", get(front::show))

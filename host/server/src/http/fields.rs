@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::body::{Body, HttpBody as _, to_bytes};
+use axum::body::{Body, to_bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::PathAndQuery;
 use axum::http::{Method, StatusCode, Uri, header};
@@ -16,9 +16,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
+use super::App;
 use super::include::unknown_field;
-use super::large::INLINE_BYTES_MAX;
+use super::large::Large;
 use super::misfit::of_parameter;
+use super::problem::Problem;
 
 const NAME: &str = "fields";
 
@@ -75,7 +77,11 @@ fn members<'a>(schema: &'a Value, schemas: &'a Value) -> BTreeMap<String, &'a Va
 }
 
 /// Cuts the items of a list.
-pub(super) async fn pick(State(lists): State<Lists>, mut request: Request, next: Next) -> Response {
+pub(super) async fn pick(
+    State((app, lists)): State<(App, Lists)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let query = request.uri().query().unwrap_or_default();
     // Nearly all requests end here.
     if !query.contains(NAME) {
@@ -109,30 +115,27 @@ pub(super) async fn pick(State(lists): State<Lists>, mut request: Request, next:
     }
     response.headers_mut().remove(header::CONTENT_LENGTH);
     if has_body {
-        cut(response, asked).await
+        cut(&app, response, asked).await
     } else {
         response
     }
 }
 
 /// The page with these members of its items.
-async fn cut(page: Response, asked: BTreeSet<String>) -> Response {
+async fn cut(app: &App, page: Response, asked: BTreeSet<String>) -> Response {
     let (parts, body) = page.into_parts();
-    let size = body.size_hint().exact();
-    let is_small = size.is_some_and(|size| size <= INLINE_BYTES_MAX as u64);
     let Ok(bytes) = to_bytes(body, usize::MAX).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let rewrite = move || rewritten(&bytes, &asked);
-    let text = if is_small {
-        Ok(rewrite())
-    } else {
-        tokio::task::spawn_blocking(rewrite).await
+    let text = match parts.extensions.get() {
+        Some(&Large(tenant)) => app.engine.offload().run(tenant, rewrite).await,
+        None => Ok(rewrite()),
     };
-    Response::from_parts(
-        parts,
-        Body::from(text.expect("pages are objects with a list")),
-    )
+    match text {
+        Ok(text) => Response::from_parts(parts, Body::from(text)),
+        Err(error) => Problem::from(error).into_response(),
+    }
 }
 
 /// The members that a query asks for, and its other parameters.

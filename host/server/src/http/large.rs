@@ -8,7 +8,11 @@ use super::{App, json};
 use wrkflw_core::ids::TenantId;
 
 /// Larger responses are rendered on another thread, so that they do not block one of the runtime.
-pub(super) const INLINE_BYTES_MAX: usize = 128 * 1024;
+const INLINE_BYTES_MAX: usize = 128 * 1024;
+
+/// The tenant of a response that was rendered on another thread. Who works on its body works there, too.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Large(pub(super) TenantId);
 
 /// Responds with the value of `make`, as JSON of about so many bytes.
 pub(super) async fn rendered<T: Serialize>(
@@ -18,10 +22,10 @@ pub(super) async fn rendered<T: Serialize>(
     make: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Response, Problem> {
     let render = move || serde_json::to_string(&make()).expect("views serialise");
-    let text = if bytes <= INLINE_BYTES_MAX {
-        render()
-    } else {
-        app.engine.offload().run(tenant, render).await?
-    };
-    Ok(json(text))
+    if bytes <= INLINE_BYTES_MAX {
+        return Ok(json(render()));
+    }
+    let mut response = json(app.engine.offload().run(tenant, render).await?);
+    response.extensions_mut().insert(Large(tenant));
+    Ok(response)
 }

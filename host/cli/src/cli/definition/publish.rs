@@ -49,6 +49,7 @@ const PUBLISHED: &[Column] = &[
     ("reads", "/reads"),
     ("active", "/active"),
 ];
+
 pub(super) fn run(args: &PublishArgs, output: Output, environment: &Environment) -> Result<()> {
     let project = Project::find_unless(args.file.is_some() && args.key.is_some())?;
     let (file, config, key) = resolve(args, project.as_ref())?;
