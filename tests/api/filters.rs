@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::events::Stream;
 use super::*;
 use crate::support::plans::{explained_query, nodes, pages};
+use wrkflw_store::feed::READ_BYTES_MAX;
 
 /// More events than one request looks at.
 const CROWD: i32 = 5_000;
@@ -123,9 +124,9 @@ async fn a_filter_costs_the_same_in_a_large_feed() {
         .fetch_one(app.database.admin_pool())
         .await
         .expect("a number");
-    let query = "select h.epoch as \"epoch!\"";
+    let query = "select e.epoch as \"epoch!\"";
     let horizon = i64::MAX;
-    let scan = format!("(1, 0, 0, {horizon}, 1000, null, {epoch}, null)");
+    let scan = format!("(1, 0, 0, {horizon}, 1000, null, {epoch}, null, {READ_BYTES_MAX})");
     let plan = explained_query(&app.database, query, &scan).await;
     assert!(
         nodes(&plan)
@@ -135,7 +136,7 @@ async fn a_filter_costs_the_same_in_a_large_feed() {
         nodes(&plan)
     );
     let id = first["id"].as_str().expect("an id");
-    let one = format!("(1, 0, 0, {horizon}, 1000, null, {epoch}, '{id}')");
+    let one = format!("(1, 0, 0, {horizon}, 1000, null, {epoch}, '{id}', {READ_BYTES_MAX})");
     let plan = explained_query(&app.database, query, &one).await;
     assert!(
         nodes(&plan)
@@ -145,6 +146,65 @@ async fn a_filter_costs_the_same_in_a_large_feed() {
         nodes(&plan)
     );
     assert!(pages(&plan) < 100, "{} pages", pages(&plan));
+}
+
+/// Each read takes few large events, whatever number of them was asked for. None is left out.
+#[tokio::test]
+async fn large_events_make_short_pages() {
+    const BYTES: usize = 64 * 1024;
+    const COUNT: usize = 150;
+    let app = TestApp::start().await;
+    let (first, _) = two(&app).await;
+    let crowd = "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, salt, occurred_at, hash, event_seq)
+        select i.tenant_id, 'instance', i.id, 1000 + n, gen_random_uuid(), 'TASK_RELEASED', 9, gen_random_uuid(), 'crowd',
+            '{\"message\":\"' || repeat('x', $2) || '\",\"type\":\"TASK_RELEASED\"}', ''::bytea, now(), ''::bytea, 1000 + n
+        from instance i cross join generate_series(1, $3) n where i.id = $1::uuid";
+    sqlx::query(crowd)
+        .bind(first["id"].as_str().expect("an id"))
+        .bind(i32::try_from(BYTES).expect("a number"))
+        .bind(i32::try_from(COUNT).expect("a number"))
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a crowd");
+    let until = async {
+        while found(&app, "type=task.released").await.0.len() < COUNT {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_mins(1), until)
+        .await
+        .expect("the feed goes on");
+    let of_page = usize::try_from(READ_BYTES_MAX).expect("a number") / BYTES;
+    let pages = COUNT.div_ceil(of_page);
+    for query in ["", "actor=crowd"] {
+        let (types, requests) = found(&app, query).await;
+        let released = types.iter().filter(|kind| *kind == "task.released");
+        assert_eq!(released.count(), COUNT, "{query}");
+        assert!(
+            (pages..=pages + 2).contains(&requests),
+            "{query}: {requests} requests"
+        );
+    }
+
+    let (mut after, mut replayed, mut calls) = (json!("earliest"), 0, 0);
+    loop {
+        let body = json!({ "after": after, "reason": "lost", "instanceId": first["id"] });
+        let answer = app.post("admin", "/v1/events/replay", body).await;
+        let answer = answer.expect(200);
+        (replayed, calls) = (
+            replayed + answer["replayed"].as_u64().expect("a number"),
+            calls + 1,
+        );
+        after = answer["next"].clone();
+        if answer["more"] == false {
+            break;
+        }
+    }
+    assert_eq!(
+        (replayed, calls),
+        (COUNT as u64 + 3, pages),
+        "the events of the instance itself, too"
+    );
 }
 
 #[tokio::test]

@@ -131,6 +131,8 @@ async fn add_names(
     let (mut tenants, mut instances) = (Vec::new(), Vec::new());
     let (mut states, mut tasks): (Vec<Option<Uuid>>, Vec<Option<Uuid>>) = (Vec::new(), Vec::new());
     for one in entries.iter() {
+        // A payload may be large, so let other tasks run in between.
+        tokio::task::yield_now().await;
         let about = About::of(&one.entry.kind, &one.entry.payload);
         tenants.push(one.tenant.0);
         instances.push(one.entry.instance.0);

@@ -77,6 +77,8 @@ impl FromStr for FeedCursor {
 
 /// Entries that one read of a filtered feed looks at. A reader goes on from there.
 pub const SCANNED_MAX: i64 = 1_000;
+/// Payload bytes after which one read takes no further entry.
+pub const READ_BYTES_MAX: i64 = 4 * 1024 * 1024;
 
 /// The value of [`FeedCursor::check`] for an entry.
 fn check(id: Uuid) -> i64 {
@@ -208,6 +210,7 @@ async fn is_there(
 impl Reader {
     /// Entries after the cursor, or from the first one, that the filter lets pass. The entries of one instance are found by their
     /// key. Any other filter reads at most [`SCANNED_MAX`] entries in the order of the feed, and [`FeedPage::end`] is behind them.
+    /// Large entries end a page early: see [`READ_BYTES_MAX`].
     pub async fn feed(
         &self,
         tenant: TenantId,
@@ -245,12 +248,12 @@ impl Reader {
             instance: filter.instance,
             limit: scanned,
         };
-        let rows = if is_astray {
-            Vec::new()
+        let read = if is_astray {
+            Read::default()
         } else {
-            entries(&mut connection, tenant, asked).await?
+            read(&mut connection, tenant, asked).await?
         };
-        let selected = Selected::of(rows, filter, limit, scanned);
+        let selected = Selected::of(read, filter, limit).await;
         let Selected {
             mut entries,
             end,
@@ -305,6 +308,14 @@ pub(super) struct Asked<'a> {
     pub(super) limit: i64,
 }
 
+/// Entries as they were read.
+#[derive(Default)]
+pub(super) struct Read {
+    pub(super) rows: Vec<EntryRow>,
+    /// Whether it ended at a limit, of entries or of bytes, so there may be more.
+    pub(super) more: bool,
+}
+
 /// The entries that a filter lets pass.
 struct Selected {
     entries: Vec<FeedEntry>,
@@ -314,17 +325,19 @@ struct Selected {
 }
 
 impl Selected {
-    /// Looks at rows, of which at most `scanned` were read, until `limit` of them pass.
-    fn of(all: Vec<EntryRow>, filter: &EventFilter, limit: i64, scanned: i64) -> Selected {
+    /// Looks at rows until `limit` of them pass.
+    async fn of(read: Read, filter: &EventFilter, limit: i64) -> Selected {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let more =
-            usize::try_from(scanned).is_ok_and(|scanned| all.len() >= scanned && scanned > 0);
         let mut selected = Selected {
             entries: Vec::new(),
             end: None,
-            more,
+            more: read.more,
         };
-        for mut row in all {
+        for mut row in read.rows {
+            // A filter parses payloads, which may be large, so let other tasks run in between.
+            if !filter.is_open() {
+                tokio::task::yield_now().await;
+            }
             if selected.entries.len() >= limit {
                 selected.more = true;
                 break;
@@ -400,15 +413,15 @@ async fn gather(
     Ok(())
 }
 
-/// Public entries, in the order of the feed.
-pub(super) async fn entries(
+/// Reads public entries in the order of the feed: at least one if there is one, and no further one behind [`READ_BYTES_MAX`].
+pub(super) async fn read(
     connection: &mut PgConnection,
     tenant: TenantId,
     asked: Asked<'_>,
-) -> Result<Vec<EntryRow>, StoreError> {
+) -> Result<Read, StoreError> {
     let rows = sqlx::query_as!(
         EntryRow,
-        r#"select h.epoch as "epoch!", e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload,
+        r#"select e.epoch as "epoch!", e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload,
             e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
             n.name as tenant, i.definition_key, coalesce((
                     select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
@@ -418,28 +431,34 @@ pub(super) async fn entries(
                 ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters, i.title, i.summary,
             i.observers
         from (
-            select f.epoch, f.began_after, lead(f.began_after) over (order by f.epoch) as ended_with,
-                case when f.epoch = $7 then $2::bigint else 0 end as xid,
-                case when f.epoch = $7 then $3::bigint else 0 end as pos,
-                case when lead(f.epoch) over (order by f.epoch) is null then $4::bigint else 9223372036854775807 end as horizon
-            from feed_epoch f
-        ) h
-        cross join lateral (
-            select * from audit_entry e
-            where e.tenant_id = $1 and e.event_seq is not null
-              and (e.xid, e.pos) > (h.xid::text::xid8, h.pos)
-              and e.xid < h.horizon::text::xid8
-              and e.pos > h.began_after and (h.ended_with is null or e.pos <= h.ended_with)
-              and ($6::text[] is null or e.type = any($6))
-              and ($8::uuid is null or e.stream_kind = 'instance' and e.stream_id = $8)
-            order by e.xid, e.pos
+            select h.epoch, e.*, coalesce(sum(octet_length(e.payload)) over (
+                order by h.epoch, e.xid, e.pos rows between unbounded preceding and 1 preceding), 0) as bytes_before
+            from (
+                select f.epoch, f.began_after, lead(f.began_after) over (order by f.epoch) as ended_with,
+                    case when f.epoch = $7 then $2::bigint else 0 end as xid,
+                    case when f.epoch = $7 then $3::bigint else 0 end as pos,
+                    case when lead(f.epoch) over (order by f.epoch) is null then $4::bigint else 9223372036854775807 end as horizon
+                from feed_epoch f
+            ) h
+            cross join lateral (
+                select * from audit_entry e
+                where e.tenant_id = $1 and e.event_seq is not null
+                  and (e.xid, e.pos) > (h.xid::text::xid8, h.pos)
+                  and e.xid < h.horizon::text::xid8
+                  and e.pos > h.began_after and (h.ended_with is null or e.pos <= h.ended_with)
+                  and ($6::text[] is null or e.type = any($6))
+                  and ($8::uuid is null or e.stream_kind = 'instance' and e.stream_id = $8)
+                order by e.xid, e.pos
+                limit $5
+            ) e
+            where h.epoch >= $7
+            order by h.epoch, e.xid, e.pos
             limit $5
         ) e
         join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
         join tenant n on n.id = e.tenant_id
-        where h.epoch >= $7
-        order by h.epoch, e.xid, e.pos
-        limit $5"#,
+        where e.bytes_before < $9
+        order by e.epoch, e.xid, e.pos"#,
         tenant.0,
         asked.start.xid,
         asked.start.pos,
@@ -447,9 +466,14 @@ pub(super) async fn entries(
         asked.limit,
         asked.types as _,
         asked.start.epoch,
-        asked.instance
+        asked.instance,
+        READ_BYTES_MAX
     )
     .fetch_all(connection)
     .await?;
-    Ok(rows)
+    let bytes: usize = rows.iter().map(|row| row.payload.len()).sum();
+    let reaches = |count: usize, limit: i64| i64::try_from(count).is_ok_and(|count| count >= limit);
+    let more =
+        asked.limit > 0 && (reaches(rows.len(), asked.limit) || reaches(bytes, READ_BYTES_MAX));
+    Ok(Read { rows, more })
 }

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use sqlx::{AssertSqlSafe, Postgres, Transaction};
 use uuid::Uuid;
 
-use super::feed::{Asked, EntryRow, FeedCursor, entries};
+use super::feed::{Asked, EntryRow, FeedCursor, Read, read};
 use super::pool::within;
 use super::subscriptions::{Since, Subscriber};
 use super::time::Time;
@@ -151,11 +151,9 @@ impl Store {
             instance: None,
             limit,
         };
-        let rows = entries(&mut transaction, tenant, asked).await?;
+        let Read { rows, more } = read(&mut transaction, tenant, asked).await?;
         let end = match rows.last() {
-            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= limit) => {
-                last.cursor()
-            }
+            Some(last) if more => last.cursor(),
             // No other entries exist before the horizon. Entries of the transaction at the horizon have positions behind this
             // cursor.
             _ => FeedCursor::before(cursor.current, horizon),

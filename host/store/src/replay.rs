@@ -8,7 +8,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::commit::partition;
-use super::feed::{Asked, FeedCursor, entries};
+use super::feed::{Asked, FeedCursor, Read, read};
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::{Store, StoreError};
@@ -75,11 +75,12 @@ impl Store {
             instance: replay.instance,
             limit: i64::from(limit) + 1,
         };
-        let mut rows = entries(&mut transaction, tenant, asked).await?;
+        let Read { mut rows, more } = read(&mut transaction, tenant, asked).await?;
+        let count = rows.len();
         if let Some(until) = replay.until {
             rows.retain(|row| row.cursor() <= until);
         }
-        let more = rows.len() > limit as usize;
+        let more = more && rows.len() == count;
         rows.truncate(limit as usize);
         let end = rows
             .last()

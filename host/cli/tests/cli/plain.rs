@@ -51,8 +51,8 @@ fn everything_with_an_id_is_named_by_its_beginning() {
         beginning(&sent)
     ));
 
-    let told = place.data("notification list --as reviewer");
-    let told = text(&told["data"][0]["id"]);
+    let told = place.until_listed("notification list --as reviewer");
+    let told = text(&told[0]["id"]);
     let read = place.data(&format!(
         "notification read {} --as reviewer",
         beginning(&told)

@@ -4,9 +4,13 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// How long the host may take to make what a list shows, on a busy machine. A checkpoint takes some seconds.
+const LISTED_MAX: Duration = Duration::from_mins(1);
 
 /// A folder that is removed after the test.
 pub(crate) struct Place {
@@ -88,6 +92,18 @@ impl Place {
         } = self.run_in(below, &format!("{line} --output json"));
         assert_eq!(code, 0, "{line}: {stderr}");
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{line}: {error}: {stdout}"))
+    }
+
+    /// The items of a list, once the host has made the first one.
+    pub(crate) fn until_listed(&self, line: &str) -> Value {
+        let begun = Instant::now();
+        loop {
+            let listed = self.data(line)["data"].take();
+            if listed != json!([]) {
+                return listed;
+            }
+            assert!(begun.elapsed() < LISTED_MAX, "{line} lists nothing");
+        }
     }
 
     /// Starts a host, and waits until it prints its address.

@@ -4,10 +4,8 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use clap::Command;
-use serde_json::json;
 use uuid::Uuid;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
@@ -29,8 +27,6 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("subscription attempts", WEBHOOKS, "subscription attempts"),
     ("subscription discard", WEBHOOKS, "subscription discard"),
 ];
-/// How long a checkpoint may take, on a busy machine.
-const LISTED_MAX: Duration = Duration::from_mins(1);
 /// The longest example.
 const LINES_MAX: usize = 14;
 
@@ -199,7 +195,7 @@ impl Book {
             self.until_done();
         }
         if line.starts_with("audit list") {
-            self.until_listed(line);
+            self.place.until_listed(line);
         }
         let real = line.replace("$TASK", &task).replace("$LAST", &self.last);
         let mut command = self.place.command(&real);
@@ -306,14 +302,6 @@ impl Book {
             }
         }
         panic!("the operation does not end");
-    }
-
-    /// The list has what a checkpoint covers, which `wrkflw dev` makes a few seconds later.
-    fn until_listed(&self, line: &str) {
-        let begun = Instant::now();
-        while self.place.data(line)["data"] == json!([]) {
-            assert!(begun.elapsed() < LISTED_MAX, "{line} lists nothing");
-        }
     }
 }
 
