@@ -160,6 +160,33 @@ async fn tasks_are_found_given_away_decided_and_given_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_filter_takes_what_the_list_of_open_tasks_takes() {
+    let app = chambers().await;
+    motions(&app, 3).await;
+    for (narrowed, found) in [
+        (json!({ "entityType": "motion", "entityId": "b-1" }), 1),
+        (json!({ "entityType": "other" }), 0),
+        (json!({ "q": "b-2" }), 1),
+        (json!({ "owner": "reviewer" }), 0),
+        (json!({ "minPriority": 1000 }), 0),
+        (json!({ "dueBefore": "2020-01-01T00:00:00Z" }), 0),
+        (json!({ "suspended": true }), 0),
+        (json!({ "suspended": false }), 3),
+    ] {
+        let mut filter = narrowed;
+        filter["view"] = json!("all");
+        let claim = json!({ "action": "claim", "filter": filter });
+        let path = "/v1/tasks/bulk?dryRun=true";
+        let claimed = app.post("reviewer", path, claim).await.expect(200);
+        assert_eq!(told(&claimed), fine(found), "{filter}");
+    }
+    let half = json!({ "action": "claim", "filter": { "view": "all", "entityId": "b-1" } });
+    let refused = app.post("reviewer", "/v1/tasks/bulk", half).await;
+    let refused = refused.problem(422, "invalid_request");
+    assert_eq!(refused["errors"][0]["pointer"], "/filter/entityId");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nobody_decides_on_their_own_request_in_bulk() {
     let app = chambers().await;
     // `author` is a reviewer, too, and asked for the first two.

@@ -4,7 +4,7 @@ mod bulk;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::answer;
 use super::client::ChangeArgs;
@@ -112,8 +112,28 @@ pub(super) struct ListArgs {
     /// Whose tasks
     #[arg(long, value_enum, default_value = "mine")]
     view: View,
-    /// Key of a definition
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// COMPLETED or CANCELLED: tasks that ended, of their last owner
     #[arg(long)]
+    status: Option<String>,
+    /// The outcome by which they were decided
+    #[arg(long)]
+    outcome: Option<String>,
+    /// createdAt or dueAt; of tasks that ended -endedAt
+    #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
+    sort: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// Which tasks of a view.
+#[derive(Debug, Args)]
+struct FilterArgs {
+    /// Key of a definition
+    #[arg(long, value_name = "KEY")]
     definition: Option<String>,
     /// Name of a state
     #[arg(long)]
@@ -130,12 +150,6 @@ pub(super) struct ListArgs {
     /// Who owns them; of tasks that ended, the last owner
     #[arg(long, value_name = "PERSON")]
     owner: Option<String>,
-    /// COMPLETED or CANCELLED: tasks that ended, of their last owner
-    #[arg(long)]
-    status: Option<String>,
-    /// The outcome by which they were decided
-    #[arg(long)]
-    outcome: Option<String>,
     /// Label of the task
     #[arg(long)]
     label: Option<String>,
@@ -145,13 +159,29 @@ pub(super) struct ListArgs {
     /// Due before, as 2030-01-31T08:00:00Z
     #[arg(long, value_name = "TIME")]
     due_before: Option<String>,
-    /// createdAt or dueAt; of tasks that ended -endedAt
-    #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
-    sort: Option<String>,
-    #[command(flatten)]
-    page: PageArgs,
-    #[command(flatten)]
-    connection: ConnectionArgs,
+}
+
+impl FilterArgs {
+    /// Those that are given, as members of a filter of the API.
+    fn members(&self) -> Map<String, Value> {
+        let (kind, id) = self.entity.clone().unzip();
+        let all = [
+            ("definitionKey", json!(self.definition)),
+            ("state", json!(self.state)),
+            ("suspended", json!(self.suspended)),
+            ("entityType", json!(kind)),
+            ("entityId", json!(id)),
+            ("q", json!(self.q)),
+            ("owner", json!(self.owner)),
+            ("label", json!(self.label)),
+            ("minPriority", json!(self.min_priority)),
+            ("dueBefore", json!(self.due_before)),
+        ];
+        let given = all.into_iter().filter(|(_, value)| !value.is_null());
+        given
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -335,27 +365,18 @@ fn show_outcomes(shown: &Value, output: Output) -> Result<()> {
 }
 
 fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
-    let (kind, id) = args.entity.clone().unzip();
-    let filters = [
+    let filter = args.filter.members();
+    let text = |value: &Value| value.as_str().map_or(value.to_string(), str::to_owned);
+    let filter = filter
+        .iter()
+        .map(|(name, value)| (name.as_str(), Some(text(value))));
+    let others = [
         ("view", Some(args.view.name().to_owned())),
-        ("definitionKey", args.definition.clone()),
-        ("state", args.state.clone()),
-        ("suspended", args.suspended.map(|is_set| is_set.to_string())),
-        ("entityType", kind),
-        ("entityId", id),
-        ("q", args.q.clone()),
-        ("owner", args.owner.clone()),
         ("status", args.status.clone()),
         ("outcome", args.outcome.clone()),
-        ("label", args.label.clone()),
-        (
-            "minPriority",
-            args.min_priority.map(|lowest| lowest.to_string()),
-        ),
-        ("dueBefore", args.due_before.clone()),
         ("sort", args.sort.clone()),
     ];
-    let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
+    let query: Vec<_> = filter.chain(others).chain(args.page.query()).collect();
     let page = args
         .connection
         .open(environment)?

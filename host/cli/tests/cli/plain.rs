@@ -77,6 +77,13 @@ fn everything_with_an_id_is_named_by_its_beginning() {
         beginning(&task)
     ));
     assert_eq!(claimed["done"], 1);
+    let about = "task bulk release --view mine --entity document";
+    for (id, done) in [("2", 0), ("1", 1)] {
+        let released = place.data(&format!("{about}/{id} --as reviewer"));
+        assert_eq!(released["done"], done);
+    }
+    let both = format!("task bulk claim {task} --entity document/1 --as reviewer");
+    refused(&place, &both, 2, &["`--view`"]);
     let parked = format!("dead-letter list --instance {}", beginning(&instance));
     refused(
         &place,

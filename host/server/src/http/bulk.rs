@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::extract::State;
 use futures_util::StreamExt as _;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
@@ -12,14 +13,15 @@ use uuid::Uuid;
 use super::App;
 use super::extract::{Body, Caller, DryRun, Options};
 use super::problem::{FieldError, Problem};
-use super::tasks::WhichTasks;
+use super::tasks::{TaskQuery, WhichTasks};
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
 use wrkflw_core::json::Json;
+use wrkflw_core::moment;
 use wrkflw_engine::bulk::{revision_alone, revision_of};
 use wrkflw_engine::validation::{check_comment, check_document, check_id, check_key};
 use wrkflw_engine::{Idempotency, Identity, Request};
-use wrkflw_store::tasks::{Inbox, TaskFilter, View};
+use wrkflw_store::tasks::{Inbox, TaskFilter};
 
 /// Maximum number of tasks of one request.
 const TASKS_MAX: usize = 100;
@@ -63,9 +65,9 @@ pub(super) enum BulkAction {
     Decide,
 }
 
-/// The filters of the list of tasks.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+/// The filters of the list of open tasks.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BulkFilter {
     #[schema(inline)]
     pub view: Option<WhichTasks>,
@@ -75,7 +77,45 @@ pub(super) struct BulkFilter {
     /// Name of a state.
     #[schema(format = "key")]
     pub state: Option<String>,
+    /// The owner, in the view `all`.
+    #[schema(format = "name")]
+    pub owner: Option<String>,
     pub label: Option<String>,
+    /// At least this priority.
+    pub min_priority: Option<i16>,
+    /// The task is due before this moment, or, if it has no deadline, its state.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub due_before: Option<Timestamp>,
+    /// `true` for suspended tasks only, `false` for all others.
+    pub suspended: Option<bool>,
+    #[schema(format = "name")]
+    pub entity_type: Option<String>,
+    /// It needs `entityType`.
+    #[schema(format = "name")]
+    pub entity_id: Option<String>,
+    /// Words in the title, summary and entity id of the instance, or in one of its text attributes.
+    #[schema(min_length = 1, max_length = 200)]
+    pub q: Option<String>,
+}
+
+impl From<BulkFilter> for TaskQuery {
+    fn from(filter: BulkFilter) -> TaskQuery {
+        TaskQuery {
+            view: filter.view,
+            definition: filter.definition,
+            state: filter.state,
+            owner: filter.owner,
+            label: filter.label,
+            min_priority: filter.min_priority,
+            due_before: filter.due_before,
+            suspended: filter.suspended,
+            entity_type: filter.entity_type,
+            entity_id: filter.entity_id,
+            q: filter.q,
+            ..TaskQuery::default()
+        }
+    }
 }
 
 /// The result of each task, in the order given.
@@ -177,13 +217,11 @@ async fn chosen(
             }
             let viewer = app.engine.viewing(who, "task:read").await?;
             let limit = i64::try_from(TASKS_MAX + 1).expect("a small number");
-            let view = filter.view.map_or(View::Mine, View::from);
             let actor = app.engine.actor(who).await?;
+            let query = TaskQuery::from(filter.clone());
             let filter = TaskFilter {
-                definition: filter.definition.clone(),
-                state: filter.state.clone(),
-                label: filter.label.clone(),
-                ..TaskFilter::of(view, actor, limit)
+                limit,
+                ..query.filter(actor).map_err(of_filter)?
             };
             let Inbox { found, reached } = app.engine.reader().tasks(&viewer, &filter).await?;
             let more = found.len() > TASKS_MAX || reached.is_some();
@@ -253,6 +291,19 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
         return Err(wrong("/reason", "required", detail));
     }
     Ok(())
+}
+
+/// The problem of a parameter of the list, as one of the member of the filter with its name.
+fn of_filter(problem: Problem) -> Problem {
+    match problem.errors.first() {
+        Some(FieldError {
+            pointer,
+            code,
+            detail,
+            ..
+        }) => wrong(&format!("/filter{pointer}"), code, detail.clone()),
+        None => problem,
+    }
 }
 
 fn wrong(pointer: &str, code: &str, detail: impl Into<String>) -> Problem {

@@ -120,7 +120,7 @@ pub(super) enum TaskPart {
     People,
 }
 
-#[derive(Debug, Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TaskQuery {
     /// `mine` (default): those that the caller owns, or somebody for whom the caller stands in. `available`: those that the caller may
@@ -257,7 +257,7 @@ pub(super) async fn list(
 }
 
 impl TaskQuery {
-    fn filter(self, actor: Actor) -> Result<TaskFilter, Problem> {
+    pub(super) fn filter(self, actor: Actor) -> Result<TaskFilter, Problem> {
         let status = self.status.map(TaskStatus::filter);
         let filter = TaskFilter {
             definition: self.definition,

@@ -6,9 +6,10 @@ use serde_json::json;
 
 use super::super::client::AttemptArgs;
 use super::super::connection::ConnectionArgs;
+use super::super::failure::{Exit, Failure};
 use super::super::output::{Column, Output};
 use super::super::{Environment, argument, pick};
-use super::View;
+use super::{FilterArgs, View};
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Action {
@@ -29,12 +30,8 @@ pub(in crate::cli) struct BulkArgs {
     /// Whose tasks, instead of ids
     #[arg(long, value_enum, conflicts_with = "tasks")]
     view: Option<View>,
-    /// Only tasks of this definition
-    #[arg(long, value_name = "KEY", requires = "view")]
-    definition: Option<String>,
-    /// Only tasks in this state
-    #[arg(long, requires = "view")]
-    state: Option<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
     /// Of `decide`: the outcome
     #[arg(long)]
     outcome: Option<String>,
@@ -72,13 +69,14 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
         Action::Decide => "decide",
     };
     let mut body = json!({ "action": action });
+    let mut filter = args.filter.members();
     if let Some(view) = args.view {
-        body["filter"] = json!({ "view": view.name() });
-    }
-    for (name, value) in [("definitionKey", &args.definition), ("state", &args.state)] {
-        if let Some(value) = value {
-            body["filter"][name] = json!(value);
-        }
+        filter.insert("view".to_owned(), json!(view.name()));
+        body["filter"] = json!(filter);
+    } else if !filter.is_empty() {
+        let message = "filters choose tasks of a view, and these are named by their ids";
+        let next = "leave out the filters, or say `--view` in place of the ids";
+        return Err(Failure::new(Exit::Usage, message).next(next).into());
     }
     for (name, value) in [
         ("outcome", &args.outcome),
