@@ -170,7 +170,7 @@ impl<'a> Search<'a> {
             return Ok(None);
         }
         let seen = self.who_sees_few().await?;
-        let (mut step, mut is_first) = (STEP_MIN, true);
+        let (mut step, mut read, mut is_first) = (STEP_MIN, 0, true);
         let mut rare: Option<&str> = None;
         let mut ready = Vec::new();
         loop {
@@ -184,7 +184,9 @@ impl<'a> Search<'a> {
                 }
             };
             let reached = open.last().copied().filter(|_| is_full(&open, step));
-            ready.append(&mut self.may_see(open).await?);
+            read += open.len();
+            let state = filter.state.as_deref().filter(|_| rare.is_none());
+            ready.append(&mut self.may_show(open, state).await?);
             let is_over = Instant::now() >= self.until;
             // The first step decides whether the index of words or that of a rare state is read instead.
             let is_narrowed = is_first && (filter.words.is_some() || filter.state.is_some());
@@ -192,9 +194,10 @@ impl<'a> Search<'a> {
                 && !is_narrowed
                 && self.gathers(ready.len(), is_over)
             {
-                (after, step) = (reached, grown(step));
+                (after, step) = (reached, self.expected(step, read, ready.len()));
                 continue;
             }
+            read = 0;
             // All tasks of a rare state are read at once, but the first of them mostly fill the page.
             let part = if rare.is_some() {
                 PART_MIN
@@ -247,6 +250,35 @@ impl<'a> Search<'a> {
         self.viewer.is_restricted() && ready < self.wanted() && !is_over
     }
 
+    /// The size of the next step, if `ready` of the tasks that were `read` may be shown and this does not fill the page: what it is
+    /// expected to need, and a quarter more.
+    fn expected(&self, step: i64, read: usize, ready: usize) -> i64 {
+        let missing = self.wanted().saturating_sub(ready);
+        let needed = (missing * read * 5).checked_div(ready * 4);
+        let needed = needed.and_then(|needed| i64::try_from(needed).ok());
+        needed.map_or(grown(step), |needed| needed.clamp(STEP_MIN, grown(step)))
+    }
+
+    /// Those that the viewer may see, in the same order, of this state if one is given. The statement that applies the filters is planned
+    /// anew each time for a viewer who does not see every instance, so it is not to read tasks of other states.
+    async fn may_show(
+        &mut self,
+        open: Vec<Uuid>,
+        state: Option<&str>,
+    ) -> Result<Vec<Uuid>, StoreError> {
+        let mut ids = self.may_see(open).await?;
+        if let Some(state) = state
+            && self.viewer.is_restricted()
+            && !ids.is_empty()
+        {
+            let places = self.connection.places().await?;
+            let kept = sources::in_state(places, self.tenant, state, &ids).await?;
+            let kept: HashSet<_> = kept.into_iter().collect();
+            ids.retain(|id| kept.contains(id));
+        }
+        Ok(ids)
+    }
+
     /// Those that the viewer may see, in the same order. A view other than all names its tasks by people whom the viewer acts for.
     async fn may_see(&mut self, mut ids: Vec<Uuid>) -> Result<Vec<Uuid>, StoreError> {
         if let Some(actor) = self.viewer.restricted()
@@ -280,7 +312,7 @@ impl<'a> Search<'a> {
         } else {
             None
         };
-        let (mut after, mut step) = (filter.after, STEP_MIN);
+        let (mut after, mut step, mut read) = (filter.after, STEP_MIN, 0);
         let mut ready = Vec::new();
         loop {
             let places = self.connection.places().await?;
@@ -293,14 +325,16 @@ impl<'a> Search<'a> {
                 sources::ended(places, tenant, filter, owner, after, step).await?
             };
             let ids = next.iter().map(|place| place.id).collect();
+            read += next.len();
             ready.append(&mut self.may_see(ids).await?);
             let reached = next.last().copied().filter(|_| is_full(&next, step));
             let is_over = Instant::now() >= self.until;
             after = reached;
-            step = grown(step);
             if reached.is_some() && self.gathers(ready.len(), is_over) {
+                step = self.expected(step, read, ready.len());
                 continue;
             }
+            (step, read) = (grown(step), 0);
             let rows = self.rows(&ready, ready.len()).await?;
             let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
             let ordered = ready.drain(..).filter_map(|id| rows.remove(&id));

@@ -102,6 +102,24 @@ pub(super) async fn is_rare(
     Ok(state_instances.fetch_one(connection).await? < RARE_MAX)
 }
 
+/// Those of these tasks that are in the state, in no order.
+pub(super) async fn in_state(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    state: &str,
+    ids: &[Uuid],
+) -> Result<Vec<Uuid>, StoreError> {
+    let found = sqlx::query_scalar!(
+        "select t.id from task t
+        join state_instance s on s.tenant_id = $1 and s.instance_id = t.instance_id and s.id = t.state_id
+        where t.tenant_id = $1 and t.id = any($2) and s.name = $3",
+        tenant.0,
+        ids,
+        state
+    );
+    Ok(found.fetch_all(connection).await?)
+}
+
 /// The ids of the next open tasks of a rare state, in the order of creation, at most [`STEP_MAX`].
 pub(super) async fn open_in(
     connection: &mut PgConnection,
