@@ -306,7 +306,7 @@ impl<'a> Search<'a> {
 
     /// In the order of a time, step by step.
     async fn by_time(&mut self) -> Result<Option<Place>, StoreError> {
-        let (tenant, filter) = (self.tenant, self.filter);
+        let filter = self.filter;
         let few = if filter.by_due {
             self.few_of_view().await?
         } else {
@@ -315,19 +315,14 @@ impl<'a> Search<'a> {
         let (mut after, mut step, mut read) = (filter.after, STEP_MIN, 0);
         let mut ready = Vec::new();
         loop {
-            let places = self.connection.places().await?;
-            let next = if filter.by_due {
-                let after = after.unwrap_or(Place::of(Uuid::nil()));
-                let between = (after, filter.due_before);
-                sources::due(places, tenant, few.as_deref(), between, step).await?
+            let (next, reached) = self.next_by_time(few.as_deref(), after, step).await?;
+            read += if reached.is_some() {
+                usize::try_from(step).unwrap_or(usize::MAX)
             } else {
-                let owner = filter.owner.as_ref().unwrap_or(&filter.actor.id);
-                sources::ended(places, tenant, filter, owner, after, step).await?
+                next.len()
             };
             let ids = next.iter().map(|place| place.id).collect();
-            read += next.len();
             ready.append(&mut self.may_see(ids).await?);
-            let reached = next.last().copied().filter(|_| is_full(&next, step));
             let is_over = Instant::now() >= self.until;
             after = reached;
             if reached.is_some() && self.gathers(ready.len(), is_over) {
@@ -347,6 +342,33 @@ impl<'a> Search<'a> {
                 return Ok(reached);
             }
         }
+    }
+
+    /// The next step in the order of a time: tasks that may be shown, and the place up to which it looked; none if there are no more.
+    async fn next_by_time(
+        &mut self,
+        few: Option<&[Uuid]>,
+        after: Option<Place>,
+        step: i64,
+    ) -> Result<(Vec<Place>, Option<Place>), StoreError> {
+        let (tenant, filter) = (self.tenant, self.filter);
+        let places = self.connection.places().await?;
+        let next = if filter.by_due {
+            let from = after.unwrap_or(Place::of(Uuid::nil()));
+            let between = (from, filter.due_before);
+            if let (None, View::All, Some(actor)) = (few, filter.view, self.viewer.restricted()) {
+                let seen = visible::due(&mut *places, (tenant, actor), between, step).await?;
+                if seen.1.is_none_or(|reached| reached.at > from.at) {
+                    return Ok(seen);
+                }
+            }
+            sources::due(places, tenant, few, between, step).await?
+        } else {
+            let owner = filter.owner.as_ref().unwrap_or(&filter.actor.id);
+            sources::ended(places, tenant, filter, owner, after, step).await?
+        };
+        let reached = next.last().copied().filter(|_| is_full(&next, step));
+        Ok((next, reached))
     }
 
     /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.

@@ -124,6 +124,56 @@ async fn refusals_about_others_are_left_out() {
     );
 }
 
+/// Three thousand restricted instances, of which one in ten has the participants of the first one. A third is due at the same moment, and some tasks have
+/// a deadline of their own.
+const DUE: &str = "insert into instance select (jsonb_populate_record(i, jsonb_build_object(
+        'id', md5('due ' || n)::uuid, 'entity_id', 'due ' || n))).*
+    from instance i, generate_series(1, 3000) n;
+    insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('id', c.id, 'instance_id', c.id,
+        'due_at', timestamptz '2030-01-01Z' + case when c.n % 3 = 0 then 0 else c.n % 500 - 250 end * interval '1 hour'))).*
+    from state_instance s, (select id, substr(entity_id, 5)::int as n from instance where entity_id like 'due %') c;
+    insert into task select (jsonb_populate_record(t, jsonb_build_object('id', c.id, 'instance_id', c.id, 'state_id', c.id,
+        'due_at', case when c.n % 11 = 0 then timestamptz '2030-01-01Z' + (c.n % 7 - 3) * interval '1 hour' end))).*
+    from task t, (select id, substr(entity_id, 5)::int as n from instance where entity_id like 'due %') c where t.ordinal = 0;
+    insert into participant select (jsonb_populate_record(p, jsonb_build_object('instance_id', c.id))).*
+    from participant p, (select id, substr(entity_id, 5)::int as n from instance where entity_id like 'due %') c where c.n % 10 = 0;
+    analyze";
+
+/// A step that ends among tasks of the same moment leaves none out and shows none twice, beside tasks that everybody sees.
+#[tokio::test]
+async fn by_deadline_a_participant_gets_each_task_once_and_in_order() {
+    let app = chambers().await;
+    vote(&app, "m-1").await;
+    for statement in DUE.split(';') {
+        sql(&app, Box::leak(statement.to_owned().into_boxed_str())).await;
+    }
+    for is_mixed in [false, true] {
+        if is_mixed {
+            app.with_approval().await;
+            app.started("doc-1").await;
+            let due = "update state_instance s set due_at = '2030-01-01Z' from instance i where i.id = s.instance_id and i.entity_id = 'doc-1'";
+            sql(&app, due).await;
+        }
+        let expected = "select t.id::text from task t join state_instance s on s.id = t.state_id and s.instance_id = t.instance_id
+            where coalesce(t.due_at, s.due_at) is not null and (not t.restricted or exists (
+                select from participant p where p.instance_id = t.instance_id))
+            order by coalesce(t.due_at, s.due_at), t.id";
+        let expected: Vec<String> = sqlx::query_scalar(expected)
+            .fetch_all(app.database.admin_pool())
+            .await
+            .expect("tasks");
+        assert_eq!(expected.len(), 300 + usize::from(is_mixed));
+        for limit in [7, 100] {
+            let list = format!("/v1/tasks?view=all&sort=dueAt&limit={limit}");
+            let found = all(&app, "mara", &list).await.0;
+            assert_eq!(found, expected, "{list}");
+        }
+        let list = "/v1/tasks?view=all&sort=dueAt&limit=100";
+        let found = all(&app, "stranger", list).await.0;
+        assert_eq!(found.len(), usize::from(is_mixed));
+    }
+}
+
 /// Thirty thousand instances between theirs are read past: each list ends with its first page, or the second if that was full.
 #[tokio::test]
 async fn a_participant_of_few_instances_gets_them_in_one_page() {

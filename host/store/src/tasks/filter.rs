@@ -55,7 +55,7 @@ pub struct Place {
 }
 
 impl Place {
-    pub(super) fn at(at: Timestamp, id: Uuid) -> Place {
+    pub(crate) fn at(at: Timestamp, id: Uuid) -> Place {
         Place { at: Some(at), id }
     }
 

@@ -4,10 +4,13 @@
 //! The policies of the database still decide. What is found here may include instances that the caller does not see: a version
 //! may name an observer group no more, and a substitute may stand in for the work of one definition only.
 
+use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::super::StoreError;
+use super::super::tasks::Place;
+use super::super::time::Time;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::participant::Kind;
@@ -151,6 +154,39 @@ pub(crate) async fn tasks(
         ids
     );
     Ok(seen.fetch_all(connection).await?)
+}
+
+/// The next open tasks by the time of their deadlines, of instances that the actor may see, and the place up to which all were looked at;
+/// none if there are no more.
+///
+/// At most this number of states with a deadline is read, from an index that has their instances, and a task only of those that are left. What is
+/// due at the last of these moments is left to the next step, because some of it may not have been read. If that is the moment of
+/// `after`, this gets no further.
+pub(crate) async fn due(
+    connection: &mut PgConnection,
+    (tenant, actor): (TenantId, &Actor),
+    (after, before): (Place, Option<Timestamp>),
+    most: i64,
+) -> Result<(Vec<Place>, Option<Place>), StoreError> {
+    let (kinds, ids) = places(actor);
+    let rows = sqlx::query_file!(
+        "src/viewer/due.sql",
+        tenant.0,
+        &kinds,
+        &ids,
+        actor.id,
+        after.at.map(Time) as _,
+        after.id,
+        before.map(Time) as _,
+        most
+    );
+    let rows = rows.fetch_all(connection).await?;
+    let reached = rows.first().and_then(|row| row.reached.as_ref());
+    let reached = reached.map(|at| Place::at(at.0, Uuid::nil()));
+    let due = rows
+        .iter()
+        .filter_map(|row| Some(Place::at(row.at.as_ref()?.0, row.id?)));
+    Ok((due.collect(), reached))
 }
 
 /// The ids of the next open tasks of instances that the actor may see, in the order of lists. It reads the tasks of all restricted
