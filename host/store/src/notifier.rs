@@ -70,6 +70,8 @@ pub struct Reading {
     end: FeedCursor,
     /// In the order of the feed. Without subscribers, only the types that create notifications.
     pub unsent: Vec<Unsent>,
+    /// Whether the reading ended at a limit, so there may be more.
+    pub more: bool,
     /// The tenant's active subscriptions. They are locked, so none of them is deleted meanwhile.
     pub subscribers: Vec<Subscriber>,
 }
@@ -170,6 +172,7 @@ impl Store {
             tenant,
             end,
             unsent: rows.into_iter().map(unsent).collect(),
+            more,
             subscribers,
         }))
     }

@@ -316,6 +316,7 @@ impl<'a> Search<'a> {
         let mut ready = Vec::new();
         loop {
             let (next, reached) = self.next_by_time(few.as_deref(), after, step).await?;
+            // A step may return fewer tasks than it looked at.
             read += if reached.is_some() {
                 usize::try_from(step).unwrap_or(usize::MAX)
             } else {
@@ -357,9 +358,11 @@ impl<'a> Search<'a> {
             let from = after.unwrap_or(Place::of(Uuid::nil()));
             let between = (from, filter.due_before);
             if let (None, View::All, Some(actor)) = (few, filter.view, self.viewer.restricted()) {
-                let seen = visible::due(&mut *places, (tenant, actor), between, step).await?;
-                if seen.1.is_none_or(|reached| reached.at > from.at) {
-                    return Ok(seen);
+                let (due, reached) =
+                    visible::due(&mut *places, (tenant, actor), between, step).await?;
+                // Otherwise more is due at one moment than a step reads, and only the order of the tasks leads on.
+                if reached.is_none_or(|reached| reached.at > from.at) {
+                    return Ok((due, reached));
                 }
             }
             sources::due(places, tenant, few, between, step).await?

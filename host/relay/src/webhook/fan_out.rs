@@ -64,15 +64,15 @@ impl FanOut {
         let (round, mut more) = (self.notifier.clock.now(), false);
         while !self.cancel.is_cancelled() {
             match self.write(round).await? {
-                Some(read) => more |= read >= BATCH,
+                Some(of_tenant) => more |= of_tenant,
                 None => break,
             }
         }
         Ok(more)
     }
 
-    /// Returns the number of entries read. None when every tenant with new entries had its turn in this round.
-    async fn write(&self, round: Timestamp) -> Result<Option<i64>, StoreError> {
+    /// Returns whether the tenant may have more entries. None when every tenant with new entries had its turn in this round.
+    async fn write(&self, round: Timestamp) -> Result<Option<bool>, StoreError> {
         match self.write_new(round, Known::Refused).await {
             Err(error) if error.is_known_notification() => {
                 self.write_new(round, Known::Skipped).await
@@ -81,11 +81,11 @@ impl FanOut {
         }
     }
 
-    async fn write_new(&self, round: Timestamp, known: Known) -> Result<Option<i64>, StoreError> {
+    async fn write_new(&self, round: Timestamp, known: Known) -> Result<Option<bool>, StoreError> {
         let Some(mut reading) = self.notifier.store.read_unsent(BATCH, round).await? else {
             return Ok(None);
         };
-        let read = i64::try_from(reading.unsent.len()).unwrap_or(BATCH);
+        let more = reading.more;
         let (mut notifications, mut deliveries) = (Vec::new(), Vec::new());
         let all: Vec<_> = std::mem::take(&mut reading.unsent)
             .into_iter()
@@ -121,7 +121,7 @@ impl FanOut {
         if waits {
             self.wake.send_replace(());
         }
-        Ok(Some(read))
+        Ok(Some(more))
     }
 }
 

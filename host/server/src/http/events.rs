@@ -149,9 +149,9 @@ pub(super) struct StreamedEvent {
 
 /// Reads events in the order of their commits.
 ///
-/// A page may have fewer events than `limit`, or none, although more follow: one request looks at no more than 1000 events,
-/// except of one instance, and at no more after 4 MiB of them. Those that the filter or the rights of the caller leave out count,
-/// too. `next` is behind all of these, so go on until it stays the same.
+/// A page may have fewer events than `limit`, or none, although more follow: one request reads at most 1000 events
+/// (with `instanceId`, of that instance alone), and ends after 4 MiB of payloads. Events that the filter or the caller's rights leave out count, too.
+/// `next` is behind all that was read, so go on until it stays the same.
 #[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "listEvents", params(EventQuery), responses((status = 200, body = Events)))]
 pub(super) async fn list(
     State(app): State<App>,

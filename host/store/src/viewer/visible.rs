@@ -159,9 +159,9 @@ pub(crate) async fn tasks(
 /// The next open tasks by the time of their deadlines, of instances that the actor may see, and the place up to which all were looked at;
 /// none if there are no more.
 ///
-/// At most this number of states with a deadline is read, from an index that has their instances, and a task only of those that are left. What is
-/// due at the last of these moments is left to the next step, because some of it may not have been read. If that is the moment of
-/// `after`, this gets no further.
+/// It reads at most `most` states with a deadline, from an index that also has their instances, and reads a task only if the actor may see its
+/// instance. If that limit is reached, what is due at the last moment is left to the next call, because it may have been read in part. The
+/// returned place is then not behind `after` if everything that was read is due at the moment of `after`.
 pub(crate) async fn due(
     connection: &mut PgConnection,
     (tenant, actor): (TenantId, &Actor),
