@@ -28,7 +28,6 @@ pub const COMPILE_COMMAND: &str = "__compile";
 
 /// Components that may wait for the compiler. Each is held in memory.
 const WAITING_MAX: usize = 8;
-const CHILD_NICENESS: i32 = 10;
 /// The child's exit code for an invalid component. Its standard error says why.
 const EXIT_REJECTED: u8 = 3;
 const ERROR_BYTES_MAX: u64 = 64 << 10;
@@ -119,6 +118,7 @@ async fn in_child(
         .arg(COMPILE_COMMAND)
         .arg(limits.memory_bytes.to_string())
         .arg(limits.cpu_seconds.to_string())
+        .arg(limits.niceness.to_string())
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -217,20 +217,12 @@ fn failed(error: impl std::fmt::Display) -> Cause {
     }
 }
 
-/// Runs [`COMPILE_COMMAND`]: reads a component, writes machine code. Two arguments may set the limits of memory and processor
-/// time; without them, the defaults apply.
+/// Runs [`COMPILE_COMMAND`]: reads a component, writes machine code. Three arguments may set the limits of memory and processor
+/// time and the niceness; without them, the defaults apply.
 pub fn compile_child_main() -> ExitCode {
-    let mut named = std::env::args().skip(2).map(|text| text.parse().ok());
-    let mut limit = |default| named.next().map_or(Some(default), |named| named);
-    let CompileLimits {
-        memory_bytes,
-        cpu_seconds,
-        ..
-    } = CompileLimits::DEFAULT;
-    let limits = limit(memory_bytes).zip(limit(cpu_seconds));
-    let outcome = limits
+    let outcome = named_limits(std::env::args().skip(2))
         .ok_or_else(|| io::Error::other("the limits are numbers"))
-        .and_then(|(memory_bytes, cpu_seconds)| limit_self(memory_bytes, cpu_seconds))
+        .and_then(limit_self)
         .and_then(|()| {
             let mut component = Vec::new();
             let ceiling = COMPONENT_BYTES_CEILING as u64;
@@ -263,7 +255,23 @@ pub fn compile_child_main() -> ExitCode {
     }
 }
 
-fn limit_self(memory_bytes: u64, cpu_seconds: u64) -> io::Result<()> {
+/// The limits in the arguments. None: one is no number.
+fn named_limits(mut arguments: impl Iterator<Item = String>) -> Option<CompileLimits> {
+    let mut limit = |default| {
+        arguments
+            .next()
+            .map_or(Some(default), |named| named.parse().ok())
+    };
+    let default = CompileLimits::DEFAULT;
+    Some(CompileLimits {
+        memory_bytes: limit(default.memory_bytes)?,
+        cpu_seconds: limit(default.cpu_seconds)?,
+        niceness: limit(default.niceness.into())?.try_into().ok()?,
+        ..default
+    })
+}
+
+fn limit_self(limits: CompileLimits) -> io::Result<()> {
     let limit = |resource, max| {
         let both = Rlimit {
             current: Some(max),
@@ -271,11 +279,11 @@ fn limit_self(memory_bytes: u64, cpu_seconds: u64) -> io::Result<()> {
         };
         setrlimit(resource, both)
     };
-    limit(Resource::As, memory_bytes)?;
-    limit(Resource::Cpu, cpu_seconds)?;
+    limit(Resource::As, limits.memory_bytes)?;
+    limit(Resource::Cpu, limits.cpu_seconds)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Core, 0)?;
-    nice(CHILD_NICENESS)?;
+    nice(limits.niceness.into())?;
     Ok(())
 }
 

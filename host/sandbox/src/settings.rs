@@ -25,6 +25,8 @@ pub const MESSAGE_BYTES_CEILING: usize = 4 << 20;
 pub const QUEUE_MS_CEILING: u64 = 60_000;
 /// The most table entries that any setting may grant one call.
 pub const TABLE_ELEMENTS_CEILING: usize = 1_000_000;
+/// The lowest priority of the compiler, in nice values.
+const NICENESS_MAX: u8 = 10;
 /// The most concurrent calls. Each reserves address space in the pool.
 pub const CONCURRENCY_CEILING: usize = 256;
 
@@ -80,14 +82,18 @@ pub struct CompileLimits {
     pub cpu_seconds: u64,
     /// For a machine that gives the child little processor time. The component is not to blame if this ends it.
     pub wall_seconds: u64,
+    /// Added to the nice value of the child, so that the scheduler prefers the host to it. 0 where a person waits for the compiler
+    /// and nobody else needs the machine.
+    pub niceness: u8,
 }
 
 impl CompileLimits {
-    /// Enough for the largest toolchain tried on a busy machine.
+    /// Enough for the largest toolchain tried (Python, 25 to 55 s of processor time) on a busy machine.
     pub const DEFAULT: CompileLimits = CompileLimits {
         memory_bytes: 2 << 30,
-        cpu_seconds: 60,
-        wall_seconds: 300,
+        cpu_seconds: 120,
+        wall_seconds: 600,
+        niceness: NICENESS_MAX,
     };
 }
 
@@ -160,6 +166,12 @@ impl Settings {
         within("compile.memory_bytes", compile.memory_bytes, 16 << 30)?;
         within("compile.cpu_seconds", compile.cpu_seconds, 600)?;
         within("compile.wall_seconds", compile.wall_seconds, 600)?;
+        if compile.niceness > NICENESS_MAX {
+            return Err(format!(
+                "compile.niceness is {}, but the compiler needs some processor time: at most {NICENESS_MAX}",
+                compile.niceness
+            ));
+        }
         let sizes = [
             (
                 "memory_bytes_max",

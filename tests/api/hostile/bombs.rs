@@ -25,6 +25,7 @@ pub(super) fn sandbox() -> Sandbox {
             memory_bytes: 640 << 20,
             cpu_seconds: 2,
             wall_seconds: 120,
+            ..CompileLimits::DEFAULT
         },
         ..Settings::new(Compiler::Child(program.into()))
     };

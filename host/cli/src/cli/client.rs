@@ -16,9 +16,10 @@ use url::form_urlencoded::Serializer;
 
 use super::failure::{Exit, Failure};
 use wrkflw_runtime::http_client::{self, ClientError, HttpClient, Route, is_loopback};
+use wrkflw_sandbox::CompileLimits;
 
-/// The timeout of a response. Publishing compiles on the server, which may take long.
-const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
+/// The timeout of a response. Publishing compiles on the server, which may take longer than anything else.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(CompileLimits::DEFAULT.wall_seconds + 60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest response that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;

@@ -92,6 +92,8 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         let (folder, secret) = shared.as_ref().unwrap_or(&home).machine_code()?;
         settings.sandbox.artifact_dir = Some(folder);
         settings.sandbox.artifact_key = Some(secret.into());
+        // The author waits for the compiler, and nobody else is served.
+        settings.sandbox.compile_niceness = 0;
 
         let note = Note {
             name,

@@ -9,7 +9,7 @@ use super::secrets::{self, Hidden};
 use wrkflw_sandbox::settings::{
     DEADLINE_MS, DEADLINE_MS_CEILING, MEMORY_BYTES_CEILING, MEMORY_BYTES_MAX,
 };
-use wrkflw_sandbox::{Compiler, Settings};
+use wrkflw_sandbox::{CompileLimits, Compiler, Settings};
 
 /// Limits of the sandbox. The defaults are safe.
 #[derive(Debug, Clone, Args)]
@@ -27,6 +27,9 @@ pub struct SandboxArgs {
     /// Authenticates machine code on disk: 64 hex digits. A secret; store it outside `artifact_dir`
     #[arg(long, env = "WRKFLW_ARTIFACT_KEY", hide_env_values = true)]
     pub artifact_key: Option<Hidden>,
+    /// The priority of the compiler. Operators cannot set it; `wrkflw dev` does.
+    #[arg(skip = CompileLimits::DEFAULT.niceness)]
+    pub(crate) compile_niceness: u8,
 }
 
 impl SandboxArgs {
@@ -35,6 +38,10 @@ impl SandboxArgs {
         let settings = Settings {
             deadline_ms: self.guest_deadline_ms,
             memory_bytes_max: self.guest_memory_bytes_max,
+            compile: CompileLimits {
+                niceness: self.compile_niceness,
+                ..CompileLimits::DEFAULT
+            },
             ..Settings::new(Compiler::Child(program))
         };
         match (&self.artifact_dir, &self.artifact_key) {

@@ -23,7 +23,7 @@ use wrkflw_core::scenario::{self, Logic};
 use wrkflw_core::version::Version;
 use wrkflw_engine::check_component;
 use wrkflw_engine::offload::Offload;
-use wrkflw_sandbox::{Compiler, Pinned, Sandbox, Settings};
+use wrkflw_sandbox::{CompileLimits, Compiler, Pinned, Sandbox, Settings};
 use wrkflw_scenario::{Failure as Failed, Problem, Scenario, play};
 
 /// The folder of a plugin's scenarios.
@@ -104,10 +104,15 @@ enum NotPassed {
     Failed(Failed),
 }
 
-/// Machine code is stored in the user's state folder, so that the next command, and `wrkflw dev`, need no compiler.
+/// Machine code is stored in the user's state folder, so that the next command, and `wrkflw dev`, need no compiler. The author waits
+/// for the compiler, so its priority is not lowered.
 pub(super) fn settings(environment: &Environment, compiler: Compiler) -> Result<Settings> {
     let settings = Settings {
         artifact_bytes_max: ARTIFACT_BYTES_MAX,
+        compile: CompileLimits {
+            niceness: 0,
+            ..CompileLimits::DEFAULT
+        },
         ..Settings::new(compiler)
     };
     let Some(state) = &environment.state else {
