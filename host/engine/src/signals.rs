@@ -55,7 +55,7 @@ pub struct Correlated {
 }
 
 /// Renders the answer to a signal. The `Uuid` is the host's id of the signal. There is none on a dry run. A signal to all is
-/// answered as one that is kept.
+/// answered with `kept`.
 pub struct Rendering<'a> {
     /// An instance has taken it.
     pub taken: &'a (dyn Fn(&Done<'_>, Option<Uuid>) -> Rendered + Send + Sync),
@@ -68,6 +68,14 @@ pub struct Rendering<'a> {
 struct Sender {
     id: String,
     roles: Vec<String>,
+}
+
+/// The answer that a signal is kept.
+struct Answer {
+    signal: Uuid,
+    /// Whether this request has stored the signal, and not an earlier one.
+    is_new: bool,
+    rendered: Rendered,
 }
 
 /// A signal as its sender may see it.
@@ -86,7 +94,7 @@ pub enum SignalStatus {
     Kept,
     /// It is being delivered to an instance, or to all.
     Assigned,
-    /// The instance has taken it, with the id of the audit entry. All have it that it is for.
+    /// The instance has taken it, with the id of the audit entry. Of a signal to all: every subscriber has taken or refused it.
     Delivered(Option<Uuid>),
     /// No instance took it in time.
     Expired,
@@ -108,7 +116,7 @@ impl Engine {
             ..Asked::at(self.0.clock.now())
         };
         let (store, tenant) = (&self.0.store, who.tenant);
-        let principal = who.principalship();
+        let principal = who.caller();
         let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
         if !loaded.actor.may(SENDS) {
             return Err(Error::Permission(SENDS));
@@ -130,50 +138,56 @@ impl Engine {
         }
         let kept = match store.keep_signal(tenant, &new, self.0.clock.now()).await? {
             Keeping::Kept(kept) => *kept,
-            full => return Err(is_full(&full, &new).into()),
+            full => return Err(inbox_full(&full, &new).into()),
         };
         self.check_same(who, &kept, &new).await?;
         wrkflw_fault::point("signal.kept");
-        let id = kept.signal;
+        let (id, is_new) = (kept.signal, kept.signal == new.signal);
+        let answer = Answer {
+            signal: id,
+            is_new,
+            rendered: (rendering.kept)(Some(id)),
+        };
         if kept.to_all.is_some() {
+            // Delivered only when the sender has the answer: until then the signal can be withdrawn.
+            let reply = self.acknowledge(who, key, answer).await;
             self.wake_workers();
-            let rendered = (rendering.kept)(Some(id));
-            return self.acknowledge(who, id, key, rendered).await;
+            return reply;
         }
         let taken = |done: &Done<'_>| (rendering.taken)(done, Some(id));
         let sending = Sending {
             trace: signal.trace,
             key: key.cloned(),
             dry_run: false,
-            is_new: kept.signal == new.signal,
+            is_new,
             render: &taken,
         };
         if let Some(reply) = self.hand_over(who, kept, &sending).await? {
             return Ok(reply);
         }
-        self.acknowledge(who, id, key, (rendering.kept)(Some(id)))
-            .await
+        self.acknowledge(who, key, answer).await
     }
 
-    /// Answers that a signal is kept, under the request's key if it has one.
+    /// Answers that a signal is kept, under the request's key if it has one. If the key belongs to another request, the signal is
+    /// withdrawn, unless an earlier request has acknowledged it.
     async fn acknowledge(
         &self,
         who: &Identity,
-        signal: Uuid,
         key: Option<&Idempotency>,
-        rendered: Rendered,
+        answer: Answer,
     ) -> Result<Reply, Error> {
         let Some(key) = key else {
-            return Ok(Reply::fresh(rendered));
+            return Ok(Reply::fresh(answer.rendered));
         };
-        let reply = self.keep(who, key, rendered).await;
-        if let Err(Error::KeyReused) = reply {
-            self.0.store.withdraw_signal(who.tenant, signal).await?;
+        let reply = self.keep(who, key, answer.rendered).await;
+        if let (Err(Error::KeyReused), true) = (&reply, answer.is_new) {
+            let withdrawn = self.0.store.withdraw_signal(who.tenant, answer.signal);
+            withdrawn.await?;
         }
         reply
     }
 
-    /// The answer that sending the signal would get. Nothing is written.
+    /// The answer that sending the signal would get. Nothing is written. The limits of kept signals are not checked.
     async fn try_signal(
         &self,
         who: &Identity,
@@ -259,7 +273,7 @@ impl Engine {
         let asks = sent.receipt.instance.is_some() || sent.receipt.to_all.is_some();
         if !sees_all && asks {
             let viewer = self.viewer(who).await?;
-            // They count states of all instances.
+            // The numbers also count state instances that the sender may not see.
             sent.tells_numbers = !viewer.is_restricted();
             if let Some(instance) = sent.receipt.instance
                 && !self.0.store.sees(&viewer, instance).await?
@@ -372,18 +386,20 @@ fn check_same(kept: &Kept, new: &NewSignal) -> Result<(), Rejection> {
     })
 }
 
-fn is_full(full: &Keeping, new: &NewSignal) -> Rejection {
+fn inbox_full(full: &Keeping, new: &NewSignal) -> Rejection {
     let correlation = &new.correlation;
     let message = match full {
-        Keeping::FullUnderName => {
+        Keeping::FullForCorrelation => {
             format!(
-                "{INBOX_MAX} signals of yours for {correlation} wait already; nobody takes them"
+                "{INBOX_MAX} signals of yours with the correlation key {correlation} wait already, the most that may; send more when some are taken or have expired"
             )
         }
         Keeping::FullToAll => {
             format!("{TO_ALL_OF_SENDER_MAX} signals of yours are being delivered to all; try again")
         }
-        _ => format!("{INBOX_OF_SENDER_MAX} signals of yours wait already; nobody takes them"),
+        _ => format!(
+            "{INBOX_OF_SENDER_MAX} signals of yours wait already, the most that may; send more when some are taken or have expired"
+        ),
     };
     Rejection::not_now("limit_reached", message)
 }

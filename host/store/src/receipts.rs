@@ -286,10 +286,11 @@ impl Store {
         Ok(if left { Forgotten::No } else { Forgotten::Yes })
     }
 
-    /// Deletes an unassigned signal, because its request is refused.
+    /// Deletes a signal that is neither assigned nor partly delivered, because its request is refused.
     pub async fn withdraw_signal(&self, tenant: TenantId, signal: Uuid) -> Result<(), StoreError> {
         sqlx::query!(
-            "delete from signal_inbox where tenant_id = $1 and id = $2 and instance_id is null and delivered_at is null",
+            "delete from signal_inbox where tenant_id = $1 and id = $2 and instance_id is null and delivered_at is null
+              and taken = 0 and refused = 0",
             tenant.0,
             signal
         )

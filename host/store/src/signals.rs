@@ -83,7 +83,7 @@ pub enum Keeping {
     /// It is stored, now or by an earlier request with the same id.
     Kept(Box<Kept>),
     /// The sender has [`INBOX_MAX`] waiting signals with this correlation key.
-    FullUnderName,
+    FullForCorrelation,
     /// The sender has [`INBOX_OF_SENDER_MAX`] waiting signals.
     Full,
     /// The sender has [`TO_ALL_OF_SENDER_MAX`] signals to all that are being delivered.
@@ -114,7 +114,7 @@ impl Store {
                         select from signal_inbox o
                         where o.tenant_id = $1 and o.sender_id = $9 and o.correlation = $2 and o.delivered_at is null
                           and o.received_at > now() - make_interval(secs => $10) limit $11
-                    ) as named) as under_name,
+                    ) as correlated) as of_correlation,
                     (select count(*) from (
                         select from signal_inbox o
                         where o.tenant_id = $1 and o.sender_id = $9 and o.delivered_at is null
@@ -128,7 +128,7 @@ impl Store {
                 insert into signal_inbox
                     (tenant_id, correlation, signal_id, trigger, definition_key, input, sender, received_at, id, to_all)
                 select $1, $2, $3, $4, $5, $6, $7, now(), $8, $13
-                from waiting where under_name < $11 and of_sender < $12 and to_all < $14
+                from waiting where of_correlation < $11 and of_sender < $12 and to_all < $14
                 on conflict (tenant_id, correlation, signal_id, identity) do update
                 set id = excluded.id, definition_key = excluded.definition_key, input = excluded.input,
                     sender = excluded.sender, received_at = excluded.received_at, instance_id = null,
@@ -145,7 +145,7 @@ impl Store {
                 select tenant_id, id, 'deliver_signal', id, $15, '{}' from kept where to_all
                 on conflict do nothing
             )
-            select under_name as "under_name!", of_sender as "of_sender!", to_all as "to_all!" from waiting"#,
+            select of_correlation as "of_correlation!", of_sender as "of_sender!", to_all as "to_all!" from waiting"#,
             tenant.0,
             new.correlation,
             new.id,
@@ -166,7 +166,7 @@ impl Store {
         .await?;
         Ok(match self.sent_signal(tenant, new).await? {
             Some(kept) => Keeping::Kept(Box::new(kept)),
-            None if waiting.under_name >= INBOX_MAX => Keeping::FullUnderName,
+            None if waiting.of_correlation >= INBOX_MAX => Keeping::FullForCorrelation,
             None if waiting.of_sender >= INBOX_OF_SENDER_MAX => Keeping::Full,
             None if waiting.to_all >= TO_ALL_OF_SENDER_MAX => Keeping::FullToAll,
             // A concurrent request with the same id has withdrawn the signal meanwhile.
@@ -174,7 +174,7 @@ impl Store {
         })
     }
 
-    /// The stored signal of this sender with the same id, trigger and correlation key.
+    /// The stored signal of this sender with the same id, trigger and correlation key, unless [`Store::keep_signal`] would replace it.
     pub async fn sent_signal(
         &self,
         tenant: TenantId,
@@ -185,12 +185,15 @@ impl Store {
             r#"select id, correlation, signal_id, trigger, definition_key, input, sender, received_at as "received_at: Time",
                 instance_id, delivered_at is not null as "is_settled!", to_all, after_at as "after_at: Time", after_state
             from signal_inbox
-            where tenant_id = $1 and correlation = $2 and signal_id = $3 and trigger = $4 and sender_id = $5"#,
+            where tenant_id = $1 and correlation = $2 and signal_id = $3 and trigger = $4 and sender_id = $5
+              and refusal is null
+              and (delivered_at is not null or instance_id is not null or received_at > now() - make_interval(secs => $6))"#,
             tenant.0,
             new.correlation,
             new.id,
             new.trigger,
-            new.sender_id
+            new.sender_id,
+            SIGNALS_KEPT.as_secs_f64()
         )
         .fetch_optional(&self.writer)
         .await?;
