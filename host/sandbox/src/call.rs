@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 use wasmtime::{Engine, ResourceLimiter, Store};
 
-use super::error::Cause;
+use super::error::{Cause, of_component};
 use super::library::Ready;
 use super::priority::{Ended, Pools};
 use super::settings::Settings;
@@ -232,9 +232,7 @@ impl Caller {
 fn answered<T>(ended: Option<Ended<Result<T, Cause>>>, deadline_ms: u64) -> Result<T, Cause> {
     match ended {
         Some(Ended::Answered(answer)) => answer,
-        Some(Ended::Lost) => Err(Cause::Unavailable {
-            detail: "the call ended without an answer".into(),
-        }),
+        Some(Ended::Lost) => Err(Cause::Interrupted),
         Some(Ended::Overrun) => Err(Cause::DeadlinePassed { deadline_ms }),
         None => Err(Cause::Starved {
             wall_ms: deadline_ms * u64::from(WALL_PER_DEADLINE),
@@ -271,25 +269,33 @@ fn cause(
     let bytes_max = settings.memory_bytes_max;
     match error.downcast_ref::<wasmtime::Trap>() {
         Some(wasmtime::Trap::OutOfFuel) => Cause::FuelExhausted { budget },
-        Some(wasmtime::Trap::Interrupt) => Cause::DeadlinePassed {
-            deadline_ms: settings.deadline_ms,
-        },
         Some(kind) if allowance.memory_refused => Cause::MemoryExhausted {
             bytes_max,
             trap: Trap::of(*kind, error),
         },
         Some(kind) => Cause::Trapped(Trap::of(*kind, error)),
         None => {
-            let message = format!("{error:#}");
-            if message.contains(ANSWER_TOO_COSTLY) {
-                let bytes_max = settings.output_bytes_max;
-                return Cause::OutputTooLarge { bytes_max };
-            }
-            Cause::Malformed {
-                detail: tame(&message, MESSAGE_CHARS_MAX),
-            }
+            let message = tame(&format!("{error:#}"), MESSAGE_CHARS_MAX);
+            without_trap(settings, message, allowance)
         }
     }
+}
+
+/// The cause of an error that is no trap: of instantiation, or of the conversion of the answer.
+fn without_trap(settings: &Settings, message: String, allowance: &Allowance) -> Cause {
+    if message.contains(ANSWER_TOO_COSTLY) {
+        let bytes_max = settings.output_bytes_max;
+        return Cause::OutputTooLarge { bytes_max };
+    }
+    if allowance.is_instantiated {
+        return Cause::Malformed { detail: message };
+    }
+    // An instance begins with memories and tables of the sizes that its modules declare.
+    if allowance.memory_refused || allowance.table_refused {
+        return Cause::Incompatible(vec![of_component("component_rejected", message)]);
+    }
+    // The machine has no memory for it, for example.
+    Cause::Unavailable { detail: message }
 }
 
 /// Counts all memories and tables of a call together. The engine's own limits apply to each alone.
@@ -300,6 +306,8 @@ pub(super) struct Allowance {
     /// Whether the guest was refused memory. Most guests trap then.
     memory_refused: bool,
     table_refused: bool,
+    /// Whether there is an instance. Errors before that are not caused by an answer.
+    pub(super) is_instantiated: bool,
 }
 
 impl Allowance {
@@ -309,6 +317,7 @@ impl Allowance {
             table_elements_left: settings.table_elements_max,
             memory_refused: false,
             table_refused: false,
+            is_instantiated: false,
         }
     }
 
@@ -332,8 +341,11 @@ impl ResourceLimiter for Allowance {
         desired: usize,
         maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let granted = maximum.is_none_or(|maximum| desired <= maximum)
-            && take(&mut self.memory_bytes_left, current, desired);
+        // The guest's own maximum. The host has refused nothing.
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            return Ok(false);
+        }
+        let granted = take(&mut self.memory_bytes_left, current, desired);
         self.memory_refused |= !granted;
         Ok(granted)
     }
@@ -379,6 +391,7 @@ fn store(engine: &Engine, settings: &Settings, fuel: u64) -> Store<Allowance> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::Compiler;
 
     /// A busy machine delays an answer, but it does not make the guest responsible.
     #[test]
@@ -393,7 +406,40 @@ mod tests {
         assert_eq!(overrun, Cause::DeadlinePassed { deadline_ms: 250 });
         assert!(overrun.is_guests_fault());
         let lost = answered::<()>(Some(Ended::Lost), 250).expect_err("no answer");
+        assert_eq!(lost, Cause::Interrupted);
         assert!(!lost.is_guests_fault());
         assert_eq!(answered(Some(Ended::Answered(Ok(1))), 250), Ok(1));
+    }
+
+    #[test]
+    fn an_error_before_there_is_an_instance_is_no_malformed_answer() {
+        let settings = Settings::new(Compiler::InProcess);
+        let of = |change: fn(&mut Allowance)| {
+            let mut allowance = Allowance::new(&settings);
+            change(&mut allowance);
+            without_trap(&settings, "no room".to_owned(), &allowance)
+        };
+        assert!(matches!(of(|_| ()), Cause::Unavailable { .. }));
+        assert!(matches!(
+            of(|allowance| allowance.table_refused = true),
+            Cause::Incompatible(_)
+        ));
+        assert!(matches!(
+            of(|allowance| allowance.is_instantiated = true),
+            Cause::Malformed { .. }
+        ));
+    }
+
+    #[test]
+    fn a_growth_beyond_the_guests_own_maximum_is_no_refusal_of_the_host() {
+        let settings = Settings::new(Compiler::InProcess);
+        let mut allowance = Allowance::new(&settings);
+        let beyond = allowance.memory_growing(0, 2 << 16, Some(1 << 16));
+        assert!(!beyond.expect("no error") && !allowance.memory_refused);
+        let granted = allowance.memory_growing(0, 1 << 16, Some(1 << 16));
+        assert!(granted.expect("no error"));
+        let too_much =
+            allowance.memory_growing(1 << 16, settings.memory_bytes_max + (1 << 16), None);
+        assert!(!too_much.expect("no error") && allowance.memory_refused);
     }
 }

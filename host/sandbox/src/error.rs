@@ -14,7 +14,7 @@ pub struct Pinned {
     pub digest: Digest,
 }
 
-/// A question that was not answered.
+/// A failed call of a function of a component.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{function}` of {} (component {}): {cause}", pinned.reference, pinned.digest)]
 pub struct GuestError {
@@ -47,11 +47,11 @@ pub enum Cause {
     #[error("gave an answer of more than {bytes_max} bytes")]
     OutputTooLarge { bytes_max: usize },
     #[error(
-        "was not asked: the facts take {bytes} bytes, more than the {bytes_max} that a guest is given"
+        "was not called: its arguments take {bytes} bytes, and at most {bytes_max} are passed to flow logic"
     )]
     InputTooLarge { bytes: usize, bytes_max: usize },
     /// No slot for the call became free in time.
-    #[error("was not asked: no slot became free within {queue_ms_max} ms")]
+    #[error("was not called: no slot became free within {queue_ms_max} ms")]
     Busy { queue_ms_max: u64 },
     /// The machine was too busy: the call exceeded its wall time, but not its processor time.
     #[error("was given too little processor time to answer within {wall_ms} ms")]
@@ -59,6 +59,9 @@ pub enum Cause {
     /// The component cannot run on this host, for the reasons in the [`Problem`]s.
     #[error("cannot run here: {}", list(.0))]
     Incompatible(Vec<Problem>),
+    /// The thread of the call ended without an answer.
+    #[error("was interrupted by a failure of this host")]
+    Interrupted,
     /// Not caused by the guest: its bytes could not be read, or the machine failed.
     #[error("cannot be loaded: {detail}")]
     Unavailable { detail: String },
@@ -78,7 +81,7 @@ impl Cause {
             Cause::OutputTooLarge { .. } => "logic_output_too_large",
             Cause::Busy { .. } | Cause::Starved { .. } => "logic_busy",
             Cause::Incompatible(_) => "logic_incompatible",
-            Cause::Unavailable { .. } => "logic_unavailable",
+            Cause::Unavailable { .. } | Cause::Interrupted => "logic_unavailable",
         }
     }
 
@@ -95,7 +98,8 @@ impl Cause {
             Cause::Busy { .. }
             | Cause::Starved { .. }
             | Cause::Incompatible(_)
-            | Cause::Unavailable { .. } => false,
+            | Cause::Unavailable { .. }
+            | Cause::Interrupted => false,
         }
     }
 }

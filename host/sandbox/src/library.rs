@@ -1,7 +1,8 @@
 //! The library: from a digest to a component that can be instantiated.
 //!
-//! Memory first, then disk, then the compiler. Concurrent requests for the same digest share the work. Nothing is ever
-//! invalidated, because a digest always identifies the same bytes.
+//! Memory first, then disk, then the compiler. Concurrent requests for the same digest share the work. Entries
+//! never become outdated, because a digest always identifies the same bytes. A stored artifact that does not load is quarantined and
+//! made again.
 
 mod make;
 

@@ -85,7 +85,10 @@ impl Logic {
 
     /// An instance after a check of the types of all functions.
     pub(crate) async fn checked(&self, store: &mut Store<Allowance>) -> wasmtime::Result<Flow> {
-        self.all.instantiate_async(store).await
+        let linked = self.all.instance_pre();
+        let instance = linked.instantiate_async(&mut *store).await?;
+        store.data_mut().is_instantiated = true;
+        Flow::new(&mut *store, &instance)
     }
 
     /// Calls one function in a fresh instance. Fails if its type does not match the question and the answer.
@@ -102,6 +105,7 @@ impl Logic {
     {
         let linked = self.all.instance_pre();
         let instance = linked.instantiate_async(&mut *store).await?;
+        store.data_mut().is_instantiated = true;
         let function = instance.get_typed_func::<Q, (A,)>(&mut *store, function)?;
         let (answer,) = function.call_async(store, question).await?;
         Ok(answer)
