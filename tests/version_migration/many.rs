@@ -269,3 +269,43 @@ async fn operations_are_narrowed_repeated_stopped_and_bounded() {
     let totals = "select sum(done) * 100 + sum(refused) from bulk_operation";
     assert_eq!(count(&app, totals).await, 2 * 100 + 18);
 }
+
+/// Somebody rescues instances before the operation comes to them: one runs under another version, one is suspended.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_leaves_alone_what_is_no_longer_meant() {
+    let app = chambers().await;
+    let (moved, suspended) = (vote(&app, "m-1").await, vote(&app, "m-2").await);
+    let meant = vote(&app, "m-3").await;
+    let body = json!({
+        "definitionKey": "committee", "version": 1, "reason": "Moot.",
+        "filter": { "state": "Vote", "status": "RUNNING" }
+    });
+    let begun = app.post("admin", "/v1/cancellations", body).await;
+    let begun = begun.expect(201);
+    assert_eq!(begun["total"], 3);
+    let act = async |instance: &Value, what: &str, body: Value| {
+        let path = format!("/v1/instances/{}/{what}", id(instance));
+        app.post("admin", &path, body).await.expect(200);
+    };
+    let to_two = json!({ "version": 2, "states": { "Vote": "Ballot" } });
+    act(&moved, "migrate", to_two).await;
+    act(&suspended, "suspend", json!({ "reason": "Wait." })).await;
+    let timers = app.timers();
+    let operation = begun["id"].as_str().expect("an id");
+    let done = until(&app, operation, |now| now["status"] == "DONE").await;
+    timers.stop().await;
+    assert_eq!((&done["done"], &done["refused"]), (&json!(1), &json!(2)));
+    let path = format!("/v1/operations/{operation}/items?result=refused");
+    let refused = app.get("admin", &path).await.expect(200);
+    let refused = refused["data"].as_array().expect("items");
+    let mut codes: Vec<_> = refused.iter().map(|item| &item["code"]).collect();
+    codes.sort_by_key(ToString::to_string);
+    assert_eq!(codes, ["no_longer_matches", "other_version"]);
+    for (instance, status) in [
+        (&moved, "RUNNING"),
+        (&suspended, "SUSPENDED"),
+        (&meant, "CANCELLED"),
+    ] {
+        assert_eq!(shown(&app, instance).await["status"], status);
+    }
+}

@@ -18,10 +18,12 @@ use super::{Engine, Error};
 use wrkflw_core::audit::sha256;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, VersionRef};
+use wrkflw_core::instance::{Instance, Status};
 use wrkflw_core::json::{Json, whole};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
 use wrkflw_store::bulk::{AliveFilter, Batch, ITEMS_MAX, Outcome};
+use wrkflw_store::load::Asked;
 
 /// The permissions for changes of many instances.
 const MIGRATE: &str = "instance:migrate";
@@ -30,8 +32,8 @@ const CANCEL: &str = "instance:cancel";
 const PAGE: usize = 1_000;
 /// Limit of the instances that a dry run tries.
 const TRIED_MAX: usize = 20;
-/// Limit of the retries in one attempt after concurrent changes of the instance.
-const MOVES_MAX: u32 = 10;
+/// How often an item is tried when others keep changing its instance.
+const TRIES_MAX: u32 = 10;
 
 /// The stored settings of a bulk migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +106,7 @@ impl Many {
         let read = match batch.action.as_str() {
             "migrate" => serde_json::from_str(text).map(Many::Migrate),
             "cancel" => serde_json::from_str(text).map(Many::Cancel),
-            unknown => return Err(format!("this host does not know operations that {unknown}")),
+            unknown => return Err(format!("this release has no bulk operation {unknown:?}")),
         };
         read.map_err(|error| format!("the operation cannot be read: {error}"))
     }
@@ -117,6 +119,57 @@ impl Many {
         };
         let key = key.clone();
         (VersionRef { key, version }, filter)
+    }
+
+    /// The command for one instance.
+    fn command(&self, instance: &Instance) -> Command {
+        match self {
+            Many::Cancel(cancellations) => Command::Cancel {
+                instance: instance.id,
+                reason: cancellations.reason.clone(),
+            },
+            Many::Migrate(migrations) => {
+                let states = instance.active.iter().chain(&instance.waiting);
+                let renamed = states.filter_map(|state_instance| {
+                    let new = migrations.states.get(&state_instance.name)?;
+                    Some((state_instance.name.clone(), new.clone()))
+                });
+                Command::Migrate {
+                    instance: instance.id,
+                    version: migrations.version,
+                    states: renamed.collect(),
+                }
+            }
+        }
+    }
+
+    /// Why the operation is not for this instance any more: it runs under another version, or has left what the filter says. None for
+    /// one that has ended, which the command refuses by itself.
+    fn unlike(&self, instance: &Instance) -> Option<Outcome> {
+        let (current, filter) = self.about();
+        let refused = |code: &str, detail| {
+            let code = code.to_owned();
+            Some(Outcome::Refused { code, detail })
+        };
+        if instance.definition.version != current.version {
+            let detail = format!("the instance runs under {} now", instance.definition);
+            return refused("other_version", detail);
+        }
+        let status = instance.status.name();
+        let is_alive = matches!(instance.status, Status::Running | Status::Suspended { .. });
+        if !is_alive {
+            return None;
+        }
+        if filter.status.as_ref().is_some_and(|only| only != status) {
+            return refused("no_longer_matches", format!("the instance is {status} now"));
+        }
+        let state = filter.state.as_ref()?;
+        let mut open = instance.active.iter().chain(&instance.waiting);
+        if open.any(|found| found.name == *state) {
+            return None;
+        }
+        let detail = format!("the instance is not in {state} any more");
+        refused("no_longer_matches", detail)
     }
 }
 
@@ -204,7 +257,8 @@ impl Engine {
         }
     }
 
-    /// Runs the command on one instance. Without a key it is a dry run. An error is transient.
+    /// Runs the command on one instance, if it still is what the operation was begun for. Without a key it is a dry run. An error is
+    /// transient.
     async fn one_of(
         &self,
         who: &Identity,
@@ -212,88 +266,55 @@ impl Engine {
         id: InstanceId,
         key: Option<&Idempotency>,
     ) -> Result<Outcome, Error> {
-        match many {
-            Many::Migrate(migrations) => self.migrate_one(who, migrations, id, key).await,
-            Many::Cancel(cancellations) => self.cancel_one(who, cancellations, id, key).await,
-        }
-    }
-
-    async fn cancel_one(
-        &self,
-        who: &Identity,
-        cancellations: &Cancellations,
-        id: InstanceId,
-        key: Option<&Idempotency>,
-    ) -> Result<Outcome, Error> {
-        let done = self.execute(Request {
-            who,
-            command: Command::Cancel {
-                instance: id,
-                reason: cancellations.reason.clone(),
-            },
-            if_match: None,
-            idempotency: key.cloned(),
-            dry_run: key.is_none(),
-            trace: Trace::default(),
-            job: None,
-            render: &revision_alone,
-        });
-        match done.await {
-            Ok(reply) => Ok(done_at(&reply)),
-            Err(error) => ended_by(error),
-        }
-    }
-
-    async fn migrate_one(
-        &self,
-        who: &Identity,
-        migrations: &Migrations,
-        id: InstanceId,
-        key: Option<&Idempotency>,
-    ) -> Result<Outcome, Error> {
-        for _ in 0..MOVES_MAX {
-            let result = match self.read(who, id).await {
-                Ok(stored) => {
-                    let instance = &stored.instance;
-                    let known = [migrations.from_version, migrations.version];
-                    if !known.contains(&instance.definition.version) {
-                        return Ok(Outcome::Refused {
-                            code: "other_version".to_owned(),
-                            detail: format!("the instance runs under {} now", instance.definition),
-                        });
-                    }
-                    let states = instance.active.iter().chain(&instance.waiting);
-                    let renamed = states.filter_map(|state_instance| {
-                        let new = migrations.states.get(&state_instance.name)?;
-                        Some((state_instance.name.clone(), new.clone()))
-                    });
-                    let command = Command::Migrate {
-                        instance: id,
-                        version: migrations.version,
-                        states: renamed.collect(),
-                    };
-                    let revision = instance.revision;
-                    self.execute(Request {
-                        who,
-                        command,
-                        if_match: Some(revision),
-                        idempotency: key.cloned(),
-                        dry_run: key.is_none(),
-                        trace: Trace::default(),
-                        job: None,
-                        render: &revision_alone,
-                    })
-                    .await
-                }
-                Err(error) => Err(error),
+        for _ in 0..TRIES_MAX {
+            let stored = match self.read(who, id).await {
+                Ok(stored) => stored,
+                Err(error) => return ended_by(error),
             };
-            match result {
+            let instance = &stored.instance;
+            if let Some(refused) = many.unlike(instance) {
+                return Ok(match self.reply_of(who, id, key).await? {
+                    // The command was committed before, and the host died before that was recorded.
+                    Some(reply) => done_at(&reply),
+                    None => refused,
+                });
+            }
+            let done = self.execute(Request {
+                who,
+                command: many.command(instance),
+                if_match: Some(instance.revision),
+                idempotency: key.cloned(),
+                dry_run: key.is_none(),
+                trace: Trace::default(),
+                job: None,
+                render: &revision_alone,
+            });
+            match done.await {
                 Err(Error::Rejected(Rejection::Stale { .. })) => {}
                 Ok(reply) => return Ok(done_at(&reply)),
                 Err(error) => return ended_by(error),
             }
         }
         Err(Error::Busy)
+    }
+
+    /// The reply that is stored under the item's key, if its command was committed.
+    async fn reply_of(
+        &self,
+        who: &Identity,
+        id: InstanceId,
+        key: Option<&Idempotency>,
+    ) -> Result<Option<Reply>, Error> {
+        let Some(key) = key else {
+            return Ok(None);
+        };
+        let asked = Asked {
+            key: Some(&key.key),
+            ..Asked::at(self.0.clock.now())
+        };
+        let loaded = self.loaded(&who.caller(), id, asked).await?;
+        let reply = loaded.reply.map(|reply| self.repeat(who, reply, key));
+        reply.transpose()
     }
 
     /// Runs an item of an operation.

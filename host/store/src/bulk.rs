@@ -12,7 +12,6 @@ use super::pool::{LimitLock, lock, transacted};
 use super::streams::{Note, append};
 use super::time::Time;
 use super::viewer::Viewer;
-use super::viewer::visible::{self, Order};
 use super::{Reader, Store, StoreError};
 use wrkflw_core::audit::{Stream, StreamKind, sha256};
 use wrkflw_core::ids::{TenantId, VersionRef, hex};
@@ -111,17 +110,11 @@ impl Reader {
     ) -> Result<(Vec<Uuid>, Option<Uuid>), StoreError> {
         let mut looking = self.looking(viewer).await?;
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let among = match viewer.restricted() {
-            Some(actor) => {
-                let (places, of) = (looking.places().await?, (viewer.tenant, actor));
-                let order = Order {
-                    oldest_first: true,
-                    after,
-                    most,
-                };
-                Some(visible::instances(places, of, Some(&version.key), order).await?)
-            }
-            None => None,
+        let is_restricted = viewer.is_restricted();
+        let connection = if is_restricted {
+            looking.places().await?
+        } else {
+            looking.seen().await?
         };
         let ids = sqlx::query_scalar!(
             "select i.id from instance i
@@ -135,7 +128,7 @@ impl Reader {
               and ($6::text is null or i.entity_type = $6)
               and ($7::text is null or i.entity_id = $7)
               and ($8::text is null or i.initiator = $8)
-              and ($9::uuid is null or i.id > $9) and ($11::uuid[] is null or i.id = any($11))
+              and ($9::uuid is null or i.id > $9)
             order by i.id limit $10",
             viewer.tenant.0,
             version.key,
@@ -146,13 +139,19 @@ impl Reader {
             filter.entity_id,
             filter.initiator,
             after,
-            most,
-            among.as_deref() as _
+            most
         );
-        let found = ids.fetch_all(looking.seen().await?).await?;
-        let looked_at = among.as_ref().unwrap_or(&found);
-        let next = looked_at.last().copied();
-        let next = next.filter(|_| looked_at.len() >= limit);
+        let mut found = ids.fetch_all(connection).await?;
+        let next = found.last().copied();
+        let next = next.filter(|_| found.len() >= limit);
+        if is_restricted {
+            let seen = sqlx::query_scalar!(
+                "select id from instance where tenant_id = $1 and id = any($2) order by id",
+                viewer.tenant.0,
+                &found
+            );
+            found = seen.fetch_all(looking.seen().await?).await?;
+        }
         Ok((found, next))
     }
 
