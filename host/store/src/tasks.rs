@@ -175,15 +175,17 @@ impl<'a> Search<'a> {
         let mut ready = Vec::new();
         loop {
             let places = self.connection.places().await?;
+            // A rare state has few tasks, and each step reads all its state instances.
+            let asked = if rare.is_some() { STEP_MAX } else { step };
             let open = match (rare, seen) {
-                (Some(state), _) => sources::open_in(places, tenant, state, after).await?,
-                (None, Some(actor)) => visible::open(places, (tenant, actor), after, step).await?,
+                (Some(state), _) => sources::open_in(places, tenant, state, after, asked).await?,
+                (None, Some(actor)) => visible::open(places, (tenant, actor), after, asked).await?,
                 (None, None) => {
                     let view = filter.view;
-                    sources::open(places, self.viewer, view, &people, after, step).await?
+                    sources::open(places, self.viewer, view, &people, after, asked).await?
                 }
             };
-            let reached = open.last().copied().filter(|_| is_full(&open, step));
+            let reached = open.last().copied().filter(|_| is_full(&open, asked));
             read += open.len();
             let state = filter.state.as_deref().filter(|_| rare.is_none());
             ready.append(&mut self.may_show(open, state).await?);
@@ -228,7 +230,6 @@ impl<'a> Search<'a> {
                 && sources::is_rare(self.connection.places().await?, tenant, state).await?
             {
                 rare = Some(state);
-                step = STEP_MAX;
             }
         }
     }

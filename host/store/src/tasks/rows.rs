@@ -95,7 +95,10 @@ impl TaskRow {
         let suspended = self.suspended.as_deref().map(serde_json::from_str);
         let suspended = suspended.transpose().map_err(damaged)?;
         let (actor, owner) = (&filter.actor, self.owner.as_deref());
-        let principal = ownership.as_ref().and_then(Ownership::principal).or(owner);
+        let represented = ownership
+            .as_ref()
+            .and_then(|ownership| ownership.represented().next());
+        let principal = represented.or(owner);
         let on_behalf_of = match filter.view {
             _ if filter.ended() => principal.filter(|person| Some(*person) != owner),
             View::Available | View::Groups => claimed_for(

@@ -4,14 +4,14 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{Place, RARE_MAX, STEP_MAX, TaskFilter, View};
+use super::{Place, RARE_MAX, TaskFilter, View};
 use crate::StoreError;
 use crate::instances::narrow::worded;
 use crate::time::Time;
 use crate::viewer::Viewer;
 use wrkflw_core::ids::TenantId;
 
-/// Instances about an entity whose tasks are looked at, the newest.
+/// Limit of the instances about an entity whose tasks are read at once.
 const ABOUT_MAX: i64 = 4_096;
 
 /// The ids of the next open tasks that may belong to the view, in the order of creation.
@@ -120,12 +120,13 @@ pub(super) async fn in_state(
     Ok(found.fetch_all(connection).await?)
 }
 
-/// The ids of the next open tasks of a rare state, in the order of creation, at most [`STEP_MAX`].
+/// The ids of the next open tasks of a rare state, in the order of creation.
 pub(super) async fn open_in(
     connection: &mut PgConnection,
     tenant: TenantId,
     state: &str,
     after: Uuid,
+    most: i64,
 ) -> Result<Vec<Uuid>, StoreError> {
     let open = sqlx::query_scalar!(
         r#"with stay as materialized (
@@ -140,7 +141,7 @@ pub(super) async fn open_in(
         tenant.0,
         state,
         after,
-        STEP_MAX
+        most
     );
     Ok(open.fetch_all(connection).await?)
 }
@@ -155,19 +156,16 @@ pub(super) async fn few(
 ) -> Result<Option<Vec<Uuid>>, StoreError> {
     if let (Some(kind), Some(id)) = (&filter.entity_type, &filter.entity_id) {
         let about = sqlx::query_scalar!(
-            r#"select t.id as "id!" from (
-                select i.id from instance i
-                where i.tenant_id = $1 and i.entity_type = $2 and i.entity_id = $3 order by i.id desc limit $5
-            ) i join task t on t.tenant_id = $1 and t.instance_id = i.id
-            where t.status in ('PENDING', 'CLAIMED') and t.id > $4
-            order by t.id"#,
+            "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 limit $4",
             tenant.0,
             kind,
             id,
-            after,
-            ABOUT_MAX
+            ABOUT_MAX + 1
         );
-        return Ok(Some(about.fetch_all(connection).await?));
+        let about = about.fetch_all(&mut *connection).await?;
+        if i64::try_from(about.len()).is_ok_and(|found| found <= ABOUT_MAX) {
+            return open_of(connection, tenant, &about, after).await.map(Some);
+        }
     }
     let Some(before) = filter.due_before else {
         return Ok(None);
@@ -212,16 +210,28 @@ pub(super) async fn worded_tasks(
     let Some(instances) = worded(&mut *connection, words).await? else {
         return Ok(None);
     };
+    open_of(connection, tenant, &instances, after)
+        .await
+        .map(Some)
+}
+
+/// All open tasks of these instances after the place, in the order of creation.
+async fn open_of(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    instances: &[Uuid],
+    after: Uuid,
+) -> Result<Vec<Uuid>, StoreError> {
     let open = sqlx::query_scalar!(
         r#"select t.id as "id!" from unnest($2::uuid[]) as i (id)
         join task t on t.tenant_id = $1 and t.instance_id = i.id
         where t.status in ('PENDING', 'CLAIMED') and t.id > $3
         order by t.id"#,
         tenant.0,
-        &instances,
+        instances,
         after
     );
-    Ok(Some(open.fetch_all(connection).await?))
+    Ok(open.fetch_all(connection).await?)
 }
 
 /// The next open tasks with a deadline of their own or of their state, by the time of that deadline: after a place and before a time. With
