@@ -47,8 +47,8 @@ pub struct Owner {
     pub id: String,
     /// They got it by assignment, from an operator or by delegation, so they need not be a candidate.
     pub assigned: bool,
-    /// The person on whose behalf they own it, if not their own.
-    pub principal: Option<String>,
+    /// The people on whose behalf they own it. The work belongs to the first.
+    pub represented: Vec<String>,
 }
 
 /// Why a person may act.
@@ -121,7 +121,7 @@ impl Work {
         task: &Task,
         own_work: bool,
     ) -> Work {
-        let decisions = state_instance.tasks.iter().filter_map(Task::decision);
+        let decided = state_instance.tasks.iter().flat_map(Task::deciders);
         Work {
             definition: instance.definition.key.clone(),
             candidates: task.candidates.clone(),
@@ -130,11 +130,7 @@ impl Work {
             requesters: instance.requesters.clone(),
             initiator: instance.initiator.clone(),
             own_work,
-            decided: decisions
-                .flat_map(|decision| [Some(&decision.actor), decision.on_behalf_of.as_ref()])
-                .flatten()
-                .cloned()
-                .collect(),
+            decided: decided.map(str::to_owned).collect(),
         }
     }
 }
@@ -145,8 +141,26 @@ impl Owner {
         Owner {
             id: id.to_owned(),
             assigned: ownership.assigned || !ownership.delegations.is_empty(),
-            principal: ownership.principal().map(str::to_owned),
+            represented: ownership.represented().map(str::to_owned).collect(),
         }
+    }
+
+    /// Why an owner by assignment may not act. They need no claim as a candidate, but nobody whom they represent may be excluded.
+    fn exclusion(&self, rules: &Rules<'_>) -> Option<Exclusion> {
+        let others = || {
+            let represented = self.represented.iter().map(String::as_str);
+            represented.filter(|person| *person != self.id)
+        };
+        let claim = Claim {
+            line: others().chain([self.id.as_str()]).collect(),
+            way: Way::Owner,
+        };
+        claim.exclusion(rules).or_else(|| {
+            let decided = others().find(|person| rules.decided.contains(person));
+            decided.map(|person| Exclusion::ForDecided {
+                of: person.to_owned(),
+            })
+        })
     }
 
     fn of(task: &Task) -> Option<Owner> {
@@ -378,19 +392,8 @@ impl Eligibility {
             };
             self.exclusion(claim.actor(), claim.exclusion(rules).unwrap_or_else(taken));
         }
-        // An owner by assignment needs no claim as a candidate.
-        let assigned = Claim {
-            line: owner
-                .principal
-                .iter()
-                .map(String::as_str)
-                .filter(|principal| owner.assigned && *principal != owner.id)
-                .chain([owner.id.as_str()])
-                .collect(),
-            way: Way::Owner,
-        };
         let exclusions: Vec<_> = if owner.assigned {
-            assigned.exclusion(rules).into_iter().collect()
+            owner.exclusion(rules).into_iter().collect()
         } else if theirs.iter().any(|claim| claim.exclusion(rules).is_none()) {
             Vec::new()
         } else if theirs.is_empty() {

@@ -1,4 +1,4 @@
-//! Who sees an instance of a definition that not everybody of the tenant sees: its participants, their managers, observers.
+//! Who sees a restricted instance: its participants, their managers, and observers.
 //!
 //! The database has a row for each participant, and answers the same question for lists (`migrations/0012_grant_roles.sql`).
 
@@ -11,14 +11,14 @@ use super::instance::{Instance, Task, TaskStatus};
 /// The permission to see every instance.
 pub const READ_ALL: &str = "instance:read-all";
 
-/// What a row of a participant names.
+/// The kind of a participant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A person: a requester, a candidate, an owner, or who decided, was acted for, or was mentioned.
     User,
     /// A group to which a task was offered. Its members see the instance while they are members.
     Group,
-    /// A group that the version names. Only the instance says whether it still sees it; the row serves lists.
+    /// An observer group of the version. `Instance::observers` decides whether it sees the instance; the row only speeds up lists.
     Observer,
 }
 
@@ -52,7 +52,8 @@ pub struct Circle {
 }
 
 impl Circle {
-    /// The circle as the instance itself knows it: without managers, and without people who gave a task back.
+    /// From the instance alone: without managers, people who gave a task back, and people who were only mentioned. The database has
+    /// these.
     pub fn of(instance: &Instance) -> Circle {
         let mut circle = Circle {
             observers: instance.observers.clone(),
@@ -121,7 +122,7 @@ fn named(instance: &Instance) -> BTreeSet<Participant> {
     named.extend(instance.requesters.iter().map(|id| of(Kind::User)(id)));
     for task in instance.state_instances().flat_map(|state| &state.tasks) {
         for candidate in &task.candidates {
-            let kind = match candidate.principal() {
+            let kind = match candidate.principal_kind() {
                 "group" => Kind::Group,
                 _ => Kind::User,
             };
@@ -138,7 +139,7 @@ fn people(task: &Task) -> [Option<&str>; 3] {
         TaskStatus::Pending => [None; 3],
         TaskStatus::Claimed {
             owner, ownership, ..
-        } => [Some(owner), ownership.principal(), None],
+        } => [Some(owner), ownership.represented().next(), None],
         TaskStatus::Completed {
             owner, decision, ..
         } => [

@@ -39,7 +39,7 @@ impl Reader {
                 array(
                     select v.person
                     from task o join decision d on d.tenant_id = o.tenant_id and d.task_id = o.id
-                    cross join lateral (values (d.actor), (d.on_behalf_of)) v (person)
+                    cross join lateral (values (d.actor), (d.on_behalf_of), (o.owner)) v (person)
                     where o.tenant_id = $1 and o.instance_id = t.instance_id and o.state_id = t.state_id
                       and v.person is not null
                 ) as "decided!"

@@ -23,7 +23,7 @@ static STATE: Table = Table {
     name: "state_instance",
     code: "state",
     key: &["id"],
-    hidden: &["children", "deadlines", "subscriptions"],
+    hidden: &["children", "deadlines", "subscriptions", "data", "call"],
 };
 static TASK: Table = Table {
     name: "task",
@@ -189,7 +189,7 @@ fn of_candidates(task: &Task, expected: &mut Expected) {
     for candidate in &task.candidates {
         expected.give(vec![
             ("task_id", json!(task.id)),
-            ("kind", json!(candidate.principal())),
+            ("kind", json!(candidate.principal_kind())),
             ("principal", json!(candidate.id())),
         ]);
     }

@@ -221,7 +221,7 @@ fn an_owner_acts_for_as_long_as_they_may() {
         owner: Some(Owner {
             id: id.into(),
             assigned,
-            principal: principal.map(str::to_owned),
+            represented: principal.into_iter().map(str::to_owned).collect(),
         }),
         ..work()
     };
@@ -267,14 +267,14 @@ fn what_was_handed_on_is_its_new_owners() {
         at: jiff::Timestamp::UNIX_EPOCH,
     };
     let plain = Owner::with("una", &Ownership::default());
-    assert_eq!((plain.assigned, plain.principal), (false, None));
+    assert_eq!((plain.assigned, plain.represented), (false, Vec::new()));
     let delegated = Ownership {
         delegations: vec![handed("una", "bo"), handed("bo", "cy")],
         ..Ownership::default()
     };
     let owner = Owner::with("cy", &delegated);
     assert!(owner.assigned);
-    assert_eq!(owner.principal.as_deref(), Some("una"));
+    assert_eq!(owner.represented, ["una", "bo"]);
     let work = Work {
         owner: Some(owner),
         exclude: vec!["una".into()],
@@ -282,6 +282,13 @@ fn what_was_handed_on_is_its_new_owners() {
     };
     let expected = ["cy! for_excluded una", "una! excluded"];
     assert_eq!(told(&work, &directory(&[], &[])), expected);
+    // Who handed it on may not decide for the same state instance twice, either.
+    let work = Work {
+        exclude: vec![],
+        decided: vec!["bo".into()],
+        ..work
+    };
+    assert!(told(&work, &directory(&[], &[])).contains(&"cy! for_decided bo".to_owned()));
 }
 
 #[test]
@@ -353,7 +360,7 @@ fn random(random: &mut Random) -> (Work, Directory) {
     let owner = (random.below(3) == 0).then(|| Owner {
         id: PEOPLE[random.below(PEOPLE.len())].into(),
         assigned: random.below(2) == 0,
-        principal: None,
+        represented: Vec::new(),
     });
     let work = Work {
         candidates: vec![

@@ -7,7 +7,6 @@
 use jiff::Timestamp;
 
 use super::Context;
-use super::staffing::deciders;
 use crate::instance::{Candidate, Instance, Ownership, StateInstance, Task, TaskStatus};
 use crate::rejection::{Owned, Rejection};
 
@@ -43,7 +42,7 @@ impl<'a> Place<'a> {
             let message = format!("{person} is excluded from work in {name}");
             return Err(Rejection::forbidden("excluded", message));
         }
-        let mut decided = self.state_instance.tasks.iter().flat_map(deciders);
+        let mut decided = self.state_instance.tasks.iter().flat_map(Task::deciders);
         if decided.any(|decider| decider == person) {
             let message = format!("{person} has already decided in {name}");
             return Err(Rejection::forbidden("already_decided", message));

@@ -31,7 +31,7 @@ pub(super) enum Cause {
     Changed,
     /// Tasks were created.
     Assigned,
-    /// The directory has changed.
+    /// The directory has changed, or the offers were replaced by a migration or a reoffer.
     Reassessed,
 }
 

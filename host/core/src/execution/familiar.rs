@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 
 use super::Execution;
-use super::staffing::deciders;
 use crate::answer::{Assignment, Offer};
 use crate::ids::StateId;
 use crate::instance::{Candidate, StateInstance, Task};
@@ -98,7 +97,7 @@ impl Execution<'_> {
         let requesters = self.instance.requesters.iter();
         let requesters = requesters.filter(|_| !self.is_own_work(&state_instance.name));
         let excluded = requesters.chain(&state_instance.exclude);
-        let decided = state_instance.tasks.iter().flat_map(deciders);
+        let decided = state_instance.tasks.iter().flat_map(Task::deciders);
         let open = state_instance.tasks.iter();
         let owners = open.filter(|task| task.status.is_open());
         let owners = owners.filter_map(Task::owner);

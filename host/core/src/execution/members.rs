@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::Execution;
 use super::assign::{OFFERS_MAX, TASKS_MAX, kept};
 use super::enter::Asked;
-use super::staffing::{MEMBERS_MAX, OpenState, deciders};
+use super::staffing::{MEMBERS_MAX, OpenState};
 use crate::answer::{Assignment, Offer, Principal};
 use crate::event::Event;
 use crate::event::reasons::LEFT_GROUP;
@@ -156,7 +156,7 @@ impl Execution<'_> {
     ) -> BTreeSet<String> {
         let requesters = self.instance.requesters.iter().cloned();
         let excluded = self.all_excluded(&state_instance.name, assignment.exclude.clone());
-        let decided = state_instance.tasks.iter().flat_map(deciders);
+        let decided = state_instance.tasks.iter().flat_map(Task::deciders);
         requesters
             .chain(excluded)
             .chain(decided.map(str::to_owned))

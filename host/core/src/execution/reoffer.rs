@@ -73,8 +73,8 @@ impl Execution<'_> {
                 continue;
             };
             let new = self.task(offer, Some(&task.status), findings)?;
-            // A task's deadlines cannot change, so the owner gets a new task instead. A task that is offered anew
-            // keeps its deadlines.
+            // A migration may bring other deadlines, and those of a task cannot change: it is replaced. On a reoffer the task keeps
+            // its deadlines.
             let has_deadlines = !new.deadlines.is_empty() || !task.deadlines.is_empty();
             if why == Why::Reoffered || !has_deadlines {
                 self.offer_kept(state_instance.id, why, task, new);
@@ -97,8 +97,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Whether the task is offered again and its owner is not excluded. The staffing check then asks the directory whether the
-    /// owner is still a candidate.
+    /// Whether the offer continues the task: with the same label and members, and its owner is not excluded. A migration always
+    /// replaces tasks without an owner. The staffing check then asks the directory whether the owner is still a candidate.
     fn is_kept(&self, state: StateId, why: Why, task: &Task, offer: &Offer) -> bool {
         if !members::offered(offer).eq(members::among(&task.candidates)) {
             return false;
@@ -116,9 +116,9 @@ impl Execution<'_> {
             own_work: self.is_own_work(&state_instance.name),
         };
         let excluded_people = open_state.excluded_people();
-        let mut concerned = std::iter::once(owner.as_str()).chain(ownership.principal());
-        // An owner by claim must stay a candidate. If the offer assigns the work to them, they need not be one, so they get a
-        // new task.
+        let mut concerned = std::iter::once(owner.as_str()).chain(ownership.represented());
+        // An owner who claimed the task must be a candidate; one to whom it was assigned need not be. So an offer that assigns work
+        // to an owner by claim makes a new task.
         let is_given = ownership.assigned || !ownership.delegations.is_empty();
         offer.label == task.label
             && offer

@@ -7,12 +7,11 @@ use std::collections::BTreeSet;
 
 use super::Execution;
 use super::eligibility::Place;
-use super::staffing::{deciders, represented};
 use crate::event::Event;
 use crate::event::reasons::LOST_ELIGIBILITY;
 use crate::graph::Graph;
 use crate::ids::TaskId;
-use crate::instance::{Instance, StateInstance};
+use crate::instance::{Instance, StateInstance, Task};
 use crate::rejection::Rejection;
 
 /// The people who decided in states that are separate from this one, or were acted for, each with the state.
@@ -27,7 +26,7 @@ fn decided_elsewhere<'a>(
         .filter(move |other| separate.contains(other.name.as_str()));
     others.flat_map(|other| {
         let tasks = other.tasks.iter();
-        let people = tasks.flat_map(deciders);
+        let people = tasks.flat_map(Task::deciders);
         people.map(|person| (person, other.name.as_str()))
     })
 }
@@ -72,7 +71,7 @@ impl Execution<'_> {
             return;
         }
         let decided = self.instance.task(task).expect("a task with a decision");
-        let people: BTreeSet<&str> = deciders(decided).collect();
+        let people: BTreeSet<&str> = decided.deciders().collect();
         let active = self.instance.active.iter();
         let others = active.filter(|other| separate.contains(other.name.as_str()));
         let changes: Vec<_> = others
@@ -105,7 +104,7 @@ impl Execution<'_> {
             let Some(owner) = task.owner() else {
                 continue;
             };
-            if concerned(owner) || represented(task).any(concerned) {
+            if concerned(owner) || task.represented().any(concerned) {
                 let owner = owner.to_owned();
                 let reason = Some(LOST_ELIGIBILITY);
                 changes.push(Event::released(task.id, from.id, owner, reason));

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::TaskId;
-use crate::instance::{Candidate, Instance, StateInstance, Task, TaskStatus};
+use crate::instance::{Candidate, Instance, StateInstance, Task};
 use crate::lookup::{Findings, Lookup};
 
 /// How many members of a group are read. Only hundreds of tasks, requesters and excluded people together reach this limit.
@@ -95,7 +95,7 @@ impl<'a> OpenState<'a> {
         requesters
             .chain(&self.state_instance.exclude)
             .map(String::as_str)
-            .chain(self.state_instance.tasks.iter().flat_map(deciders))
+            .chain(self.state_instance.tasks.iter().flat_map(Task::deciders))
             .collect()
     }
 
@@ -120,25 +120,16 @@ impl<'a> OpenState<'a> {
     /// How many members of a group to ask for: enough to have one for each open task even if all excluded people are members.
     pub(super) fn members_max(self) -> u32 {
         let people = self.open().count()
-            + self.state_instance.tasks.iter().flat_map(deciders).count()
+            + self
+                .state_instance
+                .tasks
+                .iter()
+                .flat_map(Task::deciders)
+                .count()
             + self.instance.requesters.len()
             + self.state_instance.exclude.len();
         u32::try_from(people.min(MEMBERS_MAX)).expect("a small number")
     }
-}
-
-/// The people whom the task's decision excludes from other decisions in the state instance: its actor, its owner and the person
-/// on whose behalf it was made.
-pub(super) fn deciders(task: &Task) -> impl Iterator<Item = &str> {
-    let decision = task.decision();
-    let named = decision.map(|decision| {
-        let principal = decision.on_behalf_of.as_deref();
-        // An absent owner may have had the task on behalf of another person.
-        let owner = task.owner().filter(|owner| *owner != decision.actor);
-        let others = principal.into_iter().chain(owner);
-        std::iter::once(decision.actor.as_str()).chain(others)
-    });
-    named.into_iter().flatten()
 }
 
 /// Up to `people_max` people who are eligible for the task.
@@ -158,7 +149,9 @@ fn eligible<'a>(
         Candidate::Group(id) => findings.members.get(id).map_or(&[][..], Vec::as_slice),
         Candidate::User(_) | Candidate::Member { .. } => &[],
     });
-    let from_excluded = represented(task).any(|person| excluded_people.contains(person));
+    let from_excluded = task
+        .represented()
+        .any(|person| excluded_people.contains(person));
     let owner = task.owner().filter(|_| !from_excluded);
     let mut eligible = BTreeSet::new();
     for person in owner
@@ -174,18 +167,6 @@ fn eligible<'a>(
         }
     }
     eligible
-}
-
-/// The people on whose behalf the owner has the task: the absent person and the delegators.
-pub(super) fn represented(task: &Task) -> impl Iterator<Item = &str> {
-    let ownership = match &task.status {
-        TaskStatus::Claimed { ownership, .. } => Some(ownership),
-        TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => None,
-    };
-    ownership.into_iter().flat_map(|ownership| {
-        let delegators = ownership.delegations.iter().map(|link| link.from.as_str());
-        delegators.chain(ownership.on_behalf_of.as_deref())
-    })
 }
 
 /// A maximum matching of tasks and people, where each person does at most one task, by augmenting paths (Kuhn). Returns the

@@ -135,7 +135,7 @@ impl Candidate {
     }
 
     /// The kind of its principal, as its row says: a person or a group.
-    pub fn principal(&self) -> &'static str {
+    pub fn principal_kind(&self) -> &'static str {
         match self {
             Candidate::User(_) | Candidate::Member { .. } => "user",
             Candidate::Group(_) => "group",
@@ -185,10 +185,11 @@ impl Ownership {
         *self == Ownership::default()
     }
 
-    /// The person on whose behalf the owner has it, if not their own.
-    pub fn principal(&self) -> Option<&str> {
-        let delegated = self.delegations.first().map(|first| first.from.as_str());
-        self.on_behalf_of.as_deref().or(delegated)
+    /// The people on whose behalf the owner has it: the absent person, then the delegators in their order. The work belongs to the
+    /// first of them.
+    pub fn represented(&self) -> impl Iterator<Item = &str> {
+        let delegators = self.delegations.iter().map(|link| link.from.as_str());
+        self.on_behalf_of.as_deref().into_iter().chain(delegators)
     }
 }
 
@@ -281,5 +282,29 @@ impl Task {
             TaskStatus::Completed { decision, .. } => Some(decision),
             TaskStatus::Pending | TaskStatus::Claimed { .. } | TaskStatus::Cancelled { .. } => None,
         }
+    }
+
+    /// The people whom its decision excludes from other decisions in the state instance: its actor, its owner and the person on
+    /// whose behalf it was made.
+    pub fn deciders(&self) -> impl Iterator<Item = &str> {
+        let named = self.decision().map(|decision| {
+            let principal = decision.on_behalf_of.as_deref();
+            // An absent owner may have had the task on behalf of another person.
+            let owner = self.owner().filter(|owner| *owner != decision.actor);
+            let others = principal.into_iter().chain(owner);
+            std::iter::once(decision.actor.as_str()).chain(others)
+        });
+        named.into_iter().flatten()
+    }
+
+    /// The people on whose behalf its owner has it, while it is open.
+    pub fn represented(&self) -> impl Iterator<Item = &str> {
+        let ownership = match &self.status {
+            TaskStatus::Claimed { ownership, .. } => Some(ownership),
+            TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => {
+                None
+            }
+        };
+        ownership.into_iter().flat_map(Ownership::represented)
     }
 }

@@ -2,16 +2,21 @@
 //! implementation of the rules that reads only the events.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use uuid::Uuid;
 
 use super::script::{Script, decide, enter, everybody, offers, person, start};
 use crate::actor::{Actor, StandIn};
 use crate::answer::{Plan, Principal};
 use crate::command::Command;
+use crate::eligibility::directory::{Directory, Substitution};
+use crate::eligibility::{Judge, Work};
+use crate::execution::ExecutionError;
 use crate::instance::{Instance, Task, TaskStatus};
+use crate::rejection::Rejection;
 
 /// The initiator, somebody excluded, two of the crew, and two who are not.
 const PEOPLE: [&str; 6] = ["ann", "eve", "bob", "cid", "dee", "eli"];
@@ -141,6 +146,27 @@ fn flow() -> Script {
         .knowing(everybody)
 }
 
+/// Whether the explanation of eligibility says that the actor may decide the task. It knows the absences that the step's actor has.
+fn is_eligible(step: &Step, instance: &Instance, task: &Task) -> bool {
+    let mut directory = Directory {
+        members: BTreeMap::from([("crew".to_owned(), CREW.map(str::to_owned).into())]),
+        ..Directory::default()
+    };
+    for (absent, _) in step.absences.iter().filter(|(_, by)| *by == step.actor) {
+        let person = PEOPLE[*absent].to_owned();
+        let one = Substitution {
+            absence: Uuid::nil(),
+            person: person.clone(),
+            substitute: PEOPLE[step.actor].to_owned(),
+            definition: None,
+        };
+        directory.substitutions.entry(person).or_default().push(one);
+    }
+    let work = Work::of(instance, &instance.active[0], task, false);
+    let eligibility = Judge::of(&directory).judge(&work);
+    eligibility.eligible.contains_key(PEOPLE[step.actor])
+}
+
 /// How many decisions were made in another's name.
 fn walk(steps: &[Step]) -> usize {
     let mut script = flow();
@@ -149,11 +175,22 @@ fn walk(steps: &[Step]) -> usize {
         let Some(state_instance) = script.instance().active.first() else {
             break;
         };
-        let command = command(step, &state_instance.tasks[step.task]);
+        let task = &state_instance.tasks[step.task];
+        let command = command(step, task);
         let before = script.instance().clone();
+        let may_decide = matches!(command, Command::Decide { .. })
+            && task.status.is_open()
+            && is_eligible(step, &before, task);
         match script.run_as(&actor(step), &command) {
             Ok(_) => holds(script.instance()),
-            Err(_) => assert_eq!(script.instance(), &before),
+            Err(error) => {
+                let forbids = matches!(
+                    error,
+                    ExecutionError::Rejected(Rejection::Forbidden(_) | Rejection::NotOwner { .. })
+                );
+                assert!(!may_decide || !forbids, "{step:?}: {error:?}");
+                assert_eq!(script.instance(), &before);
+            }
         }
     }
     let decisions = script

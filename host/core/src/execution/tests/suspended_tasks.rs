@@ -54,7 +54,7 @@ fn at(
 }
 
 #[test]
-fn its_deadlines_go_on_with_what_was_left() {
+fn deadlines_of_a_resumed_task_keep_their_remaining_time() {
     let mut script = offered();
     let (task, bob) = (script.task(0), person("bob"));
     at(&mut script, 10, &bob, &Command::Claim { task }).expect("a claim");
@@ -83,7 +83,7 @@ fn its_deadlines_go_on_with_what_was_left() {
 }
 
 #[test]
-fn nobody_works_on_it_meanwhile() {
+fn a_suspended_task_refuses_all_commands_of_its_owner() {
     let mut script = offered();
     let (task, bob) = (script.task(0), person("bob"));
     let by_operator = at(&mut script, 10, &operator(), &suspend(task, None));
@@ -190,7 +190,7 @@ fn the_host_resumes_it_at_the_set_time() {
 }
 
 #[test]
-fn a_suspension_of_the_instance_is_part_of_it() {
+fn resuming_the_instance_does_not_resume_its_suspended_task() {
     let mut script = offered();
     let (task, bob, amy) = (script.task(0), person("bob"), operator());
     let instance = script.instance().id;

@@ -219,7 +219,7 @@ fn listed<'a>(
     others: &'a [Candidate],
 ) -> impl Iterator<Item = (&'static str, &'a str)> {
     fn row(candidate: &Candidate) -> (&'static str, &str) {
-        (candidate.principal(), candidate.id())
+        (candidate.principal_kind(), candidate.id())
     }
     let others: Vec<_> = others.iter().map(row).collect();
     let rows = candidates.iter().map(row);
