@@ -1294,6 +1294,7 @@ CREATE INDEX bulk_item_open ON public.bulk_item USING btree (tenant_id, operatio
 CREATE INDEX bulk_operation_by_age ON public.bulk_operation USING btree (tenant_id, created_at, id);
 CREATE INDEX bulk_operation_open ON public.bulk_operation USING btree (taken_at) WHERE (ended_at IS NULL);
 CREATE INDEX bulk_operation_running ON public.bulk_operation USING btree (tenant_id) WHERE (ended_at IS NULL);
+CREATE INDEX checkpoint_signed_at ON public.checkpoint USING btree (tenant_id, signed_at);
 CREATE INDEX decision_period ON public.decision USING brin (decided_at) WITH (pages_per_range='32', autosummarize='on');
 CREATE INDEX definition_version_by_word ON public.definition_version USING gin (public.version_words(tenant_id, key, graph)) WITH (fastupdate=off);
 CREATE INDEX definition_version_restricted ON public.definition_version USING btree (tenant_id) WHERE restricted;
@@ -1360,6 +1361,7 @@ CREATE INDEX task_open ON public.task USING btree (tenant_id, restricted, id) WH
 CREATE INDEX webhook_attempt_age ON public.webhook_attempt USING brin (at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING brin (due_at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
+CREATE INDEX webhook_delivery_discarded ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'discarded'::text);
 CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX webhook_delivery_line ON public.webhook_delivery USING btree (tenant_id, subscription_id, due_at) WHERE (state = 'pending'::text);
 CREATE TRIGGER absence_added AFTER INSERT ON public.absence REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();

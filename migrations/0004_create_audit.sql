@@ -136,6 +136,8 @@ create table checkpoint (
     frontier bytea not null,
     primary key (tenant_id, number)
 );
+-- For pages of the audit from a moment on.
+create index checkpoint_signed_at on checkpoint (tenant_id, signed_at);
 create trigger checkpoint_append_only before update or delete or truncate on checkpoint
     for each statement execute function refuse_change();
 

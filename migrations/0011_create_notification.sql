@@ -94,6 +94,7 @@ create index webhook_delivery_due on webhook_delivery (due_at) where state = 'pe
 -- Workers share their slots by tenant and subscription, and find due deliveries by these indexes.
 create index webhook_delivery_line on webhook_delivery (tenant_id, subscription_id, due_at) where state = 'pending';
 create index webhook_delivery_dead on webhook_delivery (tenant_id, subscription_id, message_id) where state = 'dead';
+create index webhook_delivery_discarded on webhook_delivery (tenant_id, subscription_id, message_id) where state = 'discarded';
 
 -- Attempts to deliver, kept as long as the deliveries.
 create table webhook_attempt (

@@ -76,7 +76,7 @@ pub struct AuditPage<T> {
 }
 
 impl<T> AuditPage<T> {
-    /// A page of the entries `found`, which are fewer than `all` matches if its size is limited. `stopped` is the last entry
+    /// A page of the entries `found`: fewer than `all` matches if a limit of entries or bytes ended it. `stopped` is the last entry
     /// that was read, if more follow.
     fn of(
         mut found: Vec<T>,
@@ -105,6 +105,18 @@ impl Reader {
         (seq, limit): (u64, u32),
     ) -> Result<AuditPage<AuditRow>, StoreError> {
         let mut connection = self.reading(Viewer::all(tenant)).await?;
+        // Read before the rows, so that all rows up to it are among these.
+        let stopped = sqlx::query_scalar!(
+            "select seq from audit_entry
+            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3
+              and exists (select from audit_entry n where n.tenant_id = $1 and n.stream_kind = 'instance'
+                  and n.stream_id = $2 and n.seq > $3)",
+            tenant.0,
+            instance.0,
+            seq.cast_signed().saturating_add(SCANNED_MAX)
+        )
+        .fetch_optional(&mut *connection)
+        .await?;
         let rows = sqlx::query_as!(
             Row,
             r#"select seq, id, type as kind, revision, command_id, actor, task_id, payload, evidence, salt,
@@ -140,37 +152,26 @@ impl Reader {
         )
         .fetch_all(&mut *connection)
         .await?;
-        let stopped = sqlx::query_scalar!(
-            "select seq from audit_entry
-            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3
-              and exists (select from audit_entry n where n.tenant_id = $1 and n.stream_kind = 'instance'
-                  and n.stream_id = $2 and n.seq > $3)",
-            tenant.0,
-            instance.0,
-            seq.cast_signed().saturating_add(SCANNED_MAX)
-        )
-        .fetch_optional(&mut *connection)
-        .await?;
         let all = rows.first().map_or(0, |row| row.all);
         let rows: Vec<AuditRow> = rows.into_iter().map(AuditRow::from).collect();
         Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
     }
 
-    /// Entries of a tenant after the leaf `from_leaf`, in the order of the tree. An entry that no checkpoint covers has no
+    /// Entries of a tenant after the leaf `after_leaf`, in the order of the tree. An entry that no checkpoint covers has no
     /// leaf yet.
     pub async fn audit_of_tenant(
         &self,
         tenant: TenantId,
         filter: &AuditFilter,
-        (from_leaf, limit): (Option<u64>, u32),
+        (after_leaf, limit): (Option<u64>, u32),
     ) -> Result<AuditPage<PlacedRow>, StoreError> {
         let mut connection = self.reading(Viewer::all(tenant)).await?;
-        let first = match (from_leaf, filter.from) {
+        let first = match (after_leaf, filter.from) {
             (Some(leaf), _) => leaf.cast_signed().saturating_add(1),
             (None, None) => 0,
-            // A checkpoint that was signed before covers none of these entries.
+            // A checkpoint that was signed before `from`, by any host's clock, covers no entry from then on. So reading begins at its size.
             (None, Some(from)) => sqlx::query_scalar!(
-                "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by number desc limit 1",
+                "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by signed_at desc limit 1",
                 tenant.0,
                 Time(from - CLOCKS_APART_MAX) as _
             )
@@ -178,6 +179,15 @@ impl Reader {
             .await?
             .unwrap_or(0),
         };
+        // Read before the rows, so that all rows up to it are among these.
+        let stopped = sqlx::query_scalar!(
+            "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
+            tenant.0,
+            first.saturating_add(SCANNED_MAX)
+        )
+        .fetch_optional(&mut *connection)
+        .await?
+        .flatten();
         let rows = sqlx::query_as!(
             Placed,
             r#"select leaf, stream_kind, stream_id, seq, id, type as kind, revision, command_id, actor,
@@ -213,14 +223,6 @@ impl Reader {
         )
         .fetch_all(&mut *connection)
         .await?;
-        let stopped = sqlx::query_scalar!(
-            "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
-            tenant.0,
-            first.saturating_add(SCANNED_MAX)
-        )
-        .fetch_optional(&mut *connection)
-        .await?
-        .flatten();
         let all = rows.first().map_or(0, |row| row.all);
         let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
         Ok(AuditPage::of(rows, all, limit, stopped, |row| row.leaf))
@@ -241,7 +243,7 @@ struct Row {
     at: Time,
     hash: Vec<u8>,
     event_seq: Option<i64>,
-    /// The number of matches, at most one more than the page has.
+    /// The number of matches in the entries that were read, counted up to one more than the limit.
     all: i64,
 }
 

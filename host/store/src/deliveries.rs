@@ -12,6 +12,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::outbox::BACKLOG_COUNTED_MAX;
 use super::pool::transacted;
 use super::time::Time;
 use super::viewer::Viewer;
@@ -108,7 +109,8 @@ impl Reader {
 }
 
 impl Store {
-    /// Stores an attempt and its result. Changes nothing if another host has done so meanwhile.
+    /// Stores an attempt and its result. A failure changes nothing if another host has stored this attempt. A success ends the delivery
+    /// in any case, also a dead or discarded one.
     pub async fn settle_delivery(
         &self,
         claimed: &Claimed,
@@ -239,16 +241,7 @@ impl Store {
     ) -> Result<Option<u64>, StoreError> {
         transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
-        let found = sqlx::query!(
-            "update subscription set active = true, failures = 0, disabled_reason = null where tenant_id = $1 and id = $2",
-            tenant.0,
-            subscription
-        )
-        .execute(&mut *transaction)
-        .await?;
-        if found.rows_affected() == 0 {
-            return Ok(None);
-        }
+        // In the order of a single delivery that is retried: first the deliveries, then the subscription.
         let retried = sqlx::query!(
             "update webhook_delivery d set state = 'pending', attempts = 0, due_at = $3, lease_until = null
              from (
@@ -263,17 +256,31 @@ impl Store {
         )
         .execute(&mut *transaction)
         .await?;
+        let found = sqlx::query!(
+            "update subscription set active = true, failures = 0, disabled_reason = null where tenant_id = $1 and id = $2",
+            tenant.0,
+            subscription
+        )
+        .execute(&mut *transaction)
+        .await?;
+        if found.rows_affected() == 0 {
+            return Ok(None);
+        }
         transaction.commit().await?;
         Ok(Some(retried.rows_affected()))
     })).await
     }
 
-    /// Counts the pending and dead deliveries.
+    /// Counts the pending and dead deliveries, of each up to [`BACKLOG_COUNTED_MAX`].
     pub async fn delivery_backlog(&self) -> Result<DeliveryBacklog, StoreError> {
         let row = sqlx::query!(
-            r#"select (select count(*) from webhook_delivery where state = 'pending') as "pending!",
-                (select count(*) from webhook_delivery where state = 'dead') as "dead!",
-                (select min(created_at) from webhook_delivery where state = 'pending') as "since: Time""#
+            r#"select p.pending as "pending!", p.since as "since: Time",
+                (select count(*) from (select from webhook_delivery where state = 'dead' limit $1) d) as "dead!"
+            from (
+                select count(*) as pending, min(created_at) as since
+                from (select created_at from webhook_delivery where state = 'pending' limit $1) d
+            ) p"#,
+            BACKLOG_COUNTED_MAX
         )
         .fetch_one(&self.writer)
         .await?;
