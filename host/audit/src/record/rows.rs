@@ -100,7 +100,7 @@ pub struct HeadRow {
 pub struct EntryRow {
     pub stream: Uuid,
     pub seq: u64,
-    /// Its place in the feed, which the hash does not cover.
+    /// Its columns that the hash does not cover.
     pub place: Place,
     /// The entry, or why the row cannot be read.
     pub entry: Result<Entry, &'static str>,

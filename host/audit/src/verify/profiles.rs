@@ -11,10 +11,10 @@ use crate::record::Snapshot;
 use crate::record::rows::TableRows;
 use wrkflw_core::json::Json;
 
-/// Profiles that are verified. Few exist.
+/// The number of different profiles that are verified. Hosts make one per version of the program and its settings.
 const PROFILES_MAX: usize = 10_000;
-/// The text before a profile's digest. The members of evidence are sorted, so only a string and a number follow the last match,
-/// and quotes in a string are escaped.
+/// The text before a profile's digest. Evidence is canonical JSON with sorted members: only `requestId` and `version` follow `profile`,
+/// and quotes in a string are escaped, so the last match is the member itself.
 const MEMBER: &str = r#""profile":""#;
 
 static PROFILE: Table = Table {

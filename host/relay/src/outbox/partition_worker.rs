@@ -1,5 +1,6 @@
 //! A worker of the relay: it claims a partition, publishes its events, settles them, and repeats.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,11 @@ use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::worker::{Backoff, Worker};
 use wrkflw_store::outbox::{Claim, OutboxError, Reach, Settlement, Waiting};
 
-/// How often partitions are read from their beginning. The fence makes that unnecessary, but it costs little and finds events
-/// below a floor that was set by hand.
+/// How often a worker reads each partition once from its beginning. The fence makes that unnecessary, but it finds events below a
+/// floor that was set by hand.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
-/// The pauses after turns without events.
-const POLL: Backoff = Backoff {
+/// The pauses between turns while there are no events.
+const IDLE: Backoff = Backoff {
     first: Duration::from_millis(5),
     last: Duration::from_millis(250),
 };
@@ -31,10 +32,44 @@ pub(super) struct PartitionWorker {
     cancel: CancellationToken,
     producer: Option<Producer>,
     fence: Fence,
-    swept_at: Instant,
+    sweep: Sweep,
     /// Turns without events in a row.
     idle_turns: u32,
     is_busy: bool,
+}
+
+/// Reads of all partitions from their beginning, now and then.
+struct Sweep {
+    ended_at: Instant,
+    /// The partitions that the current sweep has read.
+    read: BTreeSet<i16>,
+}
+
+impl Sweep {
+    fn after(ended_at: Instant) -> Sweep {
+        Sweep {
+            ended_at,
+            read: BTreeSet::new(),
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        if self.ended_at.elapsed() >= SWEEP_EVERY {
+            Reach::Everything
+        } else {
+            Reach::AboveFloor
+        }
+    }
+
+    /// Partitions are claimed in turn. So the sweep ends when one comes again, or when none has events.
+    fn claimed(&mut self, reach: Reach, partition: Option<i16>) {
+        if reach == Reach::AboveFloor {
+            return;
+        }
+        if partition.is_none_or(|partition| !self.read.insert(partition)) {
+            *self = Sweep::after(Instant::now());
+        }
+    }
 }
 
 /// Why a turn failed.
@@ -61,17 +96,13 @@ impl Worker for PartitionWorker {
         if self.is_busy && self.fence.is_due() {
             self.fence.note(self.relay.outbox.mark().await?);
         }
-        let reach = if self.swept_at.elapsed() >= SWEEP_EVERY {
-            Reach::Everything
-        } else {
-            Reach::AboveFloor
-        };
-        let Some(claim) = self.relay.outbox.claim(reach).await? else {
-            if reach == Reach::Everything {
-                self.swept_at = Instant::now();
-            }
+        let reach = self.sweep.reach();
+        let claim = self.relay.outbox.claim(reach).await?;
+        let partition = claim.as_ref().map(|claim| claim.partition);
+        self.sweep.claimed(reach, partition);
+        let Some(claim) = claim else {
             self.is_busy = false;
-            let pause = POLL.pause(self.idle_turns);
+            let pause = IDLE.pause(self.idle_turns);
             self.idle_turns = self.idle_turns.saturating_add(1);
             return Ok(pause);
         };
@@ -109,7 +140,7 @@ impl PartitionWorker {
             cancel,
             producer: None,
             fence: Fence::default(),
-            swept_at: Instant::now(),
+            sweep: Sweep::after(Instant::now()),
             idle_turns: 0,
             is_busy: true,
         }
@@ -225,5 +256,28 @@ fn alarm(claim: &Claim, parked: &[wrkflw_store::outbox::Parked]) {
             "parked an event and all later ones of its instance as dead letters: {}",
             parked.error
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_ends_although_every_claim_has_events() {
+        let mut sweep = Sweep::after(Instant::now());
+        assert_eq!(sweep.reach(), Reach::AboveFloor);
+        sweep.ended_at = Instant::now().checked_sub(SWEEP_EVERY).expect("a time");
+        for partition in 0..16 {
+            let reach = sweep.reach();
+            assert_eq!(reach, Reach::Everything, "{partition}");
+            sweep.claimed(reach, Some(partition));
+        }
+        sweep.claimed(Reach::Everything, Some(0));
+        assert_eq!(sweep.reach(), Reach::AboveFloor);
+        assert!(sweep.read.is_empty());
+        sweep.ended_at = Instant::now().checked_sub(SWEEP_EVERY).expect("a time");
+        sweep.claimed(Reach::Everything, None);
+        assert_eq!(sweep.reach(), Reach::AboveFloor);
     }
 }

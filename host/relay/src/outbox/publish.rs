@@ -30,7 +30,8 @@ const ATTEMPTS_AFTER: [Duration; ATTEMPTS as usize] = [
 const ATTEMPTS: i32 = 3;
 /// How long the client may take to report on purged records.
 const PURGED_WITHIN: Duration = Duration::from_secs(2);
-/// How long all single attempts of a claim may take. That is well below the time after which the database ends an idle claim.
+/// After this time no further single attempt of a claim begins. With the last attempt, that is well below the time after which the
+/// database ends an idle claim.
 const ALONE_WITHIN: Duration = Duration::from_secs(20);
 /// Events sent singly in one claim. The others wait for the next claim.
 const ALONE_EVENTS_MAX: usize = 100;
@@ -43,7 +44,8 @@ const FOLLOWS_PARKED: &str = "an earlier event of its instance is parked";
 pub(super) struct Published {
     pub(super) acknowledged: Vec<i64>,
     pub(super) parked: Vec<Parked>,
-    /// Why some events are neither acknowledged nor parked. They are still to be sent.
+    /// The failure of transport, if there was one. Without one, events may still be open: the host stops, or more than
+    /// [`ALONE_EVENTS_MAX`] had to be sent singly.
     pub(super) failure: Option<Failure>,
 }
 
@@ -66,7 +68,7 @@ enum State {
     Parked(Parked),
 }
 
-/// Publishes `events`. Takes a failed producer out of `producer`.
+/// Publishes `events`. Leaves none in `producer` after a failure of transport or a refused event: the caller connects a new one.
 pub(super) async fn publish(
     producer: &mut Option<Producer>,
     events: &[Waiting],
