@@ -1,5 +1,5 @@
-//! A flow that uses all that hosts run - votes, a fork and its join, a router, waits for signals and
-//! children, deadlines, attributes - followed from its start to each of its ends.
+//! A flow with votes, a fork and its join, a router, waits for signals and children, deadlines and attributes, followed from its start
+//! to each of its ends.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{
@@ -41,7 +41,12 @@ impl Flow for Orders {
 
     fn check(config: &Config) -> Vec<Violation> {
         let impossible = config.quorum == 0 || config.quorum > 3;
-        Violation::new("/quorum", "range", "There are three of them.").only_if(impossible)
+        Violation::new(
+            "/quorum",
+            "range",
+            "The quorum is 1 to 3: the board has three seats.",
+        )
+        .only_if(impossible)
     }
 
     fn graph(_: &Config) -> Graph<State, Trigger> {
@@ -244,7 +249,7 @@ fn a_deadline_fires_again_until_it_is_too_late() {
 }
 
 #[test]
-fn a_signal_stands_in_for_no_deadline() {
+fn a_signal_cannot_fire_a_deadline_trigger() {
     let mut flow = ordered(10);
     flow.follow([rated(json!({ "rating": "A" }))]);
     flow.when(signal("shop", Trigger::Late))
@@ -260,7 +265,7 @@ fn an_answer_that_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn rating_by_hand_takes_a_permission() {
+fn rating_by_hand_needs_a_permission() {
     let mut flow = ordered(10);
     flow.when(deadline(Trigger::Unreachable))
         .enters(State::Unrated)
@@ -298,7 +303,7 @@ fn the_board_votes_and_both_branches_meet() {
 }
 
 #[test]
-fn one_branch_ends_all() {
+fn a_rejection_in_one_branch_ends_the_instance() {
     let mut flow = voted();
     flow.follow([decide("bob", Trigger::Approve)]);
     flow.when(decide("lea", Trigger::Reject)).ends("REFUSED");

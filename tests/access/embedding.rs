@@ -136,7 +136,7 @@ async fn a_token_that_only_reads_decides_nothing() {
 }
 
 #[tokio::test]
-async fn a_token_ends_by_its_time_and_cannot_be_made_up() {
+async fn expired_and_forged_tokens_are_refused() {
     let world = Embedding::new().await;
     let text = json!({
         "tenant": "default", "subject": "reviewer", "roles": ["user"], "instance": world.instance["id"], "origin": ORIGIN,
@@ -169,7 +169,7 @@ async fn a_token_ends_by_its_time_and_cannot_be_made_up() {
 }
 
 #[tokio::test]
-async fn what_the_person_loses_the_token_loses() {
+async fn a_token_loses_access_with_its_person() {
     let world = Embedding::new().await;
     let token = world.token("reviewer", "decide").await;
     let form = world.decide(&token, &world.instance, "").await;
@@ -192,7 +192,7 @@ async fn what_the_person_loses_the_token_loses() {
 }
 
 #[tokio::test]
-async fn a_browser_may_ask_first_and_the_element_is_for_every_page() {
+async fn a_preflight_is_answered_and_the_script_is_served_to_all_origins() {
     let world = Embedding::new().await;
     let headers = [
         ("origin", ORIGIN),
@@ -227,7 +227,7 @@ async fn a_decision_names_the_person_and_who_issued_the_token() {
     let token = world.token("reviewer", "decide").await;
     let preview = world.decide(&token, &world.instance, "preview").await;
     assert_eq!(preview.status, 200, "{}", preview.text);
-    // What the page carries unseen, but which step it is.
+    // The hidden fields of the form. The step comes from the button.
     let hidden = preview.text.split("type=\"hidden\"").skip(1);
     let hidden = hidden.filter_map(|field| {
         let value = |name: &str| field.split(&format!("{name}=\"")).nth(1)?.split('"').next();

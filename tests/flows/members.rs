@@ -51,7 +51,7 @@ async fn each_member_votes_and_one_rejection_ends_nothing() {
     .await;
     let data = json!({ "assign": each(json!({ "atLeast": [2, 3] })) });
     let instance = vote(&app, "each", data).await;
-    // The initiator and who is excluded have none.
+    // The initiator and the excluded person get no task.
     assert_eq!(voters(&instance), ["benny", "betty", "bodo", "bruno"]);
     assert_eq!(needed(&instance), 3);
     let listed = app
@@ -108,7 +108,7 @@ async fn who_leaves_loses_the_task_and_who_joins_gets_one_when_it_is_offered_ane
     assert_eq!(needed(&grown), 2);
     let yes = json!({ "outcome": "YES" });
     decide(&app, "bodo", task_for(&grown, "bodo"), yes.clone()).await;
-    // Of three tasks two must be decided so; `betty` asked for more and did not.
+    // Two of the three tasks must be decided YES; `betty` decided MORE.
     let ended = decide(&app, "brita", task_for(&grown, "brita"), yes).await;
     assert_eq!(ended["outcome"], "APPROVED");
     timers.stop().await;
@@ -116,7 +116,7 @@ async fn who_leaves_loses_the_task_and_who_joins_gets_one_when_it_is_offered_ane
 }
 
 #[tokio::test]
-async fn a_group_without_members_or_with_too_many_is_no_deadlock() {
+async fn a_group_with_too_few_members_uses_the_fallback_and_one_with_too_many_is_refused() {
     let app = chambers().await;
     board(&app, &["benny"]).await;
     let mut assign = each(json!(2));

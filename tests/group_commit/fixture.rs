@@ -26,7 +26,7 @@ use wrkflw_core::template::Templates;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
 use wrkflw_store::commit::{Change, CommitResult, KeyedReply};
-use wrkflw_store::load::{Loaded, Principalship, Stored, StoredReply, Wanted};
+use wrkflw_store::load::{Caller, Loaded, Stored, StoredReply, Wanted};
 use wrkflw_store::{PoolSizes, Store};
 
 use crate::support::postgres::{TestDatabase, database};
@@ -189,7 +189,7 @@ impl Fixture {
     }
 
     pub(super) async fn load(&self, instance: InstanceId) -> Stored {
-        let who = Principalship {
+        let who = Caller {
             tenant: TENANT,
             subject: "rob".into(),
             roles: vec![],

@@ -13,9 +13,9 @@ use crate::bindings::wrkflw::flow::types as wire;
 use crate::export::Logic;
 use crate::{Attribute, Flow};
 
-/// Calls the flow, and remembers what it said.
+/// Calls the flow, and records its answers.
 pub(super) struct Native<'a, F> {
-    /// Places the instance in a state with these attributes, without calling `guard` for the start.
+    /// Set while the test puts the instance into a state: each call gets these attributes, and `guard` is not called.
     placed: Option<&'a [Attribute]>,
     pub(super) said: Said,
     flow: PhantomData<fn() -> F>,

@@ -1,4 +1,5 @@
-//! What an author reads who uses the SDK wrongly: one file each in `wrong/`, the message beside it.
+//! The messages of the compiler for wrong uses of the SDK. Each file in `wrong/` is one wrong use, and the `.stderr` file beside it has the
+//! message.
 //!
 //! After a change of toolchain or message, `TRYBUILD=overwrite` writes the messages anew; read
 //! them before committing.

@@ -144,7 +144,7 @@ impl World {
         self.instance = Some(instance);
         self.ids = last;
         for (state, user) in outcome.events.iter().filter_map(Event::allocation) {
-            self.directory.gave(user, state, self.now);
+            self.directory.remember_given(user, state, self.now);
         }
         Ok(outcome.events)
     }

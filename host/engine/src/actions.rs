@@ -109,7 +109,7 @@ impl Engine {
     pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
         let loaded = {
             let asked = Asked::at(self.0.clock.now());
-            self.loaded(&who.principalship(), id, asked).await?
+            self.loaded(&who.caller(), id, asked).await?
         };
         let stored = loaded.found.ok_or_else(|| Error::NotFound {
             what: "instance",
@@ -137,7 +137,7 @@ impl Engine {
         instance: &Instance,
     ) -> Result<Vec<Action>, Error> {
         let asked = Asked::at(self.0.clock.now());
-        let principal = who.principalship();
+        let principal = who.caller();
         let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
         let known = Known::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
         let explained = self.explain_all(who, known, instance);
@@ -220,7 +220,7 @@ impl Engine {
         command: &Command,
     ) -> Result<(), Error> {
         let (tenant, key) = (who.tenant, &instance.definition.key);
-        let principal = who.principalship();
+        let principal = who.caller();
         let asked = Asked {
             definition: Some(key),
             ..Asked::at(context.now)

@@ -113,7 +113,7 @@ impl Engine {
     }
 
     async fn parent(&self, job: &Job, state: StateId, child: InstanceId) -> Result<Parent, Error> {
-        let host = Identity::host(job.tenant, "").principalship();
+        let host = Identity::host(job.tenant, "").caller();
         let asked = Asked::at(self.0.clock.now());
         let loaded = self.loaded(&host, job.instance, asked).await?;
         let Some(instance) = loaded.found.map(|stored| stored.instance) else {

@@ -331,7 +331,7 @@ impl Engine {
 
     /// Refuses a caller without the permission.
     pub async fn permit(&self, who: &Identity, permission: &'static str) -> Result<(), Error> {
-        let (actor, _) = self.0.store.actor(&who.principalship()).await?;
+        let (actor, _) = self.0.store.actor(&who.caller()).await?;
         if actor.may(permission) {
             Ok(())
         } else {

@@ -54,9 +54,7 @@ impl Engine {
         tasks: &[OpenTask],
     ) -> Result<BTreeMap<Uuid, Vec<Action>>, Error> {
         let asked = Asked::at(self.0.clock.now());
-        let loaded = self
-            .loaded(&who.principalship(), NO_INSTANCE, asked)
-            .await?;
+        let loaded = self.loaded(&who.caller(), NO_INSTANCE, asked).await?;
         let ids = |of: fn(&OpenTask) -> Uuid| -> Vec<Uuid> {
             let ids: BTreeSet<_> = tasks.iter().map(of).collect();
             ids.into_iter().collect()

@@ -30,8 +30,8 @@ use wrkflw_store::{Store, StoreError};
 /// Jobs in flight at a time. Each needs a connection of the writer's pool now and then.
 const JOBS_MAX: usize = 5;
 /// Jobs of one tenant in flight at a time. The other slots stay free for other tenants, and so does a share of the processors:
-/// beside a tenant that floods its queue, the 99th percentile of another tenant's decisions was 5.6 times as long with four, 2.6
-/// times with two.
+/// beside a tenant that floods its queue, the 99th percentile of another tenant's decisions grew 5.6-fold with a limit of four, and
+/// 2.6-fold with two.
 const TENANT_JOBS_MAX: i64 = 2;
 /// The sleep while a tenant is at its limit. It ends early when a job ends, or when this process adds one.
 const POLL_AT_LIMIT: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ pub(super) struct WorkerContext {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) lease: Duration,
-    /// The longest time that a command can run: one that began before a change of the directory may commit so long after it.
+    /// The longest time that a command can run: one that began before a change of the directory may commit this long after it.
     pub(super) timeout: Duration,
     pub(super) handle_job: Arc<dyn JobHandlers>,
     pub(super) cancel: CancellationToken,
@@ -158,7 +158,7 @@ impl LeaseQueue for JobQueue {
 }
 
 impl WorkerContext {
-    /// When work is attempted again that has failed in each of so many attempts.
+    /// The time of the next attempt after this number of failed attempts.
     pub(super) fn retry_at(&self, attempts: u32) -> Timestamp {
         later(self.clock.now(), RETRY.pause(attempts.saturating_sub(1)))
     }

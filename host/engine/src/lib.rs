@@ -138,7 +138,7 @@ struct Parts {
     /// The commits and loads in progress.
     tasks: TaskTracker,
     post_commit: PostCommit,
-    versions: Cache<(TenantId, VersionRef), versions::Known>,
+    versions: Cache<(TenantId, VersionRef), versions::CachedVersion>,
     /// Results of directory lookups, by tenant and access mark.
     lookups: Lru<(TenantId, Uuid, Lookup), Arc<Findings>>,
     /// Names of tenants.
@@ -288,7 +288,7 @@ impl Engine {
     /// An instance with all its parts, if the caller sees it. Checks no permission.
     pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
         let asked = Asked::at(self.0.clock.now());
-        let loaded = self.loaded(&who.principalship(), id, asked).await?;
+        let loaded = self.loaded(&who.caller(), id, asked).await?;
         let stored = loaded.found.ok_or_else(|| visibility::missing(id))?;
         self.check_seen(who.tenant, &loaded.actor, &stored.instance)
             .await?;
@@ -298,7 +298,7 @@ impl Engine {
     /// The caller's present groups and permissions, and the absent people they act for.
     pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
         let asked = Asked::at(self.0.clock.now());
-        let who = who.principalship();
+        let who = who.caller();
         let loaded = self.loaded(&who, NO_INSTANCE, asked).await?;
         Ok(Arc::unwrap_or_clone(loaded.actor))
     }

@@ -14,7 +14,7 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
-use wrkflw_store::load::Principalship;
+use wrkflw_store::load::Caller;
 
 /// Roles of a caller, in a token of whatever kind.
 pub const CALLER_ROLES_MAX: usize = 64;
@@ -46,8 +46,8 @@ impl Identity {
         self.subject == HOST
     }
 
-    pub(super) fn principalship(&self) -> Principalship {
-        Principalship {
+    pub(super) fn caller(&self) -> Caller {
+        Caller {
             tenant: self.tenant,
             subject: self.subject.clone(),
             roles: self.roles.clone(),

@@ -21,7 +21,7 @@ impl Engine {
         if_match: Option<u32>,
     ) -> Result<Command, Error> {
         let asked = Asked::at(self.0.clock.now());
-        let loaded = self.loaded(&who.principalship(), id, asked).await?;
+        let loaded = self.loaded(&who.caller(), id, asked).await?;
         let instance = match loaded.found {
             Some(stored) => stored.instance,
             None => {

@@ -76,7 +76,7 @@ impl Engine {
         }
     }
 
-    /// Retries dead deliveries and enables the subscription again. Returns the number of deliveries.
+    /// Makes given-up deliveries of a subscription due again, the oldest first, and enables it. Returns the number of deliveries.
     pub async fn retry_deliveries(&self, who: &Identity, id: Uuid) -> Result<u64, Error> {
         self.permit(who, WRITE).await?;
         let now = self.0.clock.now();
@@ -84,7 +84,7 @@ impl Engine {
         retried.ok_or_else(|| missing(id))
     }
 
-    /// Sends a test to the receiver of a subscription. Returns its id.
+    /// Queues a test delivery. Returns the id of its message.
     pub async fn test_subscription(&self, who: &Identity, id: Uuid) -> Result<Uuid, Error> {
         self.permit(who, WRITE).await?;
         self.subscription(who, id).await?;

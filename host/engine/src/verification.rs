@@ -14,7 +14,7 @@ use wrkflw_core::ids::InstanceId;
 /// Findings that are returned; all are counted.
 const FINDINGS_MAX: usize = 100;
 
-/// What was verified of an instance, and what no host would have written.
+/// The numbers of what was verified of an instance, and the findings: what no host would have written.
 #[derive(Debug, Clone)]
 pub struct Verification {
     pub instance_id: Uuid,
@@ -23,7 +23,7 @@ pub struct Verification {
     pub delegations: u64,
     pub seals: u64,
     pub leaves: u64,
-    /// Of these, `findings` has the first.
+    /// How many findings there are. `findings` has the first [`FINDINGS_MAX`].
     pub count: u64,
     pub findings: Vec<Finding>,
 }
@@ -72,13 +72,14 @@ impl Engine {
                 findings.push(finding);
             }
         };
-        // What is cut off here must not go on in the database.
+        // The database ends a query that this timeout abandons.
         let reader = self.reader().limiting_snapshots(self.timeout());
         let verifier = Verifier::new(&reader, how, tell);
         let run = verifier.instance((who.tenant, &who.tenant_name), instance);
         let Ok(tally) = tokio::time::timeout(self.timeout(), run).await else {
             let detail = format!(
-                "the instance has too many entries to be verified here; run `wrkflw audit verify --instance {instance}`"
+                "the verification did not end within {} s; run `wrkflw audit verify --instance {instance}`, which has no limit of time",
+                self.timeout().as_secs()
             );
             return Err(Error::invalid_as_a_whole(detail, "/id", "too_long"));
         };

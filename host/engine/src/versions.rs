@@ -1,4 +1,7 @@
-//! The cache of parsed definition versions, which never change.
+//! The cache of parsed definition versions.
+//!
+//! A published version does not change, but after the database is restored, the same number may have other content. So an entry is
+//! used only if its content is the stored one, where the caller has read that.
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use wrkflw_store::load::Stored;
 
 /// A version with its [`VersionRow::content`](wrkflw_store::definitions::VersionRow::content).
 #[derive(Clone)]
-pub(super) struct Known {
+pub(super) struct CachedVersion {
     content: Vec<u8>,
     version: Arc<Version>,
 }
@@ -30,9 +33,9 @@ impl Engine {
         content: Option<&[u8]>,
     ) -> Result<(Arc<Version>, Option<Arc<Version>>), Error> {
         let current = &stored.instance.definition;
-        let present = self.version_of(tenant, current, content).await?;
+        let current_version = self.version_of(tenant, current, content).await?;
         let Command::Migrate { version, .. } = command else {
-            return Ok((present, None));
+            return Ok((current_version, None));
         };
         let target = VersionRef {
             key: current.key.clone(),
@@ -40,14 +43,14 @@ impl Engine {
         };
         let found = self.0.store.target(tenant, &target).await?;
         let content = found.as_ref().map(|(content, _)| content.as_slice());
-        let coming = self.version_of(tenant, &target, content).await?;
+        let target_version = self.version_of(tenant, &target, content).await?;
         if found.is_some_and(|(_, is_retired)| is_retired) {
             return Err(Error::Retired {
                 key: target.key,
                 version: target.version,
             });
         }
-        Ok((coming, Some(present)))
+        Ok((target_version, Some(current_version)))
     }
 
     /// The version, from the cache or the store. If its content was read, use [`Engine::version_of`].
@@ -85,7 +88,11 @@ impl Engine {
     }
 
     /// Reads the version and compiles its schema.
-    async fn load_version(&self, tenant: TenantId, reference: &VersionRef) -> Result<Known, Error> {
+    async fn load_version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<CachedVersion, Error> {
         let parts = &self.0;
         let found = parts.store.definition_version(tenant, reference).await?;
         let row = found.ok_or_else(|| Error::no_version(reference))?;
@@ -115,7 +122,7 @@ impl Engine {
             schema,
             templates,
         });
-        Ok(Known {
+        Ok(CachedVersion {
             content: row.content,
             version,
         })

@@ -14,7 +14,7 @@ use wrkflw_store::viewer::Viewer;
 impl Engine {
     /// The caller as a viewer. Refuses a caller without the permission.
     pub async fn viewing(&self, who: &Identity, permission: &'static str) -> Result<Viewer, Error> {
-        let (actor, restricts) = self.0.store.actor(&who.principalship()).await?;
+        let (actor, restricts) = self.0.store.actor(&who.caller()).await?;
         if !actor.may(permission) {
             return Err(Error::Permission(permission));
         }
@@ -26,7 +26,7 @@ impl Engine {
         if who.is_host() {
             return Ok(Viewer::all(who.tenant));
         }
-        let (actor, restricts) = self.0.store.actor(&who.principalship()).await?;
+        let (actor, restricts) = self.0.store.actor(&who.caller()).await?;
         self.as_viewer(who, actor, restricts).await
     }
 

@@ -50,7 +50,7 @@ pub fn new_id() -> Uuid {
     Uuid::now_v7()
 }
 
-/// Random bytes from the operating system. No byte is returned twice.
+/// Random bytes from the operating system. Each byte that is drawn is returned once.
 pub fn random<const N: usize>() -> [u8; N] {
     thread_local! {
         static POOL: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; POOL_BYTES], used: POOL_BYTES }) };

@@ -1,11 +1,11 @@
-//! Signatures of the requests that a host sends, as by Standard Webhooks.
+//! Makes and verifies the signatures of requests, by Standard Webhooks.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// The version of the signatures, before each of them.
+/// The version, which is the prefix of each signature.
 const VERSION: &str = "v1,";
 
 /// The value of the header `webhook-signature`. `timestamp` is the time of the attempt, in seconds of the Unix epoch.
@@ -14,7 +14,7 @@ pub fn sign(secret: &[u8], id: &str, timestamp: &str, body: &str) -> String {
     format!("{VERSION}{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// Whether one of the signatures of a header, with blanks between, is that of the message.
+/// Whether one of the signatures of a header is that of the message. They are separated by blanks.
 pub fn is_signed(secret: &[u8], id: &str, timestamp: &str, body: &[u8], signatures: &str) -> bool {
     let given = signatures
         .split(' ')

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{Span, SpanRelativeTo, Timestamp};
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp};
 use serde::de::{Deserializer, Visitor};
 use serde::{Deserialize, Serialize};
 use wrkflw_core::json::Json;
@@ -197,7 +197,7 @@ impl Step {
         members.map(|(name, _)| name.clone()).collect()
     }
 
-    /// What happens, by its name; none for a step in which only time passes, or that only expects something.
+    /// The name of the action. None for a step that has only `at`, or only `expect`.
     pub(crate) fn action(&self) -> Option<&'static str> {
         let members = self.members();
         let mut actions = ACTIONS.iter().map(|(name, ..)| *name);
@@ -222,7 +222,10 @@ impl Step {
             }
             _ => {
                 let both: Vec<_> = said.iter().map(|(name, ..)| *name).collect();
-                let message = format!("{} are two steps", both.join(" and "));
+                let message = format!(
+                    "a step has one action, but this one has {}",
+                    both.join(", ")
+                );
                 return Err((String::new(), message));
             }
         };
@@ -237,7 +240,7 @@ impl Step {
         if let Some(other) = members.iter().find(|name| !goes(name)) {
             return Err((
                 format!("/{other}"),
-                format!("`{other}` says nothing of `{action}`"),
+                format!("`{other}` cannot be used with `{action}`"),
             ));
         }
         if self.error.is_some() && self.input.is_some() {
@@ -271,7 +274,8 @@ impl Step {
     pub(crate) fn waits(&self, now: Timestamp) -> Option<Timestamp> {
         let span: Span = self.wait.as_deref()?.parse().ok()?;
         let waits = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
-        let within = !waits.is_negative() && waits.as_hours() <= WAIT_DAYS_MAX * 24;
+        let within =
+            !waits.is_negative() && waits <= SignedDuration::from_hours(WAIT_DAYS_MAX * 24);
         within.then(|| now.checked_add(waits).ok())?
     }
 

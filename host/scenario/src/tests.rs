@@ -303,17 +303,18 @@ fn what_is_no_scenario_is_refused_with_line_and_field() {
         ),
         (
             "{ start: {}, decide: X }",
-            "2: /steps/0: start and decide are two",
+            "2: /steps/0: a step has one action, but this one has start, decide",
         ),
         (
             "wait: 1h\n    by: a",
-            "3: /steps/0/by: `by` says nothing of `wait`",
+            "3: /steps/0/by: `by` cannot be used with `wait`",
         ),
         (
             "wait: soon",
             "2: /steps/0/wait: write a time such as `3 days`",
         ),
         ("wait: 20 years", "2: /steps/0/wait: "),
+        ("wait: 3660 days 1m", "2: /steps/0/wait: "),
         ("wait: -1 day", "2: /steps/0/wait: "),
         ("at: noon", "2: /steps/0/at: write a time such as 2026"),
         ("claim: false\n    by: a", "2: /steps/0/claim: "),

@@ -12,12 +12,12 @@ use wrkflw_core::ids::InstanceId;
 /// A comment on an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Comment {
-    /// That of its event.
+    /// The id of the event that recorded it.
     pub id: Uuid,
     /// The number of its audit entry.
     pub seq: u64,
     pub actor: Option<String>,
-    /// None where the entry was made unreadable.
+    /// None if the stored payload cannot be read, for example because somebody emptied it in the database. `mentions` is empty then.
     pub comment: Option<String>,
     /// The people whom it mentions.
     pub mentions: Vec<String>,

@@ -81,7 +81,7 @@ pub struct CustodyRow {
     pub initiator: String,
     pub requesters: Vec<String>,
     pub entry: LinkRow,
-    /// The evidence of the command that the entry belongs to.
+    /// The evidence of the entry's command, which is stored with the first entry of the command.
     pub evidence: Option<String>,
     /// None if it has no row.
     pub seal: Option<SealRow>,
@@ -101,7 +101,7 @@ pub struct LinkRow {
     pub salt: Vec<u8>,
     pub occurred_at: Timestamp,
     pub event_seq: Option<u64>,
-    /// The entry's own evidence.
+    /// The evidence in the row of the entry: only the first entry of a command has it.
     pub evidence: Option<String>,
     /// None for the first entry, or if the entry before is missing.
     pub previous_hash: Option<Vec<u8>>,

@@ -21,7 +21,7 @@ use wrkflw_core::instance::Instance;
 
 /// The caller, as the token says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principalship {
+pub struct Caller {
     pub tenant: TenantId,
     pub subject: String,
     pub roles: Vec<String>,
@@ -177,7 +177,7 @@ pub struct Counted {
 /// One load of a statement.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    pub who: Principalship,
+    pub who: Caller,
     pub instance: InstanceId,
     /// As in [`Asked`].
     pub key: Option<String>,
@@ -188,7 +188,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Everything that is asked.
-    pub fn asking(who: Principalship, instance: InstanceId, asked: Asked<'_>) -> Wanted {
+    pub fn asking(who: Caller, instance: InstanceId, asked: Asked<'_>) -> Wanted {
         Wanted {
             key: asked.key.map(str::to_owned),
             signal: asked.signal.cloned(),
@@ -198,7 +198,7 @@ impl Wanted {
     }
 
     /// Nothing more than the instance and the actor at this moment.
-    pub fn of(who: Principalship, instance: InstanceId, now: Timestamp) -> Wanted {
+    pub fn of(who: Caller, instance: InstanceId, now: Timestamp) -> Wanted {
         Wanted {
             who,
             instance,

@@ -1,5 +1,5 @@
-//! What people write for an id: the id itself, its beginning, or the entity that an instance is about. Each look-up has bounded
-//! calls of the API.
+//! Resolves what people write for an id: the id itself, its beginning, or the entity that an instance is about. The number of requests
+//! is bounded.
 
 use anyhow::Result;
 use serde_json::Value;
@@ -19,7 +19,7 @@ const PAGES_MAX: usize = 10;
 const PAGE_ITEMS: u32 = 100;
 /// The lists that have pages. The others are short, and refuse the parameters of a page.
 const PAGED: [&str; 3] = ["delivery", "notification of yours", "operation"];
-/// What tells candidates apart, as far as they have it.
+/// Members that are shown of each match, so that people can tell them apart.
 const TELLING: [&str; 13] = [
     "/kind",
     "/url",
@@ -36,11 +36,11 @@ const TELLING: [&str; 13] = [
     "/createdAt",
 ];
 
-/// Parses a whole id, where no server is asked.
+/// Parses a whole id, in commands that ask no server.
 pub(super) fn id(text: &str) -> Result<Uuid, Failure> {
     Uuid::try_parse(text).map_err(|_| {
         let message = format!(
-            "{text} is no id: all {DIGITS} hexadecimal digits are needed, because no server is asked"
+            "{text} is no complete id: this command asks no server, so write all {DIGITS} hexadecimal digits"
         );
         Failure::new(Exit::Usage, message)
     })
@@ -54,7 +54,7 @@ pub(super) fn instance_id(client: &Client, text: &str) -> Result<String> {
     }
 }
 
-/// The path of an instance, named likewise.
+/// The path of an instance, which is named as for [`instance_id`].
 pub(super) fn instance(client: &Client, text: &str) -> Result<String> {
     Ok(format!("/v1/instances/{}", instance_id(client, text)?))
 }
@@ -64,13 +64,13 @@ pub(super) fn task(client: &Client, text: &str) -> Result<String> {
     Ok(format!("/v1/tasks/{}", task_id(client, text)?))
 }
 
-/// The id of a task, named likewise.
+/// The id of a task: by the whole or the beginning of it.
 pub(super) fn task_id(client: &Client, text: &str) -> Result<String> {
     complete(client, text, "task")
 }
 
-/// The id of one of a list of the API: the whole, or the beginning of that of one only. `kind` is what the API calls one that is
-/// missing.
+/// The id of an item of this list of the API: by the whole of it, or by a beginning that only one item has. `kind` is the noun of the
+/// item in messages of the API.
 pub(super) fn listed(client: &Client, text: &str, kind: &str, list: &str) -> Result<String> {
     if let Some(id) = whole(text) {
         return Ok(id);
@@ -93,7 +93,7 @@ pub(super) fn listed(client: &Client, text: &str, kind: &str, list: &str) -> Res
     Err(failure.next("write the whole id").into())
 }
 
-/// What begins so in the pages of a list. None if there may be more in pages that are not read.
+/// The items of a list whose id begins with the text. None if there may be more in pages that are not read.
 fn sought(
     text: &str,
     mut page: impl FnMut(Option<String>) -> Result<Value>,
@@ -117,7 +117,7 @@ fn sought(
     Ok(None)
 }
 
-/// The whole id of what has no list of its own.
+/// The id of something that the API does not list: the whole of it.
 pub(super) fn unlisted(text: &str, kind: &str) -> Result<String> {
     whole(text).ok_or_else(|| {
         let message = format!(
@@ -155,7 +155,7 @@ fn only(text: &str, kind: &str, list: &str, fitting: &[&Value]) -> Result<String
     match fitting {
         [one] => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
         [] => {
-            let message = format!("{text} is the beginning of no id of {}", article(kind));
+            let message = format!("{text} is not the beginning of the id of {}", article(kind));
             let failure = Failure::new(Exit::NotFound, message);
             Err(failure.next(shows(kind, list)).into())
         }
@@ -196,18 +196,27 @@ fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
 
 /// The id of the instance about an entity: the one that has not ended, or the only one.
 fn about(client: &Client, kind: &str, id: &str) -> Result<String> {
-    let query = [
-        ("entityType", Some(kind.to_owned())),
-        ("entityId", Some(id.to_owned())),
-        ("limit", Some(LOOKED_AT.to_string())),
-    ];
-    let page = client.get("/v1/instances", &query)?;
-    let all: Vec<&Value> = page["data"].as_array().into_iter().flatten().collect();
-    let runs = |one: &&Value| one["status"] == "RUNNING" || one["status"] == "SUSPENDED";
-    let open: Vec<&Value> = all.iter().copied().filter(runs).collect();
-    match (&open[..], &all[..]) {
-        ([one], _) | ([], [one]) => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
-        ([], []) => {
+    let listed = |status: Option<&str>| -> Result<Vec<Value>> {
+        let query = [
+            ("entityType", Some(kind.to_owned())),
+            ("entityId", Some(id.to_owned())),
+            ("status", status.map(str::to_owned)),
+            ("limit", Some(LOOKED_AT.to_string())),
+        ];
+        let mut page = client.get("/v1/instances", &query)?;
+        Ok(match page["data"].take() {
+            Value::Array(instances) => instances,
+            _ => Vec::new(),
+        })
+    };
+    let mut found = listed(Some("RUNNING"))?;
+    found.extend(listed(Some("SUSPENDED"))?);
+    if found.is_empty() {
+        found = listed(None)?;
+    }
+    match &found[..] {
+        [one] => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
+        [] => {
             let message = format!("there is no instance about {kind}/{id}");
             let next = "list what there is with `wrkflw instance list`";
             Err(Failure::new(Exit::NotFound, message).next(next).into())
@@ -215,7 +224,7 @@ fn about(client: &Client, kind: &str, id: &str) -> Result<String> {
         _ => {
             let text = format!("{kind}/{id}");
             let what = format!("instances are about {text}");
-            Err(ambiguous(&text, &what, all).into())
+            Err(ambiguous(&text, &what, found.iter().collect()).into())
         }
     }
 }

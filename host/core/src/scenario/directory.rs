@@ -29,7 +29,7 @@ pub struct Directory {
     /// Who is absent when, with their substitutes.
     pub absences: Vec<Absence>,
     /// How many tasks the host gave to people.
-    gave: i64,
+    tasks_given: i64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -39,7 +39,7 @@ struct Person {
     manager: Option<String>,
     /// How many open tasks of other instances they own.
     open: u32,
-    /// When they were last given a task, by its state; by an empty text for those of other instances.
+    /// When they were last given a task, by the name of its state. The empty name stands for tasks of other instances.
     given: BTreeMap<String, Timestamp>,
     /// Absent at all times. [`Directory::absences`] has those who are absent for a time.
     absent: bool,
@@ -89,9 +89,9 @@ impl Directory {
     }
 
     /// Remembers a task that the host gave to somebody. Tasks of the same moment stay in their order.
-    pub(super) fn gave(&mut self, user: &str, state: &str, now: Timestamp) {
-        self.gave += 1;
-        let at = now + SignedDuration::from_nanos(self.gave);
+    pub(super) fn remember_given(&mut self, user: &str, state: &str, now: Timestamp) {
+        self.tasks_given += 1;
+        let at = now + SignedDuration::from_nanos(self.tasks_given);
         self.person(user).given.insert(state.to_owned(), at);
     }
 
@@ -157,7 +157,11 @@ impl Directory {
             let person = self.people.get(user).cloned().unwrap_or_default();
             let mut absences = self.absences.iter();
             let is_away = absences.any(|absence| {
-                absence.person == *user && absence.from <= now && now < absence.until
+                let applies = absence
+                    .definition
+                    .as_ref()
+                    .is_none_or(|key| *key == of.definition);
+                absence.person == *user && applies && absence.from <= now && now < absence.until
             });
             let given = person.given.get(&of.state).or(person.given.get(""));
             let workload = Workload {
@@ -215,6 +219,19 @@ impl Directory {
             }
             nearest = next;
         }
+        // In the order of a host.
+        all.sort_by(|one, other| {
+            let key = |stand_in: &StandIn| {
+                let definition = stand_in.definition.clone();
+                (
+                    stand_in.via.len(),
+                    stand_in.person.clone(),
+                    definition.is_none(),
+                    definition,
+                )
+            };
+            key(one).cmp(&key(other))
+        });
         all
     }
 

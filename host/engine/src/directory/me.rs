@@ -22,7 +22,7 @@ impl Engine {
     /// What the host knows of the caller. It needs no permission: everyone may know this of themselves.
     pub async fn me(&self, who: &Identity) -> Result<Me, Error> {
         let (store, now) = (&self.0.store, self.0.clock.now());
-        let (actor, _) = store.actor(&who.principalship()).await?;
+        let (actor, _) = store.actor(&who.caller()).await?;
         let person = store.person(who.tenant, &who.subject).await?;
         let found = store.absences(who.tenant, &who.subject, now).await?;
         let (absences, others): (Vec<_>, Vec<_>) = found

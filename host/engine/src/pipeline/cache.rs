@@ -16,7 +16,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_fault as fault;
 use wrkflw_runtime::lru::Lru;
-use wrkflw_store::load::{Loaded, Principalship, Startable, Stored};
+use wrkflw_store::load::{Caller, Loaded, Startable, Stored};
 
 /// Approximate limit of the bytes of all cached instances.
 const INSTANCE_BYTES_MAX: usize = 32 << 20;
@@ -37,7 +37,7 @@ pub(super) struct InstanceCache(Arc<Cached>);
 struct Cached {
     /// The instance that was committed last is the likeliest to be used next.
     instances: Lru<(TenantId, InstanceId), Arc<Stored>>,
-    callers: Lru<Principalship, Arc<CachedCaller>>,
+    callers: Lru<Caller, Arc<CachedCaller>>,
     definitions: Lru<(TenantId, String), CachedDefinition>,
     /// Each tenant's access mark, as read last.
     marks: Lru<TenantId, Uuid>,
@@ -64,7 +64,7 @@ struct CachedDefinition {
 
 impl InstanceCache {
     pub(super) fn new() -> InstanceCache {
-        let names = |_: &Principalship, caller: &Arc<CachedCaller>| {
+        let names = |_: &Caller, caller: &Arc<CachedCaller>| {
             let CachedCaller { actor, stopped, .. } = &**caller;
             4 + actor.groups.len() + actor.permissions.len() + stopped.len()
         };
@@ -79,11 +79,7 @@ impl InstanceCache {
 
     /// The cached caller and instance. None also if too many cached rows were outdated lately, for example behind a load
     /// balancer that spreads the commands on one instance over the hosts.
-    pub(super) fn get(
-        &self,
-        who: &Principalship,
-        instance: InstanceId,
-    ) -> Option<(Loaded, Arc<Stored>)> {
+    pub(super) fn get(&self, who: &Caller, instance: InstanceId) -> Option<(Loaded, Arc<Stored>)> {
         if self.0.hit_score.load(Ordering::Relaxed) <= 0 {
             return None;
         }
@@ -92,7 +88,7 @@ impl InstanceCache {
     }
 
     /// The cached caller and definition for a start.
-    pub(super) fn get_start(&self, who: &Principalship, definition: &str) -> Option<Loaded> {
+    pub(super) fn get_start(&self, who: &Caller, definition: &str) -> Option<Loaded> {
         let key = (who.tenant, definition.to_owned());
         let known = self.0.definitions.get(&key)?;
         let loaded = self.caller(who)?;
@@ -103,7 +99,7 @@ impl InstanceCache {
         })
     }
 
-    fn caller(&self, who: &Principalship) -> Option<Loaded> {
+    fn caller(&self, who: &Caller) -> Option<Loaded> {
         let caller = self.0.callers.get(who)?;
         if self.0.marks.get(&who.tenant) != Some(caller.mark) {
             return None;
@@ -127,7 +123,7 @@ impl InstanceCache {
     }
 
     /// Compares a load with the cached instance, counts a hit or a miss, and caches the caller.
-    pub(super) fn note_load(&self, who: &Principalship, instance: InstanceId, loaded: &Loaded) {
+    pub(super) fn note_load(&self, who: &Caller, instance: InstanceId, loaded: &Loaded) {
         let key = (who.tenant, instance);
         if let Some(known) = self.0.instances.get(&key) {
             let found = loaded.found.as_ref();

@@ -27,9 +27,7 @@ use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::lru::Lru;
-use wrkflw_store::load::{
-    Asked, Counted, LOAD_MAX, Loaded, Principalship, Stored, Wanted, Written,
-};
+use wrkflw_store::load::{Asked, Caller, Counted, LOAD_MAX, Loaded, Stored, Wanted, Written};
 use wrkflw_store::{Store, StoreError};
 
 /// No instance has this id: a load of it reads only the caller.
@@ -222,7 +220,7 @@ impl Engine {
             return None;
         }
         let cache = &self.0.post_commit.cache;
-        let who = request.who.principalship();
+        let who = request.who.caller();
         let (loaded, stored) = cache.get(&who, instance)?;
         let cached = Some(CachedMark::of(&loaded, Some(&stored)));
         Some(Rows {
@@ -238,7 +236,7 @@ impl Engine {
         request: &Request<'_>,
         instance: InstanceId,
     ) -> Result<Loaded, Error> {
-        let who = request.who.principalship();
+        let who = request.who.caller();
         let wanted = Wanted {
             key: request.key().map(|key| key.key.clone()),
             signal: request.command.signal(),
@@ -302,7 +300,7 @@ pub(crate) struct Loader {
 
 struct Loads(Store);
 
-struct Caller {
+struct LoadRequest {
     wanted: Wanted,
     waiter: oneshot::Sender<Result<Loaded<Written>, StoreError>>,
 }
@@ -324,32 +322,35 @@ impl Loader {
 
     async fn load(&self, wanted: Wanted) -> Result<Result<Loaded<Written>, StoreError>, Full> {
         let (waiter, loaded) = oneshot::channel();
-        let loaded = self.batched.run(Caller { wanted, waiter }, loaded).await?;
+        let loaded = self
+            .batched
+            .run(LoadRequest { wanted, waiter }, loaded)
+            .await?;
         Ok(loaded.unwrap_or_else(|_| Err(StoreError::Lost)))
     }
 }
 
 impl Batch for Loads {
-    type Item = Caller;
+    type Item = LoadRequest;
     const NAME: &'static str = "load";
 
-    fn fits(_: &[Caller], _: &Caller) -> bool {
+    fn fits(_: &[LoadRequest], _: &LoadRequest) -> bool {
         true
     }
 
-    async fn run(&self, mut callers: Vec<Caller>) {
+    async fn run(&self, mut requests: Vec<LoadRequest>) {
         // A caller that went away needs no load.
-        callers.retain(|caller| !caller.waiter.is_closed());
-        if callers.is_empty() {
+        requests.retain(|request| !request.waiter.is_closed());
+        if requests.is_empty() {
             return;
         }
-        let wanted: Vec<&Wanted> = callers.iter().map(|caller| &caller.wanted).collect();
+        let wanted: Vec<&Wanted> = requests.iter().map(|request| &request.wanted).collect();
         let results: Vec<_> = match self.0.load_together(&wanted).await {
             Ok(results) => results.into_iter().map(Ok).collect(),
-            Err(error) => error.for_each().take(callers.len()).map(Err).collect(),
+            Err(error) => error.for_each().take(requests.len()).map(Err).collect(),
         };
-        for (caller, result) in callers.into_iter().zip(results) {
-            let _gone = caller.waiter.send(result);
+        for (request, result) in requests.into_iter().zip(results) {
+            let _gone = request.waiter.send(result);
         }
     }
 }
@@ -358,7 +359,7 @@ impl Engine {
     /// Loads for a reader, or for the host's own work.
     pub(crate) async fn loaded(
         &self,
-        who: &Principalship,
+        who: &Caller,
         instance: InstanceId,
         asked: Asked<'_>,
     ) -> Result<Loaded, Error> {

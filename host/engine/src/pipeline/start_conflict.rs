@@ -85,7 +85,7 @@ impl Engine {
                 key,
                 ..Asked::at(self.0.clock.now())
             };
-            let who = request.who.principalship();
+            let who = request.who.caller();
             let loaded = self.loaded(&who, NO_INSTANCE, asked).await?;
             if loaded.reply.is_none() {
                 self.check_entity_is_free(request.who, claim).await?;

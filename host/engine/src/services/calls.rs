@@ -81,7 +81,7 @@ enum Step {
 /// The call as the instance has it now.
 enum Found {
     Open(Box<OpenCall>),
-    /// It waits, for a resumption of the instance or of its version.
+    /// The instance is suspended, or its version is stopped. The call is looked at again after the pause.
     Rests(Duration),
     Gone,
 }
@@ -129,7 +129,7 @@ impl Engine {
     }
 
     async fn open_call(&self, job: &Job) -> Result<Found, Error> {
-        let host = Identity::host(job.tenant, "").principalship();
+        let host = Identity::host(job.tenant, "").caller();
         let asked = Asked::at(self.0.clock.now());
         let loaded = self.loaded(&host, job.instance, asked).await?;
         let Some(instance) = loaded.found.map(|stored| stored.instance) else {
@@ -211,7 +211,7 @@ impl Engine {
             Error::Stopped { .. } => Step::Later(STOPPED_RETRY, None),
             error => {
                 let error = error.to_string();
-                tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a call could not be taken: {error}");
+                tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a service call could not be recorded; it is tried again: {error}");
                 let pause = RETRY.pause(progress.refused);
                 progress.refused = progress.refused.saturating_add(1);
                 Step::Later(pause, Some(error))
@@ -242,12 +242,17 @@ impl Engine {
                 error,
             },
         };
+        let result = if matches!(command, Command::ServiceAnswered { .. }) {
+            "answered"
+        } else {
+            "failed"
+        };
         let trace = Trace::new(new_id().to_string(), trace.to_owned());
         if !self
             .act_in(trace, job.tenant, command, Some(job.id))
             .await?
         {
-            tracing::info!(instance.id = %instance, state.id = %state, "a service answered after its instance had ended");
+            tracing::info!(instance.id = %instance, state.id = %state, result, "the result of a service call came after its instance had ended");
         }
         Ok(())
     }

@@ -255,7 +255,7 @@ impl Engine {
     /// The oldest unassigned signal that the job's state instance takes.
     async fn next_match(&self, host: &Identity, job: &Job) -> Result<Option<Kept>, Error> {
         let asked = Asked::at(self.0.clock.now());
-        let principal = host.principalship();
+        let principal = host.caller();
         let store = &self.0.store;
         let loaded = self.loaded(&principal, job.instance, asked).await?;
         let Some(instance) = loaded.found.map(|stored| stored.instance) else {

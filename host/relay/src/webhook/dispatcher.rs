@@ -121,7 +121,7 @@ impl Notifier {
         wrkflw_fault::point("webhook.posted");
         let (result, refusal) = match &settlement {
             Settlement::Delivered(_) => ("delivered", None),
-            Settlement::Later(_, refusal) => ("retried", Some(refusal)),
+            Settlement::Later(_, refusal) => ("failed", Some(refusal)),
             Settlement::Dead(refusal) => ("dead", Some(refusal)),
             Settlement::Gone(refusal) => ("gone", Some(refusal)),
         };
@@ -171,9 +171,10 @@ impl Notifier {
             .ok()
             .and_then(|taken| self.settings.pauses.get(taken));
         match pause {
-            Some(pause) => {
-                Settlement::Later(after(self.clock.now(), *pause, clock::random()), refusal)
-            }
+            Some(pause) => Settlement::Later(
+                next_attempt_at(self.clock.now(), *pause, clock::random()),
+                refusal,
+            ),
             None => Settlement::Dead(refusal),
         }
     }
@@ -188,9 +189,10 @@ fn refusal(status: Option<u16>, error: &str) -> Refusal {
     Refusal { status, error }
 }
 
-/// Changes a pause by up to a fifth at random, so that deliveries that failed together are not retried together.
-fn after(now: Timestamp, pause: Duration, chance: [u8; 2]) -> Timestamp {
-    let share = f64::from(u16::from_be_bytes(chance)) / f64::from(u16::MAX);
+/// The time of the next attempt: after the pause, changed by up to a fifth at random, so that deliveries that failed together are
+/// not repeated together.
+fn next_attempt_at(now: Timestamp, pause: Duration, random: [u8; 2]) -> Timestamp {
+    let share = f64::from(u16::from_be_bytes(random)) / f64::from(u16::MAX);
     now + pause.mul_f64(0.8 + 0.4 * share)
 }
 
@@ -201,7 +203,7 @@ mod tests {
     #[test]
     fn pauses_are_spread_by_a_fifth() {
         let now = Timestamp::UNIX_EPOCH;
-        let pause = |chance| after(now, Duration::from_secs(10), chance).as_millisecond();
+        let pause = |random| next_attempt_at(now, Duration::from_secs(10), random).as_millisecond();
         assert_eq!((pause([0, 0]), pause([255, 255])), (8_000, 12_000));
         assert!((9_990..10_010).contains(&pause([128, 0])));
     }

@@ -67,7 +67,7 @@ impl Authenticator {
         })
     }
 
-    /// Uses the keys of this JWK set. Ignores the sources of keys in the settings.
+    /// Uses the keys of this JWK set. The settings are not checked, and their sources of keys are ignored.
     pub fn with_key_set(
         document: &[u8],
         settings: AuthSettings,

@@ -1,7 +1,7 @@
-//! The chain of custody: every decision and delegation about an entity or in an instance, ordered by time, with the data to
-//! verify it without this host.
+//! The chain of custody: every decision and delegation about an entity or in an instance, ordered by time.
 //!
-//! JSON has pages. CSV is one file, which is streamed page by page, so its length costs no memory. A failure aborts the
+//! JSON has pages, and the data to verify the hashes of entries without this host. Verifying a seal needs its key. CSV is for reading:
+//! one file, which is streamed page by page, so its length costs no memory. A failure aborts the
 //! transfer, so that nobody takes a part for the whole.
 
 use axum::body::Body;
@@ -48,13 +48,13 @@ view! {
         pub requesters: Vec<String>,
         pub task_id: Option<Uuid>,
         pub action: CustodyAction => CustodyAction::from,
-        /// Of a decision, like outcome, comment and whom it was made for. None where the entry was made unreadable.
+        /// `state`, `outcome`, `comment` and `onBehalfOf` are of decisions only. None where the entry was made unreadable.
         pub state: Option<String>,
         pub outcome: Option<String>,
         pub actor: Option<String>,
         pub on_behalf_of: Option<String>,
         pub comment: Option<String>,
-        /// Of a delegation or return, like the new owner. None where the entry was made unreadable.
+        /// `previousOwner` and `owner` are of delegations and returns only. None where the entry was made unreadable.
         pub previous_owner: Option<String>,
         pub owner: Option<String>,
         /// Of a delegation.
@@ -81,7 +81,7 @@ view! {
 
 view! {
     of wrkflw_engine::ChainLink;
-    /// An entry with all that its hash covers; of evidence its digest.
+    /// An entry with all inputs of its hash. Of the evidence it has the digest.
     pub(super) struct ChainLink {
         pub seq: u64,
         pub id: Uuid,
@@ -125,16 +125,16 @@ impl From<wrkflw_engine::CustodyAction> for CustodyAction {
     }
 }
 
-/// What this host finds when it makes the signature again.
+/// What this host finds when it computes the seal again.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum SealStatus {
     Valid,
-    /// Entry and signature do not belong together.
+    /// The seal does not fit the entry, or the entry cannot be read any more.
     Invalid,
     /// This host has no key of that name.
     UnknownKey,
-    /// This host does not know signatures of that version.
+    /// This host does not know seals of that version.
     UnknownVersion,
 }
 
@@ -324,11 +324,9 @@ fn file(app: App, caller: Listener, question: CustodyQuestion, first: Part) -> R
         if let Some(last) = part.next {
             if rest.pages == PAGES_MAX {
                 tracing::error!(
-                    "an export of custody has more than {PAGES_MAX} pages and breaks off"
+                    "an export of custody has more than {PAGES_MAX} pages and was aborted: its reader can page through the JSON instead"
                 );
-                return Err(std::io::Error::other(
-                    "too long for one file: ask for one definition",
-                ));
+                return Err(std::io::Error::other("too long for one file"));
             }
             rest.question.after = Some(last);
             // A client may read the file slowly, so its permission is checked again for each page.

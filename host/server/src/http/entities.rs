@@ -1,4 +1,4 @@
-//! The history of an entity, such as a document: all instances that were started about it.
+//! The history of an entity, such as a document: the instances about it that the caller may see.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -69,7 +69,7 @@ pub(super) struct HistoryQuery {
     pub limit: Option<u32>,
 }
 
-/// All instances about an entity, oldest first: across definitions, and through restarts.
+/// The instances about an entity that the caller may see, oldest first: across definitions, and through restarts.
 #[utoipa::path(get, path = "/v1/entities/{type}/{id}/history", tag = "entities", operation_id = "getEntityHistory",
     params(("type" = String, Path, format = "name"), ("id" = String, Path, format = "name"), HistoryQuery), responses((status = 200, body = Page<EntityInstance>)))]
 pub(super) async fn history(

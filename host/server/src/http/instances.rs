@@ -24,7 +24,7 @@ use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{AttributeCondition, Search, conditions, of_body};
 use super::shapes::InstanceStatus;
-use super::started::tell;
+use super::started::add_progress;
 use super::svg;
 use super::view::{each, view};
 use crate::diagram::{Taken, TakenEdge};
@@ -327,7 +327,7 @@ pub(super) async fn show(
     };
     let view = move || {
         let mut view = InstanceDetail::of(&instance, &version.graph, &viewer, names);
-        tell(view.states(), &calls);
+        add_progress(view.states(), &calls);
         view
     };
     let answer = rendered(&app, who.tenant, bytes, view).await?;

@@ -10,11 +10,11 @@ use wrkflw_core::ids::TenantId;
 /// Larger responses are rendered on another thread, so that they do not block one of the runtime.
 const INLINE_BYTES_MAX: usize = 128 * 1024;
 
-/// The tenant of a response that was rendered on another thread. Who works on its body works there, too.
+/// Marks a response that was rendered on another thread, with its tenant. A layer that changes its body does so there, too.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Large(pub(super) TenantId);
 
-/// Responds with the value of `make`, as JSON of about so many bytes.
+/// Responds with the value of `make`, as JSON. `bytes` is its approximate length.
 pub(super) async fn rendered<T: Serialize>(
     app: &App,
     tenant: TenantId,

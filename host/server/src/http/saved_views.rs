@@ -16,9 +16,10 @@ use wrkflw_engine::SavedView;
 pub(super) struct SavedViewView {
     pub id: Uuid,
     pub name: String,
-    /// The query of the list, without its question mark. Others than the parameters of `GET /v1/tasks` are those of the console.
+    /// The query of the list, without its question mark. Besides the parameters of `GET /v1/tasks` it may have parameters of the client,
+    /// such as the columns of the console.
     pub query: String,
-    /// Whether it is what the caller sees first. At most one view is.
+    /// Whether the list opens with this view. At most one view is the default.
     pub default: bool,
 }
 
@@ -44,12 +45,12 @@ pub(super) struct SavedViews {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SavedViewBody {
-    /// No other saved view of the caller has it.
+    /// Unique among the saved views of the caller.
     #[schema(min_length = 1, max_length = 60)]
     pub name: String,
     #[schema(max_length = 1000)]
     pub query: String,
-    /// Makes it what the caller sees first, in place of any other.
+    /// Makes it the default, in place of any other.
     #[serde(default)]
     pub default: bool,
 }

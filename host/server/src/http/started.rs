@@ -29,7 +29,7 @@ pub struct CallView {
     pub service: String,
     #[schema(value_type = CallStatus)]
     pub status: CallStatus,
-    /// The attempts that were begun. Only the instance itself tells it of an open call.
+    /// The attempts so far. While the call is open, only `GET /v1/instances/{id}` has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
     /// How many attempts it has at most.
@@ -55,7 +55,7 @@ pub enum CallStatus {
     Open,
     Answered,
     Failed,
-    /// Its state ended before.
+    /// The state ended before the service answered.
     Cancelled,
 }
 
@@ -89,11 +89,9 @@ impl CallView {
             model_version: result.and_then(|result| result.model_version.clone()),
         }
     }
-}
 
-impl CallView {
-    /// As it is once its state has ended.
-    pub(super) fn left(mut self) -> CallView {
+    /// The call of a state that has ended: one that is still open is cancelled.
+    pub(super) fn into_ended(mut self) -> CallView {
         if let CallStatus::Open = self.status {
             self.status = CallStatus::Cancelled;
         }
@@ -101,8 +99,8 @@ impl CallView {
     }
 }
 
-/// Adds how far the open calls have come.
-pub(super) fn tell(states: &mut [StateView], progress: &[CallProgress]) {
+/// Adds attempts, last error and next attempt to the open calls.
+pub(super) fn add_progress(states: &mut [StateView], progress: &[CallProgress]) {
     for state in states {
         let id = state.id;
         let of_state = progress.iter().find(|known| known.state.0 == id);

@@ -348,7 +348,7 @@ impl StateView {
         let state = StateView::hiding(&past.state, graph, |_| false);
         StateView {
             left: Some(left),
-            call: state.call.map(CallView::left),
+            call: state.call.map(CallView::into_ended),
             ..state
         }
     }

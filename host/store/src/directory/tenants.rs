@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use uuid::Builder;
 
 use super::{DIRECTORY, stream};
-use crate::load::Principalship;
+use crate::load::Caller;
 use crate::pool::transacted;
 use crate::streams::{Note, append, lock};
 use crate::time::Time;
@@ -129,7 +129,7 @@ impl Store {
     }
 
     /// The current groups and permissions of the subject, and whether the tenant may have restricted instances: some version of a definition says so.
-    pub async fn actor(&self, who: &Principalship) -> Result<(Actor, bool), StoreError> {
+    pub async fn actor(&self, who: &Caller) -> Result<(Actor, bool), StoreError> {
         let row = sqlx::query!(
             r#"select
                 array(

@@ -13,7 +13,7 @@ use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
 use crate::zone;
 
-/// What the address says.
+/// The query parameters of the page.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Asked {
@@ -66,7 +66,7 @@ struct Page {
     asked: Asked,
     refusal: Option<Trouble>,
     facts: Vec<(String, String)>,
-    /// Whether a rule was violated. None if nothing was examined.
+    /// Whether the report has self-approvals. None if the API refused the query.
     is_broken: Option<bool>,
     findings: Table,
     refused: Table,
@@ -84,7 +84,7 @@ pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
     let path = with_query("/v1/compliance/self-approvals", &parameters);
     let (report, refusal, status) = match visitor.api.get::<Report>(&path).await {
         Ok(report) => (Some(report), None, StatusCode::OK),
-        // A period that cannot be, or that is too long, is mended in place.
+        // If the period is invalid or too long, the page shows the error above the form.
         Err(trouble) if matches!(trouble.status, 400 | 422) => {
             let status = trouble.status();
             (None, Some(trouble), status)
@@ -151,7 +151,7 @@ fn attempts(visitor: &Visitor, report: Option<&Report>) -> Table {
     let row = |one: &Attempt| {
         let about = match (one.instance_id, one.task_id) {
             (Some(id), _) => Some(instance(visitor, id)),
-            // Of a command on a task, the API says the task alone.
+            // For a command on a task, the API returns only the task's id.
             (None, Some(task)) => Some(Cell::text(w.t("stream-task")).below(task.to_string())),
             (None, None) => None,
         };

@@ -57,8 +57,8 @@ fn instance(number: u128) -> Stored {
     }
 }
 
-fn rob() -> Principalship {
-    Principalship {
+fn rob() -> Caller {
+    Caller {
         tenant: TENANT,
         subject: "rob".into(),
         roles: vec!["user".into()],
@@ -99,12 +99,12 @@ fn an_entry_needs_a_cached_instance_and_a_cached_caller() {
     assert!(!has(&cache, &stored), "rob is not cached yet");
     cache.note_load(&rob(), instance(2).instance.id, &loaded(3, None));
     assert!(has(&cache, &stored));
-    let other = Principalship {
+    let other = Caller {
         roles: vec!["admin".into()],
         ..rob()
     };
     assert!(cache.get(&other, stored.instance.id).is_none());
-    let elsewhere = Principalship {
+    let elsewhere = Caller {
         tenant: TenantId(8),
         ..rob()
     };
@@ -116,12 +116,12 @@ fn a_new_access_mark_outdates_callers_read_before_it() {
     let (cache, stored) = (InstanceCache::new(), instance(1));
     cache.insert(TENANT, stored.clone());
     let id = stored.instance.id;
-    let read = |who: Principalship, mark| {
+    let read = |who: Caller, mark| {
         let (cache, found) = (cache.clone(), Some(stored.clone()));
         cache.note_load(&who, id, &loaded(mark, found));
     };
     read(rob(), 4);
-    let ann = Principalship {
+    let ann = Caller {
         subject: "ann".into(),
         ..rob()
     };

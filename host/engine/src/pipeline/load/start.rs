@@ -15,8 +15,8 @@ use wrkflw_store::load::{Loaded, Wanted};
 impl Engine {
     /// Reads the caller and the definition of a start from the database.
     pub(super) async fn read_start(&self, request: &Request<'_>) -> Result<Loaded, Error> {
-        let definition = started(request);
-        let who = request.who.principalship();
+        let definition = definition_key(request);
+        let who = request.who.caller();
         let wanted = Wanted {
             key: request.key().map(|key| key.key.clone()),
             definition: Some(definition.to_owned()),
@@ -30,6 +30,7 @@ impl Engine {
         Ok(loaded)
     }
 
+    /// Loads what a start needs. `loaded`: the rows that a load for several commands has read already.
     pub(super) async fn load_start(
         &self,
         run: Run<'_>,
@@ -37,10 +38,10 @@ impl Engine {
         loaded: Option<Box<Loaded>>,
     ) -> Result<LoadResult, Error> {
         let request = run.request;
-        let definition = started(request);
+        let definition = definition_key(request);
         let cached = match &loaded {
             None if mode.cache && !request.dry_run => {
-                let who = request.who.principalship();
+                let who = request.who.caller();
                 let cache = &self.0.post_commit.cache;
                 cache.get_start(&who, definition)
             }
@@ -102,7 +103,7 @@ impl Engine {
 }
 
 /// The key of the definition to start.
-fn started<'a>(request: &'a Request<'_>) -> &'a str {
+fn definition_key<'a>(request: &'a Request<'_>) -> &'a str {
     match &request.command {
         Command::Start { definition, .. } => definition,
         _ => unreachable!("only a start has no instance"),

@@ -1,8 +1,8 @@
-//! Orders the points of each row, so that few lines cross.
+//! Orders the points of each row, so that few lines cross: the barycentre heuristic of layered drawings.
 //!
-//! Each sweep sorts every row by the mean position of its neighbours in the row before, down and up in
-//! turn. The best order of a fixed number of sweeps is kept. All sorting is stable, so that lines with
-//! the same mean keep the order in which they are declared.
+//! Sweeps downwards sort each row by the mean position of its neighbours above, and sweeps upwards by that of its neighbours below, in
+//! turn. The order with the fewest crossings is kept. It ends without crossings, or after [`SWEEPS`]. All sorting is stable: points
+//! with equal means keep their order.
 
 use super::{Mesh, real};
 

@@ -1,4 +1,4 @@
-//! Tokens that say a thing twice: some programs would read the first, and some the last.
+//! Tokens with members that are there twice: some programs would read the first, and some the last.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn spelt(header: &str, content: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_claim_that_is_there_twice_is_no_claim() {
+async fn claims_that_are_there_twice_are_refused() {
     const HEADER: &str = r#"{"alg":"HS256"}"#;
     let good = good().to_string();
     let with = |claim: &str| format!("{},{claim}}}", good.strip_suffix('}').unwrap());
