@@ -6,6 +6,7 @@
 
 mod client;
 mod clients;
+mod console;
 mod crowd;
 mod embedding;
 mod furniture;

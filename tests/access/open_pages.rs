@@ -5,7 +5,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::TIMEOUT;
-use super::client::{Reply, exchange, request};
+use super::client::request;
+use super::console::sign_in;
 use super::host::Host;
 use crate::support::app::neighbour::Neighbour;
 use crate::support::app::{SECRET, TestApp};
@@ -15,20 +16,6 @@ const OF_PERSON: usize = 20;
 const OF_TENANT: usize = 250;
 /// What 500 open pages may cost, in KiB.
 const COST_KIB_MAX: u64 = 100 * 1000 * 1000 / 1024;
-
-/// Signs in to the console with a token. The cookie of the session.
-async fn sign_in(host: &Host, token: &str) -> String {
-    let body = format!("bearer={token}");
-    let form = format!(
-        "POST /console/sign-in HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\nconnection: close\r\n\
-         content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let reply = Reply::parse(&exchange(host.address, form.as_bytes()).await).expect("an answer");
-    assert_eq!(reply.status, 303, "{}", reply.text);
-    let cookie = reply.header("set-cookie").expect("a session");
-    cookie.split(';').next().expect("a cookie").to_owned()
-}
 
 /// Reads until these words come.
 async fn read_until(stream: &mut TcpStream, words: &str) {

@@ -4,7 +4,7 @@
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
@@ -43,7 +43,7 @@ pub(crate) struct Form {
     pub(crate) people: Vec<Person>,
     /// Makes a repetition of the confirmed form harmless.
     pub(crate) key: String,
-    /// What was previewed, to see whether it was changed since.
+    /// What was previewed, to see whether it was changed since; made by [`seen`].
     pub(crate) seen: String,
     pub(crate) preview: Option<Preview>,
     pub(crate) refusal: Option<Refusal>,
@@ -129,6 +129,8 @@ impl Form {
 
     /// Shows why it was refused, at the fields that are to be mended.
     pub(crate) async fn refuse(&mut self, trouble: &Trouble, names: Names, visitor: &Visitor) {
+        // What was refused will not happen.
+        self.preview = None;
         let mut said = fields::blame(&mut self.fields, trouble);
         let mut errors = trouble.errors.iter();
         let comment = errors.find(|error| error.pointer == "/comment");
@@ -155,20 +157,22 @@ impl Form {
 
     /// Shows the effects of what is sent with this body.
     pub(crate) fn show(&mut self, effects: Vec<Link>, body: &Value) {
-        self.preview = Some(Preview {
+        let preview = Preview {
             effects,
             ..Preview::default()
-        });
-        self.seen = digest(body);
+        };
+        self.seen = seen(body, &preview.said());
+        self.preview = Some(preview);
     }
 
     /// Shows what will happen with this body.
     pub(crate) fn foresee(&mut self, done: &Done, preview: Preview, body: &Value) {
-        self.preview = Some(Preview {
+        let preview = Preview {
             is_unchanged: done.result == "unchanged",
             ..preview
-        });
-        self.seen = digest(body);
+        };
+        self.seen = seen(body, &preview.said());
+        self.preview = Some(preview);
     }
 }
 
@@ -240,6 +244,13 @@ impl Preview {
             ..Preview::default()
         }
     }
+
+    /// All that it says.
+    fn said(&self) -> Value {
+        let effects = self.effects.iter();
+        let effects: Vec<_> = effects.map(|one| (&one.address, &one.name)).collect();
+        json!([effects, self.end, self.states, self.is_unchanged])
+    }
 }
 
 /// Adds the names of groups and people that will get work, as far as the visitor may read them.
@@ -249,9 +260,35 @@ async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
     names.look_up(visitor, &people, &groups).await;
 }
 
+/// The digests of a preview, which its form carries: of the body, and of the effects with the body but for its comment.
+pub(crate) fn seen(body: &Value, effects: &Value) -> String {
+    let mut rest = body.clone();
+    if let Some(members) = rest.as_object_mut() {
+        members.remove("comment");
+    }
+    format!("{}.{}", digest(body), digest(&json!([rest, effects])))
+}
+
 /// Whether the form was confirmed as it was previewed.
 pub(crate) fn is_confirmed(fields: &Fields, body: &Value) -> bool {
-    is_to_be_done(fields) && fields.get("seen") == digest(body)
+    let (previewed, _) = halves(fields.get("seen"));
+    is_to_be_done(fields) && previewed == digest(body)
+}
+
+/// Whether the form was confirmed with another comment than it was previewed with, and a preview with this comment says the same.
+/// Flows read the comment, so it may have other effects.
+pub(crate) fn has_same_effects(fields: &Fields, seen: &str) -> bool {
+    let (_, previewed) = halves(fields.get("seen"));
+    is_to_be_done(fields) && !previewed.is_empty() && previewed == halves(seen).1
+}
+
+fn halves(seen: &str) -> (&str, &str) {
+    seen.split_once('.').unwrap_or_default()
+}
+
+fn digest(of: &Value) -> String {
+    let digest = Sha256::digest(of.to_string());
+    BASE64_URL_SAFE_NO_PAD.encode(&digest[..8])
 }
 
 /// Whether the form was sent to be done, and not to be previewed.
@@ -264,12 +301,34 @@ pub(crate) fn key(fields: &Fields) -> Option<&str> {
     Some(fields.get("key")).filter(|key| Uuid::parse_str(key).is_ok())
 }
 
-/// The digest of what a preview is about. A comment may still be changed after it.
-pub(crate) fn digest(body: &Value) -> String {
-    let mut body = body.clone();
-    if let Some(members) = body.as_object_mut() {
-        members.remove("comment");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_previewed_is_confirmed_and_another_comment_only_with_the_same_effects() {
+        let sent = |step: &str, seen: String| {
+            let pair = |name: &str, value: String| (name.to_owned(), value);
+            Fields(vec![pair("step", step.to_owned()), pair("seen", seen)])
+        };
+        let body = json!({ "outcome": "YES", "comment": "Fine" });
+        let other = json!({ "outcome": "YES", "comment": "Never" });
+        let (ends, goes_on) = (json!(["ends"]), json!(["goes on"]));
+        let form = sent("confirm", seen(&body, &ends));
+        assert!(is_confirmed(&form, &body));
+        assert!(!is_confirmed(&form, &other));
+        assert!(has_same_effects(&form, &seen(&other, &ends)));
+        assert!(!has_same_effects(&form, &seen(&other, &goes_on)));
+        let no = json!({ "outcome": "NO", "comment": "Fine" });
+        assert!(!is_confirmed(&form, &no));
+        assert!(!has_same_effects(&form, &seen(&no, &ends)));
+        for unseen in [
+            sent("confirm", String::new()),
+            sent("preview", seen(&body, &ends)),
+        ] {
+            assert!(!is_confirmed(&unseen, &body));
+            assert!(!has_same_effects(&unseen, &seen(&body, &ends)));
+        }
+        assert!(!has_same_effects(&sent("confirm", String::new()), ""));
     }
-    let digest = Sha256::digest(body.to_string());
-    BASE64_URL_SAFE_NO_PAD.encode(&digest[..8])
 }

@@ -7,7 +7,7 @@
 //! "every": 60, "since": "claim", "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after`
 //! for working days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
-//! LATE, unless the data has `patient`. With `"noted": true` each plan has a note of the count. `complaints` is a number of violations with which every vote is refused.
+//! LATE, unless the data has `patient`, and with a decision whose comment is the data's `veto`. With `"noted": true` each plan has a note of the count. `complaints` is a number of violations with which every vote is refused.
 //!
 //! Its config makes different versions: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have", "instanceTitle": "a template", "instanceSummary": "another",
@@ -126,6 +126,9 @@ impl Guest for Committee {
     fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
         let state_instance = &facts.active[0];
         let voting = match &event.source {
+            EventSource::Task(voting) if is_veto(&facts, voting.comment.as_deref()) => {
+                return Ok(enter(Some(REJECTED)));
+            }
             EventSource::Task(voting) => voting.task.as_str(),
             EventSource::Deadline(_) if data(&facts)["patient"] == true => {
                 return Err(Refusal::NotNow(Reason {
@@ -261,6 +264,10 @@ fn in_group(offer: &Value, group: &str) -> Value {
         moved["label"] = label.clone();
     }
     moved
+}
+
+fn is_veto(facts: &Snapshot, comment: Option<&str>) -> bool {
+    comment.is_some_and(|comment| data(facts)["veto"] == comment)
 }
 
 fn data(facts: &Snapshot) -> Value {

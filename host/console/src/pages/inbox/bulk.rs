@@ -150,23 +150,23 @@ pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
     if !is_ready {
         return Ok(page(StatusCode::OK, &shown));
     }
-    let is_confirmed = form::is_confirmed(&fields, &body);
-    let (path, key) = if is_confirmed {
-        ("/v1/tasks/bulk", form::key(&fields))
-    } else {
-        ("/v1/tasks/bulk?dryRun=true", None)
-    };
-    match visitor.api.post::<Results>(path, &body, key).await {
-        Ok(results) => {
-            shown.tell(&results, is_confirmed, &visitor);
-            shown.seen = form::digest(&body);
-            Ok(page(StatusCode::OK, &shown))
-        }
+    let mut is_confirmed = form::is_confirmed(&fields, &body);
+    let mut answer = Ok(());
+    if !is_confirmed {
+        answer = shown.preview(&visitor, &body).await;
+        is_confirmed = answer.is_ok() && form::has_same_effects(&fields, &shown.seen);
+    }
+    if is_confirmed {
+        answer = shown.run(&visitor, &body, form::key(&fields)).await;
+    }
+    let status = match answer {
+        Ok(()) => StatusCode::OK,
         Err(trouble) => {
             shown.refusal = Some(trouble.detail.clone());
-            Ok(page(trouble.status(), &shown))
+            trouble.status()
         }
-    }
+    };
+    Ok(page(status, &shown))
 }
 
 fn body(action: &str, tasks: &[Named], fields: &Fields) -> Value {
@@ -305,6 +305,39 @@ impl Page {
             key: key.unwrap_or_else(|| clock::new_id().to_string()),
             seen: String::new(),
         }
+    }
+
+    /// Shows what will happen.
+    async fn preview(&mut self, visitor: &Visitor, body: &Value) -> Result<(), Trouble> {
+        let path = "/v1/tasks/bulk?dryRun=true";
+        let results = visitor.api.post::<Results>(path, body, None).await?;
+        self.tell(&results, false, visitor);
+        let groups = self.groups.iter().map(|group| {
+            let tasks: Vec<_> = group.tasks.iter().map(|task| task.id).collect();
+            json!([group.reason, tasks])
+        });
+        let effects: Value = groups.collect();
+        self.seen = form::seen(body, &effects);
+        Ok(())
+    }
+
+    /// Does it, and shows what has happened.
+    async fn run(
+        &mut self,
+        visitor: &Visitor,
+        body: &Value,
+        key: Option<&str>,
+    ) -> Result<(), Trouble> {
+        let done = visitor
+            .api
+            .post::<Results>("/v1/tasks/bulk", body, key)
+            .await;
+        if done.is_err() {
+            // What was refused will not happen.
+            (self.groups, self.summary, self.confirm) = (Vec::new(), String::new(), None);
+        }
+        self.tell(&done?, true, visitor);
+        Ok(())
     }
 
     /// Shows what will happen, or has happened: what works first, then each reason with its tasks.

@@ -351,24 +351,20 @@ pub(in crate::pages) async fn run(
         return Ok(gone(visitor, read, asked, fields).await);
     };
     let body = shape.body(fields);
-    let is_confirmed = form::is_confirmed(fields, &body);
     let mut form = form(visitor, &shape, &read, asked, fields).await;
-    // Inside of a page of a product, a token permits decisions alone.
-    let keeps_draft = !is_confirmed && !visitor.is_embedded;
-    if let (true, Some(task)) = (keeps_draft, shape.draft()) {
-        // What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
-        let kept = draft::keep(visitor, task, fields.get("comment")).await;
-        if let Err(trouble) = kept {
-            tracing::debug!(trouble.detail, "a draft was not kept");
-        }
+    let mut is_confirmed = form::is_confirmed(fields, &body);
+    let mut answer = Ok(());
+    if !is_confirmed {
+        answer = preview(visitor, &shape, &read, &body, &mut form).await;
+        is_confirmed = answer.is_ok() && form::has_same_effects(fields, &form.seen);
     }
-    let answer = if is_confirmed {
+    if is_confirmed {
         let (path, key) = (shape.path(id), form::key(fields));
-        let answer = visitor.api.post::<Value>(&path, &body, key).await;
-        answer.map(drop)
+        let done = visitor.api.post::<Value>(&path, &body, key).await;
+        answer = done.map(drop);
     } else {
-        preview(visitor, &shape, &read, &body, &mut form).await
-    };
+        keep_draft(visitor, &shape, fields).await;
+    }
     let (read, status) = match answer {
         Ok(()) if is_confirmed => return Ok(Acted::Done(shape.action)),
         Ok(()) => (read, StatusCode::OK),
@@ -384,6 +380,18 @@ pub(in crate::pages) async fn run(
         form: Box::new(form),
         status,
     })
+}
+
+/// What is written stays, should the preview be the last page that is seen. A failure keeps nobody from deciding.
+async fn keep_draft(visitor: &Visitor, shape: &Shape, fields: &Fields) {
+    // Inside of a page of a product, a token permits decisions alone.
+    let Some(task) = shape.draft().filter(|_| !visitor.is_embedded) else {
+        return;
+    };
+    let kept = draft::keep(visitor, task, fields.get("comment")).await;
+    if let Err(trouble) = kept {
+        tracing::debug!(trouble.detail, "a draft was not kept");
+    }
 }
 
 /// The page after an action.

@@ -1,0 +1,169 @@
+//! Pages of the console over HTTP, as a browser without scripts loads and sends them.
+
+use serde_json::{Value, json};
+
+use super::client::{Reply, exchange};
+use super::host::Host;
+use crate::support::app::{SECRET, TestApp, task_of};
+use crate::support::guests::committee;
+
+/// Signs in to the console with a token. The cookie of the session.
+pub(super) async fn sign_in(host: &Host, token: &str) -> String {
+    let body = format!("bearer={token}");
+    let form = format!(
+        "POST /console/sign-in HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\nconnection: close\r\n\
+         content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let reply = Reply::parse(&exchange(host.address, form.as_bytes()).await).expect("an answer");
+    assert_eq!(reply.status, 303, "{}", reply.text);
+    let cookie = reply.header("set-cookie").expect("a session");
+    cookie.split(';').next().expect("a cookie").to_owned()
+}
+
+/// A browser in which somebody is signed in.
+struct Browser {
+    host: Host,
+    cookie: String,
+}
+
+impl Browser {
+    async fn of(app: &TestApp, person: &str) -> Browser {
+        let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+        let host = Host::start(app.database.url(), &[("jwt_secret", &secret)]).await;
+        let cookie = sign_in(&host, &app.host().token(person)).await;
+        Browser { host, cookie }
+    }
+
+    async fn load(&self, path: &str) -> Reply {
+        let headers = [("cookie", self.cookie.as_str())];
+        let page = self.host.ask(&format!("GET {path}"), &headers, "").await;
+        assert_eq!(page.status, 200, "{path}: {}", page.text);
+        page
+    }
+
+    /// Sends a form of a page to its address, with what the page hid in it.
+    async fn send(&self, page: &Reply, address: &str, filled: &str) -> Reply {
+        let hidden = ["token", "key", "seen"].map(|name| {
+            let value = hidden(page, address, name);
+            format!("{name}={value}&")
+        });
+        let headers = [
+            ("cookie", self.cookie.as_str()),
+            ("origin", "http://localhost"),
+        ];
+        let form = format!("{}{filled}", hidden.concat());
+        let line = format!("POST {address}");
+        self.host.ask(&line, &headers, &form).await
+    }
+}
+
+/// The value of a hidden field of the form that is sent to this address.
+#[track_caller]
+fn hidden<'a>(page: &'a Reply, address: &str, name: &str) -> &'a str {
+    let form = page.text.split(&format!("action=\"{address}")).nth(1);
+    let form = form.and_then(|rest| rest.split("</form>").next());
+    let field = format!("type=\"hidden\" name=\"{name}\" value=\"");
+    let value = form.and_then(|form| form.split(&field).nth(1)?.split('"').next());
+    value.unwrap_or_else(|| panic!("{address}: no {name} in {}", page.text))
+}
+
+/// What a page says will happen.
+#[track_caller]
+fn preview(page: &Reply) -> &str {
+    let preview = page.text.split("id=\"preview\"").nth(1);
+    preview.unwrap_or_else(|| panic!("no preview in {}", page.text))
+}
+
+/// Votes that need a comment for NO.
+async fn chambers() -> TestApp {
+    let app = TestApp::empty().await;
+    let config = json!({ "transitions": { "NO": { "comment": "required" } } });
+    let published = app.publish("committee", committee(), &config).await;
+    published.expect(201);
+    let path = "/v1/definitions/committee/versions/1/activate";
+    let forced = app.post("admin", path, json!({ "force": true })).await;
+    forced.expect(200);
+    app
+}
+
+/// A vote of the reviewer, which a decision with the comment `Never` rejects at once.
+async fn vote(app: &TestApp, entity: &str) -> Value {
+    let assign = json!({ "needed": 1, "offers": [{ "owner": "reviewer" }] });
+    let body = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": entity,
+        "data": { "veto": "Never", "assign": assign },
+    });
+    app.post("author", "/v1/instances", body).await.started()
+}
+
+#[tokio::test]
+async fn a_decision_is_previewed_again_if_its_comment_changes_the_effects() {
+    let app = chambers().await;
+    let browser = Browser::of(&app, "reviewer").await;
+    for (entity, comment, outcome) in [("a", "Fine", "APPROVED"), ("b", "Never", "REJECTED")] {
+        let instance = vote(&app, entity).await;
+        let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
+        let page = format!("/console/instances/{id}");
+        let form = format!("{page}?action=decide&task={task}&outcome=YES");
+        let mut form = browser.load(&form).await;
+        let ends = |outcome: &str| format!("The instance ends: {outcome}");
+        assert!(preview(&form).contains(&ends("APPROVED")), "{}", form.text);
+        let act = format!("{page}/act");
+        let filled =
+            format!("action=decide&task={task}&outcome=YES&comment={comment}&step=confirm");
+        let path = format!("/v1/instances/{id}");
+        let mut sent = browser.send(&form, &act, &filled).await;
+        if outcome != "APPROVED" {
+            assert_eq!(sent.status, 200, "{}", sent.text);
+            assert!(preview(&sent).contains(&ends(outcome)), "{}", sent.text);
+            let still = app.get("reviewer", &path).await.expect(200);
+            assert_eq!(still["status"], "RUNNING", "nothing is done yet");
+            form = sent;
+            sent = browser.send(&form, &act, &filled).await;
+        }
+        assert_eq!(sent.status, 303, "{}", sent.text);
+        let ended = app.get("reviewer", &path).await.expect(200);
+        assert_eq!(ended["outcome"], outcome, "{entity}");
+    }
+}
+
+#[tokio::test]
+async fn decisions_on_many_tasks_are_previewed_again_if_their_comment_changes_the_effects() {
+    let app = chambers().await;
+    let browser = Browser::of(&app, "reviewer").await;
+    let instance = vote(&app, "many").await;
+    let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
+    let filled = |comment: &str, step: &str| {
+        format!("action=decide&task={task}&outcome=NO&comment={comment}&step={step}")
+    };
+    let address = "/console/bulk";
+    // Every page has the token of the session.
+    let first = browser.load(&format!("/console/instances/{id}")).await;
+    let token = hidden(&first, "/console/sign-out", "token");
+    let headers = [
+        ("cookie", browser.cookie.as_str()),
+        ("origin", "http://localhost"),
+    ];
+    let form = format!("token={token}&{}", filled("Late", "preview"));
+    let line = format!("POST {address}");
+    let shown = browser.host.ask(&line, &headers, &form).await;
+    assert!(
+        preview(&shown).contains("1 task will change"),
+        "{}",
+        shown.text
+    );
+    let without = browser.send(&shown, address, &filled("", "confirm")).await;
+    assert!(
+        preview(&without).contains("1 is refused"),
+        "{}",
+        without.text
+    );
+    let other = browser
+        .send(&shown, address, &filled("Dear", "confirm"))
+        .await;
+    assert!(other.text.contains("id=\"results\""), "{}", other.text);
+    let path = format!("/v1/instances/{id}");
+    let ended = app.get("reviewer", &path).await.expect(200);
+    assert_eq!(ended["outcome"], "REJECTED");
+}
