@@ -167,3 +167,24 @@ async fn decisions_on_many_tasks_are_previewed_again_if_their_comment_changes_th
     let ended = app.get("reviewer", &path).await.expect(200);
     assert_eq!(ended["outcome"], "REJECTED");
 }
+
+#[tokio::test]
+async fn the_drawings_of_versions_and_instances_are_files_too() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let browser = Browser::of(&app, "admin").await;
+    let id = instance["id"].as_str().expect("an id");
+    for page in [
+        "/console/definitions/document-approval/1".to_owned(),
+        format!("/console/instances/{id}?tab=diagram"),
+    ] {
+        let shown = browser.load(&page).await;
+        let links = shown.text.split("href=\"").skip(1);
+        let mut links = links.filter_map(|rest| rest.split('"').next());
+        let file = links.find(|link| link.ends_with("diagram.svg"));
+        let file = file.unwrap_or_else(|| panic!("no file in {}", shown.text));
+        let drawing = browser.load(file).await;
+        let kind = drawing.header("content-type").expect("a type");
+        assert!(kind.starts_with("image/svg+xml"), "{file}: {kind}");
+    }
+}

@@ -79,10 +79,12 @@ impl Size {
 }
 
 impl Drawing {
-    /// The drawing at this path of the API. `page` has the address of the page with another size, `way` where a state leads to.
+    /// The drawing at this path of the API. `file` is its address in the console, `page` has the address of the page with another
+    /// size, `way` where a state leads to.
     pub(crate) async fn of(
         visitor: &Visitor,
         path: &str,
+        file: String,
         asked: &str,
         page: impl Fn(&str) -> String,
         way: impl Fn(&str) -> Option<String>,
@@ -108,7 +110,7 @@ impl Drawing {
             larger: numbered(larger),
             usual: (size != Size::Hundredths(USUAL)).then(|| page("")),
             fit: (size != Size::Fit).then(|| page(FIT)),
-            file: path.replacen("/v1/", "/console/", 1),
+            file,
         }
     }
 }

@@ -222,7 +222,8 @@ async fn drawing(visitor: &Visitor, read: &Read, asked: &Asked) -> Drawing {
         let parameters = [("against", asked.against.as_str()), ("zoom", size)];
         with_query(&version.address(), &parameters)
     };
-    Drawing::of(visitor, &path, &asked.zoom, page, way).await
+    let file = format!("{}/diagram.svg", version.address());
+    Drawing::of(visitor, &path, file, &asked.zoom, page, way).await
 }
 
 fn listed<'a>(graph: &'a Value, what: &str) -> impl Iterator<Item = &'a Value> {

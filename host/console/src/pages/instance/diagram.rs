@@ -31,5 +31,6 @@ pub(super) async fn of(
         queue::address(id, &asked.queue, &parameters)
     };
     let path = format!("/v1/instances/{id}/diagram.svg");
-    Ok(Drawing::of(visitor, &path, &asked.zoom, page, way).await)
+    let file = format!("/console/instances/{id}/diagram.svg");
+    Ok(Drawing::of(visitor, &path, file, &asked.zoom, page, way).await)
 }
