@@ -13,6 +13,7 @@ use wrkflw_runtime::clock;
 use crate::api::{Trouble, segment};
 use crate::data::Done;
 use crate::fields::{self, Field};
+use crate::language::Words;
 use crate::list::Link;
 use crate::moment::Moment;
 use crate::names::{Names, divided};
@@ -92,7 +93,7 @@ pub(crate) struct Preview {
 /// Why an action was refused.
 pub(crate) struct Refusal {
     pub(crate) detail: String,
-    /// Who was first, if somebody was, and when.
+    /// Who was first or stopped it, if somebody did, and when.
     pub(crate) first: Option<String>,
     pub(crate) when: Option<Moment>,
 }
@@ -184,23 +185,7 @@ impl Refusal {
         let w = visitor.w;
         let who = text("by").or_else(|| text("owner"));
         names.look_up(visitor, who.as_slice(), &[]).await;
-        let first = who.map(|id| {
-            let who = names.person(id);
-            match text("outcome") {
-                Some(outcome) if id == visitor.id() => w.with("first-you", "outcome", outcome),
-                Some(outcome) => w.say(
-                    "first-decided",
-                    &[("who", who.as_str()), ("outcome", outcome)],
-                ),
-                // Who suspended or cancelled it, and why, or who holds it or started it.
-                None => match text("reason") {
-                    Some(reason) => {
-                        w.say("stopped-by", &[("who", who.as_str()), ("reason", reason)])
-                    }
-                    None => w.with("first-acted", "who", &who),
-                },
-            }
-        });
+        let first = who.map(|id| first(trouble, &names.person(id), id == visitor.id(), w));
         let when = text("at").and_then(|at| at.parse::<Timestamp>().ok());
         Refusal {
             when: when.filter(|_| first.is_some()).map(|at| Moment::of(at, w)),
@@ -212,6 +197,27 @@ impl Refusal {
             },
             first,
         }
+    }
+}
+
+/// Who was first or stopped it, and how. `is_own` says that it was the visitor.
+fn first(trouble: &Trouble, who: &str, is_own: bool, w: Words) -> String {
+    let conflict = trouble.conflict.as_ref();
+    let text = |member: &str| conflict.and_then(|one| one[member].as_str());
+    match trouble.code.as_str() {
+        // A task may be suspended without a reason.
+        "task_suspended" | "instance_suspended" => match text("reason") {
+            Some(reason) => w.say("stopped-by", &[("who", who), ("reason", reason)]),
+            None => w.with("first-suspended", "who", who),
+        },
+        // An end names only who cancelled.
+        "instance_ended" => w.with("first-cancelled", "who", who),
+        _ => match text("outcome") {
+            Some(outcome) if is_own => w.with("first-you", "outcome", outcome),
+            Some(outcome) => w.say("first-decided", &[("who", who), ("outcome", outcome)]),
+            // Who has claimed or holds it, or has started an instance.
+            None => w.with("first-acted", "who", who),
+        },
     }
 }
 
@@ -330,5 +336,34 @@ mod tests {
             assert!(!has_same_effects(&unseen, &seen(&body, &ends)));
         }
         assert!(!has_same_effects(&sent("confirm", String::new()), ""));
+    }
+
+    #[test]
+    fn a_refusal_says_who_was_first_or_who_stopped_it() {
+        let w = Words::named("en").expect("English");
+        for (code, conflict, said) in [
+            (
+                "task_suspended",
+                json!({ "reason": null }),
+                "Suspended by Ann",
+            ),
+            ("task_suspended", json!({ "reason": "Ill" }), "Ann: Ill"),
+            ("instance_suspended", json!({ "reason": "Ill" }), "Ann: Ill"),
+            ("instance_ended", json!({}), "Cancelled by Ann"),
+            (
+                "task_taken",
+                json!({ "outcome": "YES" }),
+                "Ann was first: YES",
+            ),
+            ("task_taken", json!({}), "Ann was first"),
+            ("already_running", json!({}), "Ann was first"),
+        ] {
+            let trouble = Trouble {
+                code: code.to_owned(),
+                conflict: Some(Box::new(conflict)),
+                ..Trouble::default()
+            };
+            assert_eq!(first(&trouble, "Ann", false, w), said, "{code}");
+        }
     }
 }
