@@ -76,6 +76,15 @@ impl FieldTrouble {
             None => self,
         }
     }
+
+    /// What it is, with the name of the field: the field itself is not beside it.
+    pub(crate) fn named(&self, w: Words) -> String {
+        match self.pointer.as_str() {
+            "" => self.detail.clone(),
+            "/comment" => format!("{}: {}", w.t("comment"), self.detail),
+            pointer => format!("{pointer}: {}", self.detail),
+        }
+    }
 }
 
 /// What a schema expects, as the reader writes it.
@@ -116,11 +125,7 @@ impl Trouble {
     /// What it is in one sentence. Fields are named: no form with them is beside it.
     pub(crate) fn in_a_sentence(self, w: Words) -> String {
         let told = self.in_words(w);
-        let named = |error: &FieldTrouble| match error.pointer.as_str() {
-            "/comment" => format!("{}: {}", w.t("comment"), error.detail),
-            pointer => format!("{pointer}: {}", error.detail),
-        };
-        let fields: Vec<_> = told.errors.iter().map(named).collect();
+        let fields: Vec<_> = told.errors.iter().map(|error| error.named(w)).collect();
         if fields.is_empty() {
             told.detail
         } else {

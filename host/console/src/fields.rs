@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::api::Trouble;
+use crate::api::{FieldTrouble, Trouble};
 use crate::posted::Fields;
 
 /// The prefix of the names of fields.
@@ -12,6 +12,8 @@ const PREFIX: &str = "input.";
 const WHOLE: &str = "input";
 /// Texts that may be longer get a field of several lines.
 const LINE_CHARS_MAX: u64 = 200;
+/// What stands between several errors of one field.
+const BETWEEN: &str = " · ";
 
 /// One field of a form.
 pub(crate) struct Field {
@@ -167,20 +169,31 @@ fn parsed(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-/// Puts what the API said of single members to their fields. Returns whether it said anything of one.
-pub(crate) fn blame(fields: &mut [Field], trouble: &Trouble) -> bool {
-    let mut said = false;
+/// Puts what the API said of single members to their fields. Returns what it said of others.
+pub(crate) fn blame<'a>(fields: &mut [Field], trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
+    let mut rest = Vec::new();
     for error in &trouble.errors {
         let concerns = |field: &&mut Field| {
             let rest = error.pointer.strip_prefix(&field.pointer);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        if let Some(field) = fields.iter_mut().find(concerns) {
-            field.error.clone_from(&error.detail);
-            said = true;
+        match fields.iter_mut().find(concerns) {
+            Some(field) => add(&mut field.error, &error.detail),
+            None => rest.push(error),
         }
     }
-    said
+    rest
+}
+
+/// Says one thing more of a field, unless that is said already.
+pub(crate) fn add(said: &mut String, more: &str) {
+    if said.split(BETWEEN).any(|one| one == more) {
+        return;
+    }
+    if !said.is_empty() {
+        said.push_str(BETWEEN);
+    }
+    said.push_str(more);
 }
 
 #[cfg(test)]
@@ -258,17 +271,18 @@ mod tests {
     fn a_refusal_is_shown_at_its_field() {
         let schema = json!({ "properties": { "a/b": {}, "c": {} } });
         let mut fields = of(&schema, &filled(&[]), "/input");
+        let error = |detail: &str| FieldTrouble {
+            pointer: "/input/a~1b/0".to_owned(),
+            code: String::new(),
+            detail: detail.to_owned(),
+            expected: None,
+        };
         let trouble = Trouble {
-            errors: vec![crate::api::FieldTrouble {
-                pointer: "/input/a~1b/0".to_owned(),
-                code: String::new(),
-                detail: "too small".to_owned(),
-                expected: None,
-            }],
+            errors: vec![error("too small"), error("odd"), error("too small")],
             ..Trouble::default()
         };
-        assert!(blame(&mut fields, &trouble));
+        assert!(blame(&mut fields, &trouble).is_empty());
         let errors: Vec<_> = fields.iter().map(|field| field.error.as_str()).collect();
-        assert_eq!(errors, ["too small", ""]);
+        assert_eq!(errors, ["too small · odd", ""]);
     }
 }

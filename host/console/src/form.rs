@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock;
 
-use crate::api::{Trouble, segment};
+use crate::api::{FieldTrouble, Trouble, segment};
 use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::language::Words;
@@ -132,28 +132,35 @@ impl Form {
     pub(crate) async fn refuse(&mut self, trouble: &Trouble, names: Names, visitor: &Visitor) {
         // What was refused will not happen.
         self.preview = None;
-        let mut said = fields::blame(&mut self.fields, trouble);
-        let mut errors = trouble.errors.iter();
-        let comment = errors.find(|error| error.pointer == "/comment");
-        if let Some(comment) = comment {
-            self.comment_error.clone_from(&comment.detail);
-            said = true;
-        }
-        for (place, (_, error)) in self.mentions.iter_mut().enumerate() {
-            let pointer = format!("/mentions/{place}");
-            let found = trouble.errors.iter().find(|one| one.pointer == pointer);
-            if let Some(found) = found {
-                error.clone_from(&found.detail);
-                said = true;
-            }
-        }
+        let rest = self.blame(trouble);
         let refusal = Refusal::of(trouble, names, visitor).await;
-        self.refusal = Some(if said {
-            let detail = visitor.w.t("form-mend").into_owned();
+        self.refusal = Some(if rest.len() < trouble.errors.len() {
+            let detail = to_mend(&rest, visitor.w);
             Refusal { detail, ..refusal }
         } else {
             refusal
         });
+    }
+
+    /// Puts what the API said of single members to their fields. Returns what it said of others.
+    fn blame<'a>(&mut self, trouble: &'a Trouble) -> Vec<&'a FieldTrouble> {
+        let mut rest = fields::blame(&mut self.fields, trouble);
+        rest.retain(|error| {
+            let said = if error.pointer == "/comment" && self.comment != "none" {
+                Some(&mut self.comment_error)
+            } else {
+                let place = error.pointer.strip_prefix("/mentions/");
+                let place = place.and_then(|place| place.parse::<usize>().ok());
+                let mention = place.and_then(|place| self.mentions.get_mut(place));
+                mention.map(|(_, said)| said)
+            };
+            let Some(said) = said else {
+                return true;
+            };
+            fields::add(said, &error.detail);
+            false
+        });
+        rest
     }
 
     /// Shows the effects of what is sent with this body.
@@ -175,6 +182,13 @@ impl Form {
         self.seen = seen(body, &preview.said());
         self.preview = Some(preview);
     }
+}
+
+/// What to say of a form of which some fields are to be mended, with what concerns none of them.
+fn to_mend(rest: &[&FieldTrouble], w: Words) -> String {
+    let rest = rest.iter().map(|error| error.named(w));
+    let said = std::iter::once(w.t("form-mend").into_owned()).chain(rest);
+    said.collect::<Vec<_>>().join(" ")
 }
 
 impl Refusal {
@@ -365,5 +379,46 @@ mod tests {
             };
             assert_eq!(first(&trouble, "Ann", false, w), said, "{code}");
         }
+    }
+
+    #[test]
+    fn every_error_is_shown_at_its_field_or_above_the_form() {
+        let schema = json!({ "properties": { "sum": {}, "day": {} } });
+        let mut form = Form {
+            comment: "optional",
+            mentions: vec![("ann".to_owned(), String::new())],
+            fields: fields::of(&schema, &Fields::default(), "/input"),
+            ..Form::new(String::new(), String::new(), String::new())
+        };
+        let error = |pointer: &str, detail: &str| FieldTrouble {
+            pointer: pointer.to_owned(),
+            code: String::new(),
+            detail: detail.to_owned(),
+            expected: None,
+        };
+        let trouble = Trouble {
+            errors: vec![
+                error("/input/sum", "too small"),
+                error("/input/sum", "odd"),
+                error("/comment", "too long"),
+                error("/mentions/0", "unknown"),
+                error("/mentions/1", "unknown"),
+                error("/data/year", "over"),
+                error("", "contradictory"),
+            ],
+            ..Trouble::default()
+        };
+        let rest = form.blame(&trouble);
+        let w = Words::named("en").expect("English");
+        assert_eq!(
+            to_mend(&rest, w),
+            "Some fields need another value. /mentions/1: unknown /data/year: over contradictory"
+        );
+        let sum = form.fields.iter().find(|field| field.label == "sum");
+        assert_eq!(sum.expect("a field").error, "too small · odd");
+        assert_eq!(form.comment_error, "too long");
+        assert_eq!(form.mentions[0].1, "unknown");
+        let mut without = Form::new(String::new(), String::new(), String::new());
+        assert_eq!(without.blame(&trouble).len(), trouble.errors.len());
     }
 }
