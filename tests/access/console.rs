@@ -188,3 +188,20 @@ async fn the_drawings_of_versions_and_instances_are_files_too() {
         assert!(kind.starts_with("image/svg+xml"), "{file}: {kind}");
     }
 }
+
+#[tokio::test]
+async fn the_verification_of_an_instance_stays_in_the_view_that_is_worked_through() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let browser = Browser::of(&app, "admin").await;
+    let id = instance["id"].as_str().expect("an id");
+    let page = format!("/console/instances/{id}?queue=view%3Dall");
+    let audit = browser.load(&format!("{page}&tab=audit")).await;
+    let links = audit.text.split("href=\"").skip(1);
+    let mut links = links.filter_map(|rest| rest.split('"').next());
+    let verify = links.find(|link| link.ends_with("verify=true"));
+    let verify = verify.unwrap_or_else(|| panic!("no link in {}", audit.text));
+    let verify = verify.replace("&#38;", "&");
+    assert_eq!(verify, format!("{page}&tab=audit&verify=true"));
+    browser.load(&verify).await;
+}

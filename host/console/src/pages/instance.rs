@@ -95,6 +95,8 @@ struct Page {
     data: String,
     record: Option<Record>,
     verdict: Option<record::Verdict>,
+    /// The address of this page with a verdict.
+    verify: String,
     related: Related,
     drawing: Option<Drawing>,
     /// What changed of the data, by step.
@@ -165,12 +167,12 @@ async fn render(
         _ => None,
     };
     let changes = match tab {
-        "data" => Some(changes::of(visitor, &read.instance, &asked.after).await),
+        "data" => Some(changes::of(visitor, &read.instance, asked).await),
         _ => None,
     };
     let record = match tab {
-        "events" => Some(Record::events(visitor, &read.instance, &asked.after).await),
-        "audit" => Some(Record::audit(visitor, &read.instance, &asked.after).await),
+        "events" => Some(Record::events(visitor, &read.instance, asked).await),
+        "audit" => Some(Record::audit(visitor, &read.instance, asked).await),
         _ => None,
     };
     let verdict = match (tab, asked.verify.as_str()) {
@@ -190,6 +192,7 @@ async fn render(
     let template = Page {
         queue: Queue::of(visitor, &asked.queue, id).await,
         again: queue::address(id, &asked.queue, &[("tab", tab)]),
+        verify: queue::address(id, &asked.queue, &[("tab", "audit"), ("verify", "true")]),
         shell: Shell::of(visitor, "inbox", banner.title.clone()).await,
         form,
         done: done(asked, w),

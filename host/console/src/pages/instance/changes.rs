@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Asked;
 use super::record::{further, list};
 use crate::data::Instance;
 use crate::language::Words;
@@ -63,18 +64,19 @@ fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, 
     Value::deserialize(value).map(Some)
 }
 
-/// The steps behind `after`.
-pub(super) async fn of(visitor: &Visitor, instance: &Instance, after: &str) -> Changes {
+/// The steps of the page that is asked for.
+pub(super) async fn of(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Changes {
     let (w, names) = (visitor.w, instance.names());
+    let further = |next: String| further(instance.id, asked, "data", &next);
     let path = format!("/v1/instances/{}/changes", instance.id);
-    match list::<DataStep>(visitor, &path, &[], after).await {
+    match list::<DataStep>(visitor, &path, &[], &asked.after).await {
         Ok(found) => Changes {
             steps: found
                 .data
                 .into_iter()
                 .map(|step| Step::of(step, &names, w))
                 .collect(),
-            next: found.page.next.map(|next| further(instance, "data", &next)),
+            next: found.page.next.map(further),
             refusal: String::new(),
         },
         Err(trouble) => Changes {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::deliveries::{Deliveries, Standing};
+use super::{Asked, queue};
 use crate::api::{Trouble, with_query};
 use crate::data::Instance;
 use crate::language::Words;
@@ -106,21 +107,21 @@ pub(super) async fn list<T: DeserializeOwned>(
 }
 
 /// The address of the next page of a tab.
-pub(super) fn further(instance: &Instance, tab: &str, next: &str) -> String {
-    let page = format!("/console/instances/{}", instance.id);
-    with_query(&page, &[("tab", tab), ("after", next)])
+pub(super) fn further(id: Uuid, asked: &Asked, tab: &str, next: &str) -> String {
+    queue::address(id, &asked.queue, &[("tab", tab), ("after", next)])
 }
 
 impl Record {
     fn of(
         found: Result<(Vec<Line>, Option<String>), Trouble>,
-        instance: &Instance,
+        id: Uuid,
+        asked: &Asked,
         tab: &str,
     ) -> Record {
         match found {
             Ok((lines, next)) => Record {
                 lines,
-                next: next.map(|next| further(instance, tab, &next)),
+                next: next.map(|next| further(id, asked, tab, &next)),
                 ..Record::default()
             },
             Err(trouble) => Record {
@@ -131,12 +132,12 @@ impl Record {
     }
 
     /// The events that were published, and what became of them.
-    pub(super) async fn events(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
+    pub(super) async fn events(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Record {
         let (names, w) = (instance.names(), visitor.w);
-        let mut found = events(visitor, instance, "deliveries", after).await;
+        let mut found = events(visitor, instance, "deliveries", &asked.after).await;
         // What became of them is for operators. Others see the events alone.
         if found.as_ref().is_err_and(|trouble| trouble.status == 403) {
-            found = events(visitor, instance, "", after).await;
+            found = events(visitor, instance, "", &asked.after).await;
         }
         let found = found.map(|list| {
             let deliveries = list.deliveries;
@@ -152,14 +153,14 @@ impl Record {
             };
             (list.data.into_iter().map(line).collect(), list.page.next)
         });
-        Record::of(found, instance, "events")
+        Record::of(found, instance.id, asked, "events")
     }
 
     /// The entries of the audit.
-    pub(super) async fn audit(visitor: &Visitor, instance: &Instance, after: &str) -> Record {
+    pub(super) async fn audit(visitor: &Visitor, instance: &Instance, asked: &Asked) -> Record {
         let (names, w) = (instance.names(), visitor.w);
         let path = format!("/v1/instances/{}/audit", instance.id);
-        let found = list::<Entry>(visitor, &path, &[], after).await;
+        let found = list::<Entry>(visitor, &path, &[], &asked.after).await;
         let last = found.as_ref().ok().and_then(|list| list.data.last());
         let (mut seals, is_more) = match last {
             Some(last) => custody::seals(visitor, instance.id, last.seq).await,
@@ -180,7 +181,7 @@ impl Record {
         });
         Record {
             lacks_seals: is_more,
-            ..Record::of(found, instance, "audit")
+            ..Record::of(found, instance.id, asked, "audit")
         }
     }
 }
@@ -264,5 +265,21 @@ pub(super) async fn verdict(visitor: &Visitor, instance: Uuid) -> Verdict {
         counts: w.say("verify-counts", &counts),
         is_whole: verified.count == 0,
         findings: findings.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_page_stays_in_the_view_that_is_worked_through() {
+        let asked = Asked {
+            queue: "view=mine".to_owned(),
+            ..Asked::default()
+        };
+        let page = format!("/console/instances/{}", Uuid::nil());
+        let expected = format!("{page}?queue=view%3Dmine&tab=audit&after=7");
+        assert_eq!(further(Uuid::nil(), &asked, "audit", "7"), expected);
     }
 }
