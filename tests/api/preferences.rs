@@ -75,7 +75,7 @@ async fn a_session_comes_with_what_its_person_prefers() {
         .engine
         .begin_session(&who, "A browser", jiff::Timestamp::MAX, None)
         .await;
-    let (_, secret) = begun.expect("a session");
+    let secret = begun.expect("a session");
     let body = json!({ "mutedNotifications": [], "timeZone": "Asia/Bangkok" });
     app.put("author", PATH, body).await.expect(200);
     let found = app.engine.session(who.tenant, &secret).await;

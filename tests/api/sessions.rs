@@ -20,7 +20,7 @@ async fn identity(app: &TestApp, person: &str) -> Identity {
     }
 }
 
-async fn begin(engine: &Engine, who: &Identity, until: Timestamp) -> (Session, [u8; 32]) {
+async fn begin(engine: &Engine, who: &Identity, until: Timestamp) -> [u8; 32] {
     let begun = engine
         .begin_session(who, "A browser\u{7}", until, None)
         .await;
@@ -32,6 +32,11 @@ async fn end(app: &TestApp, person: &str, id: uuid::Uuid) -> Answer {
     app.host().send(person, "DELETE", &path, &[], None).await
 }
 
+async fn found(engine: &Engine, who: &Identity, secret: &[u8]) -> Session {
+    let found = engine.session(who.tenant, secret).await;
+    found.expect("the database").expect("the session")
+}
+
 async fn is_open(engine: &Engine, who: &Identity, secret: &[u8]) -> bool {
     let found = engine.session(who.tenant, secret).await;
     found.expect("the database").is_some()
@@ -40,7 +45,7 @@ async fn is_open(engine: &Engine, who: &Identity, secret: &[u8]) -> bool {
 /// Begins a session of the administrator, and has this host find it.
 pub(crate) async fn begun_and_found(app: &TestApp, engine: &Engine) {
     let who = identity(app, "admin").await;
-    let (_, secret) = begin(&app.engine, &who, Timestamp::MAX).await;
+    let secret = begin(&app.engine, &who, Timestamp::MAX).await;
     assert!(is_open(engine, &who, &secret).await);
 }
 
@@ -48,10 +53,8 @@ pub(crate) async fn begun_and_found(app: &TestApp, engine: &Engine) {
 async fn a_session_is_found_by_its_secret_with_its_person_and_roles() {
     let app = TestApp::start().await;
     let author = identity(&app, "author").await;
-    let (session, secret) = begin(&app.engine, &author, Timestamp::MAX).await;
-    let found = app.engine.session(author.tenant, &secret).await;
-    let found = found.expect("the database").expect("the session");
-    assert_eq!(found.id, session.id);
+    let secret = begin(&app.engine, &author, Timestamp::MAX).await;
+    let found = found(&app.engine, &author, &secret).await;
     assert_eq!(found.who.subject, "author");
     assert_eq!(found.who.roles, ["user"]);
     assert_eq!(found.who.tenant_name, "default");
@@ -72,9 +75,12 @@ async fn people_see_and_end_their_own_sessions() {
         identity(&app, "author").await,
         identity(&app, "reviewer").await,
     );
-    let (first, secret) = begin(&app.engine, &author, Timestamp::MAX).await;
-    let (second, _) = begin(&app.engine, &author, Timestamp::MAX).await;
-    let (foreign, kept) = begin(&app.engine, &reviewer, Timestamp::MAX).await;
+    let secret = begin(&app.engine, &author, Timestamp::MAX).await;
+    let later = begin(&app.engine, &author, Timestamp::MAX).await;
+    let kept = begin(&app.engine, &reviewer, Timestamp::MAX).await;
+    let first = found(&app.engine, &author, &secret).await;
+    let second = found(&app.engine, &author, &later).await;
+    let foreign = found(&app.engine, &reviewer, &kept).await;
     let listed = app.get("author", "/v1/me/sessions").await.expect(200);
     let ids = listed["data"].as_array().expect("a list").iter();
     let ids: Vec<_> = ids.map(|one| one["id"].as_str().expect("an id")).collect();
@@ -99,9 +105,9 @@ async fn a_session_ends_after_a_day_and_without_use() {
     let milliseconds = |time: std::time::Duration| i64::try_from(time.as_millis()).expect("short");
     let (idle, day) = (milliseconds(SESSION_IDLE_MAX), milliseconds(SESSION_MAX));
 
-    let (_, unused) = begin(engine, &author, Timestamp::MAX).await;
+    let unused = begin(engine, &author, Timestamp::MAX).await;
     now.fetch_add(idle - 1, Ordering::SeqCst);
-    let (_, used) = begin(engine, &author, Timestamp::MAX).await;
+    let used = begin(engine, &author, Timestamp::MAX).await;
     now.fetch_add(1, Ordering::SeqCst);
     assert!(!is_open(engine, &author, &unused).await);
 
@@ -117,7 +123,7 @@ async fn a_session_ends_after_a_day_and_without_use() {
 
     // A token that ends earlier ends the session.
     let until = Timestamp::from_millisecond(now.load(Ordering::SeqCst) + 1).expect("a moment");
-    let (_, short) = begin(engine, &author, until).await;
+    let short = begin(engine, &author, until).await;
     assert!(is_open(engine, &author, &short).await);
     now.fetch_add(1, Ordering::SeqCst);
     assert!(!is_open(engine, &author, &short).await);
@@ -127,7 +133,7 @@ async fn a_session_ends_after_a_day_and_without_use() {
 async fn a_further_session_than_a_hundred_ends_the_oldest() {
     let app = TestApp::start().await;
     let author = identity(&app, "author").await;
-    let (_, oldest) = begin(&app.engine, &author, Timestamp::MAX).await;
+    let oldest = begin(&app.engine, &author, Timestamp::MAX).await;
     for _ in 0..99 {
         begin(&app.engine, &author, Timestamp::MAX).await;
     }
@@ -154,10 +160,10 @@ async fn the_identity_provider_ends_what_began_there() {
             .await;
         begun.expect("a session")
     };
-    let (_, first) = begin(&author, Some(there("s-1"))).await;
-    let (second, kept) = begin(&author, Some(there("s-2"))).await;
-    let (_, without) = begin(&author, None).await;
-    let (_, foreign) = begin(&reviewer, Some(there("s-3"))).await;
+    let first = begin(&author, Some(there("s-1"))).await;
+    let kept = begin(&author, Some(there("s-2"))).await;
+    let without = begin(&author, None).await;
+    let foreign = begin(&reviewer, Some(there("s-3"))).await;
     let ended = async |person, session| {
         let ended = app.engine.end_provider_sessions(person, session).await;
         ended.expect("the database")
@@ -171,6 +177,7 @@ async fn the_identity_provider_ends_what_began_there() {
     assert!(!is_open(&app.engine, &author, &first).await);
     assert!(is_open(&app.engine, &author, &kept).await);
     // Whoever signs out here gets the token for the provider.
+    let second = found(&app.engine, &author, &kept).await;
     let hint = app.engine.end_session(&author, second.id).await;
     assert_eq!(hint.expect("the session").as_deref(), Some("token of s-2"));
     assert_eq!(ended(Some("author"), None).await, 1, "all of the person");

@@ -277,7 +277,7 @@ pub(crate) async fn begin(
         .engine
         .begin_session(who, client, until, provider);
     match begun.await {
-        Ok((_, secret)) => {
+        Ok(secret) => {
             let value = format!("{}.{}", who.tenant.0, BASE64.encode(secret));
             let cookie = set_cookie(COOKIE, &value, None);
             ([(header::SET_COOKIE, cookie)], Redirect::to(next)).into_response()

@@ -59,30 +59,24 @@ impl Engine {
         client: &str,
         until: Timestamp,
         provider: Option<&ProviderSession>,
-    ) -> Result<(Session, [u8; 32]), StoreError> {
+    ) -> Result<[u8; 32], StoreError> {
         let (now, secret) = (self.0.clock.now(), clock::random());
-        let session = Session {
-            id: clock::new_id(),
-            who: who.clone(),
-            until: until.min(clock::later(now, SESSION_MAX)),
-            preference: Preference::default(),
-        };
         let client = client.chars().filter(|char| !char.is_control());
         let client: String = client.take(CLIENT_CHARS_MAX).collect();
         let new = NewSession {
-            id: session.id,
+            id: clock::new_id(),
             secret_digest: &digest(&secret),
             person: &who.subject,
             roles: &who.roles,
             client: &client,
             created_at: now,
-            expires_at: session.until,
+            expires_at: until.min(clock::later(now, SESSION_MAX)),
             provider_session: provider.and_then(|one| one.name.as_deref()),
             id_token: provider.map(|one| one.id_token.as_str()),
         };
         let store = &self.0.store;
         store.add_session(who.tenant, &new, SESSIONS_MAX).await?;
-        Ok((session, secret))
+        Ok(secret)
     }
 
     /// The session with this secret, if it has not ended. Records its use.
