@@ -16,6 +16,7 @@ mod definition_lists;
 mod definitions;
 mod delegation;
 mod deliveries;
+mod described;
 mod directory;
 mod drafts;
 mod dry_run;

@@ -66,11 +66,7 @@ pub(super) fn tighten(document: &mut Value) {
 fn open_objects(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            let is_object = match &members.get("type") {
-                Some(Value::String(one)) => one == "object",
-                Some(Value::Array(several)) => several.iter().any(|one| one == "object"),
-                _ => false,
-            };
+            let is_object = has_type(members.get("type"), "object");
             let is_open = ["properties", "additionalProperties", "propertyNames"]
                 .iter()
                 .all(|keyword| !members.contains_key(*keyword));
@@ -143,17 +139,22 @@ fn fields(schema: &mut Value) {
     // An index would add the member to a schema without it, such as an enumeration.
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (_, field) in properties.into_iter().flatten() {
-        let field = if field["type"] == "array" {
-            &mut field["items"]
-        } else {
-            field
-        };
-        whole(field);
-        if !declared(field)
-            && let Some(schema) = open_text(field)
-        {
-            pattern(schema, TEXT);
+        value(field);
+    }
+}
+
+/// A value of a request's body, with the items of a list, and the keys and values of a map.
+fn value(schema: &mut Value) {
+    for part in ["items", "propertyNames", "additionalProperties"] {
+        if let Some(part) = schema.get_mut(part).filter(|part| part.is_object()) {
+            value(part);
         }
+    }
+    whole(schema);
+    if !declared(schema)
+        && let Some(schema) = open_text(schema)
+    {
+        pattern(schema, TEXT);
     }
 }
 
@@ -171,18 +172,24 @@ fn declared(schema: &mut Value) -> bool {
 
 /// Sets the maximum of unsigned integers.
 fn whole(schema: &mut Value) {
-    if schema["type"] == "integer" && schema["minimum"] == 0 && schema["maximum"].is_null() {
+    let is_integer = has_type(schema.get("type"), "integer");
+    if is_integer && schema["minimum"] == 0 && schema["maximum"].is_null() {
         schema["maximum"] = json!(u32::MAX);
+    }
+}
+
+/// Whether this `type` of a schema has the type, alone or among others.
+fn has_type(types: Option<&Value>, wanted: &str) -> bool {
+    match types {
+        Some(Value::String(one)) => one == wanted,
+        Some(Value::Array(several)) => several.iter().any(|one| one == wanted),
+        _ => false,
     }
 }
 
 /// The schema, if it is of texts without further rules.
 fn open_text(schema: &mut Value) -> Option<&mut Map<String, Value>> {
-    let is_text = match &schema["type"] {
-        Value::String(one) => one == "string",
-        Value::Array(several) => several.iter().any(|one| one == "string"),
-        _ => false,
-    };
+    let is_text = has_type(schema.get("type"), "string");
     let schema = schema.as_object_mut()?;
     let is_open = ["enum", "format", "pattern"]
         .iter()
@@ -205,13 +212,17 @@ fn bound(schema: &mut Map<String, Value>, text: &str, min: usize, max: usize) {
 fn answers(path: &str, method: &str, operation: &mut Value) {
     let of_statuses = by_status(|code| problems::codes(path, method, operation).contains(code));
     let parameters = operation["parameters"].as_array();
-    let is_conditional =
-        parameters.is_some_and(|all| all.iter().any(|one| one["name"] == "If-None-Match"));
+    let takes =
+        |name: &str| parameters.is_some_and(|all| all.iter().any(|one| one["name"] == name));
+    let (is_conditional, is_preferred) = (takes("If-None-Match"), takes("Prefer"));
     let Some(answers) = operation["responses"].as_object_mut() else {
         return;
     };
     for (status, answer) in answers.iter_mut() {
         success(path, status, answer);
+        if is_preferred {
+            commanded(path, answer);
+        }
     }
     if is_conditional {
         let tag = match path {
@@ -246,11 +257,8 @@ fn success(path: &str, status: &str, answer: &mut Value) {
     if shows_instance {
         headers["ETag"] = header("ETag");
     }
-    if status == "201"
-        && (path.ends_with("/instances")
-            || path.ends_with("/restart")
-            || path.ends_with("/migrations"))
-    {
+    let begins = ["/instances", "/restart", "/migrations", "/cancellations"];
+    if status == "201" && begins.iter().any(|end| path.ends_with(end)) {
         headers["Location"] = header("Location");
     }
     answer["headers"] = headers;
@@ -262,6 +270,17 @@ fn success(path: &str, status: &str, answer: &mut Value) {
             "503" => "not ready",
             _ => "done",
         });
+    }
+}
+
+/// The headers that the answer to a command may have.
+fn commanded(path: &str, answer: &mut Value) {
+    let headers = &mut answer["headers"];
+    for name in ["Preference-Applied", "Idempotency-Replayed"] {
+        headers[name] = header(name);
+    }
+    if path == "/v1/signals/{signal}" {
+        headers["Location"] = header("SignalLocation");
     }
 }
 
@@ -309,13 +328,16 @@ fn shared() -> Value {
 
 /// The headers of responses.
 fn headers() -> Value {
+    let optional = |description: &str, pattern: &str| json!({ "description": description, "schema": { "type": "string", "pattern": pattern } });
     let text = |description: &str, pattern: &str| json!({ "description": description, "required": true, "schema": { "type": "string", "pattern": pattern } });
     json!({
         "Allow": text("The methods that the path takes", "^[A-Z]+(, ?[A-Z]+)*$"),
         "ETag": text("The instance's revision in quotes, for `If-Match`", "^\"[0-9]+\"$"),
-        "WeakETag": { "description": "A weak tag of the content, for `If-None-Match`. An answer of more than 128 KiB has none",
-            "schema": { "type": "string", "pattern": "^W/\"[!#-~]+\"$" } },
+        "WeakETag": optional("A weak tag of the content, for `If-None-Match`. An answer of more than 128 KiB has none", "^W/\"[!#-~]+\"$"),
+        "Idempotency-Replayed": optional("There if an earlier request with the key had this answer", "^true$"),
         "Location": text("The path of the new resource", "^/v1/"),
+        "SignalLocation": optional("The path of the status of the signal, if the host has it", "^/v1/signals/"),
+        "Preference-Applied": optional("The preference of the request that the answer follows", "^return=(minimal|representation)$"),
         "Retry-After": { "description": "Seconds after which to try again", "required": true,
             "schema": { "type": "integer", "minimum": 1 } },
         "WWW-Authenticate": text("What was wrong with the token", "^Bearer realm=\"wrkflw\""),

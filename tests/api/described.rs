@@ -1,0 +1,52 @@
+//! What the document says of the headers of answers, and of the keys, values and numbers of bodies.
+
+use super::openapi::document;
+use super::*;
+
+#[tokio::test]
+async fn headers_that_commands_send_are_declared() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let host = app.host();
+    let start = async || {
+        let (key, body) = ([("idempotency-key", "k-1")], approval_start("doc-1"));
+        let path = "/v1/instances";
+        host.send("author", "POST", path, &key, Some(body)).await
+    };
+    start().await.expect(201);
+    let replayed = start().await;
+    let signal = json!({ "correlation": "order-1", "id": "s-1" });
+    let sent = app.post("author", "/v1/signals/PAID", signal).await;
+    let over =
+        json!({ "definitionKey": "document-approval", "version": 1, "reason": "it is over" });
+    let cancelled = app.post("admin", "/v1/cancellations", over).await;
+    let of_start = ["Location", "Preference-Applied", "Idempotency-Replayed"];
+    for (path, answer, names) in [
+        ("/v1/instances", replayed, &of_start[..]),
+        ("/v1/signals/{signal}", sent, &of_start[..1]),
+        ("/v1/cancellations", cancelled, &of_start[..1]),
+    ] {
+        let status = answer.status.to_string();
+        let operation = &document["paths"][path]["post"];
+        let declared = &operation["responses"][&status]["headers"];
+        for name in names {
+            assert!(answer.headers.contains_key(*name), "{path}: {answer:?}");
+            assert!(declared[name].is_object(), "{path}: {name} is not declared");
+        }
+    }
+}
+
+#[tokio::test]
+async fn maps_and_optional_numbers_of_bodies_have_bounds() {
+    let app = TestApp::empty().await;
+    let document = document(&app).await;
+    let schemas = &document["components"]["schemas"];
+    for body in ["MigrateBody", "Migrations"] {
+        let states = &schemas[body]["properties"]["states"];
+        for part in ["propertyNames", "additionalProperties"] {
+            assert_eq!(states[part]["pattern"], "^[^\\u0000]*$", "{body}: {part}");
+        }
+    }
+    let version = &schemas["PublishForm"]["properties"]["componentVersion"];
+    assert_eq!(version["maximum"], u32::MAX, "{version}");
+}
