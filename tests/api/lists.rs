@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+
 use super::openapi::operations;
 use super::*;
 
@@ -386,4 +388,28 @@ async fn the_audit_of_an_instance_comes_in_pages() {
     app.get("author", &path)
         .await
         .problem(403, "permission_missing");
+}
+
+/// A moment of the year -9000 is one for the parser of moments and none for the database.
+#[tokio::test]
+async fn a_cursor_with_a_moment_that_the_database_does_not_take_is_refused() {
+    let app = TestApp::empty().await;
+    let id = uuid::Uuid::nil();
+    let text = format!("-009000-01-01T00:00:00Z {id}");
+    let microseconds = format!("-346000000000000000.1.{id}");
+    for (list, position) in [
+        ("/v1/refusals?", &text),
+        ("/v1/operations?", &text),
+        ("/v1/jobs?state=due&", &text),
+        ("/v1/tasks?view=all&sort=dueAt&", &text),
+        ("/v1/entities/document/doc-1/custody?", &microseconds),
+    ] {
+        let cursor = BASE64_URL_SAFE_NO_PAD.encode(position);
+        let answer = app.get("admin", &format!("{list}after={cursor}")).await;
+        answer.problem(400, "invalid_cursor");
+    }
+    // Years that no refusal has are no reason to refuse the question.
+    let years = "from=0001-01-01T00:00:00Z&until=0002-01-01T00:00:00Z";
+    let none = app.get("admin", &format!("/v1/refusals?{years}")).await;
+    assert_eq!(none.expect(200)["data"], json!([]));
 }

@@ -17,7 +17,11 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     if text.trim_start().starts_with(['-', '+']) {
         return None;
     }
-    let moment: Timestamp = text.parse().ok()?;
+    accepted(text.parse().ok()?)
+}
+
+/// The moment, if its year is accepted.
+pub fn accepted(moment: Timestamp) -> Option<Timestamp> {
     let year = moment.to_zoned(TimeZone::UTC).year();
     YEARS.contains(&year).then_some(moment)
 }

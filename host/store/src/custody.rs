@@ -15,6 +15,7 @@ use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Entity;
+use wrkflw_core::moment;
 
 /// The approximate size of a page in bytes, payloads and evidence together.
 const PAGE_BYTES_MAX: i64 = 8 << 20;
@@ -59,8 +60,9 @@ impl FromStr for CustodyCursor {
         let mut parts = text.splitn(3, '.');
         let mut next = || parts.next().ok_or(());
         let at = next()?.parse().map_err(|_| ())?;
+        let at = Timestamp::from_microsecond(at).map_err(|_| ())?;
         Ok(CustodyCursor {
-            at: Timestamp::from_microsecond(at).map_err(|_| ())?,
+            at: moment::accepted(at).ok_or(())?,
             seq: next()?
                 .parse()
                 .ok()

@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::misfit::of_parameter;
 use super::problem::Problem;
 use super::view::each;
+use wrkflw_core::moment;
 use wrkflw_store::names::DisplayNames;
 
 /// The default size of a page.
@@ -186,7 +187,8 @@ impl FromStr for AtTime {
 
     fn from_str(text: &str) -> Result<AtTime, ()> {
         let (at, id) = text.split_once(' ').ok_or(())?;
-        Ok(AtTime(at.parse().map_err(drop)?, id.parse().map_err(drop)?))
+        let at = moment::parse(at).ok_or(())?;
+        Ok(AtTime(at, id.parse().map_err(drop)?))
     }
 }
 

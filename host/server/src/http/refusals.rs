@@ -83,9 +83,8 @@ pub(super) async fn list(
     let after: Option<AtTime> = decode(query.after.as_deref())?;
     let filter = AttemptFilter {
         reason: query.reason,
-        // No attempt is older, and the database does not accept all earlier years.
-        from: query.from.filter(|from| *from > Timestamp::UNIX_EPOCH),
-        until: query.until.map(|until| until.max(Timestamp::UNIX_EPOCH)),
+        from: query.from,
+        until: query.until,
         after: after.map(|AtTime(at, id)| (at, id)),
         limit: i64::from(limit) + 1,
     };

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::TaskSummary;
 use wrkflw_core::actor::Actor;
+use wrkflw_core::moment;
 
 /// Whose tasks a list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,9 +81,9 @@ impl FromStr for Place {
         let (at, id) = text
             .split_once(' ')
             .map_or((None, text), |(at, id)| (Some(at), id));
-        let at = at.map(str::parse).transpose();
+        let at = at.map(|at| moment::parse(at).ok_or_else(moment::expected));
         Ok(Place {
-            at: at.map_err(|error: jiff::Error| error.to_string())?,
+            at: at.transpose()?,
             id: id.parse().map_err(|error: uuid::Error| error.to_string())?,
         })
     }
