@@ -59,7 +59,8 @@ pub struct Attempts {
 }
 
 impl Reader {
-    /// The refused attempts, the newest first. A viewer who may not see every instance gets those about instances that they see.
+    /// The refused attempts, the newest first. A viewer who may not see every instance gets those about instances that they see, and
+    /// refused starts.
     pub async fn attempts(
         &self,
         viewer: &Viewer,
@@ -96,10 +97,8 @@ impl Reader {
             request_id: row.request_id,
         });
         let mut found: Vec<_> = attempt.collect();
-        let instance = |row: &AttemptRow| row.instance.unwrap_or_default();
-        let reached = looking
-            .keep_seen(&mut found, filter.limit, instance)
-            .await?;
+        let reached = looking.keep_seen(&mut found, filter.limit, |row| row.instance);
+        let reached = reached.await?;
         Ok(Attempts { found, reached })
     }
 }

@@ -156,7 +156,8 @@ impl Reader {
         });
         let mut found: Vec<_> = view.collect();
         let instance = |letter: &DeadLetter| letter.event.instance;
-        let last = looking.keep_seen(&mut found, limit, instance).await?;
+        let of = |letter: &DeadLetter| Some(instance(letter));
+        let last = looking.keep_seen(&mut found, limit, of).await?;
         let reached = last.as_ref().map(instance);
         Ok(DeadLetters { found, reached })
     }

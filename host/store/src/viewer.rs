@@ -158,19 +158,20 @@ impl Looking<'_> {
         Ok(&mut self.connection)
     }
 
-    /// Keeps the rows about instances that the viewer sees. Returns the last row, if the page might have been full with the others.
+    /// Keeps the rows about instances that the viewer sees, and those about none. Returns the last row, if the page might have been
+    /// full with the others.
     pub(super) async fn keep_seen<T: Clone>(
         &mut self,
         rows: &mut Vec<T>,
         limit: i64,
-        instance: impl Fn(&T) -> Uuid,
+        instance: impl Fn(&T) -> Option<Uuid>,
     ) -> Result<Option<T>, StoreError> {
         if !self.viewer.is_restricted() || rows.is_empty() {
             return Ok(None);
         }
         let is_full = i64::try_from(rows.len()).is_ok_and(|read| read >= limit);
         let last = rows.last().cloned().filter(|_| is_full);
-        let ids: Vec<_> = rows.iter().map(&instance).collect();
+        let ids: Vec<_> = rows.iter().filter_map(&instance).collect();
         let tenant = self.viewer.tenant.0;
         let seen = sqlx::query_scalar!(
             "select id from instance where tenant_id = $1 and id = any($2)",
@@ -179,7 +180,7 @@ impl Looking<'_> {
         );
         let seen = seen.fetch_all(self.seen().await?).await?;
         let seen: HashSet<_> = seen.into_iter().collect();
-        rows.retain(|row| seen.contains(&instance(row)));
+        rows.retain(|row| instance(row).is_none_or(|id| seen.contains(&id)));
         Ok(last)
     }
 }

@@ -124,6 +124,31 @@ async fn refusals_about_others_are_left_out() {
     );
 }
 
+/// A refused start is about no instance, so an operator gets it who does not see every instance.
+#[tokio::test]
+async fn refused_starts_are_not_left_out() {
+    let app = chambers().await;
+    vote(&app, "m-1").await;
+    super::grant(&app, "operator", &["dead-letter:read"]).await;
+    let (_, token) = super::bearer(&app.host(), "sue", "default", &["operator"]);
+    let headers = [("authorization", token.as_str())];
+    let (host, path) = (app.host(), "/v1/instances");
+    let start = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": "m-2", "data": { "assign": {} },
+    });
+    let refused = host.send("", "POST", path, &headers, Some(start)).await;
+    refused.problem(403, "permission_missing");
+    for limit in [1, 100] {
+        let path = format!("/v1/refusals?limit={limit}");
+        let page = host.send("", "GET", &path, &headers, None).await;
+        let page = page.expect(200);
+        let found = page["data"].as_array().expect("data");
+        assert_eq!(found.len(), 1, "{page}");
+        assert_eq!(found[0]["action"], "start", "{page}");
+        assert_eq!(found[0]["instanceId"], Value::Null, "{page}");
+    }
+}
+
 /// Three thousand restricted instances, of which one in ten has the participants of the first one. A third is due at the same moment, and some tasks have
 /// a deadline of their own.
 const DUE: &str = "insert into instance select (jsonb_populate_record(i, jsonb_build_object(

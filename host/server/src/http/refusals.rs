@@ -64,8 +64,8 @@ pub(super) struct RefusalQuery {
 /// Lists the commands that were refused because the caller was not allowed to, the newest first.
 ///
 /// Commands that were refused for another reason, such as that somebody else was first, are counted in the series `refusals` and not
-/// kept. A caller who may not see every instance gets those about instances that they see, so a page may not be full. There may be
-/// more as long as `page.next` is present.
+/// kept. A caller who may not see every instance gets those about instances that they see, and refused starts, so a page may not be full.
+/// There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/refusals", tag = "operation", operation_id = "listRefusals", params(RefusalQuery),
     responses((status = 200, body = Page<RefusalView>)))]
 pub(super) async fn list(

@@ -42,7 +42,7 @@ impl Reader {
         .fetch_all(looking.places().await?)
         .await?;
         let mut found: Vec<_> = rows.into_iter().map(ListedJob::from).collect();
-        let reached = looking.keep_seen(&mut found, limit, |job| job.instance);
+        let reached = looking.keep_seen(&mut found, limit, |job| Some(job.instance));
         let reached = reached.await?;
         Ok(Jobs { found, reached })
     }
