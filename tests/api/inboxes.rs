@@ -90,6 +90,24 @@ async fn a_task_of_a_list_carries_what_its_decision_needs() {
 }
 
 #[tokio::test]
+async fn a_page_names_the_people_of_its_own_tasks_alone() {
+    let app = TestApp::start().await;
+    let member = "/v1/groups/authors/members/approver";
+    app.put("admin", member, json!({})).await.expect(200);
+    app.started("doc-1").await;
+    let second = app.post("approver", "/v1/instances", approval_start("doc-2"));
+    second.await.expect(201);
+    let list = "/v1/tasks?view=all&include=people&limit=1";
+    let first = app.get("reviewer", list).await.expect(200);
+    assert_eq!(first["people"], json!({ "author": "author" }));
+    let next = first["page"]["next"].as_str().expect("a cursor");
+    let rest = app.get("reviewer", &format!("{list}&after={next}")).await;
+    let rest = rest.expect(200);
+    assert_eq!(rest["people"], json!({ "approver": "approver" }));
+    assert_eq!(rest["page"]["next"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_form_comes_with_the_outcomes() {
     let app = TestApp::empty().await;
     let finance = ["reviewer", "reviewer2", "fay", "finn", "approver"];

@@ -12,7 +12,7 @@ use super::actions::ActionView;
 use super::include::{Fields, Named};
 use super::large::rendered;
 use super::outcomes::OutcomeView;
-use super::page::{COUNT_MAX, Count, Page, page_or_reached};
+use super::page::{COUNT_MAX, Count, Page, page_to};
 use super::problem::Problem;
 use super::tasks::{TaskPart, TaskRow};
 use super::view::each;
@@ -178,7 +178,13 @@ pub(super) async fn page(
         limit: i64::from(limit) + 1,
         ..filter
     };
-    let Inbox { found, reached } = reader.tasks(viewer, &filter).await?;
+    let Inbox { mut found, reached } = reader.tasks(viewer, &filter).await?;
+    // The task after the page only shows that there is one. The answer names nobody of it.
+    let is_more = found.len() > limit as usize;
+    found.truncate(limit as usize);
+    let last = found.last().filter(|_| is_more);
+    let next = last.map_or(reached, |task| Some(filter.place(task)));
+    let next = next.map(|place| place.to_string());
     let lines = lines(app, who, asked, found).await?;
     let names = if asked.include.contains(&TaskPart::People) {
         Some(named(&lines).names(app, who.tenant).await?)
@@ -187,10 +193,8 @@ pub(super) async fn page(
     };
     let names_bytes = names.as_ref().map_or(0, DisplayNames::bytes);
     let bytes = names_bytes + lines.iter().map(Line::bytes).sum::<usize>();
-    let reached = reached.map(|place| place.to_string());
-    let position = move |line: &Line| filter.place(&line.task).to_string();
     let page = move || -> Page<TaskSummary> {
-        let page = page_or_reached(lines, limit, reached, position);
+        let page = page_to(lines, next);
         page.with_names(names).with_count(count)
     };
     if asked.fields.are_all() {
@@ -222,7 +226,7 @@ async fn lines(
         });
     }
     if includes(TaskPart::Actions) {
-        let open = lines.iter().take(asked.limit as usize);
+        let open = lines.iter();
         let open = open.filter(|line| line.task.ended_at.is_none());
         let open: Vec<_> = open.map(Line::open).collect();
         let mut actions = app.engine.actions_on_tasks(who, &open).await?;
