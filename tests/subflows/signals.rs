@@ -40,6 +40,37 @@ async fn a_signal_moves_a_waiting_state_and_counts_once() {
     proven(&app, &subflow).await;
 }
 
+/// What the first receipt has outdated does not refuse the repetition.
+#[tokio::test]
+async fn a_repeated_signal_counts_once_whatever_changed_since() {
+    let app = fixture().await;
+    let subflow = begin(&app, "1", json!({})).await;
+    let path = format!("/v1/instances/{subflow}/signals/PAID");
+    let send = async || {
+        let (revision, body) = ([("if-match", "\"1\"")], json!({ "id": "p-1" }));
+        let host = app.host();
+        host.send("author", "POST", &path, &revision, Some(body))
+            .await
+    };
+    let done = send().await.expect(200);
+    assert_eq!(done["instance"]["revision"], 2);
+    let again = send().await.expect(200);
+    assert_eq!(
+        (&again["instance"], &again["events"]),
+        (&done["instance"], &json!([]))
+    );
+    let stop = "/v1/definitions/subflows/versions/1/stop";
+    let reason = json!({ "reason": "it starts itself in a circle" });
+    app.post("admin", stop, reason).await.expect(200);
+    let stopped = send().await.expect(200);
+    assert_eq!(
+        (&stopped["result"], &stopped["instance"]["revision"]),
+        (&json!("unchanged"), &json!(2))
+    );
+    assert_eq!(audited(&app, &subflow, "SIGNAL_RECEIVED").await.len(), 1);
+    proven(&app, &subflow).await;
+}
+
 /// Each signal without an id is a new one, unless the request repeats an idempotency key.
 #[tokio::test]
 async fn a_signal_without_an_id_is_told_apart_by_its_key() {

@@ -48,11 +48,13 @@ impl Engine {
         let before = loaded.stored.as_ref().map(|stored| &stored.instance);
         observation.saw(&loaded.version.reference, before);
         check_seen(request, &loaded)?;
-        loaded.check(request)?;
+        loaded.check_permission(request)?;
+        // Before the state is checked: the first receipt may have changed the revision, and a stop changes nothing of what counted.
         if let Some(rendered) = counted_before(request, &loaded)? {
             let change = None;
             return Ok(Executed { rendered, change });
         }
+        loaded.check_state(request)?;
         let now = self.now_for(loaded.stored.as_deref());
         let context = Context {
             version: &loaded.version,

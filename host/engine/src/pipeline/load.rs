@@ -267,12 +267,17 @@ impl Engine {
 }
 
 impl LoadedCommand {
-    /// Checks the caller's permission, that the version is not stopped, and the expected revision.
-    pub(super) fn check(&self, request: &Request<'_>) -> Result<(), Error> {
+    /// Checks the caller's permission.
+    pub(super) fn check_permission(&self, request: &Request<'_>) -> Result<(), Error> {
         let permission = request.command.permission();
         if !self.actor.is_host() && !self.actor.may(permission) {
             return Err(Error::Permission(permission));
         }
+        Ok(())
+    }
+
+    /// Checks that the version is not stopped, and the expected revision.
+    pub(super) fn check_state(&self, request: &Request<'_>) -> Result<(), Error> {
         if let Some(stopped) = &self.stopped {
             return Err(Error::stopped(stopped.clone()));
         }
