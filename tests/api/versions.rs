@@ -3,6 +3,17 @@
 use super::definitions::{VERSIONS, publish_next, standing};
 use super::*;
 
+/// The host has read the version before the database was restored to a moment without it.
+#[tokio::test]
+async fn a_version_that_is_gone_is_not_shown_with_the_facts_of_an_earlier_one() {
+    let app = TestApp::start().await;
+    publish_next(&app, "approvers").await;
+    let path = format!("{VERSIONS}/2");
+    app.get("author", &path).await.expect(200);
+    sql(&app, "delete from definition_version where version = 2").await;
+    app.get("author", &path).await.problem(404, "not_found");
+}
+
 #[tokio::test]
 async fn a_retired_version_takes_no_instance() {
     let app = TestApp::start().await;

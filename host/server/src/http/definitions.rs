@@ -245,7 +245,9 @@ async fn detail(
         ..VersionFilter::default()
     };
     let versions = app.engine.reader().versions(who.tenant, filter);
-    let summary = versions.await?.into_iter().next();
+    // After a restore of the database, the cache may have a version that the database lacks, and an earlier one comes first.
+    let mut versions = versions.await?.into_iter();
+    let summary = versions.find(|one| one.version == reference.version);
     let summary = summary.ok_or_else(|| Error::no_version(reference))?;
     let bytes = found.config.as_str().len() + found.graph.bytes();
     let detail = move || VersionDetail {
