@@ -1,4 +1,4 @@
-//! The telemetry of a command: one count, however it ends, and one log line, unless the host itself found nothing to change.
+//! The telemetry of commands. Each command is counted once and logged once. A command of the host that changed nothing is only counted.
 
 use std::time::{Duration, Instant};
 
@@ -167,8 +167,9 @@ fn states(instance: &Instance) -> Vec<String> {
 }
 
 impl Engine {
-    /// Counts a refused command by its reason, and records one that the actor was not allowed to give. A dry run, a command of the
-    /// host itself and a failure of the host are none. A failure to record it is only logged, so that the caller still gets the answer.
+    /// Counts a refused command by its reason, and records one that the actor was not allowed to give. Dry runs, commands of the host
+    /// itself and failures of the host are not counted as refusals. A failure to record it is only logged, so that the caller still gets
+    /// the answer.
     pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
         let Some(reason) = error.reason() else {
             return;

@@ -77,7 +77,7 @@ pub(super) async fn publish(
     let form = form.map_err(|_| {
         Problem::new(
             "unsupported_media_type",
-            "send multipart/form-data with `component` or `componentVersion`, `config` and `note`",
+            "send multipart/form-data with `component` or `componentVersion`, and optionally `config` and `note`",
         )
     })?;
     let Upload {
@@ -167,7 +167,7 @@ async fn read(mut form: Multipart) -> Result<Upload, Problem> {
         }
     }
     if component.is_some() == version.is_some() {
-        let detail = "the form has either a component or a componentVersion";
+        let detail = "send exactly one of component and componentVersion";
         return Err(unfit("component", "required", detail.into()));
     }
     if config

@@ -36,7 +36,8 @@ pub(super) struct TaskSummary {
     /// The outcomes by which it may be decided; empty once it has ended.
     outcomes: Vec<OutcomeView>,
     /// Only with `include=actions`: what the caller may do with it by the rules of the host. Flow logic may still refuse an allowed
-    /// action, which a dry run or the actions of the instance tell. Left out if the page has too many; ask for a smaller one.
+    /// action, which a dry run or the actions of the instance tell. Left out if the page has too many (ask for a smaller one), and for
+    /// tasks that have ended or just changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     actions: Option<Vec<ActionView>>,
 }

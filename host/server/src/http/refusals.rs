@@ -1,4 +1,4 @@
-//! Commands that were refused because the caller may not.
+//! Commands that were refused because the caller was not allowed to run them.
 
 use axum::extract::State;
 use jiff::Timestamp;

@@ -8,7 +8,7 @@ use crate::list::Paged;
 use crate::pages::inbox::asked::Asked;
 use crate::session::Visitor;
 
-/// The tasks of a view that are looked at. Behind them, the view goes on once those before are done.
+/// How many tasks of the view are read. Those behind them are reached when earlier ones are done.
 const ROWS: &str = "100";
 
 /// Where an instance stands in the view that is worked through.
@@ -76,7 +76,7 @@ impl Queue {
                 format!("{at} / {all}{more}")
             }),
             previous: to(at.and_then(|at| at.checked_sub(1))),
-            // Whoever stands beside the view goes on at its beginning.
+            // From an instance that is not in the view, the next one is the view's first.
             next: to(at.map_or(Some(0), |at| Some(at + 1))),
             leave: inbox(query, &[]),
         })
