@@ -4,25 +4,41 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use super::failure::{Exit, Failure};
+use wrkflw_core::json::{Json, JsonError};
 
-/// Parses the value of an argument, which messages call by this name.
-pub(super) fn json(name: &str, text: &str) -> Result<Value> {
-    let (text, file) = match text.strip_prefix('@') {
-        Some(path) => {
-            let read = std::fs::read_to_string(path);
-            let text = read.with_context(|| format!("{name}: cannot read {path}"))?;
-            (text, format!("{path}, "))
-        }
-        None => (text.to_owned(), String::new()),
+/// Parses the value of an argument, which messages call by this name. Numbers keep their texts: the host stores them as they
+/// were written.
+pub(super) fn json(name: &str, text: &str) -> Result<Json> {
+    let Some(path) = text.strip_prefix('@') else {
+        return Json::parse(text).map_err(|error| refusal(name, text, "", &error).into());
     };
-    serde_json::from_str(&text).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        let why = why(&error);
-        let message = format!("{name} is no JSON: {file}line {line}, column {column}: {why}");
-        Failure::new(Exit::Invalid, message)
+    let read = std::fs::read_to_string(path);
+    let text = read.with_context(|| format!("{name}: cannot read {path}"))?;
+    Json::parse(&text).map_err(|error| refusal(name, &text, path, &error).into())
+}
+
+/// Says why a text is refused. `file` is empty if the text is the argument itself.
+fn refusal(name: &str, text: &str, file: &str, error: &JsonError) -> Failure {
+    // This reader says what it expected, where the other one says what it found.
+    let Err(syntax) = serde_json::from_str::<Value>(text) else {
+        let file = if file.is_empty() {
+            String::new()
+        } else {
+            format!("{file}: ")
+        };
+        let message = format!("{name} is refused: {file}{}", error.located());
+        return Failure::new(Exit::Invalid, message).next("fix this and repeat");
+    };
+    let (line, column, why) = (syntax.line(), syntax.column(), why(&syntax));
+    let place = format!("line {line}, column {column}: {why}");
+    if file.is_empty() {
+        Failure::new(Exit::Invalid, format!("{name} is no JSON: {place}"))
             .next("quote it for the shell, as '{\"title\": \"Budget\"}', or write @FILE")
-            .into()
-    })
+    } else {
+        // No shell has read the file.
+        let message = format!("{name} is no JSON: {file}, {place}");
+        Failure::new(Exit::Invalid, message).next("fix this and repeat")
+    }
 }
 
 /// What the reader found and what it expected there.
@@ -53,6 +69,39 @@ fn why(error: &serde_json::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::json;
+    use crate::cli::home::Home;
+
+    #[test]
+    fn numbers_keep_their_texts_and_a_member_named_twice_is_refused() {
+        let text = r#"{"sum": 1.10, "id": 12345678901234567890.10}"#;
+        let parsed = json("--data", text).expect("JSON");
+        assert_eq!(
+            parsed.as_str(),
+            r#"{"id":12345678901234567890.10,"sum":1.10}"#
+        );
+        let twice = json("--data", r#"{"a":1,"a":2}"#).expect_err("named twice");
+        assert_eq!(
+            twice.to_string(),
+            "--data is refused: a member named twice at /a\nnext: fix this and repeat"
+        );
+    }
+
+    #[test]
+    fn quotes_for_the_shell_are_no_help_for_a_file() {
+        let place = Home::ephemeral().expect("a folder");
+        let path = place.folder().join("data.json");
+        std::fs::write(&path, "{\n\"a\" 1}").expect("our own folder");
+        let path = path.display();
+        let refused = json("--data", &format!("@{path}")).expect_err("no JSON");
+        assert_eq!(
+            refused.to_string(),
+            format!(
+                "--data is no JSON: {path}, line 2, column 5: a colon is expected here\nnext: fix this and repeat"
+            )
+        );
+        let given = json("--data", "{a:1}").expect_err("no JSON").to_string();
+        assert!(given.contains("quote it for the shell"), "{given}");
+    }
 
     #[test]
     fn what_is_no_json_is_told_with_the_option_the_place_and_what_is_expected() {

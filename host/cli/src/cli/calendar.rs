@@ -23,7 +23,7 @@ pub(super) enum CalendarCommand {
         #[command(flatten)]
         one: OneArgs,
         /// Time zone, hours, holidays and exceptions, JSON or @FILE
-        #[arg(value_name = "JSON")]
+        #[arg(value_name = "SETTINGS")]
         settings: String,
     },
     /// Delete a calendar. Deadlines that were computed by it stay as they are

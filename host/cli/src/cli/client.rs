@@ -9,6 +9,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH};
 use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use url::Url;
@@ -109,10 +110,10 @@ impl Client {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
-    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value> {
+    pub(super) fn post(&self, path: &str, body: &impl Serialize) -> Result<Value> {
         let request = self.request(Method::POST, path, &[]);
         let request = request.header(CONTENT_TYPE, JSON);
-        json_if_any(&self.answer(request, body.to_string().into())?)
+        json_if_any(&self.answer(request, text(body)?)?)
     }
 
     /// Puts a document under a name.
@@ -120,11 +121,11 @@ impl Client {
         &self,
         path: &str,
         query: &[(&str, Option<String>)],
-        body: &Value,
+        body: &impl Serialize,
     ) -> Result<Value> {
         let request = self.request(Method::PUT, path, query);
         let request = request.header(CONTENT_TYPE, JSON);
-        json(&self.answer(request, body.to_string().into())?)
+        json(&self.answer(request, text(body)?)?)
     }
 
     /// Deletes what is there. The answer may be empty, which is null.
@@ -133,18 +134,28 @@ impl Client {
     }
 
     /// A command on an instance or a task.
-    pub(super) fn change(&self, path: &str, body: &Value, with: &ChangeArgs) -> Result<Value> {
+    pub(super) fn change(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        with: &ChangeArgs,
+    ) -> Result<Value> {
         let mut request = self.attempting(path, &with.attempt);
         if let Some(revision) = with.if_match {
             request = request.header(IF_MATCH, format!("\"{revision}\""));
         }
-        json(&self.answer(request, body.to_string().into())?)
+        json(&self.answer(request, text(body)?)?)
     }
 
     /// A command on many instances.
-    pub(super) fn attempt(&self, path: &str, body: &Value, with: &AttemptArgs) -> Result<Value> {
+    pub(super) fn attempt(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        with: &AttemptArgs,
+    ) -> Result<Value> {
         let request = self.attempting(path, with);
-        json(&self.answer(request, body.to_string().into())?)
+        json(&self.answer(request, text(body)?)?)
     }
 
     /// Sends a multipart form of two files.
@@ -296,6 +307,11 @@ impl Read for Stream {
         buffer[..count].copy_from_slice(&self.unread.split_to(count));
         Ok(count)
     }
+}
+
+/// The body of a request. A `Json` in it is sent as its own text, so that its numbers keep their digits.
+fn text(body: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(body).context("the request cannot be written as JSON")
 }
 
 /// The answer of a change, which is null if it is empty.

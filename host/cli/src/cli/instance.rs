@@ -21,6 +21,7 @@ use super::definition::{PageArgs, draw};
 use super::failure::{Exit, Failure};
 use super::output::{Column, Output};
 use super::{Environment, argument, pick};
+use wrkflw_core::json::Json;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InstanceCommand {
@@ -252,7 +253,8 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
             input,
             change,
         } => {
-            let body = json!({ "id": id, "input": argument::json("--input", &input)? });
+            let input = argument::json("--input", &input)?;
+            let body = Json::object([("id", Json::of(&id)), ("input", input)]);
             (one, format!("signals/{}", segment(&trigger)), body, change)
         }
         InstanceCommand::Comment {
@@ -261,29 +263,19 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
             mentions,
             change,
         } => {
-            let body = json!({ "comment": comment, "mentions": mentions });
+            let body = Json::of(&json!({ "comment": comment, "mentions": mentions }));
             (one, "comment".to_owned(), body, change)
         }
         InstanceCommand::Cancel {
             one,
             reason,
             change,
-        } => (
-            one,
-            "cancel".to_owned(),
-            json!({ "reason": reason }),
-            change,
-        ),
+        } => (one, "cancel".to_owned(), because(&reason), change),
         InstanceCommand::Suspend {
             one,
             reason,
             change,
-        } => (
-            one,
-            "suspend".to_owned(),
-            json!({ "reason": reason }),
-            change,
-        ),
+        } => (one, "suspend".to_owned(), because(&reason), change),
         InstanceCommand::Migrate {
             one,
             version,
@@ -291,14 +283,16 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
             change,
         } => {
             let states: BTreeMap<_, _> = states.into_iter().collect();
-            let body = json!({ "version": version, "states": states });
+            let body = Json::of(&json!({ "version": version, "states": states }));
             (one, "migrate".to_owned(), body, change)
         }
-        InstanceCommand::Resume { one, change } => (one, "resume".to_owned(), json!({}), change),
+        InstanceCommand::Resume { one, change } => {
+            (one, "resume".to_owned(), Json::empty(), change)
+        }
         InstanceCommand::Restart { one, data, change } => {
             let body = match data {
-                Some(data) => json!({ "data": argument::json("--data", &data)? }),
-                None => json!({}),
+                Some(data) => Json::object([("data", argument::json("--data", &data)?)]),
+                None => Json::empty(),
             };
             (one, "restart".to_owned(), body, change)
         }
@@ -313,6 +307,10 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
     };
     let answer = client.change(&format!("{path}/{verb}"), &body, &change)?;
     show_changed(&client, &answer, before.as_ref(), output)
+}
+
+fn because(reason: &str) -> Json {
+    Json::object([("reason", Json::of(&reason))])
 }
 
 impl OneArgs {
@@ -331,12 +329,12 @@ impl OneArgs {
 
 fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<()> {
     let (kind, id) = &args.entity;
-    let body = json!({
-        "definitionKey": args.definition,
-        "entityType": kind,
-        "entityId": id,
-        "data": argument::json("--data", &args.data)?,
-    });
+    let body = Json::object([
+        ("definitionKey", Json::of(&args.definition)),
+        ("entityType", Json::of(kind)),
+        ("entityId", Json::of(id)),
+        ("data", argument::json("--data", &args.data)?),
+    ]);
     let client = args.connection.open(environment)?;
     let started = client.change("/v1/instances", &body, &args.change)?;
     show_changed(&client, &started, None, output)

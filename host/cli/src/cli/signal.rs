@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::client::{ChangeArgs, segment};
 use super::connection::ConnectionArgs;
@@ -10,6 +10,7 @@ use super::definition::PageArgs;
 use super::instance::OneArgs;
 use super::output::{Column, Output};
 use super::{Environment, argument, pick};
+use wrkflw_core::json::Json;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SignalCommand {
@@ -104,18 +105,20 @@ const RECEIVED: &[Column] = &[
 pub(super) fn run(command: SignalCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
         SignalCommand::Send(args) => {
-            let mut body = json!({
-                "correlation": args.correlation, "id": args.id, "input": argument::json("--input", &args.input)?,
-            });
+            let mut body = vec![
+                ("correlation", Json::of(&args.correlation)),
+                ("id", Json::of(&args.id)),
+                ("input", argument::json("--input", &args.input)?),
+            ];
             if matches!(args.deliver, Deliver::All) {
-                body["deliver"] = json!("all");
+                body.push(("deliver", Json::of(&"all")));
             }
             if let Some(definition) = &args.definition {
-                body["definitionKey"] = json!(definition);
+                body.push(("definitionKey", Json::of(definition)));
             }
             let client = args.connection.open(environment)?;
             let path = format!("/v1/signals/{}", segment(&args.trigger));
-            let sent = client.change(&path, &body, &args.change)?;
+            let sent = client.change(&path, &Json::object(body), &args.change)?;
             output.record(&sent, SENT)?;
             if let Some(hint) = kept(&sent, args.deliver) {
                 output.hint(&hint);
@@ -155,6 +158,8 @@ fn kept(sent: &Value, deliver: Deliver) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -4,6 +4,7 @@ mod bulk;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::answer;
@@ -13,6 +14,7 @@ use super::definition::PageArgs;
 use super::instance::entity;
 use super::output::{Column, Format, Output, in_words};
 use super::{Environment, argument, pick};
+use wrkflw_core::json::Json;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TaskCommand {
@@ -299,7 +301,11 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
             comment,
             input,
         } => {
-            let body = json!({ "outcome": outcome, "comment": comment, "input": argument::json("--input", &input)? });
+            let body = Json::object([
+                ("outcome", Json::of(&outcome)),
+                ("comment", Json::of(&comment)),
+                ("input", argument::json("--input", &input)?),
+            ]);
             one.tell("decide", &body, output, environment)
         }
         TaskCommand::Delegate(args) => args.hand("delegate", output, environment),
@@ -336,7 +342,7 @@ impl OneArgs {
     fn tell(
         &self,
         verb: &str,
-        body: &Value,
+        body: &impl Serialize,
         output: Output,
         environment: &Environment,
     ) -> Result<()> {

@@ -16,5 +16,6 @@ mod ready;
 mod reference;
 mod samples;
 mod scenarios;
+mod scripted;
 mod usage;
 mod webhooks;

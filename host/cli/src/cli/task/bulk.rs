@@ -10,6 +10,7 @@ use super::super::failure::{Exit, Failure};
 use super::super::output::{Column, Output};
 use super::super::{Environment, argument, pick};
 use super::{FilterArgs, View};
+use wrkflw_core::json::Json;
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Action {
@@ -68,11 +69,11 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
         Action::Reassign => "reassign",
         Action::Decide => "decide",
     };
-    let mut body = json!({ "action": action });
+    let mut body = vec![("action", Json::of(&action))];
     let mut filter = args.filter.members();
     if let Some(view) = args.view {
         filter.insert("view".to_owned(), json!(view.name()));
-        body["filter"] = json!(filter);
+        body.push(("filter", Json::of(&filter)));
     } else if !filter.is_empty() {
         let message = "filters choose tasks of a view, and these are named by their ids";
         let next = "leave out the filters, or say `--view` in place of the ids";
@@ -85,18 +86,18 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
         ("reason", &args.reason),
     ] {
         if let Some(value) = value {
-            body[name] = json!(value);
+            body.push((name, Json::of(value)));
         }
     }
     if let Some(input) = &args.input {
-        body["input"] = argument::json("--input", input)?;
+        body.push(("input", argument::json("--input", input)?));
     }
     let client = args.connection.open(environment)?;
     if args.view.is_none() {
         let ids = args.tasks.iter().map(|text| pick::task_id(&client, text));
-        body["taskIds"] = json!(ids.collect::<Result<Vec<_>>>()?);
+        body.push(("taskIds", Json::of(&ids.collect::<Result<Vec<_>>>()?)));
     }
-    let answer = client.attempt("/v1/tasks/bulk", &body, &args.attempt)?;
+    let answer = client.attempt("/v1/tasks/bulk", &Json::object(body), &args.attempt)?;
     if output.format == super::Format::Json {
         return output.record(&answer, &[]);
     }

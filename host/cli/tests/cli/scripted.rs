@@ -1,0 +1,95 @@
+//! What commands send, to a server that gives prepared answers.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+
+use crate::program::Place;
+
+/// An id, for commands that need none of the server.
+const ID: &str = "00000000000070008000000000000001";
+
+/// Answers each connection with the next of its answers.
+struct Scripted {
+    /// The options of a command that asks it.
+    options: String,
+    requests: Receiver<String>,
+}
+
+impl Scripted {
+    fn answering(answers: Vec<String>) -> Scripted {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let port = listener.local_addr().expect("its address").port();
+        let (sender, requests) = channel();
+        thread::spawn(move || {
+            for answer in answers {
+                let (mut stream, _) = listener.accept().expect("a connection");
+                sender.send(request(&stream)).expect("the test waits");
+                stream.write_all(answer.as_bytes()).expect("it is read");
+            }
+        });
+        Scripted {
+            options: format!("--server http://127.0.0.1:{port} --token t"),
+            requests,
+        }
+    }
+
+    /// What it was sent by commands that have ended.
+    fn requests(&self) -> Vec<String> {
+        self.requests.try_iter().collect()
+    }
+}
+
+/// The head and the body of a request.
+fn request(stream: &TcpStream) -> String {
+    let mut reader = BufReader::new(stream);
+    let (mut request, mut length) = (String::new(), 0_usize);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).expect("a request");
+        let (name, value) = line.split_once(':').unwrap_or_default();
+        if name.eq_ignore_ascii_case("content-length") {
+            length = value.trim().parse().expect("a length");
+        }
+        request += &line;
+        if line.trim_end().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).expect("a body");
+    request + &String::from_utf8(body).expect("text")
+}
+
+/// An answer that ends with its connection.
+fn answer(status: &str, kind: &str, body: &str) -> String {
+    format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n{body}")
+}
+
+fn refusal(status: &str, code: &str) -> String {
+    let body = format!(r#"{{"title":"no","code":"{code}"}}"#);
+    answer(status, "application/problem+json", &body)
+}
+
+#[test]
+fn numbers_are_sent_as_they_were_written() {
+    let place = Place::new();
+    let data = r#"{"sum":1.10,"id":12345678901234567890.10}"#;
+    for line in [
+        "instance start flow --entity document/1 --data",
+        &format!("instance restart {ID} --data"),
+        &format!("instance signal {ID} paid --input"),
+        "signal send paid --correlation 1 --id 1 --input",
+        &format!("task decide {ID} APPROVE --input"),
+        &format!("task bulk decide {ID} --outcome APPROVE --input"),
+        "calendar set office",
+    ] {
+        let server = Scripted::answering(vec![refusal("422 Unprocessable", "invalid_input")]);
+        let ran = place.run(&format!("{line} {data} {}", server.options));
+        assert_eq!(ran.code, 6, "{line}: {}", ran.stderr);
+        let sent = server.requests().concat();
+        let numbers = r#"{"id":12345678901234567890.10,"sum":1.10}"#;
+        assert!(sent.contains(numbers), "{line}: {sent}");
+    }
+}
