@@ -42,7 +42,7 @@ pub(super) enum PluginCommand {
     Check {
         /// The component. Default: what `wrkflw plugin build` made in this folder
         file: Option<PathBuf>,
-        /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
+        /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder, if the component was built there
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },

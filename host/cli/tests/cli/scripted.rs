@@ -1,5 +1,6 @@
 //! What commands send, to a server that gives prepared answers.
 
+use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
@@ -91,5 +92,47 @@ fn numbers_are_sent_as_they_were_written() {
         let sent = server.requests().concat();
         let numbers = r#"{"id":12345678901234567890.10,"sum":1.10}"#;
         assert!(sent.contains(numbers), "{line}: {sent}");
+    }
+}
+
+#[test]
+fn a_component_is_published_with_the_config_of_the_folder_that_it_was_built_in() {
+    let place = Place::new();
+    for folder in ["build", "elsewhere"] {
+        fs::create_dir(place.folder.join(folder)).expect("our own folder");
+    }
+    let ours = r#"{"reviewers":"ours"}"#;
+    for (path, text) in [
+        ("flow.toml", "name = \"my-flow\"\nlanguage = \"ts\"\n"),
+        ("config.json", ours),
+        ("build/my-flow.wasm", "component"),
+        ("elsewhere/other.wasm", "component"),
+    ] {
+        fs::write(place.folder.join(path), text).expect("our own folder");
+    }
+    for (line, key, config, named) in [
+        ("build/my-flow.wasm", "my-flow", ours, "config.json"),
+        (
+            "elsewhere/../build/my-flow.wasm --key other",
+            "other",
+            ours,
+            "config.json",
+        ),
+        ("elsewhere/other.wasm", "other", "{}", "the empty config"),
+        (
+            "elsewhere/other.wasm --key k --config config.json",
+            "k",
+            ours,
+            "config.json",
+        ),
+    ] {
+        let server = Scripted::answering(vec![refusal("422 Unprocessable", "unpublishable")]);
+        let ran = place.run(&format!("definition publish {line} {}", server.options));
+        assert_eq!(ran.code, 6, "{line}: {}", ran.stderr);
+        let said = format!("as {key} with {named}");
+        assert!(ran.stderr.contains(&said), "{line}: {}", ran.stderr);
+        let sent = server.requests().concat();
+        let part = format!("\r\n\r\n{config}\r\n--");
+        assert!(sent.contains(&part), "{line}: {sent}");
     }
 }

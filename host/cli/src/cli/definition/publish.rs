@@ -20,10 +20,10 @@ use super::versions_path;
 pub(in crate::cli) struct PublishArgs {
     /// The component. Default: the one that `wrkflw plugin build` made in this folder, unless a source is newer
     file: Option<PathBuf>,
-    /// Key of the definition. Default: name of the package in this folder, else of the file
+    /// Key of the definition. Default: name of the package in this folder, if the component was built there, else of the file
     #[arg(long)]
     key: Option<String>,
-    /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
+    /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder, if the component was built there
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Why it is published, in at most 500 characters
@@ -51,16 +51,20 @@ const PUBLISHED: &[Column] = &[
 ];
 
 pub(super) fn run(args: &PublishArgs, output: Output, environment: &Environment) -> Result<()> {
-    let project = Project::find_unless(args.file.is_some() && args.key.is_some())?;
+    let project = match &args.file {
+        Some(_) if args.key.is_some() && args.config.is_some() => None,
+        file => Project::of_file(file.as_deref())?,
+    };
     let (file, config, key) = resolve(args, project.as_ref())?;
     let component = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let config = FlowConfig::read(config)?;
     config.parse()?;
     let client = args.connection.open(environment)?;
     output.hint(&format!(
-        "publishing {} ({} KiB) as {key}",
+        "publishing {} ({} KiB) as {key} with {}",
         file.display(),
-        component.len() / 1024
+        component.len() / 1024,
+        config.name
     ));
     let note = args.note.as_deref();
     let published = client.publish(&versions_path(&key), &component, &config.text, note);
@@ -136,9 +140,6 @@ fn resolve(
         Some(file) => file.clone(),
         None => current(Project::require(project)?)?,
     };
-    // A named file need not belong to the current folder.
-    let project =
-        project.filter(|project| args.file.is_none() || built.starts_with(&project.target));
     let config = args.config.clone().or_else(|| project?.config());
     let stem = || {
         built

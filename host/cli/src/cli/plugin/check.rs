@@ -37,7 +37,11 @@ pub(super) fn run(
     output: Output,
     environment: &Environment,
 ) -> Result<()> {
-    let project = Project::find_unless(file.is_some())?;
+    let project = if file.is_some() && config.is_some() {
+        None
+    } else {
+        Project::of_file(file.as_deref())?
+    };
     let path = match file {
         Some(file) => file,
         None => built(Project::require(project.as_ref())?)?,
@@ -79,6 +83,7 @@ pub(super) fn run(
         "seenBy": seen_by,
     });
     output.record(&admitted, ADMITTED)?;
+    output.hint(&format!("checked with {}", file.name));
     output.hint("next: wrkflw definition publish");
     Ok(())
 }

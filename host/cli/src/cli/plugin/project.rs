@@ -82,8 +82,28 @@ impl Project {
     }
 
     /// Like [`Self::find`], but does not search if the project is `needless`.
-    pub(in crate::cli) fn find_unless(needless: bool) -> Result<Option<Project>> {
+    pub(super) fn find_unless(needless: bool) -> Result<Option<Project>> {
         if needless { Ok(None) } else { Project::find() }
+    }
+
+    /// The flow of the current folder, if this file was built of it. Without a file, like [`Self::find`].
+    pub(in crate::cli) fn of_file(file: Option<&Path>) -> Result<Option<Project>> {
+        let Some(file) = file else {
+            return Project::find();
+        };
+        let found = Project::find().map_err(|error| match error.downcast::<Failure>() {
+            Ok(failure) => failure
+                .next("pass --config, and to `definition publish` --key: the folder is then not searched")
+                .into(),
+            Err(error) => error,
+        })?;
+        Ok(found.filter(|project| project.has_built(file)))
+    }
+
+    /// Whether a file is in the folder for what is built, however its path is written.
+    fn has_built(&self, file: &Path) -> bool {
+        let (file, target) = (fs::canonicalize(file), fs::canonicalize(&self.target));
+        matches!((file, target), (Ok(file), Ok(target)) if file.starts_with(&target))
     }
 
     pub(in crate::cli) fn require(found: Option<&Project>) -> Result<&Project> {
