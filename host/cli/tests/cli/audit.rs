@@ -1,5 +1,7 @@
 //! `wrkflw audit verify` as an auditor runs it: its output and its exit code.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
@@ -124,6 +126,8 @@ fn exported(place: &Place, url: &str) {
         format!("audit export --all --out audit.jsonl --with-components --database-url {url}");
     let ran = place.run(&export);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let exported = std::fs::metadata(place.folder.join("audit.jsonl")).expect("the export");
+    assert_eq!(exported.permissions().mode() & 0o777, 0o600);
     let ran = place.run(&format!(
         "audit keys --checkpoint-keys dev:{}",
         secret.trim()
@@ -162,10 +166,45 @@ fn exported(place: &Place, url: &str) {
     std::fs::write(&file, half).expect("a change");
     let ran = elsewhere.run(&verify);
     assert_eq!(ran.code, 2, "{}", ran.stdout);
-    let ran = place.run(&format!(
-        "audit export --tenant nobody --out none.jsonl --database-url {url}"
+    nothing_is_exported(place, url);
+}
+
+/// An export that fails leaves an older file as it was, and nothing beside it.
+fn nothing_is_exported(place: &Place, url: &str) {
+    let file = place.folder.join("old.jsonl");
+    std::fs::write(&file, "old").expect("our own folder");
+    for what in [
+        "--tenant nobody",
+        "--entity document/2",
+        "--instance 00000000000070008000000000000001",
+    ] {
+        let export = format!("audit export {what} --out old.jsonl --database-url {url}");
+        let ran = place.run(&export);
+        assert_eq!(ran.code, 4, "{what}: {}", ran.stderr);
+        let words = "or it has no entries";
+        assert!(ran.stderr.contains(words), "{what}: {}", ran.stderr);
+        let kept = std::fs::read_to_string(&file).expect("the old file");
+        assert_eq!(kept, "old", "{what}");
+        assert!(!place.folder.join("old.jsonl.part").exists(), "{what}");
+    }
+    let mut command = place.command(&format!(
+        "audit export --all --out /dev/stdout --database-url {url}"
     ));
-    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let piped = command.output().expect("the program starts").stdout;
+    assert!(String::from_utf8_lossy(&piped).contains("{\"end\":{"));
+}
+
+#[test]
+fn an_export_without_entries_is_not_verified() {
+    let place = Place::new();
+    let file = place.folder.join("audit.jsonl");
+    let header = r#"{"header":{"format":"wrkflw audit export","version":1,"exportedAt":"2030-01-01T00:00:00Z"}}"#;
+    let text = format!("{header}\n{{\"end\":{{\"lines\":1}}}}\n");
+    std::fs::write(&file, text).expect("our own folder");
+    let ran = place.run("audit verify --file audit.jsonl");
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    let words = "the file has no entries";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
 }
 
 /// The keys of a verifier only decide what is reported of seals.

@@ -1,8 +1,9 @@
 //! `wrkflw audit export`: writes a file that can be verified without a database.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
@@ -16,12 +17,10 @@ use crate::cli::{Environment, beside, block_on};
 use crate::config::DatabaseArgs;
 use wrkflw_audit::export::Exporter;
 use wrkflw_audit::export::line::Line;
+use wrkflw_audit::record::rows::Which;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_store::pools::Readiness;
 use wrkflw_store::{PoolSizes, Store};
-
-/// Lines of an export without entries: its header and its end.
-const EMPTY: u64 = 2;
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all"])))]
@@ -52,31 +51,72 @@ pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environmen
     let with = (output, environment);
     beside::database(&args.choice, &mut args.database, None, with)?;
     let which = args.which.asked()?;
+    let part = part_of(&args.out);
+    let exported = export(&args, &which, part.as_deref());
+    if let (Err(_), Some(part)) = (&exported, &part) {
+        // The failure is told. What is left of the file is written anew by the next export.
+        drop(fs::remove_file(part));
+    }
+    let lines = counted(exported?, "line");
+    output.hint(&format!("{lines} in {}", args.out.display()));
+    Ok(())
+}
+
+/// The file in which an export is written until it is complete: an older export stays as it was until then. None if the lines go
+/// to a pipe or a device.
+fn part_of(out: &Path) -> Option<PathBuf> {
+    if fs::metadata(out).is_ok_and(|there| !there.is_file()) {
+        return None;
+    }
+    let mut part = out.as_os_str().to_owned();
+    part.push(".part");
+    Some(part.into())
+}
+
+/// A file that only this account reads: an export has confidential data.
+fn begin(part: &Path) -> io::Result<File> {
+    match fs::remove_file(part) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = File::options();
+    options.write(true).create_new(true).mode(0o600);
+    options.open(part)
+}
+
+/// Writes the export. Returns the number of its lines. Fails if there are no entries.
+fn export(args: &ExportArgs, which: &Which, part: Option<&Path>) -> Result<u64> {
     let named = || format!("cannot write {}", args.out.display());
-    let lines = block_on(async {
+    let (lines, entries) = block_on(async {
         let store = Store::connect(args.database.url()?, PoolSizes::default())?;
         if store.ready().await? == Readiness::NotMigrated {
             return Err(not_migrated().into());
         }
-        let mut file = BufWriter::new(File::create(&args.out).with_context(named)?);
+        let file = match part {
+            Some(part) => begin(part),
+            None => File::options().write(true).open(&args.out),
+        };
+        let (mut file, mut entries) = (BufWriter::new(file.with_context(named)?), 0_u64);
         let write = |line: &Line| {
+            entries += u64::from(matches!(line, Line::Entry(_) | Line::Refused(_)));
             serde_json::to_writer(&mut file, line)?;
             file.write_all(b"\n")
         };
         let exporter = Exporter::new(&*store, args.with_components, write);
         let now = Clock::System.now();
         let lines = exporter
-            .run(args.which.tenant.as_deref(), &which, now)
+            .run(args.which.tenant.as_deref(), which, now)
             .await?;
         file.flush().with_context(named)?;
         store.close().await;
-        Ok(lines)
+        Ok((lines, entries))
     })?;
-    if lines <= EMPTY {
-        let message = "nothing of that name can be exported";
-        return Err(Failure::new(Exit::Usage, message).into());
+    if entries == 0 {
+        let message = "there is no such tenant, instance or entity, or it has no entries";
+        return Err(Failure::new(Exit::NotFound, message).into());
     }
-    let lines = counted(lines, "line");
-    output.hint(&format!("{lines} in {}", args.out.display()));
-    Ok(())
+    if let Some(part) = part {
+        fs::rename(part, &args.out).with_context(named)?;
+    }
+    Ok(lines)
 }

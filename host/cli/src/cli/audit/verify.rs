@@ -102,6 +102,11 @@ pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environmen
             Failure::new(Exit::Usage, "there is nothing of that name to verify").into(),
         ));
     }
+    // Refused attempts are leaves without an entry.
+    if args.file.is_some() && tally.entries + tally.leaves + tally.findings == 0 {
+        let message = "the file has no entries: there is nothing to verify";
+        return Err(unverifiable(Failure::new(Exit::Usage, message).into()));
+    }
     let there = match tally.findings {
         0 => return Ok(()),
         1 => "there is",
