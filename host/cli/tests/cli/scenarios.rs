@@ -85,6 +85,37 @@ fn scenarios_run_with_a_component_alone() {
 }
 
 #[test]
+fn a_test_that_would_leave_something_out_is_refused() {
+    let place = with_sample();
+    let wait = "steps:\n  - wait: 1h\n";
+    fs::create_dir(place.folder.join("empty")).expect("our own folder");
+    fs::create_dir(place.folder.join("flow")).expect("our own folder");
+    fs::write(place.folder.join("empty/scenario.yamll"), wait).expect("our own folder");
+    fs::write(place.folder.join("plain.yaml"), wait).expect("our own folder");
+    let manifest = "name = \"my-flow\"\nlanguage = \"ts\"\n";
+    fs::write(place.folder.join("flow/flow.toml"), manifest).expect("our own folder");
+    let component = "plugin test --component ../sample.wasm";
+    for (line, code, words) in [
+        (component.to_owned(), 2, "--component needs scenarios"),
+        (
+            format!("{component} ../plain.yaml ../empty"),
+            4,
+            "empty has no scenario",
+        ),
+        (
+            format!("{component} ../plain.yaml -- --nocapture"),
+            2,
+            "`cargo test`",
+        ),
+        ("plugin test -- --nocapture".to_owned(), 2, "`cargo test`"),
+    ] {
+        let refused = place.run_in("flow", &line);
+        assert_eq!(refused.code, code, "{line}: {}", refused.stderr);
+        assert!(refused.stderr.contains(words), "{line}: {}", refused.stderr);
+    }
+}
+
+#[test]
 fn a_recorded_instance_is_a_scenario_that_passes() {
     let place = with_sample();
     let _dev = place.start("dev --empty --ephemeral --port 0");

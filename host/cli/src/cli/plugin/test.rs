@@ -18,7 +18,8 @@ use super::tools::progress;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TestArgs {
-    /// Scenarios: files, or folders of them. Default: the native tests, and all in the plugin's folder `scenarios`
+    /// Scenarios: files, or folders of them. Default: the native tests, and all in the plugin's folder `scenarios`; with
+    /// --component, at least one must be named
     files: Vec<PathBuf>,
     /// The component. Default: what `wrkflw plugin build` makes of this folder
     #[arg(long, value_name = "FILE")]
@@ -26,7 +27,7 @@ pub(in crate::cli) struct TestArgs {
     /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder; with --component, none
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Passed to `cargo test`
+    /// Passed to `cargo test`, which runs the native tests of a crate if neither scenarios nor a component are named
     #[arg(last = true)]
     arguments: Vec<String>,
 }
@@ -38,14 +39,15 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         None => Some(Project::require(found.as_ref())?),
     };
     let crate_ = project.filter(|project| project.language == Language::Rust);
-    if let Some(project) = crate_.filter(|_| args.files.is_empty()) {
+    let crate_ = crate_.filter(|_| args.files.is_empty());
+    all_is_used(args, crate_.is_some())?;
+    if let Some(project) = crate_ {
         native(project, &args.arguments, output, environment)?;
     }
-    let named = match project {
-        Some(project) if args.files.is_empty() => of(project),
-        _ => args.files.clone(),
+    let files = match project {
+        Some(project) if args.files.is_empty() => scenarios::files(&of(project))?,
+        _ => scenarios::files(&args.files)?,
     };
-    let files = scenarios::files(&named)?;
     let passed = if files.is_empty() {
         0
     } else {
@@ -76,6 +78,32 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         output.hint(&format!(
             "there are no scenarios: write one, {FOLDER}/NAME.yaml"
         ));
+    }
+    Ok(())
+}
+
+/// Refuses what would be left out without a word: a component or a folder without scenarios, and arguments of tests that do not
+/// run.
+fn all_is_used(args: &TestArgs, runs_native_tests: bool) -> Result<()> {
+    if args.component.is_some() && args.files.is_empty() {
+        let message = "--component needs scenarios: name files, or folders of them";
+        return Err(Failure::new(Exit::Usage, message)
+            .next(format!(
+                "such as `wrkflw plugin test --component FILE {FOLDER}`"
+            ))
+            .into());
+    }
+    if !runs_native_tests && !args.arguments.is_empty() {
+        let message = "what follows `--` is for `cargo test`, which does not run here: it runs for a crate, if neither scenarios nor a component are named";
+        return Err(Failure::new(Exit::Usage, message)
+            .next("leave it out")
+            .into());
+    }
+    for path in args.files.iter().filter(|path| path.is_dir()) {
+        if scenarios::files(std::slice::from_ref(path))?.is_empty() {
+            let message = format!("{} has no scenario: no .yaml, and no .yml", path.display());
+            return Err(Failure::new(Exit::NotFound, message).into());
+        }
     }
     Ok(())
 }
