@@ -215,6 +215,20 @@ fn missing(name: &str, why: &str) -> SettingsError {
     ))
 }
 
+/// The error for missing brokers. A process without the relay keeps all other roles.
+fn no_brokers() -> SettingsError {
+    let roles = Settings::defaults().roles.into_iter();
+    let others: Vec<String> = roles
+        .filter(|role| *role != Role::Relay)
+        .map(Role::name)
+        .collect();
+    let why = format!(
+        "the relay needs Kafka; a process without it runs with `--roles {}`",
+        others.join(",")
+    );
+    missing("kafka_brokers", &why)
+}
+
 impl Settings {
     /// The defaults. Ignores environment variables.
     pub fn defaults() -> Settings {
@@ -231,26 +245,30 @@ impl Settings {
     /// Checks what the roles need without any connection. The error names all that is missing or wrong, so that nobody mends one
     /// setting after the other.
     pub fn check(&self) -> Result<(), SettingsError> {
-        let (api, relay, timers) = (
-            self.has(Role::Api),
-            self.has(Role::Relay),
-            self.has(Role::Timers),
-        );
+        let api = self.has(Role::Api);
+        let executes = api || self.has(Role::Timers);
         let mut checks = vec![
             self.database.url().map(drop),
             self.auth.provider(&self.public_url).map(drop),
         ];
-        if api || timers {
-            checks.extend([self.seals().map(drop), self.services().map(drop)]);
+        if executes {
+            // The path of the program is known later, and is no setting.
+            let sandbox = self.sandbox(PathBuf::new());
+            checks.extend([
+                self.seals().map(drop),
+                self.checkpoints().map(drop),
+                self.services().map(drop),
+                sandbox.and_then(|sandbox| sandbox.check().map_err(SettingsError)),
+            ]);
+        } else if self.has(Role::Notifier) {
+            // Services have the same client.
+            checks.push(self.client().map(drop));
         }
         if api {
             let tokens = Authenticator::new(self.auth.settings(), Clock::System);
             checks.push(tokens.map(drop).map_err(SettingsError));
         }
-        if timers {
-            checks.push(self.checkpoints().map(drop));
-        }
-        if relay {
+        if self.has(Role::Relay) {
             checks.push(self.kafka().map(drop));
         }
         let wrong: Vec<String> = checks
@@ -277,12 +295,8 @@ impl Settings {
     }
 
     pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {
-        let why = "the relay needs Kafka; a process without it runs with `--roles api,timers`";
         Ok(KafkaSettings {
-            brokers: self
-                .kafka_brokers
-                .clone()
-                .ok_or_else(|| missing("kafka_brokers", why))?,
+            brokers: self.kafka_brokers.clone().ok_or_else(no_brokers)?,
             topic: self.kafka_topic.clone(),
             checkpoint_topic: self.checkpoint_topic(),
             mode: match self.kafka_mode {
@@ -318,12 +332,16 @@ impl Settings {
 
     /// The services that flows may call.
     pub fn services(&self) -> Result<Services, SettingsError> {
-        let client = match &self.webhook_ca_file {
-            Some(path) => HttpClient::trusting(path)
-                .map_err(|error| SettingsError(format!("webhook_ca_file {error}")))?,
-            None => HttpClient::new(),
+        self.services.services(self.client()?)
+    }
+
+    /// The client of services.
+    fn client(&self) -> Result<HttpClient, SettingsError> {
+        let Some(path) = &self.webhook_ca_file else {
+            return Ok(HttpClient::new());
         };
-        self.services.services(client)
+        let client = HttpClient::trusting(path);
+        client.map_err(|error| SettingsError(format!("webhook_ca_file {error}")))
     }
 
     pub fn naming(&self) -> Naming {
@@ -340,5 +358,48 @@ impl Settings {
 
     pub fn sandbox(&self, program: PathBuf) -> Result<wrkflw_sandbox::Settings, SettingsError> {
         self.sandbox.settings(program).map_err(SettingsError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong with these settings of a host with one role.
+    fn wrong(role: Role, change: impl Fn(&mut Settings)) -> String {
+        let mut settings = Settings::defaults();
+        settings.roles = vec![role];
+        change(&mut settings);
+        settings.check().expect_err("it has no database").0
+    }
+
+    #[test]
+    fn what_a_role_uses_is_checked_before_it_starts() {
+        let keys = |settings: &mut Settings| {
+            settings.checkpoint.checkpoint_keys = vec!["k1".to_owned().into()];
+        };
+        let folder = |settings: &mut Settings| settings.sandbox.artifact_dir = Some("/tmp".into());
+        let file = |settings: &mut Settings| settings.webhook_ca_file = Some("/no/such.pem".into());
+        for (role, executes, calls) in [
+            (Role::Api, true, true),
+            (Role::Timers, true, true),
+            (Role::Notifier, false, true),
+            (Role::Relay, false, false),
+        ] {
+            let told = wrong(role, keys);
+            assert_eq!(told.contains("checkpoint_keys:"), executes, "{told}");
+            let told = wrong(role, folder);
+            assert_eq!(told.contains("needs artifact_key"), executes, "{told}");
+            let told = wrong(role, file);
+            let count = told.matches("webhook_ca_file /no/such.pem").count();
+            assert_eq!(count, usize::from(calls), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_process_without_brokers_keeps_all_roles_but_the_relay() {
+        let error = Settings::defaults().kafka().expect_err("none is set");
+        let roles = "`--roles api,timers,notifier`";
+        assert!(error.0.contains(roles), "{error}");
     }
 }

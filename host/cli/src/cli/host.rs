@@ -340,7 +340,7 @@ fn look_after(
     tasks: &TaskTracker,
     cancel: &CancellationToken,
 ) {
-    // Only hosts with the role `timers` have read these keys.
+    // They are passed on hosts with the role `timers` only. The engine of each host has keys of its own, to verify.
     if let Some(keys) = checkpoints {
         let handle_job = Arc::new(engine.clone());
         tasks.spawn(Jobs::new(engine, handle_job, cancel.clone()).run());
