@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { entity, launch, setting, signedIn, started, tokenOf, url } from "./support.js";
+import { entity, keyOfDev, launch, setting, signedIn, started, tokenOf, url } from "./support.js";
 
 /** How soon another person's page must show a change, in milliseconds. */
 const SOON = 1000;
@@ -18,7 +18,7 @@ async function secondHost() {
   const settings = {
     database_url: setting("WRKFLW_TEST_DATABASE"),
     jwt_secret_file: path.join(home, "jwt.secret"),
-    seal_keys: [`dev:${secret("seal")}`],
+    seal_keys: [keyOfDev(secret("seal"))],
     roles: ["api"],
     listen: "127.0.0.1:0",
   };

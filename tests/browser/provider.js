@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import path from "node:path";
 import Provider from "oidc-provider";
-import { setting } from "./support.js";
+import { keyOfDev, setting } from "./support.js";
 
 const SECRET = "a secret of the client & of the provider";
 
@@ -76,7 +76,7 @@ export async function startHost(url, options) {
   const env = {
     PATH: process.env.PATH,
     WRKFLW_DATABASE_URL: readFileSync(path.join(home, "database.url"), "utf8").trim(),
-    WRKFLW_SEAL_KEYS: `dev:${readFileSync(path.join(home, "seal.secret"), "utf8").trim()}`,
+    WRKFLW_SEAL_KEYS: keyOfDev(readFileSync(path.join(home, "seal.secret"), "utf8").trim()),
     WRKFLW_LISTEN: new URL(url).host,
     WRKFLW_PUBLIC_URL: url,
     WRKFLW_ROLES: "api",

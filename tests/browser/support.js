@@ -1,6 +1,7 @@
 // The browser, people who are signed in, and what every page must hold.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -15,6 +16,12 @@ export function setting(name) {
   const value = process.env[name];
   assert.ok(value, `${name} is not set: run scripts/browser.sh`);
   return value;
+}
+
+/** A key of `wrkflw dev`, for another host that verifies what it has sealed. Its name follows from its secret. */
+export function keyOfDev(secret) {
+  const digest = createHash("sha256").update(secret).digest("hex");
+  return `dev-${digest.slice(0, 8)}:${secret}`;
 }
 
 export const url = setting("WRKFLW_TEST_URL");

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::Environment;
 use super::connection::{DevChoiceArgs, of};
-use super::home::{CHECKPOINT, DATABASE, KEY, SEAL};
+use super::home::{self, CHECKPOINT, DATABASE, SEAL};
 use super::output::Output;
 use super::running::Note;
 use crate::config::{CheckpointArgs, DatabaseArgs, Hidden, SealArgs};
@@ -64,5 +64,5 @@ pub(super) fn checkpoints(
 }
 
 fn key(note: &Note, name: &str) -> Result<Hidden> {
-    Ok(format!("{KEY}:{}", note.secret(name)?).into())
+    Ok(home::key(&note.secret(name)?).into())
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::demo::{self, PEOPLE};
-use super::home::{CHECKPOINT, DATABASE, Home, JWT, KEY, SEAL};
+use super::home::{CHECKPOINT, DATABASE, Home, JWT, SEAL, key};
 use super::host::{self, Host};
 use super::output::{Column, Format, Output};
 use super::postgres::{self, Managed};
@@ -28,7 +28,7 @@ pub(super) struct DevArgs {
     /// Use this PostgreSQL database, with a login that may create roles. Default: a server of our own
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
-    /// Keep nothing: data and secrets are deleted at the end
+    /// Keep nothing: the secrets are deleted at the end, and the data unless --database-url is given
     #[arg(long)]
     ephemeral: bool,
     /// Without the sample instances: one that is approved, one that waits for its review, and those of the sample product
@@ -154,9 +154,8 @@ fn configure(
     url.clone_into(&mut settings.public_url);
     settings.database.database_url = Some(database.into());
     settings.auth.jwt_secret = Some(home.secret(JWT)?.into());
-    settings.seal.seal_keys = vec![format!("{KEY}:{}", home.secret(SEAL)?).into()];
-    settings.checkpoint.checkpoint_keys =
-        vec![format!("{KEY}:{}", home.secret(CHECKPOINT)?).into()];
+    settings.seal.seal_keys = vec![key(&home.secret(SEAL)?).into()];
+    settings.checkpoint.checkpoint_keys = vec![key(&home.secret(CHECKPOINT)?).into()];
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
     // A developer's webhook receiver usually runs on this machine.
     settings.webhook_allow_private = true;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use wrkflw_core::audit::sha256;
 use wrkflw_core::ids::Digest;
 use wrkflw_runtime::clock;
 
@@ -23,8 +24,6 @@ pub(super) const SEAL: &str = "seal.secret";
 pub(super) const CHECKPOINT: &str = "checkpoint.secret";
 /// The name of the file with the URL of the database, which may have a password.
 pub(super) const DATABASE: &str = "database.url";
-/// The name of both keys.
-pub(super) const KEY: &str = "dev";
 /// The name of the secret that authenticates stored machine code.
 const ARTIFACT: &str = "artifact.secret";
 
@@ -147,6 +146,13 @@ impl Drop for Home {
     }
 }
 
+/// A key of seals or checkpoints, as settings write it. Its name follows from its secret: a database that outlives the secret is
+/// not taken for one that somebody changed.
+pub(super) fn key(secret: &str) -> String {
+    let digest = Digest(sha256(secret.as_bytes())).to_string();
+    format!("dev-{}:{secret}", &digest[..8])
+}
+
 /// Temporary folders whose process has ended.
 fn abandoned(temporary: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(temporary).into_iter().flatten();
@@ -178,6 +184,13 @@ pub(super) fn make(folder: &Path) -> Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn another_secret_is_a_key_of_another_name() {
+        assert_eq!(key("abc"), "dev-ba7816bf:abc");
+        let (one, other) = (key("1"), key("2"));
+        assert_ne!(one[..12], other[..12]);
+    }
 
     #[test]
     fn secrets_are_made_once_and_for_us_alone() {

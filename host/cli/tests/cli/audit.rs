@@ -56,7 +56,8 @@ fn a_change_is_named_and_fails_the_verification() {
     );
     let id = decided(&place);
     let seal = std::fs::read_to_string(home.join("seal.secret")).expect("dev made it");
-    let keys = format!("--database-url {url} --seal-keys dev:{}", seal.trim());
+    let key = program::key_of_dev(&seal);
+    let keys = format!("--database-url {url} --seal-keys {key}");
     let verify = |what: &str| place.run(&format!("audit verify {what} {keys}"));
     let ran = verify("--all");
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
@@ -128,13 +129,12 @@ fn exported(place: &Place, url: &str) {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let exported = std::fs::metadata(place.folder.join("audit.jsonl")).expect("the export");
     assert_eq!(exported.permissions().mode() & 0o777, 0o600);
-    let ran = place.run(&format!(
-        "audit keys --checkpoint-keys dev:{}",
-        secret.trim()
-    ));
+    let key = program::key_of_dev(&secret);
+    let ran = place.run(&format!("audit keys --checkpoint-keys {key}"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let public = ran.stdout.trim().to_owned();
-    assert!(public.starts_with("dev:public:") && !public.contains(secret.trim()));
+    let (name, _) = key.split_once(':').expect("a name");
+    assert!(public.starts_with(&format!("{name}:public:")) && !public.contains(secret.trim()));
     let elsewhere = Place::new();
     let file = place.folder.join("audit.jsonl");
     let none = elsewhere.run("audit keys");
@@ -212,7 +212,7 @@ fn with_other_keys(place: &Place, url: &str, seal: &str) {
     let other = format!("audit verify --all --database-url {url} --seal-keys k2:{seal}");
     let ran = place.run(&other);
     assert_eq!(ran.code, 1);
-    assert!(ran.stdout.contains("no key named dev"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("no key named dev-"), "{}", ran.stdout);
     let without = format!("audit verify --all --database-url {url} --without-seals");
     let ran = place.run(&without);
     assert_eq!(

@@ -11,6 +11,12 @@ fn is_hex(word: &str) -> bool {
     word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
+/// The name of a key of `wrkflw dev`, which follows from a secret.
+fn is_key(word: &str) -> bool {
+    let digits = word.strip_prefix("dev-").unwrap_or_default();
+    digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// An id, a time, a digest or another word that differs in each run, as the page shows it.
 fn shown(word: &str, ids: &[(String, &str)]) -> Option<String> {
     if let Ok(id) = Uuid::try_parse(word) {
@@ -18,11 +24,15 @@ fn shown(word: &str, ids: &[(String, &str)]) -> Option<String> {
         return Some(known.map_or("ID", |(_, name)| name).to_owned());
     }
     if let Some((name, _)) = word.rsplit_once(':').filter(|(_, end)| is_hex(end)) {
-        return Some(format!("{name}:HEX"));
+        return Some(match name.split_once(':') {
+            Some((key, kind)) if is_key(key) => format!("dev-KEY:{kind}:HEX"),
+            _ => format!("{name}:HEX"),
+        });
     }
     let is_time = word.len() >= 20 && word.starts_with("20") && word.ends_with('Z');
     let names = [
         (is_hex(word), "HEX"),
+        (is_key(word), "dev-KEY"),
         (is_time, "TIME"),
         (word.starts_with("eyJ"), "TOKEN"),
         (word.starts_with("whsec_"), "SECRET"),

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::program::Place;
+use crate::program::{Place, key_of_dev};
 
 fn text(value: &Value, pointer: &str) -> String {
     let found = value.pointer(pointer).and_then(Value::as_str);
@@ -403,8 +403,9 @@ fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
     );
     let seal = fs::read_to_string(home.join("seal.secret")).expect("dev made it");
     let settings = format!(
-        "database_url = {database:?}\njwt_secret_file = {:?}\nseal_keys = [\"dev:{seal}\"]\nroles = [\"api\"]\n",
-        home.join("jwt.secret")
+        "database_url = {database:?}\njwt_secret_file = {:?}\nseal_keys = [{:?}]\nroles = [\"api\"]\n",
+        home.join("jwt.secret"),
+        key_of_dev(&seal)
     );
     fs::write(place.folder.join("wrkflw.toml"), settings).expect("our own folder");
     assert_eq!(place.data("migrate")["migrated"], true);

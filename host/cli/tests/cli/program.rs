@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use wrkflw_core::audit::sha256;
+use wrkflw_core::ids::Digest;
 
 /// How long the host may take to make what a list shows, on a busy machine. A checkpoint takes some seconds.
 const LISTED_MAX: Duration = Duration::from_mins(1);
@@ -131,6 +133,12 @@ impl Place {
         let log = fs::read_to_string(path).expect("its log");
         panic!("it ended early: {log}");
     }
+}
+
+/// A key of `wrkflw dev` as settings write it.
+pub(crate) fn key_of_dev(secret: &str) -> String {
+    let digest = Digest(sha256(secret.trim().as_bytes())).to_string();
+    format!("dev-{}:{}", &digest[..8], secret.trim())
 }
 
 pub(crate) fn ran(mut command: Command) -> Ran {
