@@ -35,18 +35,40 @@ pub(super) fn next_step(code: &str, problem: &Value) -> Option<String> {
         }
         code => usual(code)?,
     };
-    Some(with_names(&told(usual, detail), path))
+    Some(filled(usual, &[told(detail), named(path)].concat()))
 }
 
-/// The hint with the names that the detail has: `instance ID was ...`, `version VERSION of KEY is ...`, `no version of KEY is ...`.
-fn told(hint: &str, detail: &str) -> String {
+/// Names, each with the word of a hint that it replaces.
+type Names = Vec<(&'static str, String)>;
+
+/// The names that a detail has: `instance ID was ...`, `version VERSION of KEY is ...`, `no version of KEY is ...`.
+fn told(detail: &str) -> Names {
     let words: Vec<&str> = detail.split([' ', ':']).collect();
     match words[..] {
-        ["instance", id, ..] => hint.replace("ID", id),
-        ["version", version, "of", key, ..] => hint.replace("KEY", key).replace("VERSION", version),
-        ["no", "version", "of", key, ..] => hint.replace("KEY", key),
-        _ => hint.to_owned(),
+        ["instance", id, ..] => vec![("ID", quoted(id))],
+        ["version", version, "of", key, ..] => {
+            vec![("KEY", quoted(key)), ("VERSION", quoted(version))]
+        }
+        ["no", "version", "of", key, ..] => vec![("KEY", quoted(key))],
+        _ => Names::new(),
     }
+}
+
+/// The hint with these names; of two for the same word, the first one. A name may contain a word of the hint, so what is put in is
+/// not looked at again.
+fn filled(hint: &str, names: &[(&'static str, String)]) -> String {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || char == '_';
+    let (mut text, mut rest) = (String::new(), hint);
+    while !rest.is_empty() {
+        let end = rest.find(|char| !is_part(char)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        let name = names.iter().find(|(replaced, _)| *replaced == word);
+        text += name.map_or(word, |(_, name)| name.as_str());
+        let next = after.find(is_part).unwrap_or(after.len());
+        text += &after[..next];
+        rest = &after[next..];
+    }
+    text
 }
 
 fn usual(code: &str) -> Option<&'static str> {
@@ -167,7 +189,7 @@ pub(in crate::cli) fn listing(detail: &str, path: &str) -> Option<String> {
     let fitting = LISTS.iter().filter(|(what, _)| names(what));
     fitting
         .max_by_key(|(what, _)| what.len())
-        .map(|(_, next)| with_names(next, path))
+        .map(|(_, next)| filled(next, &named(path)))
 }
 
 /// How to see who may start, of `only members of the group G may start K; ...` or `of the groups G, H may start K; ...`.
@@ -190,26 +212,26 @@ fn members(detail: &str) -> String {
     }
 }
 
-/// The hint with the ids that the path of the request has.
-fn with_names(hint: &str, path: &str) -> String {
+/// The names that the path of a request has.
+fn named(path: &str) -> Names {
     let mut segments = path.split('/').skip(2);
     let (noun, id) = (segments.next().unwrap_or_default(), segments.next());
     let version = segments
         .next()
         .filter(|word| *word == "versions")
         .and(segments.next());
-    let put = |hint: String, name: &str, id: Option<&str>| match id {
-        Some(id) if !id.is_empty() => hint.replace(name, &quoted(&decoded(id))),
-        _ => hint,
+    let replaced = match noun {
+        "instances" | "subscriptions" => [Some("ID"), None],
+        "people" => [Some("PERSON"), None],
+        "tasks" => [Some("TASK"), None],
+        "definitions" => [Some("KEY"), Some("VERSION")],
+        _ => [None, None],
     };
-    let hint = hint.to_owned();
-    match noun {
-        "instances" | "subscriptions" => put(hint, "ID", id),
-        "people" => put(hint, "PERSON", id),
-        "tasks" => put(hint, "TASK", id),
-        "definitions" => put(put(hint, "KEY", id), "VERSION", version),
-        _ => hint,
-    }
+    let pairs = replaced.into_iter().zip([id, version]);
+    pairs
+        .filter_map(|(word, name)| Some((word?, name.filter(|name| !name.is_empty())?)))
+        .map(|(word, name)| (word, quoted(&decoded(name))))
+        .collect()
 }
 
 /// A segment of a path as it was before it was encoded.
@@ -295,6 +317,31 @@ mod tests {
             "",
             "version 3 of my-flow is stopped; until it is resumed, ...",
             Some("`wrkflw definition resume my-flow 3` lets it run again, once its error is fixed"),
+        ),
+        (
+            "version_stopped",
+            "/v1/instances/7/cancel",
+            "",
+            "version 3 of ID_CHECK is stopped; until it is resumed, ...",
+            Some(
+                "`wrkflw definition resume ID_CHECK 3` lets it run again, once its error is fixed",
+            ),
+        ),
+        (
+            "version_stopped",
+            "/v1/definitions/VERSION/versions/3/activate",
+            "",
+            "",
+            Some("`wrkflw definition resume VERSION 3` lets it run again, once its error is fixed"),
+        ),
+        (
+            "instance_suspended",
+            "/v1/tasks/8/decide",
+            "",
+            "instance TASK was suspended by admin: x",
+            Some(
+                "`wrkflw instance show TASK` shows by whom and why; `wrkflw instance resume TASK` lets it go on",
+            ),
         ),
         (
             "no_active_version",
