@@ -71,11 +71,12 @@ pub(super) async fn start_ephemeral() -> Result<Managed> {
 
 /// Stops the server of a place whose process was killed, and removes the place.
 async fn end(place: Place, account: Account) -> Result<()> {
-    let cluster_version = fs::read_to_string(place.data().join("PG_VERSION")).ok();
-    let programs = Programs::find(cluster_version.as_deref().map(str::trim)).await?;
+    // Only a server needs its programs. Those of this release may have been removed.
     if !leftover::answers(&place) {
         return place.clear();
     }
+    let cluster_version = fs::read_to_string(place.data().join("PG_VERSION")).ok();
+    let programs = Programs::find(cluster_version.as_deref().map(str::trim)).await?;
     let server = Managed {
         programs,
         account,

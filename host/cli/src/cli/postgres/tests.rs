@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::place::DATA;
 use super::settings::quoted;
-use super::{Managed, percent_encoded, start, start_ephemeral};
+use super::{Account, Managed, Place, end, percent_encoded, start, start_ephemeral};
 
 /// A folder that is removed after its test.
 struct Folder(PathBuf);
@@ -142,6 +143,17 @@ async fn an_ephemeral_server_takes_its_folder_with_it() {
     let home = server.place.home().to_owned();
     assert_eq!(query(&server, "select 1"), "1");
     drop(server);
+    assert!(!home.exists());
+}
+
+#[tokio::test]
+async fn a_folder_that_a_removed_release_left_is_removed() {
+    let account = Account::of_server(Path::new(DATA)).await.unwrap();
+    let place = Place::ephemeral(&account).unwrap();
+    let home = place.home().to_owned();
+    fs::create_dir(place.data()).unwrap();
+    fs::write(place.data().join("PG_VERSION"), "8\n").unwrap();
+    end(place, account).await.unwrap();
     assert!(!home.exists());
 }
 
