@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, IF_MATCH, RETRY_AFTER};
 use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
@@ -22,6 +23,10 @@ use wrkflw_sandbox::CompileLimits;
 /// The timeout of a response. Publishing compiles on the server, which may take longer than anything else.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(CompileLimits::DEFAULT.wall_seconds + 60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a stream may be silent. The server sends a comment three times as often, so a longer silence is a broken connection.
+const SILENCE_MAX: Duration = Duration::from_secs(45);
+/// When to repeat a request that a server refuses for the moment, unless the server says it.
+const PASSES_AFTER: Duration = Duration::from_secs(1);
 /// The largest response that is read.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 const JSON: &str = "application/json";
@@ -35,6 +40,7 @@ pub(super) struct Client {
     /// Without a trailing slash.
     server: String,
     token: Option<String>,
+    silence_max: Duration,
 }
 
 /// Options of every change.
@@ -97,6 +103,7 @@ impl Client {
             },
             server: server.trim_end_matches('/').to_owned(),
             token,
+            silence_max: SILENCE_MAX,
         })
     }
 
@@ -207,16 +214,17 @@ impl Client {
             .runtime
             .block_on(sent)
             .map_err(|error| self.unreached(error))?;
-        let (status, body) = (response.status(), response.into_body());
-        if !status.is_success() {
+        let (head, body) = response.into_parts();
+        if !head.status.is_success() {
             let reading = http_client::read(body, ANSWER_BYTES_MAX);
             let body = self.runtime.block_on(reading).unwrap_or_default();
-            return Err(self.refused(status, &body).into());
+            return Err(self.refused(head.status, &head.headers, &body).into());
         }
         let stream = Stream {
             runtime: Arc::clone(&self.runtime),
             body,
             unread: Bytes::new(),
+            silence_max: self.silence_max,
         };
         Ok(stream)
     }
@@ -262,7 +270,8 @@ impl Client {
         if response.status().is_success() {
             return Ok(response.into_body());
         }
-        Err(self.refused(response.status(), response.body()).into())
+        let (head, body) = response.into_parts();
+        Err(self.refused(head.status, &head.headers, &body).into())
     }
 
     fn unreached(&self, error: impl std::fmt::Display) -> Failure {
@@ -271,8 +280,8 @@ impl Client {
             .next("start one with `wrkflw dev`, or name another with --server or WRKFLW_SERVER")
     }
 
-    fn refused(&self, status: StatusCode, body: &[u8]) -> Failure {
-        match serde_json::from_slice::<Value>(body) {
+    fn refused(&self, status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
+        let failure = match serde_json::from_slice::<Value>(body) {
             Ok(problem) if problem["code"].is_string() => {
                 Failure::of_problem(status.as_u16(), problem)
             }
@@ -284,6 +293,14 @@ impl Client {
                 ),
             )
             .next("check the URL of the server"),
+        };
+        // A server that starts or stops, or the proxy before it, answers for a moment so.
+        if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
+            let seconds = headers.get(RETRY_AFTER).and_then(|text| text.to_str().ok());
+            let seconds = seconds.and_then(|text| text.trim().parse().ok());
+            failure.passing(seconds.map_or(PASSES_AFTER, Duration::from_secs))
+        } else {
+            failure
         }
     }
 }
@@ -293,14 +310,22 @@ struct Stream {
     runtime: Arc<Runtime>,
     body: Incoming,
     unread: Bytes,
+    silence_max: Duration,
 }
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.unread.is_empty() {
-            match self.runtime.block_on(http_client::next(&mut self.body)) {
-                Some(bytes) => self.unread = bytes.map_err(io::Error::other)?,
-                None => return Ok(0),
+            let (body, silence_max) = (&mut self.body, self.silence_max);
+            // The clock of the timeout is that of the runtime, so it begins there.
+            let next = async move { timeout(silence_max, http_client::next(body)).await };
+            match self.runtime.block_on(next) {
+                Ok(Some(bytes)) => self.unread = bytes.map_err(io::Error::other)?,
+                Ok(None) => return Ok(0),
+                Err(_) => {
+                    let silence = format!("nothing came for {} s", silence_max.as_secs());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, silence));
+                }
             }
         }
         let count = buffer.len().min(self.unread.len());
@@ -337,4 +362,33 @@ pub(super) fn segment(text: &str) -> String {
         }
         path
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    #[test]
+    fn a_stream_that_is_silent_for_too_long_is_broken() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = listener.local_addr().expect("its address");
+        let serving = std::thread::spawn(move || {
+            let (mut connection, _) = listener.accept().expect("a connection");
+            let asked = connection.read(&mut [0; 1024]).expect("a request");
+            assert!(asked > 0);
+            let head = b"HTTP/1.1 200 OK\r\n\r\nid: 1\n";
+            connection.write_all(head).expect("it is read");
+            connection
+        });
+        let mut client = Client::new(&format!("http://{address}"), None).expect("a client");
+        client.silence_max = Duration::from_millis(100);
+        let mut stream = client.stream("/", &[], None).expect("a stream");
+        let read = stream.read_to_string(&mut String::new());
+        let error = read.expect_err("silence");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(serving.join().expect("it serves"));
+    }
 }

@@ -19,6 +19,8 @@ use super::pick;
 /// Reconnections without a new event before an error ends the command.
 const RECONNECTS_MAX: u32 = 60;
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause that a server is granted.
+const RECONNECT_PAUSE_MAX: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EventsCommand {
@@ -123,6 +125,35 @@ const EVENT: &[Column] = &[
     ("", "/data"),
 ];
 
+/// How a stream ended.
+enum Ended {
+    /// The server ended it, or all events that were asked for have come.
+    InOrder,
+    /// It broke, or could not be opened yet. With the pause before the next attempt.
+    Broken(anyhow::Error, Duration),
+}
+
+impl Ended {
+    /// A stream that cannot be opened. Fails if it never will be: a refusal is final, unless the server says that it passes.
+    fn unopened(error: anyhow::Error) -> Result<Ended> {
+        let pause = match error.downcast_ref::<Failure>() {
+            Some(failure) if failure.exit != Exit::Unreachable => failure.passes,
+            _ => Some(RECONNECT_PAUSE),
+        };
+        match pause {
+            Some(pause) => Ok(Ended::Broken(
+                error,
+                pause.clamp(RECONNECT_PAUSE, RECONNECT_PAUSE_MAX),
+            )),
+            None => Err(error),
+        }
+    }
+
+    fn broken(error: impl Into<anyhow::Error>) -> Ended {
+        Ended::Broken(error.into().context("the stream broke"), RECONNECT_PAUSE)
+    }
+}
+
 /// The position of the reader.
 struct Tail<'a> {
     client: &'a Client,
@@ -202,7 +233,7 @@ impl Tail<'_> {
         Ok(())
     }
 
-    /// Reads the stream, and reconnects after the last event whenever it breaks.
+    /// Reads the stream, and reconnects after the last event whenever it ends. Fails if that helps nothing.
     fn follow(&mut self) -> Result<()> {
         if self.left == 0 {
             return Ok(());
@@ -210,37 +241,45 @@ impl Tail<'_> {
         let mut breaks = 0;
         loop {
             let before = self.cursor.clone();
-            match self.read_stream() {
-                Ok(()) if self.left == 0 => return Ok(()),
-                Ok(()) => self.output.hint("the stream ended; reconnecting"),
-                // A refusal is final. Only an unreachable server may come back.
-                Err(error)
-                    if error
-                        .downcast_ref::<Failure>()
-                        .is_some_and(|failure| failure.exit != Exit::Unreachable) =>
-                {
-                    return Err(error);
-                }
-                Err(error) if breaks >= RECONNECTS_MAX => return Err(error),
-                Err(error) => self
-                    .output
-                    .hint(&format!("the stream broke; reconnecting ({error:#})")),
+            let ended = self.read_stream()?;
+            if self.left == 0 {
+                return Ok(());
             }
-            breaks = if before == self.cursor { breaks + 1 } else { 0 };
-            sleep(RECONNECT_PAUSE);
+            let pause = match ended {
+                Ended::InOrder => {
+                    breaks = 0;
+                    self.output.hint("the stream ended; reconnecting");
+                    RECONNECT_PAUSE
+                }
+                Ended::Broken(error, pause) => {
+                    breaks = if before == self.cursor { breaks + 1 } else { 0 };
+                    if breaks > RECONNECTS_MAX {
+                        return Err(error);
+                    }
+                    self.output.hint(&format!("reconnecting: {error:#}"));
+                    pause
+                }
+            };
+            sleep(pause);
         }
     }
 
-    fn read_stream(&mut self) -> Result<()> {
-        let lines = BufReader::new(self.client.stream(
-            "/v1/events/stream",
-            &self.filter,
-            self.cursor.as_deref(),
-        )?)
-        .lines();
+    /// Fails if the stream is refused for good, or if its events cannot be printed.
+    fn read_stream(&mut self) -> Result<Ended> {
+        let cursor = self.cursor.as_deref();
+        let opened = self
+            .client
+            .stream("/v1/events/stream", &self.filter, cursor);
+        let stream = match opened {
+            Ok(stream) => stream,
+            Err(error) => return Ended::unopened(error),
+        };
         let (mut id, mut data) = (None, String::new());
-        for line in lines {
-            let line = line.context("the stream broke")?;
+        for line in BufReader::new(stream).lines() {
+            let line = match line {
+                Ok(line) => line,
+                Err(error) => return Ok(Ended::broken(error)),
+            };
             match line
                 .split_once(':')
                 .map(|(field, value)| (field, value.trim_start_matches(' ')))
@@ -252,8 +291,10 @@ impl Tail<'_> {
                     self.cursor = id.take().or_else(|| self.cursor.take());
                 }
                 None if line.is_empty() => {
-                    let event: Value =
-                        serde_json::from_str(&data).context("an event of the stream is no JSON")?;
+                    let event: Value = match serde_json::from_str(&data) {
+                        Ok(event) => event,
+                        Err(error) => return Ok(Ended::broken(error)),
+                    };
                     self.output.line(&event, EVENT)?;
                     data.clear();
                     self.cursor = id.take().or_else(|| self.cursor.take());
@@ -265,6 +306,6 @@ impl Tail<'_> {
                 Some(_) | None => {}
             }
         }
-        Ok(())
+        Ok(Ended::InOrder)
     }
 }

@@ -3,6 +3,7 @@
 mod next;
 
 use std::fmt;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -60,6 +61,8 @@ pub(super) struct Failure {
     next: Option<String>,
     /// The server's problem document, for `--output json`.
     pub(super) problem: Option<Value>,
+    /// After which time the same request may succeed.
+    pub(super) passes: Option<Duration>,
 }
 
 impl Failure {
@@ -70,7 +73,14 @@ impl Failure {
             details: Vec::new(),
             next: None,
             problem: None,
+            passes: None,
         }
+    }
+
+    /// A failure that passes by itself in about this time.
+    pub(super) fn passing(mut self, after: Duration) -> Failure {
+        self.passes = Some(after);
+        self
     }
 
     pub(super) fn details(mut self, details: impl IntoIterator<Item = String>) -> Failure {

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use crate::program::Place;
+use crate::program::{Place, ran};
 
 /// An id, for commands that need none of the server.
 const ID: &str = "00000000000070008000000000000001";
@@ -93,6 +93,52 @@ fn numbers_are_sent_as_they_were_written() {
         let numbers = r#"{"id":12345678901234567890.10,"sum":1.10}"#;
         assert!(sent.contains(numbers), "{line}: {sent}");
     }
+}
+
+/// A stream that begins behind `after` and has one event.
+fn stream(after: &str, event: &str) -> String {
+    let body = format!("id: {after}\n\n: comment\n\nid: {event}\ndata: {{\"id\":\"{event}\"}}\n\n");
+    answer("200 OK", "text/event-stream", &body)
+}
+
+#[test]
+fn a_stream_goes_on_after_it_ended_and_after_a_server_that_starts() {
+    let place = Place::new();
+    let server = Scripted::answering(vec![
+        stream("1", "2"),
+        refusal("503 Service Unavailable", "unavailable"),
+        answer("502 Bad Gateway", "text/html", "<p>a proxy</p>"),
+        stream("2", "3"),
+    ]);
+    let tail = format!(
+        "events tail --follow --limit 2 --output json {}",
+        server.options
+    );
+    let ran = place.run(&tail);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout, "{\"id\":\"2\"}\n{\"id\":\"3\"}\n");
+    let asked = server.requests();
+    let begun = asked.iter().map(|one| one.to_lowercase());
+    let begun: Vec<_> = begun
+        .map(|one| one.contains("last-event-id: 2\r\n"))
+        .collect();
+    assert_eq!(begun, [false, true, true, true]);
+    // A refusal for good is told at once.
+    let server = Scripted::answering(vec![refusal("403 Forbidden", "permission_missing")]);
+    let ran = place.run(&format!("events tail --follow {}", server.options));
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+}
+
+#[test]
+fn events_that_cannot_be_printed_end_the_command() {
+    let place = Place::new();
+    let server = Scripted::answering(vec![stream("1", "2")]);
+    let mut command = place.command(&format!("events tail --follow {}", server.options));
+    let full = fs::File::options().write(true).open("/dev/full");
+    command.stdout(full.expect("a device that is full"));
+    let ran = ran(command);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("reconnecting"), "{}", ran.stderr);
 }
 
 #[test]
