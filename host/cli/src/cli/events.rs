@@ -187,17 +187,28 @@ pub(super) fn run(command: EventsCommand, output: Output, environment: &Environm
     Ok(())
 }
 
-/// Repeats the request until the range ends.
 fn replay(args: ReplayArgs, output: Output, environment: &Environment) -> Result<()> {
     let client = args.connection.open(environment)?;
     let instance = instance_id(&client, args.instance.as_deref())?;
-    let (mut after, mut replayed) = (args.after, 0);
-    for _ in 0..CALLS_MAX {
+    let send = |after: &str| {
         let body = json!({
             "after": after, "until": args.until, "instanceId": instance, "reason": args.reason,
         });
-        let sent = client.post("/v1/events/replay", &body);
-        let answer = sent.with_context(|| {
+        client.post("/v1/events/replay", &body)
+    };
+    let replayed = until_no_more(args.after.clone(), CALLS_MAX, send)?;
+    output.record(&replayed, REPLAYED)
+}
+
+/// Repeats the request until the range ends. Fails if it has not ended after so many calls.
+fn until_no_more(
+    mut after: String,
+    calls_max: usize,
+    send: impl Fn(&str) -> Result<Value>,
+) -> Result<Value> {
+    let mut replayed = 0;
+    for _ in 0..calls_max {
+        let answer = send(&after).with_context(|| {
             format!("{replayed} were sent again; the rest is behind `--after {after}`")
         })?;
         replayed += answer["replayed"].as_u64().unwrap_or_default();
@@ -205,10 +216,13 @@ fn replay(args: ReplayArgs, output: Output, environment: &Environment) -> Result
             next.clone_into(&mut after);
         }
         if answer["more"] != true {
-            break;
+            return Ok(json!({ "replayed": replayed, "next": after }));
         }
     }
-    output.record(&json!({ "replayed": replayed, "next": after }), REPLAYED)
+    let message = format!("{replayed} were sent again, and more wait behind `--after {after}`");
+    Err(Failure::new(Exit::Failed, message)
+        .next("run the command again with that cursor")
+        .into())
 }
 
 impl Tail<'_> {
@@ -307,5 +321,25 @@ impl Tail<'_> {
             }
         }
         Ok(Ended::InOrder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_replay_that_is_not_done_fails_with_the_cursor_to_go_on_with() {
+        let send = |after: &str| -> Result<Value> {
+            let next = after.parse::<u64>()? + 1;
+            Ok(json!({ "replayed": 5, "next": next.to_string(), "more": next < 3 }))
+        };
+        let done = until_no_more("0".to_owned(), 3, send).expect("it ends");
+        assert_eq!(done, json!({ "replayed": 15, "next": "3" }));
+        let error = until_no_more("0".to_owned(), 2, send).expect_err("more wait");
+        assert_eq!(
+            error.to_string(),
+            "10 were sent again, and more wait behind `--after 2`\nnext: run the command again with that cursor"
+        );
     }
 }
