@@ -169,7 +169,7 @@ fn configure(
 
 /// Says which others run: commands in other folders may mean one of them.
 fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
-    let others = running.iter().filter(|other| other.pid != note.pid);
+    let others = running.iter().filter(|other| *other != note);
     let others: Vec<_> = others
         .map(|other| format!("{} in {}", other.name, other.folder.display()))
         .collect();

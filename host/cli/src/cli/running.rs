@@ -1,12 +1,14 @@
-//! The `wrkflw dev` that run on this machine. Each leaves a note in its folder and one under its name in the user's state folder.
-//! Other commands choose one by name, or by the folder that they run in.
+//! The processes of `wrkflw dev` that run on this machine. Each leaves a note in its folder and one under its name in the user's
+//! state folder. Other commands choose one by name, or by the folder that they run in.
+//!
+//! A process locks its notes. The system removes the locks when the process ends, even if it is killed, so a note without a lock
+//! is one that was left behind. The number of a process would not say so: another process may have it later.
 
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write as _};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::failure::{Exit, Failure};
@@ -16,7 +18,9 @@ use super::home::{self, make};
 const NOTE: &str = "dev.json";
 /// The folder of the notes of all of a user.
 const NOTES: &str = "dev";
-/// How many notes are read.
+/// The file in that folder that is locked by the one that changes which notes there are.
+const LOCK: &str = "lock";
+/// How many notes are shown, and how many numbers are tried for a name.
 const NOTES_MAX: usize = 100;
 /// The longest name.
 const NAME_BYTES_MAX: usize = 64;
@@ -51,12 +55,40 @@ pub(super) struct Choice {
 /// Notes that are removed when this is dropped.
 pub(super) struct Announcement {
     note: Note,
-    paths: Vec<PathBuf>,
+    /// The notes, locked.
+    kept: Vec<(PathBuf, File)>,
+}
+
+impl Announcement {
+    /// Leaves the note in this place: instead of another one, or only if there is none.
+    fn leave(&mut self, path: PathBuf, replaces: bool) -> io::Result<()> {
+        // Written and locked under another name, so that whoever finds it finds it complete, and its process alive.
+        let text = serde_json::to_vec_pretty(&self.note)?;
+        let aside = path.with_extension(format!("{}.new", std::process::id()));
+        // A process of the same number may have been killed here.
+        drop(fs::remove_file(&aside));
+        let mut file = File::create_new(&aside)?;
+        let written = file
+            .write_all(&text)
+            .and_then(|()| file.try_lock().map_err(Into::into))
+            .and_then(|()| {
+                if replaces {
+                    fs::rename(&aside, &path)
+                } else {
+                    fs::hard_link(&aside, &path)
+                }
+            });
+        // There is none if it was renamed.
+        drop(fs::remove_file(&aside));
+        written?;
+        self.kept.push((path, file));
+        Ok(())
+    }
 }
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        for path in &self.paths {
+        for (path, _) in &self.kept {
             // Another server may have overwritten this note.
             if read(path).is_some_and(|note| note == self.note) {
                 drop(fs::remove_file(path));
@@ -76,12 +108,6 @@ impl Note {
         Ok(text.trim().to_owned())
     }
 
-    fn is_alive(&self) -> bool {
-        let pid = Pid::from_raw(self.pid);
-        // A process of another account refuses the signal, but is alive.
-        pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
-    }
-
     fn described(&self) -> String {
         format!("{}  {}  {}", self.name, self.url, self.folder.display())
     }
@@ -89,20 +115,17 @@ impl Note {
 
 /// The name that is given, or else that of the folder. A given name must be free; that of the folder gets a number if it is not.
 pub(super) fn name(given: Option<&str>, folder: &Path, state: Option<&Path>) -> Result<String> {
-    let taken = |name: &str| {
-        state
-            .and_then(|state| read(&place(state, name)))
-            .filter(Note::is_alive)
-    };
+    let taken = |name: &str| state.and_then(|state| living(&place(state, name)));
     let Some(given) = given else {
         let of_folder = folder.file_name().map(|name| name.to_string_lossy());
         let of_folder: String = of_folder
             .unwrap_or_default()
             .chars()
             .filter(|char| char.is_ascii_alphanumeric() || "-_.".contains(*char))
+            .skip_while(|char| *char == '.')
             .take(NAME_BYTES_MAX / 2)
             .collect();
-        let base = if of_folder.trim_matches('.').is_empty() {
+        let base = if of_folder.is_empty() {
             "dev".to_owned()
         } else {
             of_folder
@@ -119,7 +142,9 @@ pub(super) fn name(given: Option<&str>, folder: &Path, state: Option<&Path>) -> 
         || !given.bytes().all(is_word)
         || given.starts_with('.')
     {
-        let rule = format!("a name has up to {NAME_BYTES_MAX} letters, digits, - and _");
+        let rule = format!(
+            "a name has up to {NAME_BYTES_MAX} letters, digits, `-`, `_` and `.`, and does not begin with `.`"
+        );
         return Err(Failure::new(Exit::Usage, rule).into());
     }
     match taken(given) {
@@ -144,40 +169,58 @@ pub(super) fn announce(
     own: Option<&Path>,
     state: Option<&Path>,
 ) -> Result<Announcement> {
-    let text = serde_json::to_vec_pretty(note)?;
-    let mut paths = Vec::new();
+    // Dropped if a note cannot be left, which removes those before.
+    let mut announced = Announcement {
+        note: note.clone(),
+        kept: Vec::new(),
+    };
     if let Some(own) = own {
         let path = own.join(NOTE);
-        fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
-        paths.push(path);
+        let left = announced.leave(path.clone(), true);
+        left.with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(state) = state {
-        make(&state.join(NOTES))?;
+        let folder = state.join(NOTES);
+        make(&folder)?;
+        // Held until the note is there: of those that start at the same time, none removes the note of another.
+        let _starting = File::create(folder.join(LOCK))
+            .and_then(|lock| lock.lock().map(|()| lock))
+            .with_context(|| format!("cannot lock {}", folder.display()))?;
         forget_ended(state);
         let path = place(state, &note.name);
-        let wrote = File::create_new(&path).and_then(|mut file| file.write_all(&text));
-        match wrote {
+        match announced.leave(path.clone(), false) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 let message = format!("another `wrkflw dev` took the name {} meanwhile", note.name);
                 return Err(Failure::new(Exit::Conflict, message)
                     .next("start again")
                     .into());
             }
-            wrote => wrote.with_context(|| format!("cannot write {}", path.display()))?,
+            left => left.with_context(|| format!("cannot write {}", path.display()))?,
         }
-        paths.push(path);
     }
-    let note = note.clone();
-    Ok(Announcement { note, paths })
+    Ok(announced)
 }
 
 /// Removes the notes of those that were killed.
 fn forget_ended(state: &Path) {
     for path in notes(state) {
-        if read(&path).is_none_or(|note| !note.is_alive()) {
+        if File::open(&path).is_ok_and(|note| !is_held(&note)) {
             drop(fs::remove_file(path));
         }
     }
+}
+
+/// Whether the process of a note is alive.
+fn is_held(note: &File) -> bool {
+    // A shared lock, because several commands may look at the same time.
+    matches!(note.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// The note of a process that is alive.
+fn living(path: &Path) -> Option<Note> {
+    let file = File::open(path).ok()?;
+    let note = serde_json::from_str(&io::read_to_string(&file).ok()?).ok()?;
+    is_held(&file).then_some(note)
 }
 
 fn place(state: &Path, name: &str) -> PathBuf {
@@ -191,7 +234,6 @@ fn notes(state: &Path) -> Vec<PathBuf> {
         .filter(|path| path.extension().is_some_and(|end| end == "json"))
         .collect();
     paths.sort();
-    paths.truncate(NOTES_MAX);
     paths
 }
 
@@ -202,8 +244,10 @@ pub(super) fn all(from: &Path, state: Option<&Path>) -> Vec<Note> {
         .map(|folder| folder.join(home::NAME).join(NOTE));
     let shared = state.map(notes).unwrap_or_default();
     let mut found: Vec<Note> = Vec::new();
-    for note in above.chain(shared).filter_map(|path| read(&path)) {
-        if note.is_alive() && found.iter().all(|other| other.pid != note.pid) {
+    let living = above.chain(shared).filter_map(|path| living(&path));
+    for note in living.take(NOTES_MAX) {
+        // One in this folder has two notes.
+        if !found.contains(&note) {
             found.push(note);
         }
     }
@@ -272,17 +316,13 @@ mod tests {
     use super::*;
     use crate::cli::home::Home;
 
-    fn own_pid() -> i32 {
-        i32::try_from(std::process::id()).expect("a pid")
-    }
-
-    fn note(name: &str, folder: &Path, pid: i32, started_at: i64) -> Note {
+    fn note(name: &str, folder: &Path, started_at: i64) -> Note {
         Note {
             name: name.into(),
             url: "http://127.0.0.1:1".into(),
             folder: folder.into(),
             home: folder.into(),
-            pid,
+            pid: std::process::id().cast_signed(),
             started_at,
         }
     }
@@ -294,12 +334,13 @@ mod tests {
 
     #[test]
     fn a_server_is_found_from_below_its_folder_and_by_the_user_elsewhere_only_while_it_lives() {
-        let place = Home::ephemeral().expect("a folder");
-        let (state, project) = (place.folder().join("state"), place.folder().join("project"));
+        let temporary = Home::ephemeral().expect("a folder");
+        let temporary = temporary.folder();
+        let (state, project) = (temporary.join("state"), temporary.join("project"));
         let below = project.join("plugin");
         fs::create_dir_all(&below).expect("folders");
         let home = Home::kept(&project).expect("a home");
-        let one = note("one", &project, own_pid(), 1);
+        let one = note("one", &project, 1);
         let announced = announce(&one, Some(home.folder()), Some(&state)).expect("announced");
         assert_eq!(chosen(&below, None), Some(("one".into(), false)));
         assert_eq!(
@@ -308,9 +349,45 @@ mod tests {
         );
         drop(announced);
         assert_eq!(chosen(&below, Some(&state)), None);
-        let gone = note("gone", &project, i32::MAX, 1);
-        let _gone = announce(&gone, Some(home.folder()), Some(&state)).expect("announced");
+        // What a killed one leaves is not locked, although a process with its number lives: this one.
+        let left = serde_json::to_vec(&note("gone", &project, 1)).expect("JSON");
+        let gone = place(&state, "gone");
+        for path in [&home.folder().join(NOTE), &gone] {
+            fs::write(path, &left).expect("our own folder");
+        }
         assert_eq!(chosen(&below, Some(&state)), None);
+        assert_eq!(
+            name(Some("gone"), &project, Some(&state)).expect("free"),
+            "gone"
+        );
+        let next = note("next", &project, 2);
+        let next = announce(&next, Some(home.folder()), Some(&state)).expect("announced");
+        assert!(!gone.exists());
+        assert_eq!(chosen(&below, Some(&state)), Some(("next".into(), false)));
+        drop(next);
+        let notes = fs::read_dir(state.join(NOTES)).expect("a folder");
+        let names: Vec<_> = notes.map(|entry| entry.expect("an entry").path()).collect();
+        assert_eq!(names, [state.join(NOTES).join(LOCK)]);
+    }
+
+    #[test]
+    fn all_that_ended_are_forgotten_and_a_note_that_cannot_be_left_leaves_none() {
+        let temporary = Home::ephemeral().expect("a folder");
+        let state = temporary.folder().join("state");
+        fs::create_dir_all(state.join(NOTES)).expect("our own folder");
+        for number in 0..=NOTES_MAX {
+            fs::write(place(&state, &number.to_string()), "{").expect("our own folder");
+        }
+        let one = note("one", temporary.folder(), 1);
+        let _one = announce(&one, None, Some(&state)).expect("announced");
+        assert_eq!(notes(&state), [place(&state, "one")]);
+        let again = note("one", temporary.folder(), 2);
+        let again = announce(&again, Some(temporary.folder()), Some(&state));
+        let refused = again.err().expect("the name is taken").to_string();
+        assert!(refused.contains("took the name one"), "{refused}");
+        assert!(!temporary.folder().join(NOTE).exists());
+        let place = place(&state, "one");
+        assert_eq!(living(&place), Some(one));
     }
 
     #[test]
@@ -319,13 +396,8 @@ mod tests {
         let (state, folder) = (place.folder().join("state"), place.folder());
         let (a, b) = (folder.join("a"), folder.join("b"));
         fs::create_dir_all(a.join("deeper")).expect("folders");
-        // A parent lives as well as this process, and is another one.
-        let other = rustix::process::getppid()
-            .expect("a parent")
-            .as_raw_nonzero()
-            .get();
-        let _first = announce(&note("a", &a, own_pid(), 1), None, Some(&state)).expect("announced");
-        let _second = announce(&note("b", &b, other, 2), None, Some(&state)).expect("announced");
+        let _first = announce(&note("a", &a, 1), None, Some(&state)).expect("announced");
+        let _second = announce(&note("b", &b, 2), None, Some(&state)).expect("announced");
         assert_eq!(
             chosen(&a.join("deeper"), Some(&state)),
             Some(("a".into(), false))
@@ -354,7 +426,14 @@ mod tests {
             "dev"
         );
         for wrong in ["", "../x", ".x", "a b"] {
-            assert!(name(Some(wrong), &a, None).is_err(), "{wrong}");
+            let refused = name(Some(wrong), &a, None).expect_err(wrong).to_string();
+            assert!(
+                refused.ends_with("does not begin with `.`"),
+                "{wrong}: {refused}"
+            );
         }
+        let hidden = name(None, Path::new("/home/..my.flow"), None).expect("a name");
+        assert_eq!(hidden, "my.flow");
+        assert_eq!(name(Some(&hidden), &a, None).expect("free"), "my.flow");
     }
 }

@@ -264,17 +264,27 @@ fn a_server_does_not_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
     drop(listener);
-    // The note of a server whose process lives, here this one, and whose port is closed.
+    // The note of a server whose process lives, here this one, because it is locked, and whose port is closed.
     let note = serde_json::json!({
         "name": "silent", "url": format!("http://{address}"), "folder": place.folder, "home": place.folder,
         "pid": std::process::id(), "startedAt": 0,
     });
     let notes = place.folder.join("state/wrkflw/dev");
     std::fs::create_dir_all(&notes).expect("our own folder");
-    std::fs::write(notes.join("silent.json"), note.to_string()).expect("our own folder");
+    let path = notes.join("silent.json");
+    std::fs::write(&path, note.to_string()).expect("our own folder");
+    let locked = std::fs::File::open(&path).expect("our own file");
+    locked.lock().expect("nobody else locks it");
     let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", NOWHERE)]);
     expect(
         &found,
         &[("dev", "fail", "does not answer", "start `wrkflw dev` again")],
+    );
+    drop(locked);
+    let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", NOWHERE)]);
+    let next = "run `wrkflw dev`";
+    expect(
+        &found,
+        &[("dev", "warn", "no `wrkflw dev` runs here", next)],
     );
 }
