@@ -68,7 +68,7 @@ pub(super) fn whole(answer: &Value) -> &Value {
     answer
 }
 
-/// Tells which tasks of an instance are open, and which nobody can do.
+/// Tells which tasks of an instance are open, and which too few people may do.
 pub(super) fn hint_at_open_tasks(client: &Client, answer: &Value, output: Output) {
     if is_dry_run(answer) || output.quiet {
         return;
@@ -78,11 +78,15 @@ pub(super) fn hint_at_open_tasks(client: &Client, answer: &Value, output: Output
     let states = instance(answer)["states"].as_array();
     for state in states.into_iter().flatten() {
         let tasks = state["tasks"].as_array().into_iter().flatten();
-        let open = tasks.filter(|task| OPEN.iter().any(|status| task["status"] == *status));
+        let open = tasks.filter(|task| is_open(task));
         let is_stuck = state["unassignableSince"].is_string();
         for task in open {
             let (id, label) = (text(&task["id"]), text(&task["label"]));
-            let stuck = if is_stuck { ": nobody can do this" } else { "" };
+            let stuck = if is_stuck {
+                ": too few people may do this"
+            } else {
+                ""
+            };
             output.hint(&format!("open task: {id} ({label}){stuck}"));
             for person in people(task).filter(|person| unknown.contains(person)) {
                 Output::warn(&format!(
@@ -100,6 +104,10 @@ pub(super) fn hint_at_open_tasks(client: &Client, answer: &Value, output: Output
     }
 }
 
+fn is_open(task: &Value) -> bool {
+    OPEN.iter().any(|status| task["status"] == *status)
+}
+
 /// The owner and the people among the candidates of a task.
 fn people(task: &Value) -> impl Iterator<Item = String> {
     let candidates = task["candidates"].as_array().into_iter().flatten();
@@ -110,11 +118,17 @@ fn people(task: &Value) -> impl Iterator<Item = String> {
     named.into_iter()
 }
 
-/// The people of the open tasks whom the directory does not know. None if it cannot be asked: the command is done.
-fn unknown_people(client: &Client, instance: &Value) -> BTreeSet<String> {
+/// The people of the open tasks, as many as are looked up at once.
+fn people_of_open_tasks(instance: &Value) -> BTreeSet<String> {
     let states = instance["states"].as_array().into_iter().flatten();
     let tasks = states.flat_map(|state| state["tasks"].as_array().into_iter().flatten());
-    let named: BTreeSet<String> = tasks.flat_map(people).take(NAMES_MAX).collect();
+    let open = tasks.filter(|task| is_open(task));
+    open.flat_map(people).take(NAMES_MAX).collect()
+}
+
+/// The people of the open tasks whom the directory does not know. None if it cannot be asked: the command is done.
+fn unknown_people(client: &Client, instance: &Value) -> BTreeSet<String> {
+    let named = people_of_open_tasks(instance);
     if named.is_empty() {
         return named;
     }
@@ -143,6 +157,18 @@ mod tests {
         });
         assert_eq!(people(&task).collect::<Vec<_>>(), ["ann", "ben"]);
         assert_eq!(people(&json!({ "owner": null })).count(), 0);
+    }
+
+    #[test]
+    fn those_of_tasks_that_ended_are_not_looked_up() {
+        let ended = json!({ "status": "COMPLETED", "owner": "ann" });
+        let open = json!({ "status": "CLAIMED", "owner": "ben" });
+        let pending =
+            json!({ "status": "PENDING", "candidates": [{ "type": "user", "id": "cyd" }] });
+        let mut tasks = vec![ended; NAMES_MAX];
+        tasks.extend([open, pending]);
+        let found = people_of_open_tasks(&json!({ "states": [{ "tasks": tasks }] }));
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["ben", "cyd"]);
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn a_start_that_nobody_can_work_on_says_so() {
     let start = r#"instance start document-approval --entity document/1 --data {"title":"Budget"} --as author"#;
     let ran = place.run(start);
     assert!(
-        ran.stderr.contains(": nobody can do this"),
+        ran.stderr.contains(": too few people may do this"),
         "{}",
         ran.stderr
     );
