@@ -182,3 +182,22 @@ fn a_component_is_published_with_the_config_of_the_folder_that_it_was_built_in()
         assert!(sent.contains(&part), "{line}: {sent}");
     }
 }
+
+#[test]
+fn actions_that_were_not_tried_are_counted() {
+    let place = Place::new();
+    for option in ["", "--all"] {
+        let body = r#"{"actions":[{"action":"claim","allowed":true}],"omitted":{"actions":3}}"#;
+        let server = Scripted::answering(vec![answer("200 OK", "application/json", body)]);
+        let ran = place.run(&format!(
+            "instance actions {ID} {option} {}",
+            server.options
+        ));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let shown = ran.stdout;
+        assert!(
+            shown.contains("claim") && shown.ends_with("not tried:  3\n"),
+            "{shown}"
+        );
+    }
+}

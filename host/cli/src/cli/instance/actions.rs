@@ -29,6 +29,7 @@ pub(super) fn run(
     if output.format == Format::Json {
         return output.record(&answer, &[]);
     }
+    let untried = answer["omitted"]["actions"].as_u64().unwrap_or_default();
     let actions = answer["actions"].as_array_mut().into_iter().flatten();
     let mut data: Vec<Value> = actions
         .map(|action| {
@@ -40,8 +41,25 @@ pub(super) fn run(
         .collect();
     data.sort_by_key(|action| action["allowed"] != true);
     if all {
-        return output.list(&json!({ "data": data }), ACTIONS);
+        output.list(&json!({ "data": data }), ACTIONS)?;
+    } else {
+        show_steps(data, output)?;
     }
+    if untried > 0 {
+        // The list is not complete then, of a very large instance.
+        output.record(
+            &json!({ "untried": untried }),
+            &[("not tried:", "/untried")],
+        )?;
+    }
+    if !all {
+        output.hint("`--all` shows each action in full, and why not the rest");
+    }
+    Ok(())
+}
+
+/// Shows what moves the instance on, and names the other actions that are allowed.
+fn show_steps(data: Vec<Value>, output: Output) -> Result<()> {
     let is_step = |action: &Value| {
         let name = action["action"].as_str().unwrap_or_default();
         STEPS.contains(&name)
@@ -59,6 +77,5 @@ pub(super) fn run(
     if !also.is_empty() {
         output.record(&json!({ "also": also }), &[("also:", "/also")])?;
     }
-    output.hint("`--all` shows each action in full, and why not the rest");
     Ok(())
 }
