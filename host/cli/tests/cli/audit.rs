@@ -238,6 +238,8 @@ fn missing_settings_of_verify_are_named() {
             "database_url is not set",
         ),
         ("audit verify", "--instance"),
+        ("audit verify --entity document/", "TYPE/ID"),
+        ("audit export --entity /1 --out audit.jsonl", "TYPE/ID"),
         ("audit verify --all --tenant default", "cannot be used with"),
         (
             "audit verify --all --without-seals --seal-keys k1:00",

@@ -50,7 +50,7 @@ pub(in crate::cli) struct ExportArgs {
 pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environment) -> Result<()> {
     let with = (output, environment);
     beside::database(&args.choice, &mut args.database, None, with)?;
-    let which = args.which.asked()?;
+    let which = args.which.asked();
     let part = part_of(&args.out);
     let exported = export(&args, &which, part.as_deref());
     if let (Err(_), Some(part)) = (&exported, &part) {

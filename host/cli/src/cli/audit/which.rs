@@ -1,10 +1,8 @@
 //! The part of the audit that a command reads: an instance, an entity, a tenant, or everything.
 
-use anyhow::Result;
 use clap::Args;
 use uuid::Uuid;
 
-use crate::cli::failure::{Exit, Failure};
 use wrkflw_audit::record::rows::Which;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
@@ -17,8 +15,8 @@ pub(super) struct WhichArgs {
     #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"], value_parser = crate::cli::pick::id)]
     instance: Option<Uuid>,
     /// Only the instances about this entity
-    #[arg(long, value_name = "TYPE/ID", conflicts_with = "all")]
-    entity: Option<String>,
+    #[arg(long, value_name = "TYPE/ID", conflicts_with = "all", value_parser = crate::cli::instance::entity)]
+    entity: Option<(String, String)>,
     /// Only in this tenant. Without other arguments: the whole tenant
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub(super) tenant: Option<String>,
@@ -29,18 +27,11 @@ pub(super) struct WhichArgs {
 
 impl WhichArgs {
     /// The instances that the arguments select.
-    pub(super) fn asked(&self) -> Result<Which> {
-        if let Some(id) = self.instance {
-            return Ok(Which::One(InstanceId(id)));
+    pub(super) fn asked(&self) -> Which {
+        match (self.instance, self.entity.clone()) {
+            (Some(id), _) => Which::One(InstanceId(id)),
+            (None, Some((kind, id))) => Which::About(Entity { kind, id }),
+            (None, None) => Which::All,
         }
-        let Some(entity) = &self.entity else {
-            return Ok(Which::All);
-        };
-        let (kind, id) = entity.split_once('/').ok_or_else(|| {
-            let message = "an entity is its type and its id, separated by a slash";
-            Failure::new(Exit::Usage, message).next("write it as document/doc-1")
-        })?;
-        let (kind, id) = (kind.to_owned(), id.to_owned());
-        Ok(Which::About(Entity { kind, id }))
     }
 }
