@@ -99,7 +99,7 @@ pub(super) fn run(args: &PublishArgs, output: Output, environment: &Environment)
     Ok(())
 }
 
-/// Publishes the component and uses it for new instances at once, whatever it names exists or not.
+/// Publishes the component and uses it for new instances at once, even if groups, people or calendars that it names do not exist.
 pub(in crate::cli) fn publish_and_activate(
     client: &Client,
     key: &str,

@@ -31,7 +31,7 @@ pub(in crate::cli) struct ExportArgs {
     /// As a scenario, for `wrkflw plugin test`
     #[arg(long, required = true)]
     scenario: bool,
-    /// A YAML file of rules: what is kept of people and texts, and which numbers are not
+    /// A YAML file that says which names and texts to keep, and which numbers to replace
     #[arg(long, value_name = "FILE")]
     redact: Option<PathBuf>,
     /// Write to this file
@@ -91,7 +91,9 @@ pub(in crate::cli) fn run(
         &rules,
     );
     let made = made.map_err(|why| Failure::new(Exit::Conflict, format!("no scenario: {why}")))?;
-    output.hint("other texts stand for the rest; if a step fails for that, keep what the flow decides by with --redact");
+    output.hint(
+        "names and texts were replaced; if a step fails because the flow depends on one, keep that one by a rule (--redact FILE)",
+    );
     for kept in &made.kept {
         output.hint(&format!("kept: {kept}"));
     }
