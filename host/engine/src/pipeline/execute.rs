@@ -34,6 +34,15 @@ pub(super) struct Executed {
     pub(super) change: Option<Change>,
 }
 
+impl Executed {
+    fn unchanged(rendered: Rendered) -> Executed {
+        Executed {
+            rendered,
+            change: None,
+        }
+    }
+}
+
 impl Engine {
     /// Executes a loaded command.
     pub(super) async fn execute_loaded(
@@ -51,8 +60,7 @@ impl Engine {
         loaded.check_permission(request)?;
         // Before the state is checked: the first receipt may have changed the revision, and a stop changes nothing of what counted.
         if let Some(rendered) = counted_before(request, &loaded)? {
-            let change = None;
-            return Ok(Executed { rendered, change });
+            return Ok(Executed::unchanged(rendered));
         }
         loaded.check_state(request)?;
         let now = self.now_for(loaded.stored.as_deref());
@@ -91,8 +99,7 @@ impl Engine {
             self.check_start_conflict(request, after).await?;
         }
         if request.dry_run || executed.outcome.events.is_empty() {
-            let change = None;
-            return Ok(Executed { rendered, change });
+            return Ok(Executed::unchanged(rendered));
         }
         let keyed = |key| self.keyed(request.who, key, &rendered);
         let change = Change {
@@ -110,8 +117,10 @@ impl Engine {
             replies: request.key().map(keyed).into_iter().collect(),
             done: request.job.into_iter().collect(),
         };
-        let change = Some(change);
-        Ok(Executed { rendered, change })
+        Ok(Executed {
+            rendered,
+            change: Some(change),
+        })
     }
 
     /// The audit entries of an executed command, hashed onto its stream. The first one has the evidence.
