@@ -35,7 +35,7 @@ const ACROSS: &[(&str, &str)] = &[
         "counts for metrics",
     ),
     (
-        "select (select count(*) from webhook_delivery",
+        "select p.pending as \"pending!\", p.since",
         "counts for metrics",
     ),
     ("select count(*) as \"stuck!\" from (", "counts for metrics"),

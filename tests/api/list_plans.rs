@@ -75,8 +75,8 @@ async fn each_filter_is_answered_from_an_index() {
         (first, ordered("RUNNING", true), ""),
         (first, ordered("SUSPENDED", true), "instance_by_status"),
         (
-            "select t.id as \"id!\" from (\n                select i.id",
-            format!("({tenant}, 'document', '4010', {nil}, 4096)"),
+            "select id as \"id!\" from instance where tenant_id = $1 and entity_type",
+            format!("({tenant}, 'document', '4010', 4097)"),
             "instance_by_entity",
         ),
         (

@@ -144,14 +144,7 @@ impl Reader {
         let mut found = ids.fetch_all(connection).await?;
         let next = found.last().copied();
         let next = next.filter(|_| found.len() >= limit);
-        if is_restricted {
-            let seen = sqlx::query_scalar!(
-                "select id from instance where tenant_id = $1 and id = any($2) order by id",
-                viewer.tenant.0,
-                &found
-            );
-            found = seen.fetch_all(looking.seen().await?).await?;
-        }
+        looking.keep_seen(&mut found, most, |id| Some(*id)).await?;
         Ok((found, next))
     }
 

@@ -155,7 +155,7 @@ fn only(text: &str, kind: &str, list: &str, fitting: &[&Value]) -> Result<String
     match fitting {
         [one] => Ok(one["id"].as_str().unwrap_or_default().to_owned()),
         [] => {
-            let message = format!("{text} is not the beginning of the id of {}", article(kind));
+            let message = format!("{text} is the beginning of no id of {}", article(kind));
             let failure = Failure::new(Exit::NotFound, message);
             Err(failure.next(shows(kind, list)).into())
         }

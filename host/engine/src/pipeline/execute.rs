@@ -117,10 +117,8 @@ impl Engine {
             replies: request.key().map(keyed).into_iter().collect(),
             done: request.job.into_iter().collect(),
         };
-        Ok(Executed {
-            rendered,
-            change: Some(change),
-        })
+        let change = Some(change);
+        Ok(Executed { rendered, change })
     }
 
     /// The audit entries of an executed command, hashed onto its stream. The first one has the evidence.

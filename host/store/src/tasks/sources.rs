@@ -156,7 +156,7 @@ pub(super) async fn few(
 ) -> Result<Option<Vec<Uuid>>, StoreError> {
     if let (Some(kind), Some(id)) = (&filter.entity_type, &filter.entity_id) {
         let about = sqlx::query_scalar!(
-            "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 limit $4",
+            r#"select id as "id!" from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 limit $4"#,
             tenant.0,
             kind,
             id,
