@@ -1,5 +1,6 @@
 //! The chain of custody of decisions and delegations: the content of each audit entry, and whether the seal is valid for it.
-//! The seal reveals a change of the entry or of the row with the seal. The audit chain reveals a change of both.
+//! The seal reveals a change of what it covers in the entry, and of the row with the seal: not of the state's name. The audit chain
+//! reveals a change of both, and of all that an entry has.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -278,8 +279,17 @@ impl ChainLink {
     }
 }
 
-/// What an entry records; none if it cannot be read.
+/// What an entry records; none if it cannot be read, or is not about the task that it names.
 fn told(entry: &LinkRow) -> Option<Told> {
+    let told = content(entry)?;
+    let task = match &told {
+        Told::Decision(task, ..) => *task,
+        Told::Delegation(delegation) => delegation.task,
+    };
+    (entry.task_id == Some(task.0)).then_some(told)
+}
+
+fn content(entry: &LinkRow) -> Option<Told> {
     let event: Event = serde_json::from_str(&entry.payload).ok()?;
     let delegation = Delegation::of(&event, entry.actor.as_deref(), entry.occurred_at);
     if let Some(delegation) = delegation {

@@ -310,21 +310,36 @@ impl Engine {
     /// this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
-        while store.purge_replies(REPLIES_KEPT).await? {}
-        while store.purge_signals().await? {}
-        while store.purge_notifications(NEWS_KEPT).await? {}
-        while store.purge_items(ITEMS_KEPT).await? {}
-        while store.purge_deliveries(DEAD_KEPT).await? {}
-        while store.purge_sessions().await? {}
-        while store.purge_drafts().await? {}
-        while store.roll_up().await? {}
-        while store.purge_points().await? {}
-        while store.purge_hosts().await? {}
-        Ok(())
+        // Each is done although another one fails. The first error is returned.
+        let done = [
+            until_done(|| store.purge_replies(REPLIES_KEPT)).await,
+            until_done(|| store.purge_signals()).await,
+            until_done(|| store.purge_notifications(NEWS_KEPT)).await,
+            until_done(|| store.purge_items(ITEMS_KEPT)).await,
+            until_done(|| store.purge_deliveries(DEAD_KEPT)).await,
+            until_done(|| store.purge_sessions()).await,
+            until_done(|| store.purge_drafts()).await,
+            // Only points that were rolled up are deleted.
+            match until_done(|| store.roll_up()).await {
+                Ok(()) => until_done(|| store.purge_points()).await,
+                failed => failed,
+            },
+            until_done(|| store.purge_hosts()).await,
+        ];
+        done.into_iter().collect()
     }
 
     /// The keys that seal decisions.
     pub fn seals(&self) -> &SealKeys {
         &self.0.seals
     }
+}
+
+/// Repeats a step until it says that nothing is left.
+async fn until_done<F>(mut step: impl FnMut() -> F) -> Result<(), StoreError>
+where
+    F: Future<Output = Result<bool, StoreError>>,
+{
+    while step().await? {}
+    Ok(())
 }

@@ -68,9 +68,6 @@ impl Engine {
             seq = last.seq;
             let size: usize = page.iter().map(|entry| entry.payload.len()).sum();
             (entries, bytes) = (entries + page.len(), bytes + size);
-            if entries > ENTRIES_MAX || bytes > BYTES_MAX {
-                return Ok(None);
-            }
             let effort = effort::replaying(page.len(), size);
             let fold = fold.clone();
             let folding = move || fold(folded, page);
@@ -78,6 +75,10 @@ impl Engine {
             let (next, goes_on) = offload.in_place(viewer.tenant, effort, folding).await??;
             if !goes_on {
                 return Ok(Some(next));
+            }
+            // Later, because the fold may have ended within the page.
+            if entries > ENTRIES_MAX || bytes > BYTES_MAX {
+                return Ok(None);
             }
             folded = next;
         }

@@ -1,5 +1,4 @@
-//! The seal of a stored reply. It is the first of the stored headers. A host of a release without seals sends it to the
-//! caller as a header, which is harmless.
+//! The seal of a stored reply. It is the first of the stored headers.
 
 use super::{SealKeys, Verdict};
 use wrkflw_core::ids::{hex, unhex};
@@ -30,7 +29,7 @@ impl SealKeys {
         }
     }
 
-    /// Checks the seal of a reply. None if it has no seal, as those of earlier releases.
+    /// Checks the seal of a reply. None if it has no seal, or a malformed one.
     pub fn reply_verdict(&self, owner: Owner<'_>, reply: Sealed<'_>) -> Option<Verdict> {
         let (seal, headers) = parts(reply.headers);
         let (key, mac) = seal?.rsplit_once(' ')?;

@@ -39,7 +39,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
                     Some(Verdict::UnknownKey | Verdict::UnknownVersion) => {
                         "there is no key with the name in its seal"
                     }
-                    None => "it has no seal: it was stored by a release without seals, or by hand",
+                    None => "it has no seal",
                 };
                 let (principal, key) = (&row.principal, &row.key);
                 let detail =

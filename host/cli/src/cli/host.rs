@@ -421,7 +421,7 @@ async fn check(store: &Store) -> Result<()> {
 async fn sweep(engine: Engine, cancel: CancellationToken) {
     let purge = async || {
         if let Err(error) = engine.purge().await {
-            tracing::warn!(%error, "expired replies could not be deleted; the host tries again later");
+            tracing::warn!(%error, "not all that has expired could be deleted; the host tries again later");
         }
     };
     every(SWEEP_EVERY, &cancel, purge).await;

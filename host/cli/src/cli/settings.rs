@@ -48,7 +48,7 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
         .map_or(matches, |(_, inner)| chosen(inner))
 }
 
-/// Prints the settings, each with its source, one per line, in the order of the template.
+/// Prints the settings, each with its source, one per line, by name.
 fn show(told: &Told, output: Output) -> Result<()> {
     let matches = chosen(&told.matches);
     let mut settings = Map::new();

@@ -180,6 +180,8 @@ impl PartitionWorker {
         alarm(&claim, &parked);
         measure_lag(&claim.events, &acknowledged);
         let published = acknowledged.len();
+        // Counted although settling may fail: Kafka has these events, and gets them again then.
+        metrics::counter!("wrkflw_relay_published_total").increment(published as u64);
         let is_settled = published + parked.len() == count;
         let horizon = self.fence.horizon();
         let floor = match claim.events.last() {
@@ -199,7 +201,6 @@ impl PartitionWorker {
             claim.release().await?;
         }
         wrkflw_fault::point("relay.settled");
-        metrics::counter!("wrkflw_relay_published_total").increment(published as u64);
         let Some(failure) = failure else {
             return Ok(());
         };

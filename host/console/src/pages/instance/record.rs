@@ -195,10 +195,15 @@ async fn events(
 ) -> Result<List<Event>, Trouble> {
     let id = instance.id.to_string();
     let fixed = [("instanceId", id.as_str()), ("include", include)];
-    let mut list: List<Event> = list(visitor, "/v1/events", &fixed, after).await?;
-    // The feed names a next position also at its end.
-    list.page.next.take_if(|_| list.data.len() < LINES);
-    Ok(list)
+    let mut found: List<Event> = list(visitor, "/v1/events", &fixed, after).await?;
+    // The feed names a next position also at its end, and large events end a page before it is full.
+    if found.data.len() < LINES
+        && let Some(next) = &found.page.next
+    {
+        let further: List<Event> = list(visitor, "/v1/events", &fixed, next).await?;
+        found.page.next.take_if(|_| further.data.is_empty());
+    }
+    Ok(found)
 }
 
 /// The verification of an instance.
