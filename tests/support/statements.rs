@@ -35,11 +35,19 @@ impl<S: Subscriber> Layer<S> for Count {
 /// Whether a statement is the store's, and not part of opening a connection.
 struct Ours(bool);
 
+/// What the statements of a new connection begin with: those of the pools, and those of sqlx, which looks up types and columns.
+const OPENING: [&str; 4] = [
+    "set role",
+    "begin_history()",
+    "pg_type",
+    "attrelid table_oid",
+];
+
 impl Visit for Ours {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if field.name() == "summary" {
             let text = format!("{value:?}");
-            self.0 = !["pg_type", "set role"].iter().any(|one| text.contains(one));
+            self.0 = !OPENING.iter().any(|one| text.contains(one));
         }
     }
 }
