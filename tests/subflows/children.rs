@@ -339,6 +339,35 @@ async fn detached_children_outlive_their_parent() {
     }
 }
 
+/// A signal that was buffered lets the state be left in the commit that enters it. Only its detached child starts.
+#[tokio::test]
+async fn the_detached_child_of_a_state_that_is_left_at_once_starts() {
+    let app = fixture().await;
+    let timers = app.timers();
+    let mut detached = child("d", json!({}));
+    detached["detached"] = json!(true);
+    let mut data = parent(&[detached, child("a", json!({}))]);
+    data["first"] = json!("Work");
+    data["wait"]["bufferSignals"] = json!(true);
+    let subflow = begin(&app, "1", data).await;
+    signal(&app, &subflow, "PAID", json!({})).await.expect(202);
+    let working = shown(&app, &subflow).await;
+    let body = json!({ "outcome": "GO" });
+    let done = app.decided("reviewer", &working, body).await;
+    assert_eq!(done["outcome"], "DONE");
+    settled(&app).await;
+    let one = children(&app, &subflow, 1).await.remove(0);
+    let started = shown(&app, &one).await;
+    assert_eq!(
+        (&started["entityId"], &started["status"]),
+        (&json!("d"), &json!("RUNNING"))
+    );
+    timers.stop().await;
+    for instance in [&subflow, &one] {
+        proven(&app, instance).await;
+    }
+}
+
 /// The end of a detached child is told as long as its parent waits.
 #[tokio::test]
 async fn a_detached_child_that_is_waited_for_moves_its_parent() {

@@ -20,7 +20,7 @@ use wrkflw_audit::seal::delegation::DelegationSeal;
 use wrkflw_core::audit::{Entry, Head};
 use wrkflw_core::command::SignalKey;
 use wrkflw_core::ids::{CommandId, StateId, TenantId};
-use wrkflw_core::instance::Instance;
+use wrkflw_core::instance::{ChildInstance, Instance};
 use wrkflw_core::participant::Participant;
 
 pub use rows::jobs::{cancelling, matching, reassessing, telling};
@@ -77,18 +77,41 @@ impl Change {
 
     /// The number of state instances so far.
     fn state_instances(&self) -> u32 {
-        let before = self.before.as_ref();
-        let known: BTreeSet<StateId> = before
-            .iter()
-            .flat_map(|stored| stored.instance.state_instances())
-            .map(|state_instance| state_instance.id)
-            .collect();
+        let known = self.known();
         let entered = self
             .after
             .state_instances()
             .filter(|state_instance| !known.contains(&state_instance.id));
         let entered = u32::try_from(entered.count()).expect("far fewer than a u32 counts");
+        let before = self.before.as_ref();
         before.map_or(0, |stored| stored.state_instances) + entered
+    }
+
+    /// The state instances from before this change.
+    fn known(&self) -> BTreeSet<StateId> {
+        let before = self.before.iter();
+        before
+            .flat_map(|stored| stored.instance.state_instances())
+            .map(|state_instance| state_instance.id)
+            .collect()
+    }
+
+    /// The detached children of the state instances that this change both enters and leaves, each with its state instance. They
+    /// start, although their state is active neither before nor after the change.
+    pub fn children_of_passed_states(&self) -> Vec<(StateId, &ChildInstance)> {
+        let past = self.after.past.iter().map(|past| &past.state);
+        let mut found: Vec<_> = past
+            .flat_map(|state_instance| {
+                let children = state_instance.children.iter();
+                let detached = children.filter(|child| child.detached && child.outcome.is_none());
+                detached.map(move |child| (state_instance.id, child))
+            })
+            .collect();
+        if !found.is_empty() {
+            let known = self.known();
+            found.retain(|(state, _)| !known.contains(state));
+        }
+        found
     }
 
     /// The head of the audit stream after this change.

@@ -269,5 +269,7 @@ fn leaves_work(change: &Change) -> bool {
     let before = change.before.as_ref().map(|stored| &stored.instance);
     let after = &change.after;
     let tells_parent = after.parent.is_some() && after.status.ended_at().is_some();
-    tells_parent || before.map(linked).unwrap_or_default() != linked(after)
+    tells_parent
+        || before.map(linked).unwrap_or_default() != linked(after)
+        || !change.children_of_passed_states().is_empty()
 }

@@ -88,9 +88,20 @@ impl Rows<'_> {
             running(&change.after),
         );
         let now = change.after.updated_at;
-        for (id, (state_instance, child)) in new.iter().filter(|(id, _)| !old.contains_key(id)) {
-            let payload = json!({ "state": state_instance.id, "child": child });
-            self.job(of, id.0, "start_child", change.after.id, now, &payload);
+        let begun = new
+            .values()
+            .filter(|(_, child)| !old.contains_key(&child.id));
+        let begun = begun.map(|(state_instance, child)| (state_instance.id, child));
+        for (state, child) in begun.chain(change.children_of_passed_states()) {
+            let payload = json!({ "state": state, "child": child });
+            self.job(
+                of,
+                child.id.0,
+                "start_child",
+                change.after.id,
+                now,
+                &payload,
+            );
         }
         // Children whose state instance was left before they ended. Detached ones go on, or still start.
         let left = old.iter().filter(|(id, _)| !new.contains_key(id));
