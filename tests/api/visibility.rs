@@ -323,6 +323,21 @@ async fn a_conflict_of_starts_names_no_instance_that_is_not_seen() {
     }
 }
 
+/// To be told that there is no such task would be wrong for good. A host that has not read the version yet fails to read it.
+#[tokio::test]
+async fn a_failure_of_the_host_is_not_told_as_a_missing_instance() {
+    let app = chambers().await;
+    let path = format!("/v1/tasks/{}/claim", task(&vote(&app, "m-1").await, 0));
+    let refused = app.post("stranger", &path, json!({})).await;
+    refused.problem(404, "not_found");
+    super::sql(&app, "update definition_version set graph = ''").await;
+    let beside = app.beside().await;
+    for person in ["stranger", "mara"] {
+        let failed = beside.send(person, "POST", &path, &[], Some(json!({})));
+        failed.await.problem(500, "internal");
+    }
+}
+
 /// A signal finds the instance by its key, whoever sends it; the answer is that to a signal that is kept.
 #[tokio::test]
 async fn a_correlated_signal_is_taken_without_a_word_of_who_takes_it() {

@@ -150,11 +150,17 @@ impl Engine {
         let versions = self.versions_for(tenant, command, &stored, content).await;
         let (version, previous) = match versions {
             Ok(versions) => versions,
-            // What is wrong with the version is not told of an instance that the caller does not see.
-            Err(_) if !is_seen => {
-                return Ok(LoadResult::Refused(visibility::missing(instance)));
+            // What is wrong with the version is not told of an instance that the caller does not see. A failure of the host says
+            // nothing about the instance: `not found` would settle what is to be tried again.
+            Err(error) => {
+                let is_of_host =
+                    matches!(error, Error::Store(_) | Error::Unavailable(_) | Error::Busy);
+                return Ok(LoadResult::Refused(if is_seen || is_of_host {
+                    error
+                } else {
+                    visibility::missing(instance)
+                }));
             }
-            Err(error) => return Ok(LoadResult::Refused(error)),
         };
         let is_stopped = loaded.stopped.contains(&version.reference) && !command.passes_a_stop();
         Ok(LoadResult::Command(Box::new(LoadedCommand {
