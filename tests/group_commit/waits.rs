@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::wire::Wire;
 use crate::support::app::{Host, TestApp, task_of};
-use crate::support::plug::Gate;
+use crate::support::plug::{Gate, Plug, within};
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(20);
@@ -240,4 +240,45 @@ async fn a_start_in_doubt_that_runs_late_starts_no_second_instance() {
     let begun = "select count(*) from audit_entry where type = 'FLOW_STARTED'";
     assert_eq!(count(&app, begun).await, 1);
     assert_eq!(count(&app, "select count(*) from instance").await, 1);
+}
+
+/// The first look after the lost answer finds no effect yet. The next attempt loads the instance with the effect.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_commit_in_doubt_that_lands_before_the_next_load_is_not_repeated() {
+    const SAID: &str = "select count(*) from audit_entry where type = 'FLOW_COMMENTED'";
+    let app = TestApp::start().await;
+    let wire = Wire::to(app.database.url()).await;
+    let host = app.beside_at(wire.url(), LONG).await;
+    let instance = app.started("plug").await;
+    let id = instance["id"].as_str().expect("an id");
+    let path = format!("/v1/instances/{id}/comment");
+    let plug = Plug::put(&app.database).await;
+    let body = json!({ "comment": "Once." });
+    let saying = host.send("reviewer", "POST", &path, &[], Some(body));
+    let landing = async {
+        plug.is_met().await;
+        let mut holder = app
+            .database
+            .admin_pool()
+            .begin()
+            .await
+            .expect("a transaction");
+        // A load reads this table. Neither the commit nor the look does.
+        sqlx::query("lock table membership in access exclusive mode")
+            .execute(&mut *holder)
+            .await
+            .expect("a lock");
+        wire.cut();
+        while count(&app, WAITING).await == 0 {
+            tokio::task::yield_now().await;
+        }
+        plug.pull().await;
+        while count(&app, SAID).await == 0 {
+            tokio::task::yield_now().await;
+        }
+        holder.rollback().await.expect("a rollback");
+    };
+    let (said, ()) = within(async { tokio::join!(saying, landing) }).await;
+    said.expect(200);
+    assert_eq!(count(&app, SAID).await, 1);
 }

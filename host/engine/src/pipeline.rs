@@ -245,6 +245,12 @@ impl Engine {
             LoadResult::Refused(error) => return self.answer(queued, carried, Err(error)).await,
             LoadResult::Command(loaded) => *loaded,
         };
+        // A commit in doubt may have taken place between the last look and the load: then the instance has its effect already. If it
+        // takes place later, the commit of this attempt is stale.
+        let committed = self.committed(run.request.who.tenant, &carried.in_doubt);
+        if let Some(reply) = committed.await? {
+            return Ok(Attempt::Answered(reply));
+        }
         let cached = loaded.cached;
         let executed = self.execute_loaded(run, loaded, observation).await;
         let (rendered, change) = match executed {
