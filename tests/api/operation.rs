@@ -202,6 +202,34 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     assert_eq!(third["requesters"], json!(["third", "writer", "author"]));
 }
 
+/// A comment changes the revision of an ended instance. It does not refuse the repetition.
+#[tokio::test]
+async fn a_repeated_restart_is_answered_as_the_first_was() {
+    let app = TestApp::start().await;
+    let old = id(&app.started("doc-1").await);
+    operate(&app, "admin", &old, "cancel", reason())
+        .await
+        .expect(200);
+    let path = format!("/v1/instances/{old}/restart");
+    let headers = [("if-match", "\"2\""), ("idempotency-key", "k")];
+    let host = app.host();
+    let send = async || {
+        host.send("author", "POST", &path, &headers, Some(json!({})))
+            .await
+    };
+    let first = send().await.expect(201);
+    let remark = json!({ "comment": "There is a new one." });
+    operate(&app, "author", &old, "comment", remark)
+        .await
+        .expect(200);
+    let again = send().await;
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    assert_eq!(again.expect(201), first);
+    // Another request has no reply yet.
+    let stale = host.send("author", "POST", &path, &headers[..1], Some(json!({})));
+    stale.await.problem(412, "stale_revision");
+}
+
 #[tokio::test]
 async fn who_may_not_read_instances_learns_no_more_than_that_one_is_running() {
     let app = TestApp::start().await;

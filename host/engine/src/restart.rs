@@ -11,16 +11,19 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_store::load::Asked;
 
 impl Engine {
-    /// The command that restarts an instance, with this data or with the data at its end. An ended instance never
-    /// changes, so the checks made here still hold when the command is executed.
+    /// The command that restarts an instance, with this data or with the data at its end. An ended instance stays ended, so that
+    /// check still holds when the command is executed. `key` is the idempotency key of the request.
     pub async fn successor(
         &self,
         who: &Identity,
         id: InstanceId,
         data: Option<Json>,
-        if_match: Option<u32>,
+        (if_match, key): (Option<u32>, Option<&str>),
     ) -> Result<Command, Error> {
-        let asked = Asked::at(self.0.clock.now());
+        let asked = Asked {
+            key,
+            ..Asked::at(self.0.clock.now())
+        };
         let loaded = self.loaded(&who.caller(), id, asked).await?;
         let instance = match loaded.found {
             Some(stored) => stored.instance,
@@ -38,7 +41,8 @@ impl Engine {
         if loaded.actor.may(command.permission()) {
             has_ended(&instance)?;
             match if_match {
-                Some(given) if given != instance.revision => {
+                // The execution repeats a stored reply. A comment may have changed the revision since.
+                Some(given) if given != instance.revision && loaded.reply.is_none() => {
                     let current = instance.revision;
                     return Err(Rejection::Stale { given, current }.into());
                 }

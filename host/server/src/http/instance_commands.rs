@@ -101,9 +101,11 @@ pub(super) async fn restart(
         check_document("/data", data)?;
     }
     let ended = InstanceId(id);
+    let key = options.idempotency_key.as_deref();
+    let key = key.filter(|_| !options.dry_run);
     let successor = app
         .engine
-        .successor(&who, ended, value.data, options.if_match);
+        .successor(&who, ended, value.data, (options.if_match, key));
     let command = match successor.await {
         Ok(command) => command,
         Err(error) => {
