@@ -146,6 +146,25 @@ async fn what_does_not_fit_is_refused_and_named() {
         .expect(200);
 }
 
+/// Neither which instances nor which versions there are. A dry run tells no more than the migration.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_migrate_does_not_learn_what_there_is() {
+    let app = chambers().await;
+    let instance = vote(&app, "m-1").await;
+    let missing = "00000000-0000-7000-8000-000000000000";
+    for (id, version) in [(missing, 2), (id(&instance), 99)] {
+        for query in ["", "?dryRun=true"] {
+            let path = format!("/v1/instances/{id}/migrate{query}");
+            let to = json!({ "version": version });
+            let refused = app.post("author", &path, to.clone()).await;
+            let refused = refused.problem(403, "permission_missing");
+            assert_eq!(refused["reason"], "instance:migrate", "{path}");
+            let missed = app.post("admin", &path, to).await;
+            missed.problem(404, "not_found");
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_is_left_alone_with_work() {
     let app = chambers().await;

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::App;
 use super::actions::ActionView;
 use super::answered::events_of;
-use super::commands::{CommandAnswer, CommandResult, ShownInstance, run};
+use super::commands::{CommandAnswer, CommandResult, ShownInstance, permission_first, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::large::rendered;
 use super::minimal::MinimalInstance;
@@ -97,15 +97,20 @@ pub(super) async fn migrate(
     if !options.dry_run {
         return run(&app, &who, command, options, &canonical).await;
     }
-    let preview = app
+    let previewed = app
         .engine
-        .preview_migration(&who, &command, options.if_match, &options.trace)
-        .await?;
+        .preview_migration(&who, &command, options.if_match, &options.trace);
     let Preview {
         before,
         after,
         entries,
-    } = preview;
+    } = match previewed.await {
+        Ok(preview) => preview,
+        Err(error) => {
+            let permission = command.permission();
+            return Err(permission_first(&app, &who, permission, error).await.into());
+        }
+    };
     let versions = [&before, &after].map(|side| side.instance.definition.clone());
     let old = app.engine.version(who.tenant, &versions[0]).await?;
     let new = app.engine.version(who.tenant, &versions[1]).await?;
