@@ -251,6 +251,33 @@ async fn a_dry_run_shows_both_sides_and_writes_nothing() {
     assert_eq!(again.expect(200), real);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_leaves_out_the_deadlines_of_suspended_tasks() {
+    let app = chambers().await;
+    let offer = |label: &str| {
+        let reminder = json!({ "after": 3_600, "do": "remind" });
+        json!({ "groups": ["voters"], "label": label, "deadlines": [reminder] })
+    };
+    let body = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": "m-1",
+        "data": { "assign": { "offers": [offer("one"), offer("two")], "needed": 2 } },
+    });
+    let instance = app.post("author", "/v1/instances", body).await.started();
+    let path = format!("/v1/instances/{}/migrate?dryRun=true", id(&instance));
+    let counting = async || -> Vec<Value> {
+        let shown = app.post("admin", &path, ballot()).await.expect(200);
+        let deadlines = shown["before"]["deadlines"].as_array();
+        let deadlines = deadlines.expect("deadlines").iter();
+        deadlines.map(|one| one["taskId"].clone()).collect()
+    };
+    let (one, two) = (task(&instance, 0), task(&instance, 1));
+    assert_eq!(counting().await.len(), 2);
+    for action in ["claim", "suspend"] {
+        act(&app, "ida", one, action, json!({})).await.expect(200);
+    }
+    assert_eq!(counting().await, [two]);
+}
+
 /// Whoever was asked under the version that was left, and is not asked under the new one, sees the task no more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_others_are_asked_for_is_out_of_sight_for_the_first() {

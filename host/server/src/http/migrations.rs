@@ -161,7 +161,7 @@ fn deadlines(instance: &Instance) -> Vec<DeadlineView> {
             .iter()
             .filter(|task| task.status.is_open())
         {
-            add(Some(task.id.0), &task.deadlines);
+            add(Some(task.id.0), task.counting());
         }
     }
     shown.sort_by_key(|deadline| deadline.due_at);
