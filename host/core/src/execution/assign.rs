@@ -179,7 +179,14 @@ impl Execution<'_> {
         findings: &Findings,
     ) -> Result<(), Fault> {
         let offers = self.completed(state_name, offers);
-        let familiar = self.familiar_to(&offers);
+        let mut familiar = self.familiar_to(&offers);
+        // Whom an offer names as the owner gets no other task, also if that offer comes later.
+        let is_named = |person: &String| {
+            offers
+                .iter()
+                .any(|offer| offer.owner.as_ref() == Some(person))
+        };
+        familiar.retain(|person| !is_named(person));
         let mut pool = self.pool(state, &offers, findings);
         for offer in offers {
             let retained = self.familiar_owner(state, &offer, &familiar, findings);

@@ -98,6 +98,15 @@ fn nobody_gets_two_tasks_of_a_state_or_one_they_must_not_decide() {
         ..three.clone()
     };
     assert_eq!(owners(&without_bob), of([Some("cid"), None, None]));
+    // Somebody whom another offer names, before or after, has a task already.
+    for (place, expected) in [
+        (0, [Some("bob"), Some("cid"), None]),
+        (2, [Some("cid"), None, Some("bob")]),
+    ] {
+        let mut naming = three.clone();
+        naming.offers[place].owner = Some("bob".into());
+        assert_eq!(owners(&naming), of(expected), "{place}");
+    }
     let mut plain = three;
     for offer in &mut plain.offers {
         offer.retain = false;
