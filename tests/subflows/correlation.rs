@@ -152,6 +152,21 @@ async fn kept_signals_under_one_name_are_limited() {
     send(&app, "order 8", "1").await.expect(202);
 }
 
+/// One delivery settled the signal while another one released it from its instance. The repetition ends, though an instance waits.
+#[tokio::test]
+async fn a_settled_signal_without_an_instance_is_assigned_to_none() {
+    let app = fixture().await;
+    let kept = send(&app, "order 7", "p-1").await.expect(202);
+    let settling = sqlx::raw_sql("update signal_inbox set delivered_at = now()");
+    let settled = settling.execute(app.database.admin_pool()).await;
+    settled.expect("a change");
+    let subflow = begin(&app, "1", waiting("order 7", false)).await;
+    let again = tokio::time::timeout(TIMEOUT, send(&app, "order 7", "p-1"));
+    let again = again.await.expect("in time");
+    assert_eq!(again.expect(202), kept);
+    assert_eq!(shown(&app, &subflow).await["revision"], 1);
+}
+
 /// A host assigned the signal to an instance and died before it delivered it.
 #[tokio::test]
 async fn a_signal_of_a_lost_host_is_delivered_in_the_senders_name() {

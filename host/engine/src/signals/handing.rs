@@ -57,8 +57,8 @@ enum Delivered {
 }
 
 impl Engine {
-    /// Delivers a signal to an instance that waits for it. None: it stays kept, because no instance takes it now or another
-    /// delivery handles it.
+    /// Delivers a signal to an instance that waits for it. None: it stays kept, because no instance takes it now, or another
+    /// delivery handles or has settled it.
     pub(super) async fn hand_over(
         &self,
         who: &Identity,
@@ -69,13 +69,19 @@ impl Engine {
         let (store, tenant) = (&self.0.store, who.tenant);
         loop {
             let Some(instance) = kept.instance else {
+                // One delivery has released it, and another one has settled it. No instance is assigned a settled signal.
+                if kept.is_settled {
+                    return Ok(None);
+                }
                 let Some(taker) = store.subscriber(tenant, &kept).await? else {
                     store.leave_signal(tenant, kept.signal).await?;
                     return Ok(None);
                 };
                 if self.assign(tenant, &kept, taker.instance).await? {
                     kept.instance = Some(taker.instance);
-                } else if let Some(again) = self.still_kept(tenant, &kept).await? {
+                } else if Instant::now() < deadline
+                    && let Some(again) = self.still_kept(tenant, &kept).await?
+                {
                     kept = again;
                 } else {
                     return Err(Error::Busy);
