@@ -270,6 +270,29 @@ async fn operations_are_narrowed_repeated_stopped_and_bounded() {
     assert_eq!(count(&app, totals).await, 2 * 100 + 18);
 }
 
+/// The time of the request is over with the first page. The others are for another operation.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_choice_ends_with_the_time_of_the_request() {
+    let app = chambers().await;
+    vote(&app, "m-1").await;
+    let copies = "insert into instance
+        select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'entity_id', 'copy ' || n))).*
+        from instance i, generate_series(1, 1000) n";
+    let copied = sqlx::raw_sql(copies).execute(app.database.admin_pool());
+    copied.await.expect("copies");
+    let body = json!({ "definitionKey": "committee", "version": 1, "reason": "Moot." });
+    let hasty = app.beside_at(app.database.url(), Duration::ZERO).await;
+    for (host, total, more) in [(app.host(), 1_001, false), (hasty, 1_000, true)] {
+        let body = Some(body.clone());
+        let begun = host.send("admin", "POST", "/v1/cancellations", &[], body);
+        let begun = begun.await.expect(201);
+        assert_eq!(
+            (&begun["total"], &begun["more"]),
+            (&json!(total), &json!(more))
+        );
+    }
+}
+
 /// Somebody rescues instances before the operation comes to them: one runs under another version, one is suspended.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancellation_leaves_alone_what_is_no_longer_meant() {

@@ -890,7 +890,7 @@ migrate-total = { $count ->
     [one] { $count } Instanz würde migriert.
    *[other] { $count } Instanzen würden migriert.
 }
-migrate-total-more = { $count } Instanzen würden migriert; es gibt mehr, als eine Operation nimmt.
+migrate-total-more = { $count } Instanzen würden migriert; es kann mehr geben.
 migrate-tried = { $tried } davon versucht: { $done } können migriert werden, { $refused } werden abgelehnt, { $failed } schlagen fehl.
 migrate-not = { $id }: { $why }
 bulk-operations = Operationen mit vielen Instanzen

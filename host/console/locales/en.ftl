@@ -890,7 +890,7 @@ migrate-total = { $count ->
     [one] { $count } instance would be migrated.
    *[other] { $count } instances would be migrated.
 }
-migrate-total-more = { $count } instances would be migrated; there are more than one operation takes.
+migrate-total-more = { $count } instances would be migrated; there may be more.
 migrate-tried = Tried { $tried } of them: { $done } can be migrated, { $refused } are refused, { $failed } fail.
 migrate-not = { $id }: { $why }
 bulk-operations = Operations on many instances

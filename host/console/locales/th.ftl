@@ -796,7 +796,7 @@ migrate-total = { $count ->
     [0] ไม่มีอินสแตนซ์ที่จะย้าย
    *[other] จะย้าย { $count } อินสแตนซ์
 }
-migrate-total-more = จะย้าย { $count } อินสแตนซ์ มีมากกว่าที่การดำเนินการหนึ่งรับได้
+migrate-total-more = จะย้าย { $count } อินสแตนซ์ อาจมีมากกว่านี้
 migrate-tried = ลองแล้ว { $tried } รายการ: ย้ายได้ { $done } ถูกปฏิเสธ { $refused } ล้มเหลว { $failed }
 migrate-not = { $id }: { $why }
 bulk-operations = การดำเนินการกับหลายอินสแตนซ์

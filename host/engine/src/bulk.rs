@@ -10,6 +10,7 @@ mod operations;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::actions::refusal;
@@ -234,8 +235,10 @@ impl Engine {
         Ok(trial)
     }
 
-    /// The instances of the operation that the caller sees, read page by page, and whether there are more than one operation takes.
+    /// The instances of the operation that the caller sees, read page by page until the request's time is over. And whether there may
+    /// be more: than one operation takes, or than were read.
     async fn choose(&self, who: &Identity, many: &Many) -> Result<(Vec<Uuid>, bool), Error> {
+        let until = Instant::now() + self.0.timeout;
         let (current, filter) = many.about();
         let viewer = self.viewer(who).await?;
         let (mut chosen, mut after) = (Vec::new(), None);
@@ -252,6 +255,9 @@ impl Engine {
             }
             if next.is_none() {
                 return Ok((chosen, false));
+            }
+            if Instant::now() >= until {
+                return Ok((chosen, true));
             }
             after = next;
         }

@@ -32,7 +32,7 @@ view! {
         pub dry_run: bool,
         /// How many instances the operation would change.
         pub total: usize,
-        /// There are more instances than one operation takes.
+        /// There may be more instances: than one operation takes, or than could be read in the time of the request.
         pub more: bool,
         /// How many instances were tried. Their results follow.
         pub tried: usize,
@@ -78,7 +78,7 @@ view! {
         pub stopped_by: Option<String>,
         /// How many instances it changes.
         pub total: u32,
-        /// There were more instances than one operation takes.
+        /// There may have been more instances: than one operation takes, or than could be read in the time of the request.
         pub more: bool,
         pub done: u32,
         pub refused: u32,
