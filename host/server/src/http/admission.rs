@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
 use super::App;
+use super::observe::only_reads;
 use super::problem::Problem;
 use wrkflw_store::error::Outage;
 
@@ -170,7 +171,7 @@ pub(super) async fn admit<F: Future<Output = Response>>(
             return refusal("overloaded", detail).into_response();
         }
     };
-    let writes = !request.method().is_safe();
+    let writes = may_write(&request);
     let response = next(request).await;
     if writes && response.status().is_success() {
         admission.forget();
@@ -187,6 +188,13 @@ pub(super) async fn admit<F: Future<Output = Response>>(
         }
     }
     response
+}
+
+/// Whether the database may have taken a write if the request succeeds. A dry run writes nothing.
+fn may_write(request: &Request) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    let is_dry = query.split('&').any(|pair| pair == "dryRun=true");
+    !is_dry && !only_reads(request)
 }
 
 fn refusal(code: &str, detail: &str) -> Problem {
@@ -227,6 +235,28 @@ mod tests {
         };
         assert_eq!((count(Refused::Waited), count(Refused::Full)), (8, 1));
         drop(held);
+    }
+
+    #[test]
+    fn what_only_reads_or_is_tried_shows_no_write() {
+        for (method, target, expected) in [
+            ("GET", "/v1/instances", false),
+            ("POST", "/v1/names", false),
+            ("POST", "/v1/instances/search?q=plan", false),
+            ("POST", "/v1/instances?dryRun=true", false),
+            (
+                "PUT",
+                "/v1/people/ann/manager?force=true&dryRun=true",
+                false,
+            ),
+            ("POST", "/v1/instances?dryRun=false", true),
+            ("POST", "/v1/instances", true),
+            ("DELETE", "/v1/people/ann/manager", true),
+        ] {
+            let request = Request::builder().method(method).uri(target);
+            let request = request.body(axum::body::Body::empty()).expect("a request");
+            assert_eq!(may_write(&request), expected, "{method} {target}");
+        }
     }
 
     #[tokio::test]

@@ -36,10 +36,10 @@ pub(super) struct Change {
 impl Change {
     /// None for a request that changes nothing.
     pub(super) fn begin(request: &Request, trace: &Trace) -> Option<Change> {
-        let path = request.uri().path();
-        if request.method().is_safe() || READS.contains(&path) {
+        if only_reads(request) {
             return None;
         }
+        let path = request.uri().path();
         Some(Change {
             begun: Instant::now(),
             action: action(request.method(), path),
@@ -54,6 +54,11 @@ impl Change {
         let code = problem.map(|problem| problem.code.clone());
         self.answer = Some((response.status(), code));
     }
+}
+
+/// Whether requests of this method and path only read.
+pub(super) fn only_reads(request: &Request) -> bool {
+    request.method().is_safe() || READS.contains(&request.uri().path())
 }
 
 /// Logs on drop, because a request is dropped if its client disconnects.
