@@ -4,6 +4,8 @@
 //! An instance's events are released in order, from the first one, while their outbox partition is locked. The relay parks an
 //! event if an earlier event of its instance is parked, so it is safe to release a part of them. Released events keep their
 //! positions and entries, so ids, sequence and order do not change.
+//!
+//! Checkpoints are parked under [`NOBODY`]. They are about the tenant, so whoever may read dead letters sees them.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -11,6 +13,7 @@ use serde_json::json;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::checkpoints::NOBODY;
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
@@ -125,7 +128,7 @@ impl Reader {
             r#"
             with recursive head as (
                 (select instance_id, seq from dead_letter
-                 where tenant_id = $1 and instance_id > coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid)
+                 where tenant_id = $1 and ($2::uuid is null or instance_id > $2)
                  order by instance_id, seq limit 1)
                 union all
                 select next.instance_id, next.seq from head cross join lateral (
@@ -156,7 +159,7 @@ impl Reader {
         });
         let mut found: Vec<_> = view.collect();
         let instance = |letter: &DeadLetter| letter.event.instance;
-        let of = |letter: &DeadLetter| Some(instance(letter));
+        let of = |letter: &DeadLetter| Some(instance(letter)).filter(|id| *id != NOBODY);
         let last = looking.keep_seen(&mut found, limit, of).await?;
         let reached = last.as_ref().map(instance);
         Ok(DeadLetters { found, reached })
@@ -170,10 +173,16 @@ impl Reader {
         after: u64,
         limit: i64,
     ) -> Result<Vec<ParkedEvent>, StoreError> {
+        let tenant = viewer.tenant;
+        let viewer = if instance.0 == NOBODY {
+            Viewer::all(tenant)
+        } else {
+            viewer.clone()
+        };
         let mut connection = self.reading(viewer).await?;
         let rows = parked(
             &mut connection,
-            viewer.tenant,
+            tenant,
             instance,
             after.cast_signed(),
             limit,

@@ -149,6 +149,47 @@ async fn refused_starts_are_not_left_out() {
     }
 }
 
+/// Kafka has refused everything that waits: the events of an instance, and a checkpoint.
+const PARKED: &str = "insert into outbox_event (partition, pos, tenant_id, instance_id, seq)
+    select 0, nextval('event_pos'), id, '00000000-0000-0000-0000-000000000000', 1 from tenant where name = 'default';
+    insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+    select tenant_id, instance_id, seq, partition, pos, 'too large', 3, now() from outbox_event;
+    delete from outbox_event";
+
+/// A checkpoint is about no instance, so an operator sends it again who does not see every instance.
+#[tokio::test]
+async fn refused_checkpoints_are_not_left_out() {
+    const CHECKPOINTS: &str = "00000000-0000-0000-0000-000000000000";
+    let app = chambers().await;
+    let hidden = vote(&app, "m-1").await;
+    sql(&app, PARKED).await;
+    let list = "/v1/dead-letters?limit=1";
+    let first = app.get("admin", list).await.expect(200);
+    assert_eq!(first["data"][0]["instanceId"], CHECKPOINTS, "{first}");
+    let next = first["page"]["next"].as_str().expect("a cursor");
+    let second = app.get("admin", &format!("{list}&after={next}")).await;
+    let second = second.expect(200);
+    assert_eq!(second["data"][0]["instanceId"], hidden["id"], "{second}");
+
+    let permissions = ["dead-letter:read", "dead-letter:write"];
+    super::grant(&app, "operator", &permissions).await;
+    let (_, token) = super::bearer(&app.host(), "sue", "default", &["operator"]);
+    let (host, headers) = (app.host(), [("authorization", token.as_str())]);
+    let get = async |path: &str| host.send("", "GET", path, &headers, None).await;
+    let page = get("/v1/dead-letters").await.expect(200);
+    let found = page["data"].as_array().expect("data");
+    assert_eq!(found.len(), 1, "{page}");
+    assert_eq!(found[0]["instanceId"], CHECKPOINTS, "{page}");
+    let path = format!("/v1/dead-letters/{CHECKPOINTS}");
+    let parked = get(&path).await.expect(200);
+    assert_eq!(parked["data"][0]["entry"], 1, "{parked}");
+    let body = json!({ "reason": "there is room now" });
+    let retry = format!("{path}/retry");
+    let sent = host.send("", "POST", &retry, &headers, Some(body)).await;
+    assert_eq!(sent.expect(200)["released"], 1);
+    get(&path).await.problem(404, "not_found");
+}
+
 /// Three thousand restricted instances, of which one in ten has the participants of the first one. A third is due at the same moment, and some tasks have
 /// a deadline of their own.
 const DUE: &str = "insert into instance select (jsonb_populate_record(i, jsonb_build_object(

@@ -23,11 +23,12 @@ view! {
     of wrkflw_store::dead_letters::ParkedEvent;
     /// An event that Kafka refused, or that waits behind such an event.
     pub(super) struct ParkedEvent {
+        /// The id of zeros if the event is a checkpoint, which is about the tenant.
         #[serde(rename = "instanceId")]
         pub instance: Uuid,
-        /// The number of its entry in the instance's history.
+        /// The number of its entry in the instance's history, or that of the checkpoint.
         pub entry: u64,
-        /// The event's id, as consumers see it. None if its entry is damaged.
+        /// The event's id, as consumers see it. None if its entry is damaged, or if it is a checkpoint.
         #[serde(rename = "eventId")]
         pub event: Option<Uuid>,
         /// The event's type, as in the history.
