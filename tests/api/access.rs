@@ -39,6 +39,10 @@ impl World {
             (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
             select tenant_id, id, 'STATUS_CHANGED', 'user', 'author', id, id, started_at from instance";
         sql(&app, notification).await;
+        let operation = "insert into bulk_operation
+            (tenant_id, id, action, settings, requested_by, roles, created_at, total, more, done, ended_at)
+            select tenant_id, id, 'cancel', '{}', 'admin', '[]', started_at, 1, false, 1, started_at from instance";
+        sql(&app, operation).await;
         World {
             notification: instance.clone(),
             app,
@@ -54,7 +58,7 @@ impl World {
         let id = match path.split('/').nth(2) {
             // People choose the ids of their views, which are about no instance.
             Some("me") if path.starts_with("/v1/me/views") => VIEW,
-            // No operation has this id: what is not there is not told apart from what is not theirs.
+            // The operation of somebody else has the id of the instance.
             Some("instances" | "operations" | "dead-letters" | "me") => &self.instance,
             Some("tasks") => &self.task,
             Some("subscriptions") => &self.subscription,

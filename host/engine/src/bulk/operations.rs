@@ -51,13 +51,15 @@ impl Engine {
         self.operation(who, id).await
     }
 
-    /// Stops an operation. Items in progress are finished. The caller needs the permission to start such an operation.
+    /// Stops an operation that the caller is shown. Items in progress are finished. The caller needs the permission to start such an
+    /// operation.
     pub async fn stop_operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
         let actor = self.actor(who).await?;
         if !actor.may(MIGRATE) && !actor.may(CANCEL) {
             return Err(Error::Permission(MIGRATE));
         }
-        let operation = self.operation(who, id).await?;
+        let viewer = self.viewer(who).await?;
+        let operation = self.operation_shown(who, &viewer, id).await?;
         let needed = if operation.action == "cancel" {
             CANCEL
         } else {
