@@ -90,6 +90,18 @@ async fn a_body_finds_what_a_query_finds() {
     );
 }
 
+/// Base64 may be as long as a body, with padding or without.
+#[tokio::test]
+async fn long_bytes_are_read() {
+    let app = filled(1).await;
+    for (length, status) in [(69_998, 200), (69_999, 200), (70_000, 200), (70_001, 400)] {
+        let mark = json!([{ "name": "mark", "value": "A".repeat(length) }]);
+        let body = json!({ "attributes": mark });
+        let answer = app.post("author", "/v1/instances/search", body).await;
+        assert_eq!(answer.status, status, "{length}: {}", answer.text);
+    }
+}
+
 #[tokio::test]
 async fn pages_follow_one_another() {
     let app = filled(5).await;

@@ -4,6 +4,8 @@
 //! [`wrkflw_core::search`] parses the values. This module reads them from a request and determines their types, which the
 //! caller gives or definitions declare.
 
+use std::iter::repeat_n;
+
 use axum::extract::FromRequestParts;
 use axum::extract::Query as AxumQuery;
 use axum::http::Uri;
@@ -240,7 +242,9 @@ pub(super) async fn conditions(
 
 /// Decodes base64 with or without padding, in either alphabet.
 fn base64(text: &str) -> Option<Vec<u8>> {
-    let padded = format!("{text:=<width$}", width = text.len().next_multiple_of(4));
+    // The width of a format has 16 bits, and a text may be longer.
+    let missing = text.len().next_multiple_of(4) - text.len();
+    let padded: String = text.chars().chain(repeat_n('=', missing)).collect();
     let bytes = STANDARD
         .decode(&padded)
         .or_else(|_| URL_SAFE.decode(&padded));
