@@ -199,11 +199,11 @@ impl Output {
         };
         let widths: Vec<usize> = (0..columns.len()).map(width).collect();
         let line = |cells: Vec<&str>| {
-            let padded = cells
+            let cells = cells
                 .iter()
                 .zip(&widths)
-                .map(|(text, width)| format!("{text:width$}"));
-            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+                .map(|(text, width)| padded(text, *width));
+            cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         };
         let head = self.heading(&line(columns.iter().map(|(name, _)| *name).collect()));
         let body = rows
@@ -215,6 +215,12 @@ impl Output {
             .map(|line| line + "\n")
             .collect()
     }
+}
+
+/// The text with blanks up to this width. The width of a format has 16 bits, and a text may be longer.
+fn padded(text: &str, width: usize) -> String {
+    let missing = width.saturating_sub(text.chars().count());
+    text.to_owned() + &" ".repeat(missing)
 }
 
 /// The value at `pointer` for a row: an object in words, without the last ones if the table would become too wide.
@@ -373,6 +379,23 @@ mod tests {
         assert_eq!(bounded(&row, "/long"), "a 1, …");
         // What somebody wrote as JSON stays JSON in a record.
         assert_eq!(cell(&json!({ "data": { "a": 1 } }), "/data"), "{\"a\":1}");
+    }
+
+    #[test]
+    fn a_cell_may_be_longer_than_the_width_of_a_format() {
+        let output = Output {
+            format: Format::Table,
+            quiet: true,
+            colour: false,
+        };
+        let long = "x".repeat(70_000);
+        let items = [json!({ "id": long, "n": 1 }), json!({ "id": "é", "n": 2 })];
+        let table = output.table(&items, &[("ID", "/id"), ("N", "/n")]);
+        let ends: Vec<_> = table
+            .lines()
+            .map(|line| line.chars().count() - long.len())
+            .collect();
+        assert_eq!(ends, [3, 3, 3]);
     }
 
     #[test]
