@@ -43,7 +43,8 @@ async fn lists_of_versions_come_in_pages() {
     ] {
         assert_eq!(listed(&app, path).await, expected);
     }
-    for cursor in ["***", "bm9uc2Vuc2U"] {
+    // The last one has a zero byte in the key, which no text of the database has.
+    for cursor in ["***", "bm9uc2Vuc2U", "YQBiIDE"] {
         let path = format!("/v1/definitions?after={cursor}");
         app.get("author", &path)
             .await

@@ -13,6 +13,7 @@ use crate::http::instances::PageQuery;
 use crate::http::page::{Page, decode, limit, page};
 use crate::http::problem::Problem;
 use crate::http::versions::VersionSummary;
+use wrkflw_core::check::names::is_name;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::definitions::list::{VersionChoice, VersionFilter};
@@ -125,6 +126,9 @@ impl FromStr for Position {
 
     fn from_str(text: &str) -> Result<Position, ()> {
         let (key, version) = text.rsplit_once(' ').ok_or(())?;
+        if !is_name(key) {
+            return Err(());
+        }
         let version = version.parse().map_err(drop)?;
         Ok(Position(VersionRef {
             key: key.to_owned(),
