@@ -108,6 +108,37 @@ async fn others_need_the_right_to_change_the_directory() {
     }
 }
 
+/// The second question about permissions fails, and all that follow.
+const FAILING: &str = "
+    alter table role_permission rename to kept_permission;
+    create sequence asked;
+    create function answers() returns boolean language plpgsql security definer as $$
+    begin
+        if nextval('public.asked') > 1 then
+            raise exception 'could not extend file: No space left on device' using errcode = '53100';
+        end if;
+        return true;
+    end $$;
+    create view role_permission as select * from kept_permission where (select answers());
+    grant select on role_permission to wrkflw_writer";
+
+/// A database that fails between two questions is no reason to say that a permission is missing.
+#[tokio::test]
+async fn a_question_that_fails_is_no_missing_permission() {
+    let app = TestApp::empty().await;
+    grant(&app, "registrar", &["directory:read"]).await;
+    sql(&app, FAILING).await;
+    // Another host: the statements of the first one name the table.
+    let host = app.beside().await;
+    let (name, token) = bearer(&host, "reviewer", "default", &["registrar"]);
+    let headers = [(name, token.as_str())];
+    let path = path("reviewer");
+    let listed = host.send("", "GET", &path, &headers, None).await;
+    assert_eq!(listed.expect(200)["data"], json!([]));
+    let failed = host.send("", "GET", &path, &headers, None).await;
+    failed.problem(503, "unavailable");
+}
+
 #[tokio::test]
 async fn what_makes_no_sense_is_refused() {
     let app = TestApp::empty().await;
