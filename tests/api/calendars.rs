@@ -1,6 +1,7 @@
 //! Working calendars are put, read, listed, deleted and recorded.
 
 use super::*;
+use crate::support::plug::{count, within};
 
 /// Nine to five on Mondays.
 pub(super) fn office() -> Value {
@@ -151,6 +152,41 @@ async fn bad_settings_are_refused_by_their_pointers() {
     }
     let listed = app.get("admin", "/v1/calendars").await.expect(200);
     assert_eq!(listed["data"], json!([]));
+}
+
+/// Who deletes a calendar and who puts it lock in the same order, so that the database ends neither.
+#[tokio::test]
+async fn a_calendar_is_deleted_and_put_at_once() {
+    let app = TestApp::empty().await;
+    let path = "/v1/calendars/office";
+    app.put("admin", path, office()).await.expect(200);
+    // The deletion waits for this row, and what is put for the deletion.
+    let held = app.database.admin_pool().begin().await;
+    let mut held = held.expect("a transaction");
+    let lock = "select from calendar for update";
+    sqlx::query(lock).execute(&mut *held).await.expect("a lock");
+    let waiting = async |sessions: i64| {
+        let waits = "select count(*) from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'";
+        while count(&app.database, waits).await < sessions {
+            tokio::task::yield_now().await;
+        }
+    };
+    let mut other = office();
+    other["timeZone"] = json!("UTC");
+    let put = async {
+        waiting(1).await;
+        app.put("admin", path, other).await
+    };
+    let release = async {
+        waiting(2).await;
+        held.commit().await.expect("a commit");
+    };
+    let all = async { tokio::join!(delete(&app, "admin", "office"), put, release) };
+    let (deleted, put, ()) = within(all).await;
+    assert_eq!(deleted.status, 204, "{}", deleted.text);
+    put.expect(200);
+    assert_eq!(recorded(&app).await.len(), 3);
 }
 
 #[tokio::test]

@@ -142,6 +142,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
+            // The entry comes first, as in `put_calendar`: whoever locks in another order could wait for each other.
+            let payload = serde_json::json!({ "calendar": name });
+            record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
             let deleted = sqlx::query!(
                 "delete from calendar where tenant_id = $1 and name = $2",
                 tenant.0,
@@ -152,8 +155,6 @@ impl Store {
             if deleted.rows_affected() == 0 {
                 return Ok(false);
             }
-            let payload = serde_json::json!({ "calendar": name });
-            record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
             transaction.commit().await?;
             Ok(true)
         }))
