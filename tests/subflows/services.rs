@@ -138,6 +138,32 @@ async fn a_service_is_asked_and_its_reply_moves_the_instance() {
     setting.ends(&[&instance]).await;
 }
 
+/// Its attempts change without a new revision, so an instance with an open call is always sent, with the tag that commands take.
+#[tokio::test]
+async fn an_instance_with_an_open_call_has_its_revision_as_tag() {
+    let machine = Machine::start().await;
+    // Nobody makes the call.
+    let app = serving(fixture().await, machine.services(Services::CALLS_MAX)).await;
+    let ask = json!({ "first": "Ask", "ask": { "retries": [1] } });
+    let instance = begin(&app, "1", ask).await;
+    let path = format!("/v1/instances/{instance}");
+    let first = app.get("admin", &path).await;
+    assert_eq!(first.body["states"][0]["call"]["status"], "OPEN");
+    let tag = format!("\"{}\"", first.body["revision"]);
+    assert_eq!(first.headers["etag"], tag);
+    let (host, held) = (app.host(), [("if-none-match", tag.as_str())]);
+    let again = host.send("admin", "GET", &path, &held, None).await;
+    assert_eq!((again.status, &again.text), (200, &first.text));
+    assert_eq!(again.headers["etag"], tag);
+    let suspend = format!("{path}/suspend");
+    let (body, held) = (
+        json!({ "reason": "for a while" }),
+        [("if-match", tag.as_str())],
+    );
+    let suspended = host.send("admin", "POST", &suspend, &held, Some(body));
+    suspended.await.expect(200);
+}
+
 #[tokio::test]
 async fn attempts_that_fail_are_repeated_under_one_key_until_one_succeeds() {
     let mut setting = Setting::new().await;

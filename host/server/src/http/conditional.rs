@@ -22,6 +22,10 @@ const TAGGED_BYTES_MAX: u64 = 128 * 1024;
 /// Bytes of the digest in a tag.
 const DIGEST_BYTES: usize = 16;
 
+/// Marks a response whose content changes while its tag stays: it is always sent.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Changing;
+
 /// Makes the reads of these routes conditional, and says so in the document.
 pub(super) fn conditional(mut router: OpenApiRouter<App>) -> OpenApiRouter<App> {
     for item in router.get_openapi_mut().paths.paths.values_mut() {
@@ -53,6 +57,9 @@ pub(super) async fn answer(request: Request, next: Next) -> Response {
         return response;
     }
     let response = tagged(response).await;
+    if response.extensions().get::<Changing>().is_some() {
+        return response;
+    }
     let tag = response.headers().get(header::ETAG);
     match (held, tag) {
         (Some(held), Some(tag)) if is_held(&held, tag) => {

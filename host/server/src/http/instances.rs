@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::App;
 use super::actions::ActionView;
 use super::commands::{CommandAnswer, run};
+use super::conditional::Changing;
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::include::{commas, words};
 use super::instance_detail::{self, InstanceDetail, InstanceLine};
@@ -331,12 +332,12 @@ pub(super) async fn show(
         view
     };
     let answer = rendered(&app, who.tenant, bytes, view).await?;
-    // The attempts of a call change without a new revision.
-    Ok(if is_called {
-        answer
-    } else {
-        (etag, answer).into_response()
-    })
+    let mut response = (etag, answer).into_response();
+    if is_called {
+        // The attempts of a call change without a new revision.
+        response.extensions_mut().insert(Changing);
+    }
+    Ok(response)
 }
 
 /// What the caller may do now, and why other actions are refused.
