@@ -1364,6 +1364,7 @@ CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenan
 CREATE INDEX webhook_delivery_discarded ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'discarded'::text);
 CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (due_at) WHERE (state = 'pending'::text);
 CREATE INDEX webhook_delivery_line ON public.webhook_delivery USING btree (tenant_id, subscription_id, due_at) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_delivery_pending ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'pending'::text);
 CREATE TRIGGER absence_added AFTER INSERT ON public.absence REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
 CREATE TRIGGER absence_changed AFTER UPDATE ON public.absence REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
 CREATE TRIGGER absence_removed AFTER DELETE ON public.absence REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();

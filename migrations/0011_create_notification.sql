@@ -93,6 +93,8 @@ create index webhook_delivery_age on webhook_delivery using brin (due_at) with (
 create index webhook_delivery_due on webhook_delivery (due_at) where state = 'pending';
 -- Workers share their slots by tenant and subscription, and find due deliveries by these indexes.
 create index webhook_delivery_line on webhook_delivery (tenant_id, subscription_id, due_at) where state = 'pending';
+-- For lists by state, the newest first.
+create index webhook_delivery_pending on webhook_delivery (tenant_id, subscription_id, message_id) where state = 'pending';
 create index webhook_delivery_dead on webhook_delivery (tenant_id, subscription_id, message_id) where state = 'dead';
 create index webhook_delivery_discarded on webhook_delivery (tenant_id, subscription_id, message_id) where state = 'discarded';
 

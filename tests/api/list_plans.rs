@@ -28,6 +28,13 @@ const COPIES: &str = "
 /// A scan of the tables reads more than a thousand.
 const PAGES_MAX: i64 = 250;
 
+async fn tenant(app: &TestApp) -> i32 {
+    sqlx::query_scalar("select id from tenant where name = 'default'")
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a tenant")
+}
+
 #[tokio::test]
 #[expect(
     clippy::too_many_lines,
@@ -55,10 +62,7 @@ async fn each_filter_is_answered_from_an_index() {
     .await
     .expect("a size");
     assert!(pages_of_all > 2 * PAGES_MAX, "{pages_of_all} pages");
-    let tenant: i32 = sqlx::query_scalar("select id from tenant where name = 'default'")
-        .fetch_one(app.database.admin_pool())
-        .await
-        .expect("a tenant");
+    let tenant = tenant(&app).await;
     let nil = "'00000000-0000-0000-0000-000000000000'";
     let ordered = |status: &str, oldest: bool| {
         format!(
@@ -137,4 +141,33 @@ async fn each_filter_is_answered_from_an_index() {
             "{beginning}: {nodes:?}"
         );
     }
+}
+
+/// Deliveries that wait since before a receiver was repaired, and others that were made since.
+const DELIVERIES: &str = "
+    insert into webhook_delivery (tenant_id, subscription_id, message_id, notifies, instance_id, seq, state, created_at, due_at)
+    select tenant_id, id, lpad(to_hex(n), 32, '0')::uuid, false, id, 0, case when n <= 20000 then 'pending' else 'delivered' end, now(), now()
+    from subscription, generate_series(1, 40000) n;
+    analyze webhook_delivery";
+
+/// A page of pending deliveries reads neither past the others nor all that wait.
+#[tokio::test]
+async fn pending_deliveries_are_read_in_their_order() {
+    let app = TestApp::empty().await;
+    let body = json!({ "url": "http://127.0.0.1:9/", "types": ["*"] });
+    let subscription = app.post("admin", "/v1/subscriptions", body).await;
+    let subscription = subscription.expect(201)["id"].clone();
+    let id = subscription.as_str().expect("an id");
+    sql(&app, DELIVERIES).await;
+    let tenant = tenant(&app).await;
+    let arguments = format!("({tenant}, '{id}', 'pending', null, 26)");
+    let beginning = "select message_id, state, case when not test";
+    let plan = explained_to_reader(&app.database, tenant, beginning, &arguments).await;
+    let (pages, nodes) = (pages(&plan), nodes(&plan));
+    assert_eq!(plan["Actual Rows"].as_f64(), Some(26.0));
+    assert!(pages < PAGES_MAX, "{pages} pages {nodes:?}");
+    let is_in_order = nodes
+        .iter()
+        .any(|node| node.contains("webhook_delivery_pending"));
+    assert!(is_in_order, "{nodes:?}");
 }

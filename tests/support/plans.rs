@@ -57,6 +57,7 @@ async fn explained_with(
         "instances/narrow.rs",
         "tasks/sources.rs",
         "feed.rs",
+        "deliveries.rs",
     ];
     let file = files.map(|name| {
         let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));
