@@ -4,6 +4,7 @@
 //! else later, a step says so. Nothing of people or their texts is written unless the [`Rules`] keep it.
 
 mod calls;
+mod commands;
 mod people;
 mod redact;
 
@@ -11,7 +12,6 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use wrkflw_core::actor::Actor;
-use wrkflw_core::apply::{Stamp, apply};
 use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
 use wrkflw_core::graph::Graph;
@@ -20,6 +20,7 @@ use wrkflw_core::instance::{Instance, StateInstance, Task};
 use wrkflw_core::json::{Json, Node};
 use wrkflw_core::lookup::{Findings, Lookup};
 
+use self::commands::{Recorded, commands};
 use self::people::{Change, Timeline};
 use self::redact::Redactor;
 pub use self::redact::Rules;
@@ -67,14 +68,6 @@ struct Looked {
     found: Findings,
 }
 
-/// A command with the instance before and after it.
-struct Recorded {
-    evidence: Evidence,
-    events: Vec<Event>,
-    before: Option<Instance>,
-    after: Instance,
-}
-
 /// A scenario that was made of an instance.
 #[derive(Debug)]
 pub struct Made {
@@ -94,18 +87,16 @@ pub fn record(
     (config, graph): (&Json, &Graph),
     rules: &Rules,
 ) -> Result<Made, String> {
-    let commands = commands(id, entries)?;
+    let commands = commands(entries)?;
     let first = commands.first().ok_or("the instance has no audit")?;
     let (begins, definition) = (first.evidence.now, first.evidence.definition.clone());
     let mut timeline = Timeline::of(&commands, graph);
     let mut redactor = Redactor::new(rules, people::all(&commands));
     let mut steps: Vec<Node> = Vec::new();
-    let (mut index, mut now) = (0, begins);
-    while index < commands.len() {
-        let recorded = &commands[index];
+    let (mut index, mut now, mut instance) = (0, begins, None);
+    while let Some(issued) = commands.get(index) {
         let changes = timeline.changes_before(index);
-        let mut events: Vec<&Event> = recorded.events.iter().collect();
-        let mut last = recorded;
+        let mut recorded = issued.recorded(id, instance)?;
         // Deadlines that pass one after the other pass in one step: a scenario passes them all, and the host may have been late.
         if matches!(recorded.evidence.command, Command::Deadline { .. }) {
             while let Some(next) = commands.get(index + 1) {
@@ -113,20 +104,20 @@ pub fn record(
                 if !is_deadline || timeline.changes(index + 1) {
                     break;
                 }
-                events.extend(&next.events);
-                (last, index) = (next, index + 1);
+                recorded.go_on(id, next)?;
+                index += 1;
             }
         }
-        let at = ("at", text(&last.evidence.now.to_string()));
-        let expect = expected(&mut redactor, &last.after, &events);
+        let at = ("at", text(&recorded.evidence.now.to_string()));
+        let expect = expected(&mut redactor, &recorded.after, &recorded.events);
         let mut written = changed(&mut redactor, &changes);
-        if let Some(happened) = step(&mut redactor, recorded)? {
+        if let Some(happened) = step(&mut redactor, &recorded)? {
             written.push(happened);
         }
         let count = written.len();
         for (place, mut members) in written.into_iter().enumerate() {
-            if place == 0 && last.evidence.now != now {
-                now = last.evidence.now;
+            if place == 0 && recorded.evidence.now != now {
+                now = recorded.evidence.now;
                 members.push(at.clone());
             }
             if place + 1 == count {
@@ -134,10 +125,11 @@ pub fn record(
             }
             steps.push(object(members));
         }
+        if steps.len() > STEPS_MAX {
+            return Err(format!("it has more than {STEPS_MAX} steps"));
+        }
+        instance = Some(recorded.after);
         index += 1;
-    }
-    if steps.len() > STEPS_MAX {
-        return Err(format!("it has more than {STEPS_MAX} steps"));
     }
     let count = steps.len();
     let mut members = vec![
@@ -153,39 +145,6 @@ pub fn record(
         steps: count,
         kept: redactor.kept(),
     })
-}
-
-/// The commands of the entries, with the instance folded along.
-fn commands(id: InstanceId, entries: Vec<Entry>) -> Result<Vec<Recorded>, String> {
-    let mut commands: Vec<Recorded> = Vec::new();
-    let mut instance: Option<Instance> = None;
-    let mut last = None;
-    for entry in entries {
-        let stamp = Stamp {
-            instance: id,
-            revision: entry.revision,
-            at: entry.occurred_at,
-            actor: entry.actor.as_deref(),
-        };
-        let before = instance.clone();
-        let after = apply(instance, &entry.payload, stamp).map_err(|error| error.to_string())?;
-        instance = Some(after.clone());
-        let is_same = last == Some(entry.command_id);
-        if let Some(command) = commands.last_mut().filter(|_| is_same) {
-            command.events.push(entry.payload);
-            command.after = after;
-        } else {
-            let evidence = entry.evidence.ok_or("an entry lacks its evidence")?;
-            last = Some(entry.command_id);
-            commands.push(Recorded {
-                evidence,
-                events: vec![entry.payload],
-                before,
-                after,
-            });
-        }
-    }
-    Ok(commands)
 }
 
 type Members = Vec<(&'static str, Node)>;
@@ -213,7 +172,7 @@ fn changed(redactor: &mut Redactor<'_>, changes: &[Change]) -> Vec<Members> {
 }
 
 /// The step of a command; none for what a scenario does by itself.
-fn step(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Option<Members>, String> {
+fn step(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Result<Option<Members>, String> {
     let mut members = match &recorded.evidence.command {
         Command::Start { .. } => return start(redactor, recorded).map(Some),
         Command::ChildEnded { .. } => return Ok(Some(child_ended(redactor, recorded))),
@@ -262,7 +221,7 @@ fn step(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Option<Membe
     Ok(Some(members))
 }
 
-fn start(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Members, String> {
+fn start(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Result<Members, String> {
     let Command::Start {
         entity,
         data,
@@ -294,7 +253,7 @@ fn start(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Result<Members, St
     Ok(members)
 }
 
-fn child_ended(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
+fn child_ended(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Members {
     let Command::ChildEnded {
         child,
         outcome,
@@ -313,7 +272,7 @@ fn child_ended(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
     members
 }
 
-fn signal(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
+fn signal(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Members {
     let Command::Signal {
         trigger,
         id,
@@ -331,7 +290,7 @@ fn signal(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
     members
 }
 
-fn decision(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
+fn decision(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Members {
     let Command::Decide {
         task,
         outcome,
@@ -358,7 +317,7 @@ fn input(redactor: &mut Redactor<'_>, input: &Json) -> Option<(&'static str, Nod
 /// What names the task: under `verb`, its label where there are several, or `true`; with its state and item where these differ.
 fn which(
     redactor: &mut Redactor<'_>,
-    recorded: &Recorded,
+    recorded: &Recorded<'_>,
     id: TaskId,
     verb: Option<&'static str>,
 ) -> Members {
@@ -391,7 +350,7 @@ fn which(
 }
 
 /// The absent person for whom the actor claims or decides.
-fn absent(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Option<(&'static str, Node)> {
+fn absent(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Option<(&'static str, Node)> {
     let mut acted_for = recorded.events.iter().filter_map(|event| match event {
         Event::TaskClaimed { on_behalf_of, .. } | Event::DecisionRecorded { on_behalf_of, .. } => {
             on_behalf_of.as_ref()

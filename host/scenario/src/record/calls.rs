@@ -9,7 +9,7 @@ use wrkflw_core::instance::Instance;
 use wrkflw_core::json::Node;
 
 /// The step of a report about a service call.
-pub(super) fn ended(redactor: &mut Redactor<'_>, recorded: &Recorded) -> Members {
+pub(super) fn ended(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Members {
     let named = |id: StateId| {
         let mut states = recorded.before.iter().flat_map(Instance::state_instances);
         let state = states.find(|one| one.id == id)?;

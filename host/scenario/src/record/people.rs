@@ -7,7 +7,7 @@ use wrkflw_core::graph::{Graph, Read};
 use wrkflw_core::instance::Candidate;
 use wrkflw_core::json::{Json, Node};
 
-use super::Recorded;
+use super::commands::Issued;
 use super::redact::Redactor;
 use crate::seen::{object, text};
 
@@ -47,15 +47,15 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn of(commands: &[Recorded], graph: &Graph) -> Timeline {
+    pub(super) fn of(commands: &[Issued], graph: &Graph) -> Timeline {
         let mut timeline = Timeline::default();
         let known = memberships(commands);
         let mut members = BTreeMap::new();
         let mut managers = BTreeMap::new();
-        for recorded in commands {
+        for issued in commands {
             let mut changes = Vec::new();
             for pair in &known {
-                let Some(is_in) = told(recorded, pair) else {
+                let Some(is_in) = told(issued, pair) else {
                     continue;
                 };
                 timeline.members.entry(pair.clone()).or_insert(is_in);
@@ -68,7 +68,7 @@ impl Timeline {
                     });
                 }
             }
-            for looked in &recorded.evidence.lookups {
+            for looked in &issued.evidence.lookups {
                 timeline.groups.extend(looked.asked.groups.iter().cloned());
                 for (name, settings) in &looked.found.calendars {
                     let calendars = timeline.calendars.entry(name.clone());
@@ -85,14 +85,14 @@ impl Timeline {
                     }
                 }
             }
-            timeline.take_actor(recorded, graph);
+            timeline.take_actor(issued, graph);
             timeline.changes.push(changes);
         }
         timeline
     }
 
-    fn take_actor(&mut self, recorded: &Recorded, graph: &Graph) {
-        let actor = &recorded.evidence.actor;
+    fn take_actor(&mut self, issued: &Issued, graph: &Graph) {
+        let actor = &issued.evidence.actor;
         if actor.is_host() {
             return;
         }
@@ -178,9 +178,9 @@ fn matters(permission: &str, graph: &Graph) -> bool {
 }
 
 /// Every membership that is told at least once, by group and person.
-fn memberships(commands: &[Recorded]) -> BTreeSet<(String, String)> {
+fn memberships(commands: &[Issued]) -> BTreeSet<(String, String)> {
     let mut all = BTreeSet::new();
-    for Recorded { evidence, .. } in commands {
+    for Issued { evidence, .. } in commands {
         let actor = &evidence.actor;
         let of_actor = actor.groups.iter();
         all.extend(of_actor.map(|group| (group.clone(), actor.id.clone())));
@@ -203,8 +203,8 @@ fn memberships(commands: &[Recorded]) -> BTreeSet<(String, String)> {
 }
 
 /// Whether the person was in the group, if the command was told.
-fn told(recorded: &Recorded, (group, person): &(String, String)) -> Option<bool> {
-    let evidence = &recorded.evidence;
+fn told(issued: &Issued, (group, person): &(String, String)) -> Option<bool> {
+    let evidence = &issued.evidence;
     let actor = &evidence.actor;
     if actor.id == *person {
         return Some(actor.is_in(group));
@@ -230,10 +230,10 @@ fn told(recorded: &Recorded, (group, person): &(String, String)) -> Option<bool>
 }
 
 /// Everybody who is named, in the order in which they are.
-pub(super) fn all(commands: &[Recorded]) -> Vec<String> {
+pub(super) fn all(commands: &[Issued]) -> Vec<String> {
     let mut all = Vec::new();
-    for recorded in commands {
-        let actor = &recorded.evidence.actor;
+    for issued in commands {
+        let actor = &issued.evidence.actor;
         if !actor.is_host() {
             all.push(actor.id.clone());
         }
@@ -243,11 +243,10 @@ pub(super) fn all(commands: &[Recorded]) -> Vec<String> {
                 .iter()
                 .map(|absent| absent.person.clone()),
         );
-        all.extend(recorded.after.requesters.iter().cloned());
-        for event in &recorded.events {
+        for event in issued.events() {
             of_event(event, &mut all);
         }
-        for looked in &recorded.evidence.lookups {
+        for looked in &issued.evidence.lookups {
             all.extend(looked.asked.managers_of.iter().cloned());
             all.extend(looked.asked.people.iter().cloned());
             all.extend(looked.found.managers.values().cloned());
@@ -260,6 +259,7 @@ pub(super) fn all(commands: &[Recorded]) -> Vec<String> {
 
 fn of_event(event: &Event, all: &mut Vec<String>) {
     match event {
+        Event::FlowStarted { requesters, .. } => all.extend(requesters.iter().cloned()),
         Event::TaskCreated { task, .. } => {
             all.extend(task.owner().map(str::to_owned));
             all.extend(task.candidates.iter().filter_map(person));

@@ -10,7 +10,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::super::Environment;
-use super::super::client::{Client, segment};
+use super::super::client::segment;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
 use super::OneArgs;
@@ -21,6 +21,8 @@ use wrkflw_scenario::record::{Entry, Rules, record};
 
 /// Limit of the entries of an instance that are read.
 const ENTRIES_MAX: usize = 20_000;
+/// Limit of their texts together, in MiB. Parsed they take several times as much.
+const ENTRIES_MIB_MAX: usize = 128;
 /// The entries of one page.
 const PAGE: usize = 100;
 
@@ -83,7 +85,7 @@ pub(in crate::cli) fn run(
         instance["definitionVersion"]
     );
     let version: Version = serde_json::from_str(&client.get_text(&version)?)?;
-    let entries = entries(&client, &path)?;
+    let entries = entries(&path, |query| client.get_text(query))?;
     let made = record(
         InstanceId(id),
         entries,
@@ -112,13 +114,19 @@ pub(in crate::cli) fn run(
     Ok(())
 }
 
-/// The whole audit of the instance.
-fn entries(client: &Client, path: &str) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
+/// The whole audit of the instance, which `read` reads page by page.
+fn entries(path: &str, read: impl Fn(&str) -> Result<String>) -> Result<Vec<Entry>> {
+    let (mut entries, mut bytes) = (Vec::new(), 0);
     let mut after = String::new();
     loop {
         let query = format!("{path}/audit?limit={PAGE}{after}");
-        let text = client.get_text(&query)?;
+        let text = read(&query)?;
+        bytes += text.len();
+        if bytes > ENTRIES_MIB_MAX << 20 {
+            return Err(anyhow!(
+                "the audit entries of the instance have more than {ENTRIES_MIB_MAX} MiB"
+            ));
+        }
         let page: Page = serde_json::from_str(&text).context("the audit cannot be read")?;
         entries.extend(page.data);
         if entries.len() > ENTRIES_MAX {
@@ -130,5 +138,25 @@ fn entries(client: &Client, path: &str) -> Result<Vec<Entry>> {
             Some(next) => after = format!("&after={}", segment(&next)),
             None => return Ok(entries),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_audit_is_read_up_to_a_number_of_bytes() {
+        let pages = |count: usize| {
+            entries("/v1/instances/1", |query| {
+                let number: usize = query.split("after=").nth(1).unwrap_or("1").parse()?;
+                let next = (number < count).then(|| (number + 1).to_string());
+                let page = json!({ "data": [], "page": { "next": next } });
+                Ok(page.to_string() + &" ".repeat(1 << 20))
+            })
+        };
+        assert!(pages(ENTRIES_MIB_MAX - 1).expect("entries").is_empty());
+        let refused = pages(ENTRIES_MIB_MAX + 1).expect_err("too many");
+        assert!(refused.to_string().contains("128 MiB"), "{refused}");
     }
 }
