@@ -69,7 +69,16 @@ fn dependency(value: &Value, workspace: &Value, name: &str) -> Value {
         }
         other => table(Some(other)),
     };
+    let shared = whole.get("features").and_then(Value::as_array).cloned();
     whole.extend(own);
+    // Cargo adds the features of the crate to those of the workspace; all else of the crate counts instead.
+    if let (Some(shared), Some(Value::Array(features))) = (shared, whole.get_mut("features")) {
+        for feature in shared {
+            if !features.contains(&feature) {
+                features.push(feature);
+            }
+        }
+    }
     Value::Table(whole)
 }
 
@@ -89,6 +98,7 @@ mod tests {
              [features]\ntesting = [\"dep:proptest\"]\nlong = [\"dep:jiff\"]\n\
              [dependencies]\nserde.workspace = true\njiff = { workspace = true, optional = true }\n\
              proptest = { workspace = true, optional = true }\n\
+             uuid = { workspace = true, features = [\"serde\", \"v4\"] }\n\
              wrkflw-core = { path = \"../host/core\", optional = true }\n\
              [dev-dependencies]\nproptest.workspace = true\ntrybuild = \"1\"\n[lints]\nworkspace = true\n",
         );
@@ -101,7 +111,19 @@ mod tests {
         );
         let dependencies = made["dependencies"].as_table().expect("a table");
         let names: Vec<_> = dependencies.keys().map(String::as_str).collect();
-        assert_eq!(names, ["jiff", "serde", "wrkflw-core"]);
+        assert_eq!(names, ["jiff", "serde", "uuid", "wrkflw-core"]);
+        // Those of the workspace are features of the crate, too, each once.
+        let features = |dependency: &Value| {
+            let features = dependency["features"].as_array().expect("features");
+            let names = features.iter().filter_map(Value::as_str);
+            let mut names: Vec<_> = names.map(str::to_owned).collect();
+            names.sort();
+            names
+        };
+        let mut expected = features(&of_workspace["dependencies"]["uuid"]);
+        expected.push("v4".to_owned());
+        expected.sort();
+        assert_eq!(features(&dependencies["uuid"]), expected);
         let jiff = &of_workspace["dependencies"]["jiff"];
         assert_eq!(dependencies["jiff"]["version"], jiff["version"]);
         assert_eq!(dependencies["jiff"]["features"], jiff["features"]);
