@@ -93,6 +93,34 @@ fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_par
     }
 }
 
+/// Another flow was tried about the same document, more often than instances are looked at. Neither flow is sole.
+#[test]
+fn the_instance_that_goes_on_is_found_among_many_that_have_ended() {
+    let place = Place::new();
+    let _dev = place.start("dev --empty --ephemeral --port 0");
+    fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
+    fs::write(place.folder.join("config.json"), "{}").expect("our own folder");
+    place.data("definition publish flow.wasm --key another --config config.json --activate");
+    let id = text(&started(&place, "document/1")["id"]);
+    let start =
+        r#"instance start another --entity document/1 --data {"title":"Budget"} --as author"#;
+    for _ in 0..11 {
+        let tried = text(&place.data(start)["instance"]["id"]);
+        place.data(&format!("instance cancel {tried} --reason late --as admin"));
+    }
+    let shown = || place.data("instance show document/1");
+    assert_eq!(shown()["id"], id);
+    place.data("instance suspend document/1 --reason question --as admin");
+    assert_eq!(
+        (&shown()["id"], &shown()["status"]),
+        (&json!(id), &json!("SUSPENDED"))
+    );
+    place.data("instance cancel document/1 --reason late --as admin");
+    let ended = place.run("instance show document/1");
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("is ambiguous"), "{}", ended.stderr);
+}
+
 #[test]
 fn a_start_that_nobody_can_work_on_says_so() {
     let place = Place::new();
