@@ -317,10 +317,9 @@ impl<'a> Execution<'a> {
                 self.review(staffing_check);
             } else {
                 self.check_still_assignable()?;
-                if self.may_enlarge && self.instance.status.ended_at().is_none() {
-                    shown::check(&self.instance)?;
+                if !self.refuse_outgrown()? {
+                    return Ok(None);
                 }
-                return Ok(None);
             }
         }
         let question = match &self.phase {

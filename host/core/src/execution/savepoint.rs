@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::fallback::StaffingCheck;
 use super::fault::{self, ExecutionError};
 use super::{Execution, Phase};
 use crate::answer::{Reason, Refusal};
@@ -12,6 +13,7 @@ use crate::event::Event;
 use crate::ids::StateId;
 use crate::instance::Instance;
 use crate::rejection::Rejection;
+use crate::shown;
 
 /// The execution before the trigger.
 pub(super) struct Savepoint {
@@ -21,6 +23,7 @@ pub(super) struct Savepoint {
     /// How many events there were.
     events: usize,
     ready_joins: VecDeque<(StateId, bool)>,
+    staffing_checks: VecDeque<StaffingCheck>,
     router_steps: u32,
 }
 
@@ -33,6 +36,7 @@ impl Execution<'_> {
             instance: self.instance.clone(),
             events: self.events.len(),
             ready_joins: self.ready_joins.clone(),
+            staffing_checks: self.staffing_checks.clone(),
             router_steps: self.router_steps,
         }));
     }
@@ -55,12 +59,28 @@ impl Execution<'_> {
         self.instance = savepoint.instance;
         self.events.truncate(savepoint.events);
         self.ready_joins = savepoint.ready_joins;
+        self.staffing_checks = savepoint.staffing_checks;
         self.router_steps = savepoint.router_steps;
         self.entering.clear();
         self.works.clear();
         self.phase = Phase::Settle;
         self.refuse(savepoint.state, savepoint.trigger, rejection.into_reason());
         Ok(())
+    }
+
+    /// Refuses a trigger without a caller, or else the command, if the facts for flow logic would be too large. Whether it refused a
+    /// trigger.
+    pub(super) fn refuse_outgrown(&mut self) -> Result<bool, ExecutionError> {
+        if !self.may_enlarge || self.instance.status.ended_at().is_some() {
+            return Ok(false);
+        }
+        let Err(outgrown) = shown::check(&self.instance) else {
+            return Ok(false);
+        };
+        self.reject(outgrown)?;
+        // What remains of a command of the host has happened: a deadline passed, a child ended or a service answered.
+        self.may_enlarge = !self.context.actor.is_host();
+        Ok(true)
     }
 
     /// Records the refusal of a trigger without a caller.

@@ -1,5 +1,6 @@
 //! The limits of an instance, and reserved names.
 
+use super::deadlines::{after, late, pass};
 use super::script::{Script, decide, enter, fault, json, offers, rejection};
 use crate::answer::{Assignment, Deadline, Due, Offer, OverdueAction, Plan, Principal, Since};
 use crate::command::Command;
@@ -125,21 +126,49 @@ fn however_much_is_said_everybody_has_room_left() {
     assert!(rooms.is_sorted(), "nobody's room shrinks: {rooms:?}");
 }
 
-#[test]
-fn work_that_logic_could_not_be_told_of_is_not_offered() {
+/// Work that logic could not be told of.
+fn crowded() -> Assignment {
     let crowd: Vec<_> = (0..VOTERS)
         .map(|number| Principal::User(format!("a-member-of-the-crowd-{number:03}")))
         .collect();
-    let mut script = Script::new().assigning(move |_| {
-        let mut assignment = offers(&["crew"; VOTERS]);
-        for offer in &mut assignment.offers {
-            offer.candidates.clone_from(&crowd);
-        }
-        assignment
-    });
+    let mut assignment = offers(&["crew"; VOTERS]);
+    for offer in &mut assignment.offers {
+        offer.candidates.clone_from(&crowd);
+    }
+    assignment
+}
+
+#[test]
+fn work_that_logic_could_not_be_told_of_is_not_offered() {
+    let mut script = Script::new().assigning(|_| crowded());
     let refused = rejection(script.run("ann", &super::script::start()));
     assert_eq!(refused.code(), "limit_reached");
     assert!(refused.to_string().contains("more work"), "{refused}");
+}
+
+/// Nobody would see an error, and the deadline would be tried for ever.
+#[test]
+fn a_deadline_that_leads_to_such_work_is_refused_on_record() {
+    let mut script = Script::new()
+        .drawn(super::deadlines::graph())
+        .planning(|_, _| Ok(enter(&["Other"])))
+        .assigning(|state| match state {
+            "Other" => crowded(),
+            _ => Assignment {
+                deadlines: vec![after(60, late())],
+                ..offers(&["crew"])
+            },
+        })
+        .started();
+    let events = pass(&mut script, 0, 61);
+    let [_, Event::TriggerRefused { trigger, code, .. }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((trigger.as_str(), code.as_str()), ("LATE", "limit_reached"));
+    assert_eq!(script.instance().active[0].name, "Review");
+    // Whoever decides is told.
+    script.claim(script.task(0));
+    assert_eq!(rejection(script.go()).code(), "limit_reached");
 }
 
 /// Each may lie twenty years ahead, and is counted when the work is offered.
