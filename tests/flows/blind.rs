@@ -22,6 +22,19 @@ async fn published(app: &TestApp, instance: &Value, kind: &str, count: usize) ->
     read.unwrap_or_else(|_| panic!("{kind} is not published {count} times"))
 }
 
+/// The one event of this type follows a hidden decision, and lacks these members.
+async fn is_published_without(app: &TestApp, instance: &Value, kind: &str, members: &[&str]) {
+    let event = &published(app, instance, kind, 1).await[0];
+    assert_eq!(event["data"]["blind"], true, "{event}");
+    for member in members {
+        assert!(event["data"][member].is_null(), "{member}: {event}");
+    }
+    assert_eq!(
+        (&event["authtype"], &event["authid"]),
+        (&json!("unknown"), &Value::Null)
+    );
+}
+
 /// A vote of two, of whom `reviewer` has voted.
 async fn half_done(app: &TestApp) -> Value {
     let offers = ["reviewer", "reviewer2"].map(|user| json!({ "users": [user] }));
@@ -125,16 +138,13 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
 
     dry_runs_are_refused(&app, &instance).await;
 
-    let recorded = &published(&app, &instance, "decision.recorded", 1).await[0];
-    let data = &recorded["data"];
-    assert_eq!(data["blind"], true, "{recorded}");
-    for member in ["outcome", "actor", "comment", "onBehalfOf"] {
-        assert!(data[member].is_null(), "{member}: {recorded}");
-    }
-    assert_eq!(
-        (&recorded["authtype"], &recorded["authid"]),
-        (&json!("unknown"), &Value::Null)
-    );
+    let secret = ["outcome", "actor", "comment", "onBehalfOf"];
+    is_published_without(&app, &instance, "decision.recorded", &secret).await;
+    let secret = ["trigger", "actor", "notes"];
+    is_published_without(&app, &instance, "state.continued", &secret).await;
+    let of_actor = "/v1/events?actor=reviewer&type=state.*";
+    let of_actor = app.get("admin", of_actor).await.expect(200);
+    assert_eq!(of_actor["data"], json!([]));
     // The audit has it from the beginning.
     let audit = audited(&app, &instance, "DECISION_RECORDED").await;
     assert_eq!(audit[0]["outcome"], "YES");

@@ -394,8 +394,8 @@ events! {
         public StateContinued = "STATE_CONTINUED" {
             /// The state instance.
             state: StateId,
-            /// The trigger.
-            #[public("trigger")] trigger: String,
+            /// The trigger; absent if it is blind.
+            #[public("trigger")] #[serde(skip_serializing_if = "String::is_empty")] trigger: String,
             /// The names of the states that begin beside it.
             #[public("to")] #[serde(skip_serializing_if = "Vec::is_empty")] to: Vec<String>,
             /// JSON Merge Patch for the instance's data.
@@ -404,8 +404,10 @@ events! {
             #[public("attributes")] #[serde(skip_serializing_if = "Vec::is_empty")] attributes: Vec<Attribute>,
             /// Their values before, of those that had one.
             #[public("previousAttributes")] #[serde(skip_serializing_if = "Vec::is_empty")] previous: Vec<Attribute>,
-            /// The flow's notes on why it chose this plan.
+            /// The flow's notes on why it chose this plan; absent if it is blind.
             #[public("notes")] #[serde(skip_serializing_if = "Vec::is_empty")] notes: Vec<Note>,
+            /// Whether it follows a decision that is hidden until the state ends: who made it, the trigger and the notes.
+            #[public("blind")] #[serde(skip_serializing_if = "std::ops::Not::not")] blind: bool,
         }
         /// A flow or a join that waits for a count cancelled a state of another branch.
         public StateCancelled = "STATE_CANCELLED" {

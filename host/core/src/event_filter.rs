@@ -15,7 +15,7 @@ pub struct EventFacts {
     entity_type: String,
     entity_id: String,
     instance: Uuid,
-    /// None for a blind decision, which tells nobody.
+    /// None where a blind decision is hidden.
     actor: Option<String>,
 }
 

@@ -154,7 +154,7 @@ fn headers() -> Value {
             "ce_partitionkey": text("The instance's id, also the record's key."),
             "ce_sequence": {"type": "string", "pattern": "^[0-9]{20}$", "description": "Counts from 1, without gaps."},
             "ce_traceparent": text("The W3C trace context of the request that caused it."),
-            "ce_authtype": {"enum": ["user", "system", "unknown"], "description": "Whether a person or the host itself acted; `unknown` for a blind decision."},
+            "ce_authtype": {"enum": ["user", "system", "unknown"], "description": "Whether a person or the host itself acted; `unknown` where a blind decision is hidden."},
             "ce_authid": text("Who acted."),
         },
     })

@@ -218,3 +218,32 @@ fn a_blind_decision_says_neither_who_made_it_nor_how() {
     assert_eq!(event.attribute("authtype"), Some("unknown"));
     assert_eq!(event.attribute("authid"), None);
 }
+
+/// The attributes come before the member that says it.
+#[test]
+fn what_a_blind_decision_did_is_told_without_the_decision() {
+    let continued = |blind: &str| {
+        let payload = format!(
+            r#"{{"attributes":[{{"name":"n","value":{{"type":"text","value":"x"}}}}],{blind}"data":{{"count":1}},"notes":[{{"code":"counted","message":"1 of 2"}}],"state":"00000000-0000-0000-0000-00000000000b","to":["Advice"],"trigger":"ASK","type":"STATE_CONTINUED"}}"#
+        );
+        event(&entry("STATE_CONTINUED", &payload))
+    };
+    let hidden = continued(r#""blind":true,"#);
+    let data = hidden.data.value();
+    for member in ["actor", "trigger", "notes"] {
+        assert!(data[member].is_null(), "{member}: {data}");
+    }
+    assert_eq!(
+        (&data["blind"], &data["to"], &data["dataPointers"]),
+        (&json!(true), &json!(["Advice"]), &json!(["/count"]))
+    );
+    assert_eq!(hidden.attribute("authtype"), Some("unknown"));
+    assert_eq!(hidden.attribute("authid"), None);
+    let told = continued("");
+    let data = told.data.value();
+    assert_eq!(
+        (&data["actor"], &data["trigger"], &data["notes"][0]["code"]),
+        (&json!("ada"), &json!("ASK"), &json!("counted"))
+    );
+    assert_eq!(told.attribute("authid"), Some("ada"));
+}

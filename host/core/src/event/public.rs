@@ -119,25 +119,43 @@ pub fn published<'a>(
     let Some(event_type) = EventType::public(kind) else {
         return Ok((Vec::new(), about));
     };
-    let is_blind = is_blind(kind, payload);
     let view = View {
         about: &about,
         definition: &context.definition,
+        blind: is_blind(kind, payload).then_some(kind),
     };
-    let mut own = view.record(event_type.members, stored)?;
-    own.retain(|(name, _)| !is_blind || matches!(&**name, "blind" | "stateName"));
+    let own = view.record(event_type.members, stored)?;
     Ok((own, about))
 }
 
-/// Whether the entry is a decision that is hidden until its state ends.
+/// Whether the entry is a decision that is hidden until its state ends, or tells what such a decision did.
 pub fn is_blind(kind: &str, payload: &str) -> bool {
-    // The first member of the canonical text, since names are sorted.
-    kind == "DECISION_RECORDED" && payload.starts_with(r#"{"blind":true,"#)
+    match kind {
+        // The first member of the canonical text, since names are sorted.
+        "DECISION_RECORDED" => payload.starts_with(r#"{"blind":true,"#),
+        // Behind the attributes, of which the text alone does not say where they end.
+        "STATE_CONTINUED" if payload.contains(r#""blind":true"#) => {
+            let all = members(payload).unwrap_or_default();
+            all.iter()
+                .any(|(name, value)| name == "blind" && value == "true")
+        }
+        _ => false,
+    }
+}
+
+/// Whether a blind entry of this kind tells the public member. What the flow did with a decision is told, the decision is not.
+fn tells(kind: &str, member: &str) -> bool {
+    match kind {
+        "DECISION_RECORDED" => matches!(member, "blind" | "stateName"),
+        _ => !matches!(member, "trigger" | "notes"),
+    }
 }
 
 struct View<'v> {
     about: &'v About,
     definition: &'v DefinitionTexts,
+    /// The kind of a blind entry.
+    blind: Option<&'v str>,
 }
 
 type Declared = [Option<crate::event_schema::Member>];
@@ -154,7 +172,8 @@ impl View<'_> {
             let Some(member) = crate::event_schema::declared(declared, &name) else {
                 continue;
             };
-            if member.may_be_absent() && value == "null" {
+            let is_hidden = self.blind.is_some_and(|kind| !tells(kind, member.name()));
+            if is_hidden || member.may_be_absent() && value == "null" {
                 continue;
             }
             if let Some(value) = self.value(member.shape(), value)? {

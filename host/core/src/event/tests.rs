@@ -201,6 +201,7 @@ fn of_states() -> Vec<Event> {
             attributes: vec![],
             previous: Vec::new(),
             notes: vec![],
+            blind: true,
         },
         Event::StateCancelled {
             state,

@@ -74,7 +74,7 @@ pub(super) const CONTEXT: &[Member] = &[
     member("definitionTitle", Text, Sometimes, "The definition's title, if it has one."),
     member("entityType", Text, Always, "The type of the entity that the instance is about."),
     member("entityId", Text, Always, "The id of that entity in its own system."),
-    member("actor", Text, Sometimes, "Who acted; absent when the host acted by itself, and for a blind decision."),
+    member("actor", Text, Sometimes, "Who acted; absent when the host acted by itself, and where a blind decision is hidden."),
 ];
 /// The members that an event about a state has besides.
 #[rustfmt::skip]

@@ -235,6 +235,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             attributes: attributes(),
             previous: attributes(),
             notes: notes(),
+            blind: false,
         },
         Event::StateContinued { .. } => Event::StateCancelled {
             state,
@@ -668,6 +669,7 @@ fn a_change_tells_its_pointers_and_the_values_before() {
             attributes: attributes(),
             previous: attributes()[..1].to_vec(),
             notes: vec![],
+            blind: false,
         })
         .1
     };

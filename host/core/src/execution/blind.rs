@@ -2,7 +2,7 @@
 //!
 //! Flow logic and the audit know them all the time. That somebody has decided is not hidden: claims and owners tell it.
 
-use super::Execution;
+use super::{Execution, Moving};
 use crate::command::Command;
 use crate::event::{Disclosed, Event};
 use crate::ids::StateId;
@@ -16,6 +16,11 @@ impl Execution<'_> {
             self.record(disclosed);
         }
         self.record(event);
+    }
+
+    /// Whether a decision that is hidden moves the state instance.
+    pub(super) fn is_blind(&self, moving: &Moving) -> bool {
+        moving.decision.is_some() && self.state_instance_of(moving.state).blind
     }
 }
 

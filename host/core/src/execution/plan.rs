@@ -96,6 +96,7 @@ impl Execution<'_> {
 
     fn apply_plan(&mut self, trigger: &str, moving: Moving, next: Next, effects: Effects) {
         let from = self.state_name_of(moving.state);
+        let blind = self.is_blind(&moving);
         if let Some(deciding) = moving.decision {
             self.emit(Event::DecisionRecorded {
                 task: deciding.task,
@@ -105,7 +106,7 @@ impl Execution<'_> {
                 on_behalf_of: deciding.on_behalf_of,
                 comment: deciding.comment,
                 input: deciding.input,
-                blind: self.state_instance_of(moving.state).blind,
+                blind,
             });
             self.exclude_elsewhere(deciding.task, &from);
         }
@@ -131,6 +132,7 @@ impl Execution<'_> {
                 attributes,
                 previous,
                 notes,
+                blind,
             }
         } else {
             Event::StateTransitioned {

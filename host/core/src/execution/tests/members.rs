@@ -11,6 +11,7 @@ use crate::command::Command;
 use crate::event::Event;
 use crate::event::reasons::LEFT_GROUP;
 use crate::instance::{Candidate, TaskStatus};
+use crate::json::Json;
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
 
@@ -309,12 +310,11 @@ fn blind_decisions_are_told_by_the_command_that_ends_the_state() {
         .started();
     let (of_bob, of_cid) = (script.task(0), script.task(1));
     let first = script.run("bob", &decide(of_bob, "GO")).expect("a vote");
-    assert!(
-        first
-            .events
-            .iter()
-            .any(|event| matches!(event, Event::DecisionRecorded { blind: true, .. }))
-    );
+    for kind in ["DECISION_RECORDED", "STATE_CONTINUED"] {
+        let mut events = first.events.iter();
+        let event = events.find(|event| event.kind() == kind).expect(kind);
+        assert!(crate::event::is_blind(kind, Json::of(event).as_str()));
+    }
     assert!(
         !first
             .events
