@@ -22,9 +22,8 @@ async fn published(app: &TestApp, instance: &Value, kind: &str, count: usize) ->
     read.unwrap_or_else(|_| panic!("{kind} is not published {count} times"))
 }
 
-/// The one event of this type follows a hidden decision, and lacks these members.
-async fn is_published_without(app: &TestApp, instance: &Value, kind: &str, members: &[&str]) {
-    let event = &published(app, instance, kind, 1).await[0];
+/// The event follows a hidden decision, and lacks these members.
+fn hides(event: &Value, members: &[&str]) {
     assert_eq!(event["data"]["blind"], true, "{event}");
     for member in members {
         assert!(event["data"][member].is_null(), "{member}: {event}");
@@ -139,9 +138,10 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     dry_runs_are_refused(&app, &instance).await;
 
     let secret = ["outcome", "actor", "comment", "onBehalfOf"];
-    is_published_without(&app, &instance, "decision.recorded", &secret).await;
-    let secret = ["trigger", "actor", "notes"];
-    is_published_without(&app, &instance, "state.continued", &secret).await;
+    let recorded = published(&app, &instance, "decision.recorded", 1).await;
+    hides(&recorded[0], &secret);
+    let continued = published(&app, &instance, "state.continued", 1).await;
+    hides(&continued[0], &["trigger", "actor", "notes"]);
     let of_actor = "/v1/events?actor=reviewer&type=state.*";
     let of_actor = app.get("admin", of_actor).await.expect(200);
     assert_eq!(of_actor["data"], json!([]));
@@ -172,5 +172,85 @@ async fn a_cancelled_vote_is_disclosed() {
         disclosed[0]["data"]["decisions"][0]["comment"],
         "between us"
     );
+    prove_all(&app).await;
+}
+
+/// A blind vote of three, of whom `reviewer` has asked for advice. It is asked for beside the vote.
+async fn advised(app: &TestApp) -> Value {
+    offer(app, "committee", committee(), json!({ "advice": true })).await;
+    let offers = ["reviewer", "reviewer2", "approver"].map(|user| json!({ "users": [user] }));
+    let data = json!({
+        "assign": { "offers": offers, "needed": 3, "blind": true },
+        "advice": { "offers": [{ "users": ["admin"] }], "needed": 1 },
+    });
+    let instance = vote(app, "advised", data).await;
+    let ask = json!({ "outcome": "ASK" });
+    decide(app, "reviewer", &tasks(&instance)[0], ask).await
+}
+
+/// What led to the advice, and what ended it, as this person is told.
+async fn told_of_advice(app: &TestApp, person: &str, instance: &Value) -> Value {
+    let path = format!("/v1/instances/{}/history", id(instance));
+    let history = app.get(person, &path).await.expect(200);
+    let mut states = history["data"].as_array().expect("states").iter();
+    let advice = states.find(|state| state["name"] == "Advice");
+    let advice = advice.expect("the advice");
+    let left = &advice["left"];
+    json!([
+        advice["enteredTrigger"],
+        advice["caller"],
+        left["trigger"],
+        left["actor"]
+    ])
+}
+
+#[tokio::test]
+async fn nobody_is_told_which_vote_began_a_branch_or_cancelled_it() {
+    let app = TestApp::empty().await;
+    let asked = advised(&app).await;
+    let of_instance = format!("/v1/instances/{}", id(&asked));
+    let diagram = format!("{of_instance}/diagram.svg");
+    for (person, led) in [("reviewer2", json!(null)), ("reviewer", json!("ASK"))] {
+        let caller = led.as_str().map(|_| person);
+        let shown = app.get(person, &of_instance).await.expect(200);
+        let advice = &shown["states"][1];
+        assert_eq!(
+            (
+                &advice["name"],
+                &advice["enteredTrigger"],
+                &advice["caller"]
+            ),
+            (&json!("Advice"), &led, &json!(caller))
+        );
+        let told = told_of_advice(&app, person, &asked).await;
+        assert_eq!(told, json!([led, caller, null, null]), "{person}");
+        let drawn = app.get(person, &diagram).await;
+        assert_eq!(drawn.text.contains(" led to "), led.is_string());
+    }
+    let entered = published(&app, &asked, "state.entered", 2).await;
+    hides(&entered[1], &["actor"]);
+    let state = &entered[1]["data"]["state"];
+    assert_eq!(
+        (&state["name"], state.get("enteredTrigger")),
+        (&json!("Advice"), None)
+    );
+
+    let ask = json!({ "outcome": "ASK" });
+    decide(&app, "reviewer2", &tasks(&asked)[1], ask).await;
+    let cancelled = published(&app, &asked, "state.cancelled", 1).await;
+    hides(&cancelled[0], &["trigger", "actor"]);
+    for (person, told) in [
+        ("approver", json!([null, null, null, null])),
+        ("reviewer", json!(["ASK", "reviewer", null, null])),
+        ("reviewer2", json!([null, null, "ASK", "reviewer2"])),
+    ] {
+        let found = told_of_advice(&app, person, &asked).await;
+        assert_eq!(found, told, "{person}");
+    }
+
+    let no = json!({ "outcome": "NO" });
+    decide(&app, "approver", &tasks(&asked)[2], no).await;
+    let told = told_of_advice(&app, "author", &asked).await;
+    assert_eq!(told, json!(["ASK", "reviewer", "ASK", "reviewer2"]));
     prove_all(&app).await;
 }

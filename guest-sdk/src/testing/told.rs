@@ -69,7 +69,7 @@ fn entered(events: &[Event], said: &Said, graph: &Graph) -> Vec<Entered> {
     let mut entered = Vec::new();
     for event in events {
         match event {
-            Event::StateEntered { state } => {
+            Event::StateEntered { state, .. } => {
                 let declared = graph.state(&state.name).map(|declared| &declared.kind);
                 if matches!(declared, Some(StateKind::Terminal(_))) {
                     entered.push(Entered::Passive(state.name.clone()));

@@ -121,7 +121,8 @@ impl State {
 #[derive(Deserialize)]
 pub(crate) struct Left {
     pub(crate) at: Timestamp,
-    pub(crate) trigger: String,
+    /// None if it is a decision that is hidden.
+    pub(crate) trigger: Option<String>,
     pub(crate) actor: Option<String>,
 }
 

@@ -262,7 +262,7 @@ fn postpone(deadlines: &mut [OpenDeadline], due_at: &mut Option<Timestamp>, paus
 
 fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
     match event {
-        Event::StateEntered { state } => {
+        Event::StateEntered { state, .. } => {
             instance.waiting.retain(|waiting| waiting.id != state.id);
             let order =
                 |state_instance: &StateInstance| (state_instance.entered_at, state_instance.id);

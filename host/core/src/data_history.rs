@@ -41,7 +41,7 @@ impl DataHistory {
     /// Takes the next event. None if it changes nothing of the data.
     pub fn take(&mut self, event: Event) -> Option<DataStep> {
         let (patch, trigger, state) = match event {
-            Event::StateEntered { state } => {
+            Event::StateEntered { state, .. } => {
                 self.names.insert(state.id, state.name);
                 return None;
             }

@@ -53,6 +53,8 @@ events! {
         public StateEntered = "STATE_ENTERED" {
             /// The state instance.
             #[public("state")] state: StateInstance,
+            /// Whether a decision that is hidden led to it: who made it and the trigger are hidden, too.
+            #[public("blind")] #[serde(skip_serializing_if = "std::ops::Not::not")] blind: bool,
         }
         /// A task was created.
         public TaskCreated = "TASK_CREATED" {
@@ -415,8 +417,10 @@ events! {
             state: StateId,
             /// The state's name.
             #[public("stateName")] name: String,
-            /// The trigger whose plan cancelled it, or by which the last branch arrived at the join.
-            #[public("trigger")] trigger: String,
+            /// The trigger whose plan cancelled it, or by which the last branch arrived at the join; absent if it is blind.
+            #[public("trigger")] #[serde(skip_serializing_if = "String::is_empty")] trigger: String,
+            /// Whether a decision that is hidden cancelled it: who made it and the trigger are hidden, too.
+            #[public("blind")] #[serde(skip_serializing_if = "std::ops::Not::not")] blind: bool,
         }
         /// An instance reached a terminal state.
         public FlowCompleted = "FLOW_COMPLETED" {

@@ -46,7 +46,7 @@ impl Order {
             self.settle();
             self.command = Some(command);
         }
-        let (Event::StateEntered { state } | Event::BranchArrived { state }) = event else {
+        let (Event::StateEntered { state, .. } | Event::BranchArrived { state }) = event else {
             return;
         };
         if !self.ordinals.contains_key(&state.id) {

@@ -52,6 +52,7 @@ fn task(number: u128) -> TaskId {
 fn entered(number: u128) -> Event {
     Event::StateEntered {
         state: StateInstance::new(state(number), &format!("S{number}"), Timestamp::UNIX_EPOCH),
+        blind: false,
     }
 }
 

@@ -247,3 +247,22 @@ fn what_a_blind_decision_did_is_told_without_the_decision() {
     );
     assert_eq!(told.attribute("authid"), Some("ada"));
 }
+
+#[test]
+fn a_state_that_a_blind_decision_begins_or_cancels_hides_it() {
+    let entered = r#"{"blind":true,"state":{"enteredTrigger":"ASK","id":"00000000-0000-0000-0000-00000000000b","name":"Advice","subscriptions":[{"buffered":true,"trigger":"PAID"}]},"type":"STATE_ENTERED"}"#;
+    let cancelled = r#"{"blind":true,"name":"Advice","state":"00000000-0000-0000-0000-00000000000b","trigger":"ASK","type":"STATE_CANCELLED"}"#;
+    for (kind, payload) in [("STATE_ENTERED", entered), ("STATE_CANCELLED", cancelled)] {
+        let event = event(&entry(kind, payload));
+        let data = event.data.value();
+        assert!(!event.data.as_str().contains("ASK"), "{data}");
+        assert_eq!(
+            (&data["blind"], &data["stateName"], data.get("actor")),
+            (&json!(true), &json!("Advice"), None)
+        );
+        assert_eq!(event.attribute("authtype"), Some("unknown"));
+        if kind == "STATE_ENTERED" {
+            assert_eq!(data["state"]["subscriptions"][0]["trigger"], "PAID");
+        }
+    }
+}

@@ -132,7 +132,9 @@ pub fn published<'a>(
 pub fn is_blind(kind: &str, payload: &str) -> bool {
     match kind {
         // The first member of the canonical text, since names are sorted.
-        "DECISION_RECORDED" => payload.starts_with(r#"{"blind":true,"#),
+        "DECISION_RECORDED" | "STATE_ENTERED" | "STATE_CANCELLED" => {
+            payload.starts_with(r#"{"blind":true,"#)
+        }
         // Behind the attributes, of which the text alone does not say where they end.
         "STATE_CONTINUED" if payload.contains(r#""blind":true"#) => {
             let all = members(payload).unwrap_or_default();
@@ -147,6 +149,7 @@ pub fn is_blind(kind: &str, payload: &str) -> bool {
 fn tells(kind: &str, member: &str) -> bool {
     match kind {
         "DECISION_RECORDED" => matches!(member, "blind" | "stateName"),
+        "STATE_ENTERED" => member != "enteredTrigger",
         _ => !matches!(member, "trigger" | "notes"),
     }
 }

@@ -178,6 +178,7 @@ fn of_states() -> Vec<Event> {
     vec![
         Event::StateEntered {
             state: state_instance(),
+            blind: true,
         },
         Event::StateTransitioned {
             state,
@@ -207,6 +208,7 @@ fn of_states() -> Vec<Event> {
             state,
             name: "Review".into(),
             trigger: trigger(),
+            blind: true,
         },
     ]
 }

@@ -32,6 +32,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
     Some(match event {
         Event::FlowStarted { .. } => Event::StateEntered {
             state: state_instance(),
+            blind: false,
         },
         Event::StateEntered { .. } => Event::TaskCreated {
             state,
@@ -241,6 +242,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             state,
             name: "Review".into(),
             trigger: "APPROVE".into(),
+            blind: false,
         },
         Event::StateCancelled { .. } => Event::FlowCompleted {
             outcome: "APPROVED".into(),
@@ -609,6 +611,7 @@ fn internals_are_not_public() {
     for event in [
         Event::StateEntered {
             state: state_instance(),
+            blind: false,
         },
         Event::TaskCreated {
             state: STATE,

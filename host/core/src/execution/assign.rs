@@ -137,9 +137,7 @@ impl Execution<'_> {
         state_instance.fallback = assignment.fallback;
         state_instance.priority = assignment.priority;
         state_instance.priority_name = self.priority_name(assignment.priority);
-        self.emit(Event::StateEntered {
-            state: state_instance,
-        });
+        self.emit_entered(state_instance);
         self.offer(state, &state_name, assignment.offers, findings)?;
         Ok(())
     }

@@ -18,6 +18,12 @@ impl Execution<'_> {
         self.record(event);
     }
 
+    /// Emits that a state is entered.
+    pub(super) fn emit_entered(&mut self, state: StateInstance) {
+        let blind = self.instance.hidden_entry(&state).is_some();
+        self.emit(Event::StateEntered { state, blind });
+    }
+
     /// Whether a decision that is hidden moves the state instance.
     pub(super) fn is_blind(&self, moving: &Moving) -> bool {
         moving.decision.is_some() && self.state_instance_of(moving.state).blind

@@ -134,18 +134,14 @@ impl Execution<'_> {
                         decision: None,
                     },
                 );
-                self.emit(Event::StateEntered {
-                    state: state_instance,
-                });
+                self.emit_entered(state_instance);
             }
             StateKind::Terminal(outcome) => {
                 self.entering.clear();
                 self.works.clear();
                 self.ready_joins.clear();
                 self.cancel_open_tasks(None);
-                self.emit(Event::StateEntered {
-                    state: state_instance,
-                });
+                self.emit_entered(state_instance);
                 self.emit(Event::FlowCompleted {
                     outcome: outcome.clone(),
                 });

@@ -87,8 +87,9 @@ impl Execution<'_> {
             here.filter(|other| other.id != join.id && other.forks.starts_with(&join.forks));
         let beside: Vec<_> = beside.map(|other| other.id).collect();
         let trigger = join.entered_trigger.clone().unwrap_or_default();
+        let blind = self.instance.hidden_entry(join).is_some();
         for state in beside {
-            self.cancel_state(state, &trigger);
+            self.cancel_state(state, &trigger, blind);
         }
     }
 

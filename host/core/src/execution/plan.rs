@@ -57,6 +57,7 @@ impl Execution<'_> {
         }
         let (moved, is_reoffered) = (moving.state, plan.next == Next::Reoffer);
         let changes_data = effects.data.is_some();
+        let blind = plan.next.goes_on() && self.is_blind(&moving);
         self.apply_plan(&occurrence.trigger, moving, plan.next, effects);
         if changes_data {
             self.retitle();
@@ -65,7 +66,7 @@ impl Execution<'_> {
             self.emit(event);
         }
         for state in cancel {
-            self.cancel_state(state, &occurrence.trigger);
+            self.cancel_state(state, &occurrence.trigger, blind);
         }
         if is_reoffered {
             self.ask_again(moved, EntryCause::Reoffered);
@@ -73,14 +74,15 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Cancels a branch.
-    pub(super) fn cancel_state(&mut self, state: StateId, trigger: &str) {
+    /// Cancels a branch. `blind`: because of a decision that is hidden.
+    pub(super) fn cancel_state(&mut self, state: StateId, trigger: &str, blind: bool) {
         self.cancel_open_tasks(Some(state));
         let name = self.state_name_of(state);
         self.emit(Event::StateCancelled {
             state,
             name,
             trigger: trigger.to_owned(),
+            blind,
         });
     }
 

@@ -92,9 +92,7 @@ impl Execution<'_> {
             result: None,
         });
         let state = state_instance.id;
-        self.emit(Event::StateEntered {
-            state: state_instance,
-        });
+        self.emit_entered(state_instance);
         self.emit(Event::ServiceRequested {
             state,
             service: call.service,

@@ -42,9 +42,7 @@ impl Execution<'_> {
             state_instance.children.push(child);
         }
         let state = state_instance.id;
-        self.emit(Event::StateEntered {
-            state: state_instance,
-        });
+        self.emit_entered(state_instance);
         self.drop_buffered(state);
         Ok(())
     }

@@ -232,6 +232,13 @@ record! {
     }
 }
 
+impl Decision {
+    /// Whether the person made it, or it was made on their behalf.
+    pub fn is_of(&self, person: &str) -> bool {
+        self.actor == person || self.on_behalf_of.as_deref() == Some(person)
+    }
+}
+
 impl Task {
     /// The deadlines that count: none while it is suspended.
     pub fn counting(&self) -> &[OpenDeadline] {

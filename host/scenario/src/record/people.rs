@@ -265,7 +265,7 @@ fn of_event(event: &Event, all: &mut Vec<String>) {
             all.extend(task.candidates.iter().filter_map(person));
         }
         Event::TaskRerouted { candidates, .. } => all.extend(candidates.iter().filter_map(person)),
-        Event::StateEntered { state } => all.extend(state.exclude.iter().cloned()),
+        Event::StateEntered { state, .. } => all.extend(state.exclude.iter().cloned()),
         Event::TaskDelegated { to, .. }
         | Event::TaskReassigned { to, .. }
         | Event::TaskResolved { to, .. } => all.push(to.clone()),

@@ -132,12 +132,12 @@ pub(super) async fn history(
         for past in &instance.past {
             data.push(with_plans(
                 &past.state.id,
-                StateView::past(past, graph),
+                StateView::past(past, &instance, graph, &viewer),
                 true,
             ));
         }
         for state in &instance.active {
-            let view = StateView::of(state, graph, &viewer);
+            let view = StateView::of(state, &instance, graph, &viewer);
             data.push(with_plans(&state.id, view, !state.blind));
         }
         History {

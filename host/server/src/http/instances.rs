@@ -28,6 +28,7 @@ use super::shapes::InstanceStatus;
 use super::started::add_progress;
 use super::svg;
 use super::view::{each, view};
+use super::views::is_hidden;
 use crate::diagram::{Taken, TakenEdge};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::command::Command;
@@ -399,12 +400,13 @@ pub(super) async fn diagram(
         .engine
         .version(who.tenant, &stored.instance.definition)
         .await?;
-    let draw = move || crate::diagram::svg(&version.graph, Some(&taken(&stored.instance)));
-    Ok(svg(app.engine.offload().run(who.tenant, draw).await?))
+    let (tenant, viewer) = (who.tenant, who.subject);
+    let draw = move || crate::diagram::svg(&version.graph, Some(&taken(&stored.instance, &viewer)));
+    Ok(svg(app.engine.offload().run(tenant, draw).await?))
 }
 
-/// The edges that the instance took, in the order of the state instances that they led to.
-fn taken(instance: &Instance) -> Taken {
+/// The edges that the instance took, in the order of the state instances that they led to, as this person may see them.
+fn taken(instance: &Instance, viewer: &str) -> Taken {
     let mut taken = Taken::default();
     let state_instances: HashMap<_, _> = instance
         .state_instances()
@@ -416,12 +418,15 @@ fn taken(instance: &Instance) -> Taken {
         .collect();
     for state_instance in instance.state_instances() {
         *taken.visits.entry(state_instance.name.clone()).or_default() += 1;
+        let entered_trigger = state_instance.entered_trigger.as_ref();
+        let entered_trigger =
+            entered_trigger.filter(|_| !is_hidden(instance.hidden_entry(state_instance), viewer));
         let sources = state_instance.predecessors.iter();
         for source in sources.filter_map(|id| state_instances.get(id)) {
             // Each branch of a join came by the trigger that ended its last state.
             let trigger = match left_trigger.get(&source.id) {
                 Some(trigger) if state_instance.predecessors.len() > 1 => Some(*trigger),
-                _ => state_instance.entered_trigger.as_ref(),
+                _ => entered_trigger,
             };
             if let Some(trigger) = trigger {
                 taken.edges.push(TakenEdge {

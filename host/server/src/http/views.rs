@@ -95,8 +95,9 @@ pub struct StateView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub unassignable_since: Option<Timestamp>,
-    /// The trigger that led here.
+    /// The trigger that led here. None for the first state, and if it is a hidden decision of a blind state.
     pub entered_trigger: Option<String>,
+    /// Who fired it. None for the host itself, and where the trigger is hidden.
     pub caller: Option<String>,
     pub predecessor_ids: Vec<Uuid>,
     /// The forks around it, from the outermost.
@@ -151,7 +152,8 @@ pub struct SignalSubscriptionView {
 pub struct LeftView {
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    pub trigger: String,
+    /// None if it is a hidden decision of a blind state.
+    pub trigger: Option<String>,
     pub actor: Option<String>,
 }
 
@@ -262,7 +264,7 @@ impl InstanceView {
             Status::Running | Status::Completed { .. } | Status::Cancelled { .. } => None,
         };
         let states = |state_instances: &[StateInstance]| {
-            let view = |state| StateView::of(state, graph, viewer);
+            let view = |state| StateView::of(state, instance, graph, viewer);
             state_instances.iter().map(view).collect()
         };
         InstanceView {
@@ -294,9 +296,18 @@ impl InstanceView {
 }
 
 impl StateView {
-    /// An active state instance, as this person may see it.
-    pub fn of(state: &StateInstance, graph: &Graph, viewer: &str) -> StateView {
-        StateView::hiding(state, graph, |task| hides(state, task, viewer))
+    /// An active state instance of the instance, as this person may see it.
+    pub fn of(state: &StateInstance, within: &Instance, graph: &Graph, viewer: &str) -> StateView {
+        let view = StateView::hiding(state, graph, |task| hides(state, task, viewer));
+        view.hiding_entry(within.hidden_entry(state), viewer)
+    }
+
+    /// Without what led to it, if that is hidden from this person.
+    fn hiding_entry(mut self, decision: Option<&Decision>, viewer: &str) -> StateView {
+        if is_hidden(decision, viewer) {
+            (self.entered_trigger, self.caller) = (None, None);
+        }
+        self
     }
 
     fn hiding(state: &StateInstance, graph: &Graph, hides: impl Fn(&Task) -> bool) -> StateView {
@@ -339,13 +350,16 @@ impl StateView {
         }
     }
 
-    pub fn past(past: &PastState, graph: &Graph) -> StateView {
+    /// One that has ended, as this person may see it.
+    pub fn past(past: &PastState, within: &Instance, graph: &Graph, viewer: &str) -> StateView {
+        let tells = !is_hidden(within.hidden_end(past), viewer);
         let left = LeftView {
             at: past.left_at,
-            trigger: past.left_trigger.clone(),
-            actor: past.actor.clone(),
+            trigger: tells.then(|| past.left_trigger.clone()),
+            actor: past.actor.clone().filter(|_| tells),
         };
         let state = StateView::hiding(&past.state, graph, |_| false);
+        let state = state.hiding_entry(within.hidden_entry(&past.state), viewer);
         StateView {
             left: Some(left),
             call: state.call.map(CallView::into_ended),
@@ -366,10 +380,12 @@ impl SignalSubscriptionView {
 
 /// Whether the decision on the task is hidden from this person: others made it, and the state instance is active and blind.
 pub fn hides(state: &StateInstance, task: &Task, viewer: &str) -> bool {
-    let is_theirs = |decision: &Decision| {
-        decision.actor == viewer || decision.on_behalf_of.as_deref() == Some(viewer)
-    };
-    state.blind && task.decision().is_some_and(|decision| !is_theirs(decision))
+    state.blind && is_hidden(task.decision(), viewer)
+}
+
+/// Whether there is a decision of an active blind state, and others than this person made it.
+pub fn is_hidden(decision: Option<&Decision>, viewer: &str) -> bool {
+    decision.is_some_and(|decision| !decision.is_of(viewer))
 }
 
 fn owners<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<String> {

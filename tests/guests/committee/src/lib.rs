@@ -13,6 +13,9 @@
 //! "requires": "a member that the data must have", "instanceTitle": "a template", "instanceSummary": "another",
 //! "priorities": [{"name": "urgent", "atLeast": 100}], "observers": ["a group that sees instances besides participants"],
 //! "calendars": ["a calendar that deadlines name"]}`. An input may have `data`, a patch of the data.
+//!
+//! With `"advice": true` in the config, ASK begins `Advice` beside the vote, with the assignment that `advice` in the data is, and the next
+//! ASK cancels it. GIVEN ends it.
 
 mod bindings;
 
@@ -37,6 +40,7 @@ const fn is_guest<T: Guest>() {}
 
 const APPROVED: &str = "Approved";
 const REJECTED: &str = "Rejected";
+const ADVICE: &str = "Advice";
 
 impl Guest for Committee {
     fn describe(config: String) -> Result<Definition, Vec<Violation>> {
@@ -77,7 +81,7 @@ impl Guest for Committee {
             }
         };
         let template = |name: &str| settings[name].as_str().map(str::to_owned);
-        Ok(Definition {
+        let mut definition = Definition {
             title: "Committee".into(),
             description: "A vote among people.".into(),
             instance_title: template("instanceTitle"),
@@ -105,7 +109,11 @@ impl Guest for Committee {
             uses: calendars(&settings["calendars"]),
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
-        })
+        };
+        if settings["advice"] == true {
+            add_advice(&mut definition);
+        }
+        Ok(definition)
     }
 
     fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal> {
@@ -125,6 +133,9 @@ impl Guest for Committee {
 
     fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
         let state_instance = &facts.active[0];
+        if let Some(plan) = about_advice(&facts, &event.trigger) {
+            return Ok(plan);
+        }
         let voting = match &event.source {
             EventSource::Task(voting) if is_veto(&facts, voting.comment.as_deref()) => {
                 return Ok(enter(Some(REJECTED)));
@@ -182,14 +193,57 @@ impl Guest for Committee {
     }
 
     fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
-        let work = |entry: &Entry| Work::Task(assignment(&facts, &entry.cause));
+        let work = |entry: &Entry| Work::Task(assignment(&facts, entry));
         Ok(entries.iter().map(work).collect())
     }
 }
 
-fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
+/// Advice for the vote, with the ways of its first outcome.
+fn add_advice(definition: &mut Definition) {
+    let advice = State {
+        name: ADVICE.into(),
+        title: ADVICE.into(),
+        ..definition.states[0].clone()
+    };
+    let asked = Transition {
+        trigger: "ASK".into(),
+        targets: vec![ADVICE.into()],
+        ..definition.transitions[0].clone()
+    };
+    let given = Transition {
+        source: ADVICE.into(),
+        trigger: "GIVEN".into(),
+        ..definition.transitions[0].clone()
+    };
+    definition.states.push(advice);
+    definition.transitions.extend([asked, given]);
+}
+
+fn about_advice(facts: &Snapshot, trigger: &str) -> Option<Plan> {
+    let begun = facts.active[1..].iter().map(|one| one.id.clone());
+    let begun: Vec<_> = begun.collect();
+    let target = || Target {
+        name: ADVICE.into(),
+        key: None,
+        data: None,
+    };
+    let (next, cancel) = match trigger {
+        "ASK" if begun.is_empty() => (Next::Spawn(vec![target()]), vec![]),
+        "ASK" => (Next::Stay, begun),
+        "GIVEN" => (Next::EndBranch, vec![]),
+        _ => return None,
+    };
+    Some(Plan {
+        next,
+        cancel,
+        ..enter(None)
+    })
+}
+
+fn assignment(facts: &Snapshot, entry: &Entry) -> Assignment {
     let data = data(facts);
-    let assign = match cause {
+    let assign = match entry.cause {
+        _ if entry.state == ADVICE => &data["advice"],
         EntryCause::Overdue(_) => &data["overdue"],
         EntryCause::Entered | EntryCause::Migrated => &data["assign"],
         EntryCause::Reoffered => &data["reoffer"],

@@ -152,15 +152,17 @@ impl Step {
         let handlers: Vec<_> = handlers.map(|id| names.person(id)).collect();
         let ended = state.left.as_ref().map(|left| Moment::of(left.at, w));
         // A decision says already how the step was left.
-        let left = state.left.filter(|_| decisions.is_empty()).map(|left| {
+        let left = state.left.filter(|_| decisions.is_empty());
+        let left = left.and_then(|left| {
+            let trigger = left.trigger?;
             let sentence = match left.actor {
                 Some(actor) => {
                     let actor = names.person(&actor);
-                    w.say("left-by", &[("who", &actor), ("trigger", &left.trigger)])
+                    w.say("left-by", &[("who", &actor), ("trigger", &trigger)])
                 }
-                None => w.with("left", "trigger", &left.trigger),
+                None => w.with("left", "trigger", &trigger),
             };
-            (sentence, Moment::of(left.at, w))
+            Some((sentence, Moment::of(left.at, w)))
         });
         let notes = state.plans.into_iter().flat_map(|plan| plan.notes);
         Step {

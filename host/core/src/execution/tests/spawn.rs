@@ -6,7 +6,7 @@ use super::{deadlines, waits};
 use crate::answer::{Deadline, Next, OverdueAction, Plan, Target};
 use crate::check::samples::{self, way_by as way};
 use crate::command::Command;
-use crate::event::Event;
+use crate::event::{Event, is_blind};
 use crate::graph::{FiredBy, Graph, Join, State, StateKind};
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance, Status};
@@ -306,7 +306,7 @@ fn a_terminal_state_ends_the_state_that_would_go_on() {
     let events = step(&mut script, "Review", "ASK");
     assert!(matches!(script.instance().status, Status::Completed { .. }));
     let entered = events.iter().filter_map(|event| match event {
-        Event::StateEntered { state } => Some(state.name.as_str()),
+        Event::StateEntered { state, .. } => Some(state.name.as_str()),
         _ => None,
     });
     assert_eq!(entered.collect::<Vec<_>>(), ["Done"]);
@@ -439,4 +439,61 @@ fn an_action_that_fires_is_no_other_than_that_of_an_interrupting_deadline() {
     assert_eq!(names(&script.instance().active), ["Review", "Reminder"]);
     pass(&mut script, 0, 120);
     assert_eq!(names(&script.instance().active), ["Reminder", "Reminder"]);
+}
+
+/// The types of the events that tell nobody of a decision that is hidden.
+fn hiding(events: &[Event]) -> Vec<&'static str> {
+    let blind = events
+        .iter()
+        .filter(|event| is_blind(event.kind(), Json::of(event).as_str()));
+    blind.map(Event::kind).collect()
+}
+
+#[test]
+fn what_a_blind_decision_begins_or_cancels_hides_it() {
+    let plan = |occurrence: &Occurrence, _: &str, instance: &Instance| {
+        let begun = instance.active.iter().filter(|one| one.name == "Other");
+        let cancel: Vec<_> = begun.map(|one| one.id.to_string()).collect();
+        Ok(match occurrence.trigger.as_str() {
+            "CALL" => spawn(&["Reminder"]),
+            _ if cancel.is_empty() => spawn(&["Other"]),
+            _ => Plan {
+                cancel,
+                ..Plan::default()
+            },
+        })
+    };
+    let assign = |state: &str| crate::answer::Assignment {
+        blind: state == "Review",
+        ..offers(&["crew", "crew"])
+    };
+    let script = Script::new().drawn(graph()).planning_for(plan);
+    let mut script = script.assigning(assign).started();
+    let begun = step(&mut script, "Review", "ASK");
+    let expected = ["DECISION_RECORDED", "STATE_CONTINUED", "STATE_ENTERED"];
+    assert_eq!(hiding(&begun), expected);
+    let hidden = script.instance().hidden_entry(place(&script, "Other"));
+    assert_eq!(
+        hidden.map(|decision| decision.outcome.as_str()),
+        Some("ASK")
+    );
+
+    let call = Command::Signal {
+        instance: script.instance().id,
+        trigger: "CALL".into(),
+        id: "one".into(),
+        input: Json::empty(),
+        correlation: None,
+        state: None,
+    };
+    let called = script.run("eve", &call).expect("a signal");
+    assert!(hiding(&called.events).is_empty(), "a signal is told");
+    let reminder = place(&script, "Reminder");
+    assert_eq!(script.instance().hidden_entry(reminder), None);
+
+    let cancelled = step(&mut script, "Review", "ASK");
+    let expected = ["DECISION_RECORDED", "STATE_CONTINUED", "STATE_CANCELLED"];
+    assert_eq!(hiding(&cancelled), expected);
+    let past = &script.instance().past[0];
+    assert!(script.instance().hidden_end(past).is_some());
 }

@@ -270,7 +270,7 @@ impl Ledger {
 
     fn write_state(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
         match event {
-            Event::StateEntered { state } => self.enter(state),
+            Event::StateEntered { state, .. } => self.enter(state),
             Event::BranchArrived { state } => {
                 self.come(&state.name)?;
                 self.state_instances
