@@ -40,7 +40,8 @@ async fn half_done(app: &TestApp) -> Value {
     let assign = json!({ "offers": offers, "needed": 2, "blind": true });
     let instance = vote(app, "blind", json!({ "assign": assign, "noted": true })).await;
     let first = &tasks(&instance)[0];
-    let vote = json!({ "outcome": "YES", "comment": "between us" });
+    let input = json!({ "data": { "votes": 1 } });
+    let vote = json!({ "outcome": "YES", "comment": "between us", "input": input });
     let after = decide(app, "reviewer", first, vote).await;
     // Who decided sees it.
     assert_eq!(after["states"][0]["blind"], true);
@@ -157,6 +158,37 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     }
     both_are_disclosed(&app, &instance).await;
     prove_all(&app).await;
+}
+
+/// Who changed the data and how, as this person is told.
+async fn told_of_change(app: &TestApp, person: &str, instance: &Value) -> Value {
+    let path = format!("/v1/instances/{}/changes", id(instance));
+    let page = app.get(person, &path).await.expect(200);
+    // Behind the start.
+    let step = &page["data"][1];
+    assert_eq!(
+        (&step["state"], &step["changes"]),
+        (
+            &json!("Vote"),
+            &json!([{ "pointer": "/votes", "after": 1 }])
+        )
+    );
+    json!([step["actor"], step["trigger"]])
+}
+
+#[tokio::test]
+async fn a_change_of_the_data_does_not_tell_whose_vote_made_it() {
+    let app = chambers().await;
+    let instance = half_done(&app).await;
+    let (hidden, told) = (json!([null, null]), json!(["reviewer", "YES"]));
+    for person in ["reviewer2", "author", "admin"] {
+        let change = told_of_change(&app, person, &instance).await;
+        assert_eq!(change, hidden, "{person}");
+    }
+    assert_eq!(told_of_change(&app, "reviewer", &instance).await, told);
+    let second = &tasks(&instance)[1];
+    decide(&app, "reviewer2", second, json!({ "outcome": "YES" })).await;
+    assert_eq!(told_of_change(&app, "author", &instance).await, told);
 }
 
 #[tokio::test]

@@ -912,6 +912,7 @@ column-result = Ergebnis
 data-changes = Was jeder Schritt geändert hat
 data-changes-none = Kein Schritt hat die Daten geändert.
 data-start = Start
+data-hidden = Eine Entscheidung, die bis zum Ende der Abstimmung verborgen ist
 entry-hash = Hash
 entry-seal = Siegel: { $state }
 seals-more = Siegel späterer Entscheidungen stehen nicht hier. Die Nachweiskette hat sie.

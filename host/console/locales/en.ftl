@@ -912,6 +912,7 @@ column-result = Result
 data-changes = What each step changed
 data-changes-none = No step changed the data.
 data-start = Start
+data-hidden = A decision that is hidden until the vote ends
 entry-hash = Hash
 entry-seal = Seal: { $state }
 seals-more = Seals of later decisions are not shown here. The chain of custody has them.

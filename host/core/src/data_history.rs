@@ -25,6 +25,8 @@ pub struct DataStep {
     pub trigger: Option<String>,
     /// The name of the state in which it happened; none for the start.
     pub state: Option<String>,
+    /// The state in which it happened, if it follows a decision that is hidden until the state ends.
+    pub blind: Option<StateId>,
     pub changes: Vec<DataChange>,
 }
 
@@ -40,7 +42,7 @@ pub struct DataHistory {
 impl DataHistory {
     /// Takes the next event. None if it changes nothing of the data.
     pub fn take(&mut self, event: Event) -> Option<DataStep> {
-        let (patch, trigger, state) = match event {
+        let (patch, trigger, state, blind) = match event {
             Event::StateEntered { state, .. } => {
                 self.names.insert(state.id, state.name);
                 return None;
@@ -54,20 +56,22 @@ impl DataHistory {
                 trigger,
                 from,
                 ..
-            } => (data?, Some(trigger), Some(from)),
+            } => (data?, Some(trigger), Some(from), None),
             Event::StateContinued {
                 data,
                 trigger,
                 state,
+                blind,
                 ..
             } => {
                 let name = self.names.get(&state).cloned();
-                (data?, Some(trigger), name)
+                (data?, Some(trigger), name, blind.then_some(state))
             }
             _ => return None,
         };
         let changes = self.merge(patch.node());
-        step(trigger, state, changes)
+        let step = step(trigger, state, changes)?;
+        Some(DataStep { blind, ..step })
     }
 
     /// Takes the data of the start as they are: there, a null is a value.
@@ -110,6 +114,7 @@ fn step(
     (!changes.is_empty()).then_some(DataStep {
         trigger,
         state,
+        blind: None,
         changes,
     })
 }

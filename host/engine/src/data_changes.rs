@@ -8,7 +8,8 @@ use super::past::{BYTES_MAX, ENTRIES_MAX};
 use super::request::Identity;
 use super::visibility::missing;
 use wrkflw_core::data_history::{DataChange, DataHistory};
-use wrkflw_core::ids::InstanceId;
+use wrkflw_core::ids::{InstanceId, StateId};
+use wrkflw_core::instance::{Instance, Task};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
 use wrkflw_store::past::PastEntry;
@@ -22,8 +23,9 @@ pub struct DataStepAt {
     /// The number of its entry in the instance's audit.
     pub entry: u64,
     pub at: Timestamp,
-    /// None for the host itself.
+    /// None for the host itself, and where a decision is hidden.
     pub actor: Option<String>,
+    /// None for the start, and where a decision is hidden.
     pub trigger: Option<String>,
     pub state: Option<String>,
     pub changes: Vec<DataChange>,
@@ -45,6 +47,19 @@ impl DataChanges {
 }
 
 impl DataStepAt {
+    /// Takes away who decided and how, unless this person did or the state has ended.
+    fn hide(&mut self, instance: &Instance, state: StateId, viewer: &str) {
+        let Some(blind) = instance.active.iter().find(|active| active.id == state) else {
+            return;
+        };
+        let mut decisions = blind.tasks.iter().filter_map(Task::decision);
+        let is_theirs =
+            decisions.any(|decision| decision.decided_at == self.at && decision.is_of(viewer));
+        if !is_theirs {
+            (self.actor, self.trigger) = (None, None);
+        }
+    }
+
     fn bytes(&self) -> usize {
         let sides = |one: &DataChange| {
             let values = one.before.iter().chain(&one.after);
@@ -59,6 +74,8 @@ impl DataStepAt {
 struct Fold {
     history: DataHistory,
     page: DataChanges,
+    /// The steps of the page that follow a blind decision, by their places, and its state.
+    blind: Vec<(usize, StateId)>,
     bytes: usize,
     /// Whether there was any entry.
     has_begun: bool,
@@ -88,7 +105,15 @@ impl Engine {
         if !fold.has_begun {
             return Err(missing(id));
         }
-        Ok(fold.page)
+        let mut page = fold.page;
+        if !fold.blind.is_empty() {
+            // Read after the entries: a state that has ended by now is disclosed.
+            let instance = self.read(who, id).await?.instance;
+            for (place, state) in fold.blind {
+                page.steps[place].hide(&instance, state, &who.subject);
+            }
+        }
+        Ok(page)
     }
 }
 
@@ -115,6 +140,8 @@ impl Fold {
                 self.page.next = self.page.steps.last().map(|last| last.entry);
                 return Ok((self, false));
             }
+            let place = self.page.steps.len();
+            self.blind.extend(step.blind.map(|state| (place, state)));
             let step = DataStepAt {
                 entry: entry.seq,
                 at: entry.at,

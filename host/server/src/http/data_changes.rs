@@ -57,9 +57,9 @@ view! {
         pub entry: u64,
         #[schema(value_type = String, format = DateTime)]
         pub at: Timestamp,
-        /// None for the host itself.
+        /// None for the host itself, and for a decision that is hidden because its blind state is active.
         pub actor: Option<String>,
-        /// None for the start.
+        /// None for the start, and for a decision that is hidden.
         pub trigger: Option<String>,
         /// The name of the state in which it happened; none for the start.
         pub state: Option<String>,

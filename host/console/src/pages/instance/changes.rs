@@ -30,6 +30,7 @@ pub(super) struct Step {
     pub(super) name: String,
     /// Empty for the start.
     pub(super) state: String,
+    /// Empty where a decision is hidden.
     pub(super) who: String,
     pub(super) values: Vec<Changed>,
 }
@@ -100,11 +101,19 @@ impl Step {
             before: one.before.as_ref().map(shortened),
             after: one.after.as_ref().map(shortened),
         };
+        // The start is in no state.
+        let is_hidden = step.trigger.is_none() && step.state.is_some();
+        let (name, who) = if is_hidden {
+            (w.t("data-hidden").into_owned(), String::new())
+        } else {
+            let who = step.actor.map_or_else(host, |actor| names.person(&actor));
+            (step.trigger.unwrap_or_else(start), who)
+        };
         Step {
             at: Moment::of(step.at, w),
-            name: step.trigger.unwrap_or_else(start),
+            name,
             state: step.state.unwrap_or_default(),
-            who: step.actor.map_or_else(host, |actor| names.person(&actor)),
+            who,
             values: step.changes.into_iter().map(value).collect(),
         }
     }
