@@ -2,6 +2,7 @@
 //!
 //! Every rule is a function from files to findings. Each has a test with files that break it.
 
+mod builds;
 mod edges;
 mod releases;
 mod texts;

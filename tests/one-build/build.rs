@@ -1,0 +1,3 @@
+//! Does nothing. Without a build script, cargo does not look at build dependencies.
+
+fn main() {}
