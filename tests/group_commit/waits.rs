@@ -278,7 +278,8 @@ async fn a_commit_in_doubt_that_lands_before_the_next_load_is_not_repeated() {
         }
         holder.rollback().await.expect("a rollback");
     };
-    let (said, ()) = within(async { tokio::join!(saying, landing) }).await;
+    let both = Box::pin(async { tokio::join!(saying, landing) });
+    let (said, ()) = within(both).await;
     said.expect(200);
     assert_eq!(count(&app, SAID).await, 1);
 }

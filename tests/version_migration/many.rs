@@ -278,8 +278,8 @@ async fn a_choice_ends_with_the_time_of_the_request() {
     let copies = "insert into instance
         select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'entity_id', 'copy ' || n))).*
         from instance i, generate_series(1, 1000) n";
-    let copied = sqlx::raw_sql(copies).execute(app.database.admin_pool());
-    copied.await.expect("copies");
+    let copying = sqlx::raw_sql(copies).execute(app.database.admin_pool());
+    copying.await.expect("copies");
     let body = json!({ "definitionKey": "committee", "version": 1, "reason": "Moot." });
     let hasty = app.beside_at(app.database.url(), Duration::ZERO).await;
     for (host, total, more) in [(app.host(), 1_001, false), (hasty, 1_000, true)] {
