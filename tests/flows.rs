@@ -95,6 +95,7 @@ impl Time {
                 if left.expect("a count") == 0 {
                     return;
                 }
+                crate::support::pause().await;
             }
         };
         let settled = tokio::time::timeout(TIMEOUT, settled).await;

@@ -131,7 +131,7 @@ async fn until(app: &TestApp, instance: &str, is_so: impl Fn(&Value) -> bool) ->
             if is_so(&found) {
                 return found;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     if let Ok(found) = tokio::time::timeout(TIMEOUT, waiting).await {
@@ -155,7 +155,7 @@ async fn children(app: &TestApp, parent: &str, count: usize) -> Vec<String> {
             if lines.len() == count {
                 return lines.iter().rev().map(id).collect();
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let found = tokio::time::timeout(TIMEOUT, waiting).await;
@@ -182,7 +182,7 @@ async fn counted(app: &TestApp, sql: &'static str) -> i64 {
 async fn settled(app: &TestApp) {
     let settling = async {
         while counted(app, "select count(*) from job").await > 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let settled = tokio::time::timeout(TIMEOUT, settling).await;

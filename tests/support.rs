@@ -16,6 +16,14 @@ pub(crate) mod raw;
 pub(crate) mod receiver;
 pub(crate) mod statements;
 
+/// The time between two looks at what a test waits for. Looks without a pause take the processor from the tests beside it.
+const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(10);
+
+/// Waits before the next look.
+pub(crate) async fn pause() {
+    tokio::time::sleep(LOOK_EVERY).await;
+}
+
 /// A name that is unique on a shared server.
 #[expect(
     clippy::disallowed_methods,

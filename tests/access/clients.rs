@@ -155,7 +155,7 @@ async fn half_a_request_holds_nothing() {
     let gone = async {
         // The connection that asks is open itself.
         while host.measure("wrkflw_http_connections").await != Some(1.0) {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, gone)

@@ -40,7 +40,7 @@ async fn taken(host: &Host, count: usize) {
     let count = f64::from(u32::try_from(count + 1).expect("a small number"));
     let taken = async {
         while host.measure("wrkflw_http_connections").await != Some(count) {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, taken)

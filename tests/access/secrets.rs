@@ -135,7 +135,7 @@ async fn no_secret_leaves_the_host() {
     .await;
     let delivered = async {
         while !host.log().contains("webhook") {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, delivered)

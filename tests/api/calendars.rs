@@ -169,7 +169,7 @@ async fn a_calendar_is_deleted_and_put_at_once() {
         let waits = "select count(*) from pg_stat_activity
             where datname = current_database() and wait_event_type = 'Lock'";
         while count(&app.database, waits).await < sessions {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let mut other = office();

@@ -160,7 +160,7 @@ async fn of_events(app: &TestApp, started: &Value) -> Vec<Value> {
                     .map(|event| event["id"].as_str().expect("an id"));
                 return ids.map(|id| page["deliveries"][id].clone()).collect();
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(Duration::from_secs(20), reading)

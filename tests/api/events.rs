@@ -44,7 +44,7 @@ pub(super) async fn read(
             let (events, next) = page(app, &after, limit).await;
             assert!(events.len() <= limit);
             if events.is_empty() {
-                tokio::task::yield_now().await;
+                crate::support::pause().await;
             }
             found.extend(events);
             after = next;

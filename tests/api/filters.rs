@@ -104,7 +104,7 @@ async fn a_filter_costs_the_same_in_a_large_feed() {
     let third = app.started("doc-3").await;
     let until = async {
         while found(&app, "entityId=doc-3").await.0.len() < 3 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(Duration::from_mins(1), until)
@@ -168,7 +168,7 @@ async fn large_events_make_short_pages() {
         .expect("a crowd");
     let until = async {
         while found(&app, "type=task.resolved").await.0.len() < COUNT {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(Duration::from_mins(1), until)

@@ -69,6 +69,7 @@ async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
             if all["data"].as_array().expect("events").len() > known.len() {
                 break all["page"]["next"].clone();
             }
+            crate::support::pause().await;
         }
     };
     let beyond = tokio::time::timeout(TIMEOUT, told).await;
@@ -144,7 +145,9 @@ async fn a_fail_over_begins_a_history_that_nobody_notices() {
         assert_eq!(started.status, 503, "{}", started.text);
     };
     assert_eq!(number(&pool, HISTORIES).await, 3);
-    while app.get("author", "/v1/events").await.status != 200 {}
+    while app.get("author", "/v1/events").await.status != 200 {
+        crate::support::pause().await;
+    }
     let (found, _) = read(&app, cursor, since.len(), 100).await;
     assert_eq!(ids(&found), since);
     let (found, _) = read(&app, String::new(), before.len() + since.len(), 100).await;

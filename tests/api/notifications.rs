@@ -67,7 +67,7 @@ async fn told(app: &TestApp, user: &str, count: usize) -> Vec<Value> {
             if data.len() == count {
                 return data;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, waiting)
@@ -259,7 +259,7 @@ async fn a_notifier_that_dies_leaves_all_to_the_next() {
             {
                 Some(reading) if reading.unsent.len() == 2 => return reading,
                 // Transactions of other tests hold some back.
-                _ => tokio::task::yield_now().await,
+                _ => crate::support::pause().await,
             }
         }
     };
@@ -287,7 +287,7 @@ async fn unsent(app: &TestApp) -> Vec<String> {
             match app.store().read_unsent(100, round).await {
                 Ok(Some(reading)) if !reading.unsent.is_empty() => return reading,
                 // Transactions of other tests hold it back.
-                Ok(_) => tokio::task::yield_now().await,
+                Ok(_) => crate::support::pause().await,
                 Err(error) => panic!("{error}"),
             }
         }
@@ -368,7 +368,7 @@ async fn two_notifiers_tell_everybody_once() {
             .expect("a count")
             > 0
         {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, reading)

@@ -343,7 +343,7 @@ async fn a_reassessment_has_a_line_if_it_changed_something() {
 async fn soon(mut is_so: impl AsyncFnMut() -> bool) {
     let waiting = async {
         while !is_so().await {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let waited = tokio::time::timeout(TIMEOUT, waiting).await;

@@ -34,7 +34,7 @@ async fn left(app: &TestApp, sql: &'static str) -> i64 {
 async fn until(app: &TestApp, sql: &'static str, wanted: i64) {
     let so = async {
         while count(&app.database, sql).await != wanted {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let seen = tokio::time::timeout(TIMEOUT, so).await;

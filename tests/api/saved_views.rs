@@ -157,7 +157,7 @@ async fn nobody_waits_for_the_views_of_somebody_else() {
         where datname = current_database() and wait_event_type = 'Lock'";
     within(async {
         while count(&app.database, waits).await == 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     })
     .await;

@@ -52,7 +52,7 @@ async fn a_stream_ends_with_its_token() {
             .status
             != 401
         {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, over).await.expect("its end");

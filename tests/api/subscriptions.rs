@@ -64,7 +64,7 @@ async fn a_body_names_the_version_that_its_event_was_of() {
     assert_eq!(migrated.expect(200)["instance"]["definitionVersion"], 2);
     let refused = async {
         while deliveries(&app, &made, "").await[0]["attempts"] != 1 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, refused)

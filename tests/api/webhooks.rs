@@ -54,7 +54,7 @@ pub(super) async fn waiting(
             if found.len() == count {
                 return found;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, looking)

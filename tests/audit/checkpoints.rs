@@ -45,6 +45,7 @@ pub(crate) async fn sign(engine: &Engine, keys: &CheckpointKeys) -> u32 {
             Look::Elsewhere => {}
         }
         assert!(Instant::now() < deadline, "entries do not settle");
+        crate::support::pause().await;
     }
 }
 
@@ -315,6 +316,7 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
                 other => panic!("{change}: {other:?}"),
             }
             assert!(Instant::now() < deadline, "{change}");
+            crate::support::pause().await;
         }
         behind(
             &app,

@@ -52,7 +52,7 @@ async fn settled(app: &TestApp, now: Timestamp) {
             if left.expect("a count") == 0 {
                 return;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let settled = tokio::time::timeout(TIMEOUT, settling).await;

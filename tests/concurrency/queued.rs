@@ -359,7 +359,12 @@ async fn a_refusal_depends_on_the_stored_state() {
     };
     let reached = async |revision: i64| {
         let sql = "select max(revision)::bigint from instance";
-        within(async { while count(&fixture.app.database, sql).await < revision {} }).await;
+        within(async {
+            while count(&fixture.app.database, sql).await < revision {
+                crate::support::pause().await;
+            }
+        })
+        .await;
     };
     run(gate).await;
     let mut answers = Answers::new();
@@ -369,7 +374,12 @@ async fn a_refusal_depends_on_the_stored_state() {
     };
     send(0, fixture.yes(0));
     let asleep = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-    within(async { while count(&fixture.app.database, asleep).await == 0 {} }).await;
+    within(async {
+        while count(&fixture.app.database, asleep).await == 0 {
+            crate::support::pause().await;
+        }
+    })
+    .await;
     send(1, fixture.yes(1));
     within(fixture.waiting(1)).await;
     send(2, fixture.yes(2));
@@ -378,7 +388,12 @@ async fn a_refusal_depends_on_the_stored_state() {
     // The two queued ones are being committed when another request comes, whose caller cannot be read yet.
     within(fixture.waiting(0)).await;
     reached(2).await;
-    within(async { while count(&fixture.app.database, asleep).await == 0 {} }).await;
+    within(async {
+        while count(&fixture.app.database, asleep).await == 0 {
+            crate::support::pause().await;
+        }
+    })
+    .await;
     let mut block = admin.begin().await.expect("a transaction");
     let lock = sqlx::raw_sql("lock table membership in access exclusive mode");
     lock.execute(&mut *block).await.expect("a lock");

@@ -189,7 +189,7 @@ async fn blocked(app: &TestApp) {
             if count > 0 {
                 return;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let waited = tokio::time::timeout(std::time::Duration::from_secs(30), waiting).await;

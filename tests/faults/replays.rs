@@ -14,7 +14,7 @@ async fn drained(app: &TestApp) {
             if left == 0 {
                 return;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(Duration::from_mins(1), empty)

@@ -20,7 +20,7 @@ async fn waiting(database: &TestDatabase, other: i32) -> i32 {
             if let Some(pid) = found.expect("a look") {
                 return pid;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, seen).await.expect("in time")

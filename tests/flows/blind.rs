@@ -15,7 +15,7 @@ async fn published(app: &TestApp, instance: &Value, kind: &str, count: usize) ->
             if found.len() == count {
                 return found;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let read = tokio::time::timeout(TIMEOUT, reading).await;

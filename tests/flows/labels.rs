@@ -171,7 +171,7 @@ async fn a_notification_shows_the_title() {
             if let Some(first) = page["data"].get(0) {
                 return first.clone();
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let told = tokio::time::timeout(TIMEOUT, told).await;

@@ -20,7 +20,7 @@ async fn told(app: &TestApp, person: &str, count: usize) -> Vec<(String, String)
                 told.reverse();
                 return told;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let told = tokio::time::timeout(TIMEOUT, reading).await;

@@ -177,7 +177,7 @@ async fn published_without_data(app: &TestApp) {
             if events.contains("\"key\":\"washer\"") {
                 return events;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let events = tokio::time::timeout(TIMEOUT, is_published).await;

@@ -134,7 +134,7 @@ async fn an_automatic_change_of_candidates_is_told_as_an_escalation() {
             if let [one] = page["data"].as_array().expect("data").as_slice() {
                 return one.clone();
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let told = tokio::time::timeout(TIMEOUT, told).await;

@@ -79,7 +79,7 @@ async fn a_row_locked_for_a_while_fails_no_command() {
         .expect("a lock");
     let release = async {
         while count(&app, WAITING).await == 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
         holder.rollback().await.expect("a rollback");
     };
@@ -193,7 +193,7 @@ async fn a_backend_ended_before_its_commit_fails_no_command() {
         let ended = "select count(*) filter (where pg_terminate_backend(pid)) from pg_stat_activity
                      where datname = current_database() and wait_event_type = 'Lock'";
         while count(&app, ended).await == 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
         holder.rollback().await.expect("a rollback");
     };
@@ -270,11 +270,11 @@ async fn a_commit_in_doubt_that_lands_before_the_next_load_is_not_repeated() {
             .expect("a lock");
         wire.cut();
         while count(&app, WAITING).await == 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
         plug.pull().await;
         while count(&app, SAID).await == 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
         holder.rollback().await.expect("a rollback");
     };

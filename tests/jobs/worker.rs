@@ -261,7 +261,7 @@ async fn a_kind_that_this_host_does_not_know_is_left_for_others() {
             if let [(_, 1, Some(error))] = &fixture.left().await[..] {
                 return error.clone();
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let error = tokio::time::timeout(TIMEOUT, failed)

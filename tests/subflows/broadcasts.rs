@@ -24,7 +24,7 @@ async fn delivered(app: &TestApp, sent: &Value) -> Value {
             if told["status"] == "DELIVERED" {
                 return told;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let told = tokio::time::timeout(TIMEOUT, waiting).await;

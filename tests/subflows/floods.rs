@@ -270,7 +270,7 @@ async fn the_end_of_a_root_ends_all_that_it_started() {
     let root = begin(&app, "1", swarm(20)).await;
     let many = async {
         while instances(&app).await < 30 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, many).await.expect("in time");

@@ -162,7 +162,7 @@ async fn hold(connection: &mut PgConnection, instance: InstanceId) {
 async fn until_so(is_so: impl AsyncFn() -> bool) {
     let waiting = async {
         while !is_so().await {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, waiting)

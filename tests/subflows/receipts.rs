@@ -446,7 +446,7 @@ async fn a_job_delivers_the_signal_of_a_dead_host() {
         .await
             == 0
         {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, waiting)

@@ -327,7 +327,7 @@ async fn a_deadline_ends_a_call_that_takes_too_long() {
             if let Some(refused) = found.into_iter().next() {
                 return refused;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let refused = tokio::time::timeout(TIMEOUT, recorded)
@@ -452,7 +452,7 @@ async fn services_that_nobody_has_configured_are_told_before_they_are_needed() {
             if jobs["data"][0]["error"].is_string() {
                 return jobs["data"][0].clone();
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let job = tokio::time::timeout(TIMEOUT, listed)

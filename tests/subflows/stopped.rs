@@ -183,7 +183,7 @@ async fn a_change_of_groups_waits_until_the_version_is_resumed() {
     let timers = Timers::start(&engine, std::sync::Arc::new(engine.clone()));
     let walked = async {
         while counted(&app, "select count(*) from reassessment").await > 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     tokio::time::timeout(TIMEOUT, walked)
@@ -255,7 +255,7 @@ async fn the_instances_of_a_stopped_version_are_cancelled_at_once() {
             if found["status"] == "DONE" {
                 return found;
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let ended = tokio::time::timeout(TIMEOUT, ended).await.expect("in time");
@@ -291,7 +291,7 @@ async fn jobs_that_fail_are_listed_and_go_on_by_themselves() {
             if page["data"][0].is_object() {
                 return page["data"][0].clone();
             }
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let job = tokio::time::timeout(TIMEOUT, listed)
@@ -348,7 +348,7 @@ async fn no_more_than_a_hundred_versions_are_stopped() {
                 .expect("a count")
                 < 2
             {
-                tokio::task::yield_now().await;
+                crate::support::pause().await;
             }
         };
         let both_wait = tokio::time::timeout(TIMEOUT, both_wait).await;

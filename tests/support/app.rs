@@ -306,7 +306,7 @@ impl TestApp {
                 if events.len() >= stored {
                     break events.clone();
                 }
-                tokio::task::yield_now().await;
+                crate::support::pause().await;
             }
         };
         tokio::time::timeout(TIMEOUT, reading)

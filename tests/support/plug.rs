@@ -31,7 +31,7 @@ impl Plug<'_> {
         let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
         let met = async {
             while count(self.0, waiting).await == 0 {
-                tokio::task::yield_now().await;
+                crate::support::pause().await;
             }
         };
         within(met).await;
@@ -73,7 +73,7 @@ impl Gate<'_> {
         let met = "select case when is_called then last_value else 0 end from gate";
         let met = async {
             while count(self.database, met).await == 0 {
-                tokio::task::yield_now().await;
+                crate::support::pause().await;
             }
         };
         within(met).await;
@@ -86,7 +86,7 @@ impl Gate<'_> {
             where datname = current_database() and state = 'active' and pid <> pg_backend_pid()";
         let calm = async {
             while count(self.database, busy).await > 0 {
-                tokio::task::yield_now().await;
+                crate::support::pause().await;
             }
         };
         within(calm).await;

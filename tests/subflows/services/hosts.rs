@@ -61,7 +61,7 @@ async fn a_host_that_stops_does_not_wait_for_a_service() {
 async fn until_counted(app: &TestApp, sql: &'static str) {
     let counting = async {
         while counted(app, sql).await == 0 {
-            tokio::task::yield_now().await;
+            crate::support::pause().await;
         }
     };
     let found = tokio::time::timeout(TIMEOUT, counting).await;
