@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sqlx::Connection as _;
 
-use crate::program::{Place, Running};
+use crate::program::{Place, Running, pause};
 
 /// How long an operation on a few instances may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -48,6 +48,7 @@ fn until_over(place: &Place, operation: &Value) -> Value {
             return shown;
         }
         assert!(begun.elapsed() < TIMEOUT, "in time: {shown}");
+        pause();
     }
 }
 
@@ -266,6 +267,7 @@ fn until_printed(place: &Place, line: &str, words: &str) -> String {
             return printed.stdout;
         }
         assert!(begun.elapsed() < TIMEOUT, "no {words}: {}", printed.stdout);
+        pause();
     }
 }
 

@@ -30,6 +30,11 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
+/// Waits before a command is run again: without a pause, it takes the processor from the tests beside it.
+pub(crate) fn pause() {
+    std::thread::sleep(Duration::from_millis(100));
+}
+
 /// A host in the background, stopped when this is dropped.
 pub(crate) struct Running {
     child: Child,
@@ -105,6 +110,7 @@ impl Place {
                 return listed;
             }
             assert!(begun.elapsed() < LISTED_MAX, "{line} lists nothing");
+            pause();
         }
     }
 
