@@ -16,7 +16,7 @@ advisory_seconds_max=60
 contract_seconds=120
 # For each target, two at a time. The seed is fixed, so that a change does not fail because of an old bug that a random run
 # finds. `make fuzz` uses another seed each time.
-fuzz_seconds=10
+fuzz_seconds=20
 fuzz_seed=1
 # The last lines that are shown of a failed step, except of the tests, whose failures are listed one by one.
 log_lines_max=40

@@ -7,6 +7,7 @@ use crate::answer::{Deadline, Next, OverdueAction, Plan, Target};
 use crate::check::samples::{self, way_by as way};
 use crate::command::Command;
 use crate::event::{Event, is_blind};
+use crate::execution::Outcome;
 use crate::graph::{FiredBy, Graph, Join, State, StateKind};
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance, Status};
@@ -182,9 +183,8 @@ fn a_state_that_nothing_could_move_does_not_go_on() {
     }
 }
 
-#[test]
-fn a_signal_and_the_end_of_a_child_begin_branches_too() {
-    let mut script = reminded();
+/// The signal by which `Review` goes on and `Reminder` begins beside it.
+fn call(script: &mut Script) -> Outcome {
     let command = Command::Signal {
         instance: script.instance().id,
         trigger: "CALL".into(),
@@ -193,7 +193,13 @@ fn a_signal_and_the_end_of_a_child_begin_branches_too() {
         correlation: None,
         state: None,
     };
-    let called = script.run("eve", &command).expect("a signal");
+    script.run("eve", &command).expect("a signal")
+}
+
+#[test]
+fn a_signal_and_the_end_of_a_child_begin_branches_too() {
+    let mut script = reminded();
+    let called = call(&mut script);
     assert_eq!(names(&called.instance.active), ["Review", "Reminder"]);
 
     let child = crate::answer::Child {
@@ -478,15 +484,7 @@ fn what_a_blind_decision_begins_or_cancels_hides_it() {
         Some("ASK")
     );
 
-    let call = Command::Signal {
-        instance: script.instance().id,
-        trigger: "CALL".into(),
-        id: "one".into(),
-        input: Json::empty(),
-        correlation: None,
-        state: None,
-    };
-    let called = script.run("eve", &call).expect("a signal");
+    let called = call(&mut script);
     assert!(hiding(&called.events).is_empty(), "a signal is told");
     let reminder = place(&script, "Reminder");
     assert_eq!(script.instance().hidden_entry(reminder), None);
