@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help dev build dist test soak bench check fuzz contract clients browser fmt lint deny doc sqlx kafka setup
 
-# Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
+# Queries compile by the committed metadata; only `make sqlx` asks a database.
 export SQLX_OFFLINE = true
 
 help: ## List these commands
@@ -34,7 +34,7 @@ bench: ## Measure, and hold the figures against what we want; ARGS='decisions li
 	@scripts/setup.sh test
 	@bench/all.sh $(ARGS)
 
-check: ## All of `make test` but the tests
+check: ## What needs no server: formatting, clippy, dependencies, documentation
 	@scripts/test.sh setup fmt lint deny doc
 
 fuzz: ## Feed the fuzz targets, each for SECONDS (60); a broken promise is kept in fuzz/corpus
@@ -56,14 +56,14 @@ browser: ## Try the console in a real browser; screenshots go to target/browser
 fmt: ## Format the code
 	@cargo fmt --all
 
-lint: ## Clippy, and whether the query metadata is up to date
+lint: ## Compile everything with clippy
 	@scripts/test.sh setup lint
 
 deny: ## What we depend on: licences, sources, and duplicates with the reason
 	@scripts/setup.sh test
 	@.tools/bin/cargo-deny check licenses bans sources
 
-doc: ## Build the documentation, with warnings as errors
+doc: ## Build the documentation, with warnings as errors, and run its examples
 	@scripts/test.sh doc
 
 sqlx: ## Write the query metadata anew, after changing a query or a migration

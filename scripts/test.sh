@@ -35,8 +35,14 @@ step_setup() { scripts/setup.sh test; }
 
 step_fmt() { cargo fmt --all --check; }
 
-# Clippy checks the queries against a live database, so it also shows whether .sqlx is up to date.
-step_lint() { scripts/sqlx.sh --check; }
+# Clippy compiles the crates of this workspace for the tests, so that they and what they depend on are read once. It says warnings, so
+# that the tests run nevertheless. Not by the environment, which the builds of flows would inherit.
+checked() { cargo --config 'build.rustc-workspace-wrapper="clippy-driver"' "$@"; }
+
+step_lint() {
+  checked test --workspace --no-run 2>&1 | tee "$logs/clippy" || return 1
+  ! grep -q '^warning' "$logs/clippy"
+}
 
 step_deny() {
   .tools/bin/cargo-deny --log-level error check licenses bans sources || return 1
@@ -47,8 +53,8 @@ step_deny() {
   fi
 }
 
-# Private items are documented, too, so that links to them work.
-step_doc() { RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --quiet --workspace --no-deps --document-private-items; }
+# The documentation of each library, and the examples in it.
+step_doc() { DOC_DIR=$PWD/target/doc RUSTDOC=$PWD/scripts/rustdoc.sh run_tests --no-fail-fast --doc; }
 
 step_test() {
   start_servers || return 1
@@ -62,7 +68,7 @@ step_test() {
   run_tests --no-run || return 1
   # The steps that follow need not ask cargo, which waits while another step builds.
   export PROGRAM=$PWD/target/debug/wrkflw
-  # The tests of the command line and the examples in documents mostly wait for builds and for single hosts, the others for servers.
+  # The tests of the command line mostly wait for builds and for single hosts, the others for servers.
   # Beside each other they take less time. A group of its own, which can be ended with all that it started.
   set -m
   tests_beside >"$logs/beside" 2>&1 &
@@ -75,7 +81,7 @@ step_test() {
   cat "$logs/beside"
   # Not through a pipe: grep ends at the first match, and cargo would fail to write the rest.
   local known
-  known=$(cargo test --workspace --test all -- --list "${timed[@]}") || failed=1
+  known=$(run_tests --test all -- --list "${timed[@]}") || failed=1
   for part in "${timed[@]}"; do
     grep -q "^$part.*: test\$" <<<"$known" || { echo "FAILED no test is called $part"; failed=1; }
   done
@@ -83,15 +89,10 @@ step_test() {
   return $failed
 }
 
-run_tests() { cargo test --workspace "$@"; }
+run_tests() { checked test --workspace "$@"; }
 
-# The test targets whose names begin with c, and those of the documents. `step_test` runs all others, so none is left out.
-tests_beside() {
-  local failed=0
-  run_tests --no-fail-fast --test 'c*' || failed=1
-  run_tests --no-fail-fast --doc || failed=1
-  return $failed
-}
+# The test targets whose names begin with c. `step_test` runs all others but the examples, so none is left out.
+tests_beside() { run_tests --no-fail-fast --test 'c*'; }
 
 # The runners' closing lines, then each failed test with its reason in one line.
 tests_summary() {

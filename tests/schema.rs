@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
+use sqlx::{AssertSqlSafe, Executor as _, SqlSafeStr as _};
 use wrkflw_store::Store;
 
+use crate::structure::queries;
 use crate::support::own_postgres::client;
 use crate::support::postgres::{TestDatabase, database};
 
@@ -67,6 +69,28 @@ async fn the_schema_is_the_committed_one() {
         "the schema differs from {} at line {}. If that is intended, run the tests with UPDATE=1 and commit the file.",
         file.display(),
         differs.unwrap_or_else(|| made.len().min(expected.len())) + 1,
+    );
+}
+
+/// The queries are compiled with what `.sqlx` says of them.
+#[tokio::test]
+async fn the_database_takes_each_query_as_it_was_compiled() {
+    let database = database(async |url: &str| Store::migrate(url).await).await;
+    let queries = queries::all();
+    assert!(queries.len() > 300, "only {} queries", queries.len());
+    let mut outdated = Vec::new();
+    for query in &queries {
+        let sql = AssertSqlSafe(queries::text(query).to_owned()).into_sql_str();
+        let described = database.admin_pool().describe(sql).await;
+        let described = described.map(|described| serde_json::to_value(described).expect("JSON"));
+        match described {
+            Ok(described) if described == query["describe"] => {}
+            other => outdated.push((queries::text(query), other)),
+        }
+    }
+    assert!(
+        outdated.is_empty(),
+        "run 'make sqlx' and commit .sqlx: {outdated:#?}"
     );
 }
 

@@ -4,6 +4,7 @@
 
 mod builds;
 mod edges;
+pub(crate) mod queries;
 mod releases;
 mod texts;
 mod tree;

@@ -4,8 +4,8 @@
 //! by their purpose; they are listed with the reason.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
+use crate::structure::queries;
 use crate::support::app::TestApp;
 
 /// Beginnings of statements that are meant for all tenants at once, and why.
@@ -320,16 +320,9 @@ fn is_in_from(tokens: &[String], at: usize) -> bool {
 
 /// All statements that the host is built with.
 pub(super) fn all() -> Vec<String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.sqlx");
-    let files = std::fs::read_dir(folder).expect("the repository has the queries");
-    let texts = files.map(|file| {
-        let text = std::fs::read_to_string(file.expect("a file").path()).expect("text");
-        let query: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-        query["query"].as_str().expect("a query").to_owned()
-    });
-    let mut texts: Vec<_> = texts.collect();
-    texts.sort();
-    texts
+    let queries = queries::all();
+    let texts = queries.iter().map(queries::text);
+    texts.map(str::to_owned).collect()
 }
 
 /// The tables that have a tenant.

@@ -1,0 +1,63 @@
+//! The query metadata in `.sqlx`, by which the checked queries compile: each file is of a query that the host has.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::tree::Tree;
+
+/// What `.sqlx` says of each query, in the order of their texts.
+pub(crate) fn all() -> Vec<Value> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.sqlx");
+    let files = std::fs::read_dir(folder).expect("the repository has the queries");
+    let queries = files.map(|file| {
+        let content = std::fs::read_to_string(file.expect("a file").path()).expect("text");
+        serde_json::from_str::<Value>(&content).expect("JSON")
+    });
+    let mut queries: Vec<_> = queries.collect();
+    queries.sort_by(|one, other| text(one).cmp(text(other)));
+    queries
+}
+
+pub(crate) fn text(query: &Value) -> &str {
+    query["query"].as_str().expect("a query")
+}
+
+/// A text without what a literal of Rust may spell in another way.
+fn bare(text: &str) -> String {
+    let is_kept = |letter: &char| !letter.is_whitespace() && *letter != '\\';
+    text.chars().filter(is_kept).collect()
+}
+
+/// The queries that no source has.
+fn unused<'a>(queries: &'a [Value], sources: &Tree) -> Vec<&'a str> {
+    let sources: String = sources
+        .files("host/", ".rs")
+        .map(|file| bare(&file.text))
+        .collect();
+    let texts = queries.iter().map(text);
+    texts
+        .filter(|text| !sources.contains(&bare(text)))
+        .collect()
+}
+
+#[test]
+fn each_query_is_one_of_the_host() {
+    let queries = all();
+    let unused = unused(&queries, &Tree::read());
+    assert!(
+        unused.is_empty(),
+        "run 'make sqlx' and commit .sqlx: {unused:#?}"
+    );
+}
+
+#[test]
+fn a_query_that_no_source_has_is_found() {
+    let queries =
+        ["select 1", "select\n    \"two\""].map(|text| serde_json::json!({ "query": text }));
+    let source = r#"query!("select \"two\" ")"#;
+    assert_eq!(
+        unused(&queries, &super::fake(&[("host/a.rs", source)])),
+        ["select 1"]
+    );
+}
