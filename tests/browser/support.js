@@ -96,10 +96,10 @@ export async function accessible(page, what) {
   await page.emulateMedia({ colorScheme: "light" });
 }
 
-/** Pictures of this page: light, dark, and on a narrow screen, where nothing may stick out. */
-export async function pictures(page, name) {
+/** Pictures of this page: in these schemes, and on a narrow screen, where nothing may stick out. */
+export async function pictures(page, name, schemes = ["light", "dark"]) {
   const size = page.viewportSize();
-  for (const colorScheme of ["light", "dark"]) {
+  for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme });
     await page.screenshot({ path: path.join(screenshots, `${name}-${colorScheme}.png`), fullPage: true });
   }
