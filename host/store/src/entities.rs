@@ -67,7 +67,7 @@ impl Reader {
         limit: i64,
     ) -> Result<EntityHistory, StoreError> {
         let mut looking = self.looking(viewer).await?;
-        let after = after.unwrap_or(Uuid::nil());
+        let after = after.unwrap_or_default();
         let (mut among, mut reached) = (None, None);
         if viewer.is_restricted() {
             let about = sqlx::query_scalar!(
