@@ -29,16 +29,22 @@ fn bare(text: &str) -> String {
     text.chars().filter(is_kept).collect()
 }
 
+/// What a macro of the store puts around the text of a query.
+const AROUND: [&str; 2] = ["select to_jsonb(r) as \"row!\" from (", ") r"];
+
 /// The queries that no source has.
 fn unused<'a>(queries: &'a [Value], sources: &Tree) -> Vec<&'a str> {
-    let sources: String = sources
-        .files("host/", ".rs")
-        .map(|file| bare(&file.text))
-        .collect();
+    let files = [".rs", ".sql"].map(|ending| sources.files("host/", ending));
+    let files = files.into_iter().flatten();
+    let sources: String = files.map(|file| bare(&file.text)).collect();
+    let is_used = |text: &str| {
+        let [before, after] = AROUND;
+        let within = text.strip_prefix(before);
+        let within = within.and_then(|text| text.strip_suffix(after));
+        sources.contains(&bare(within.unwrap_or(text)))
+    };
     let texts = queries.iter().map(text);
-    texts
-        .filter(|text| !sources.contains(&bare(text)))
-        .collect()
+    texts.filter(|text| !is_used(text)).collect()
 }
 
 #[test]
