@@ -1,6 +1,6 @@
 //! Tests of a flow without wasm, database or clock: given facts, when an event, then the answer.
 //!
-//! [`given`] makes a [`Scenario`]. [`Scenario::when`] sends an event to it and runs the flow until it waits again. The
+//! [`given()`] makes a [`Scenario`]. [`Scenario::when`] sends an event to it and runs the flow until it waits again. The
 //! [`Outcome`] has assertions about the result.
 //!
 //! A scenario runs the core of the host itself. Eligibility, limits, deadlines, joins and buffered signals are as on a host, and
