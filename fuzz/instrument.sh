@@ -16,11 +16,8 @@ case $name in
 esac
 case $name in
   wrkflw | wrkflw_core | wrkflw_sandbox | wrkflw_store | wrkflw_server | wrkflw_fuzz)
-    set -- "$@" -C passes=sancov-module \
-      -C llvm-args=-sanitizer-coverage-level=4 \
-      -C llvm-args=-sanitizer-coverage-inline-8bit-counters \
-      -C llvm-args=-sanitizer-coverage-pc-table \
-      -C llvm-args=-sanitizer-coverage-trace-compares
+    . "${BASH_SOURCE%/*}/coverage.sh"
+    set -- "$@" "${coverage[@]}"
     ;;
 esac
 exec "$rustc" "$@"

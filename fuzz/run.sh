@@ -5,7 +5,8 @@
 #                                  `config` and `jwks` run for half of it
 #   run.sh keep [TARGET...]        add the inputs that reached new code in the last runs, as few and small as possible
 #
-# FUZZ_SEED is libFuzzer's seed. Without it, each run has another one.
+# FUZZ_SEED is libFuzzer's seed. Without it, each run has another one. FUZZ_HOST=tested takes the host that is compiled for the
+# tests, whose ways libFuzzer does not see: it follows those of the fuzzer alone. Without it, the host is compiled once more.
 #
 # An input that violates a property is written to the corpus at once. Commit it
 # with the fix: from then on the everyday tests run it.
@@ -21,8 +22,10 @@ work=target/fuzz
 say() { echo "fuzz: $*"; }
 
 build() {
+  local compiler=fuzz/instrument.sh
+  [ "${FUZZ_HOST:-}" != tested ] || compiler=scripts/compiler.sh
   # With the features of the whole workspace, so that dependencies are those of every other build.
-  RUSTC_WORKSPACE_WRAPPER=$PWD/fuzz/instrument.sh cargo build --quiet --workspace --bin wrkflw-fuzz --features wrkflw-fuzz/libfuzzer
+  cargo --config "build.rustc-workspace-wrapper=\"$PWD/$compiler\"" build --quiet --workspace --bin wrkflw-fuzz --features wrkflw-fuzz/libfuzzer
   mkdir -p "$work"
   # A copy: another build may replace the file while this one runs.
   cp "$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/wrkflw-fuzz" "$work/fuzzer"

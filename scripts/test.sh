@@ -35,10 +35,10 @@ step_setup() { scripts/setup.sh test; }
 
 step_fmt() { cargo fmt --all --check; }
 
-# Clippy compiles the crates of this workspace for the tests, so that they and what they depend on are read once. It says warnings, so
-# that the tests run nevertheless. Not by the environment, which the builds of flows would inherit.
-checked() { cargo --config 'build.rustc-workspace-wrapper="clippy-driver"' "$@"; }
+# Not by the environment, which the builds of flows would inherit.
+checked() { cargo --config "build.rustc-workspace-wrapper=\"$PWD/scripts/compiler.sh\"" "$@"; }
 
+# What is compiled here is what the tests use. Clippy says warnings, so that the tests run nevertheless.
 step_lint() {
   checked test --workspace --no-run 2>&1 | tee "$logs/clippy" || return 1
   ! grep -q '^warning' "$logs/clippy"
@@ -121,8 +121,8 @@ step_clients() { scripts/clients.sh; }
 # Tries the console in a browser, against a new host.
 step_browser() { scripts/browser.sh; }
 
-# The tests run the stored inputs. This step makes new ones.
-step_fuzz() { FUZZ_SEED=$fuzz_seed fuzz/run.sh "$fuzz_seconds"; }
+# The tests run the stored inputs. This step makes new ones; `make fuzz` makes better ones, for which it compiles the host once more.
+step_fuzz() { FUZZ_HOST=tested FUZZ_SEED=$fuzz_seed fuzz/run.sh "$fuzz_seconds"; }
 
 # --- Servers ------------------------------------------------------------------
 

@@ -169,3 +169,16 @@ test("the check for overflow finds what overflows", async () => {
   assert.notDeepEqual(await page.evaluate(overflowing), []);
   await page.context().close();
 });
+
+test("the check of colours finds a contrast that only the dark scheme lacks", async () => {
+  const page = await signedIn(browser, "reviewer");
+  await page.goto(`${url}/console/me`);
+  await accessible(page, "as it is");
+  await page.evaluate(() => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync("@media (prefers-color-scheme: dark) { h1 { color: #777 !important; background: #666 !important } }");
+    document.adoptedStyleSheets = [sheet];
+  });
+  await assert.rejects(accessible(page, "changed"), /color-contrast/);
+  await page.context().close();
+});
