@@ -29,8 +29,10 @@ fn exploding(count: usize, length: usize) -> Value {
 /// The dearest of them that is admitted.
 fn dearest() -> String {
     let fits = |length: &usize| Schema::admit(&Json::of(&exploding(1, *length))).is_ok();
-    let longest = (1..2_000).take_while(fits).last().expect("some fit");
-    exploding(1, longest).to_string()
+    let lengths: Vec<_> = (1..2_000).collect();
+    let fitting = lengths.partition_point(fits);
+    assert!((1..lengths.len()).contains(&fitting), "some fit, not all");
+    exploding(1, lengths[fitting - 1]).to_string()
 }
 
 /// A text on which no table of states is ever complete.
