@@ -176,7 +176,7 @@ test("the check of colours finds a contrast that only the dark scheme lacks", as
   await accessible(page, "as it is");
   await page.evaluate(() => {
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync("@media (prefers-color-scheme: dark) { h1 { color: #777 !important; background: #666 !important } }");
+    sheet.replaceSync("@media (prefers-color-scheme: dark) { main * { color: #777 !important; background: #666 !important } }");
     document.adoptedStyleSheets = [sheet];
   });
   await assert.rejects(accessible(page, "changed"), /color-contrast/);

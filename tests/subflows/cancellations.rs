@@ -62,7 +62,7 @@ async fn beside(waits: &Waits<'_>, other: &Other, operation_id: &str) -> Took {
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::print_stdout, reason = "the figures of a run")]
 async fn the_instances_of_a_stopped_version_are_cancelled_soon_and_delay_nobody() {
-    let (instances, most) = at_length((1_000, MINUTES), LONG);
+    let (instances, most) = at_length((2_000, MINUTES), LONG);
     let mut seen = Vec::new();
     for _ in 0..TRIALS {
         let app = fixture().await;
