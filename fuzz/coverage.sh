@@ -1,4 +1,4 @@
-# The options of rustc by which a crate tells libFuzzer where an input has been. Sourced, not run.
+# The options of rustc that add the coverage counters of libFuzzer to a crate. Sourced, not run.
 coverage=(
   -C passes=sancov-module
   -C llvm-args=-sanitizer-coverage-level=4

@@ -5,8 +5,9 @@
 #                                  `config` and `jwks` run for half of it
 #   run.sh keep [TARGET...]        add the inputs that reached new code in the last runs, as few and small as possible
 #
-# FUZZ_SEED is libFuzzer's seed. Without it, each run has another one. FUZZ_HOST=tested takes the host that is compiled for the
-# tests, whose ways libFuzzer does not see: it follows those of the fuzzer alone. Without it, the host is compiled once more.
+# FUZZ_SEED is libFuzzer's seed. Without it, each run has another one. With FUZZ_HOST=tested
+# it uses the host that is compiled for the tests, and libFuzzer has the coverage of the targets only. Without it, the host is compiled
+# again, with coverage counters.
 #
 # An input that violates a property is written to the corpus at once. Commit it
 # with the fix: from then on the everyday tests run it.

@@ -14,7 +14,7 @@ tests=$PWD/tests/browser
 # The longest file takes a third of that on two cores.
 file_seconds_max=600
 
-# Debian's names, and that of other systems. The one without windows takes half the processor time.
+# Debian's names, and that of other systems. The headless shell takes half the processor time.
 find_browser() {
   command -v chromium-headless-shell || command -v chromium || command -v chromium-browser || fail "chromium is missing: run scripts/setup.sh test, or install it"
 }

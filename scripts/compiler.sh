@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compiles the crates of this workspace for lint, test and fuzz: by clippy, so that what is compiled for the tests is linted in the
-# same pass. The fuzzer's own crates, the only ones that have libFuzzer, are told apart by that feature.
+# The compiler of this workspace's crates in scripts/test.sh: clippy, so that one pass lints and compiles them. The crates with the
+# feature `libfuzzer`, which are those of the fuzzer, get coverage counters.
 set -euo pipefail
 
 case " $* " in

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stands before rustdoc when cargo runs the examples of a crate, and first builds the documentation of that crate, with
-# warnings as errors: both use what is compiled for the tests, where `cargo doc` would check all dependencies once more.
+# Called by cargo as rustdoc, to run the examples of a crate. First builds the documentation of that crate, with warnings as
+# errors. Both use what is compiled for the tests; `cargo doc` would check all dependencies again.
 set -euo pipefail
 
 words=("$@")

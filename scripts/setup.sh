@@ -51,11 +51,11 @@ install_packages() {
     fail "apt-get could not install: $packages"
 }
 
-# The Chromium without windows takes half the processor time of the other. Not every distribution has it.
+# Chromium's headless shell takes half the processor time of the complete Chromium. Not every distribution has it.
 prefer_headless_shell() {
   has chromium-headless-shell && return
   has apt-cache && apt-cache show chromium-headless-shell >/dev/null 2>&1 || return 0
-  (install_packages chromium-headless-shell) || say "the pages are tried in Chromium with windows, which takes longer"
+  (install_packages chromium-headless-shell) || say "the complete Chromium is used, which takes longer"
 }
 
 # rust-toolchain.toml names the toolchain and its components.

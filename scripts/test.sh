@@ -35,12 +35,12 @@ step_setup() { scripts/setup.sh test; }
 
 step_fmt() { cargo fmt --all --check; }
 
-# Not by the environment, which the builds of flows would inherit.
+# The wrapper is no variable of the environment, because builds of flows would inherit it.
 checked() { cargo --config "build.rustc-workspace-wrapper=\"$PWD/scripts/compiler.sh\"" "$@"; }
 
-# What is compiled here is what the tests use. Clippy says warnings, so that the tests run nevertheless.
+# Compiles what the tests use. A warning fails this step, but not the build, so the tests run in any case.
 step_lint() {
-  checked test --workspace --no-run 2>&1 | tee "$logs/clippy" || return 1
+  checked build --workspace --all-targets 2>&1 | tee "$logs/clippy" || return 1
   ! grep -q '^warning' "$logs/clippy"
 }
 
@@ -121,7 +121,8 @@ step_clients() { scripts/clients.sh; }
 # Tries the console in a browser, against a new host.
 step_browser() { scripts/browser.sh; }
 
-# The tests run the stored inputs. This step makes new ones; `make fuzz` makes better ones, for which it compiles the host once more.
+# The tests run the stored inputs. This step makes new ones, without coverage of the host: that needs another build of it, as `make fuzz`
+# does.
 step_fuzz() { FUZZ_HOST=tested FUZZ_SEED=$fuzz_seed fuzz/run.sh "$fuzz_seconds"; }
 
 # --- Servers ------------------------------------------------------------------

@@ -82,8 +82,8 @@ async fn never_null(database: &TestDatabase) -> BTreeSet<String> {
     found.into_iter().collect()
 }
 
-/// What a query was compiled with and the database does not say. Whether a column of an outer join is null depends on the plan,
-/// so of these only the tables are asked.
+/// The first difference between what a query was compiled with and what the database says of it. For nullability only the columns
+/// of tables are compared: that of an outer join depends on the plan.
 fn outdated(compiled: &Value, described: &Value, never_null: &BTreeSet<String>) -> Option<String> {
     for part in ["columns", "parameters"] {
         let (compiled, described) = (&compiled[part], &described[part]);

@@ -170,7 +170,7 @@ test("the check for overflow finds what overflows", async () => {
   await page.context().close();
 });
 
-test("the check of colours finds a contrast that only the dark scheme lacks", async () => {
+test("the check of colours finds a poor contrast of the dark scheme", async () => {
   const page = await signedIn(browser, "reviewer");
   await page.goto(`${url}/console/me`);
   await accessible(page, "as it is");

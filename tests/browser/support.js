@@ -79,10 +79,10 @@ export async function signedIn(browser, person, options) {
   return page;
 }
 
-/** The rules of axe that colours decide. */
+/** The rules of axe that depend on colours. */
 const OF_COLOURS = ["color-contrast", "link-in-text-block"];
 
-/** Nothing that axe finds in this page, in light and, of what colours decide, in dark. */
+/** axe finds nothing in this page: all rules in light, those of colours in dark. */
 export async function accessible(page, what) {
   // A script of the tests, not of the page: the policy of the page does not concern it.
   await page.evaluate(axe);
