@@ -36,13 +36,15 @@ async fn entries_are_found_by_actor_type_and_time() {
     assert_eq!(all(&app, &of_one, 3).await, everything, "page by page");
     let check = async |path: &str, query: &str, keep: &dyn Fn(&Value) -> bool| {
         let base = all(&app, path, 100).await;
-        let expected: Vec<_> = base.into_iter().filter(|row| keep(row)).collect();
+        let mut expected: Vec<_> = base.into_iter().filter(|row| keep(row)).collect();
         assert!(!expected.is_empty(), "{path}?{query}");
-        assert_eq!(
-            all(&app, &format!("{path}?{query}"), 2).await,
-            expected,
-            "{path}?{query}"
-        );
+        let path = format!("{path}?{query}");
+        assert_eq!(all(&app, &path, 2).await, expected, "{path}");
+        let sorted = all(&app, &format!("{path}&sort=occurredAt"), 2).await;
+        assert_eq!(sorted, expected, "{path}");
+        expected.reverse();
+        let newest_first = all(&app, &format!("{path}&sort=-occurredAt"), 2).await;
+        assert_eq!(newest_first, expected, "{path}");
     };
     let middle = everything[9]["occurredAt"]
         .as_str()
@@ -153,16 +155,40 @@ async fn a_question_looks_at_a_bounded_number_of_entries() {
         );
         let rare = all(&app, &format!("{path}?actor=rare"), 5).await;
         assert_eq!(rare.len(), 2, "{path}");
-        let last = all(&app, &format!("{path}?actor=nobody"), 5).await;
-        assert_eq!(last, Vec::<Value>::new());
+        let mut back = all(&app, &format!("{path}?actor=rare&sort=-occurredAt"), 5).await;
+        back.reverse();
+        assert_eq!(back, rare, "{path}");
+        for sort in ["occurredAt", "-occurredAt"] {
+            let nobodys = format!("{path}?actor=nobody&sort={sort}");
+            assert_eq!(all(&app, &nobodys, 5).await, Vec::<Value>::new());
+            let page = format!("{path}?actor=nobody&limit=5&sort={sort}");
+            let page = app.get("admin", &page).await.expect(200);
+            assert!(
+                page["page"]["next"].is_string(),
+                "a page reads a part of the entries"
+            );
+        }
     }
     let scanned = wrkflw_store::audit::SCANNED_MAX;
-    let of_one = format!("select * from (select * from audit_entry where tenant_id = 1 and stream_kind = 'instance'
-        and stream_id = '{id}' and seq > 30000 order by seq limit {scanned}) e where actor = 'rare' order by seq limit 26");
-    let of_all = format!("select l.leaf, e.* from audit_leaf l join audit_entry e on e.tenant_id = l.tenant_id
-        and e.stream_kind = l.stream_kind and e.stream_id = l.stream_id and e.seq = l.seq
-        where l.tenant_id = 1 and l.leaf >= 30000 and l.leaf < 30000 + {scanned} order by l.leaf limit 26");
-    for (sql, index) in [(of_one, "audit_entry_pkey"), (of_all, "audit_leaf_pkey")] {
+    let of_one = |order: &str| {
+        format!(
+            "select * from audit_entry where tenant_id = 1 and stream_kind = 'instance' and stream_id = '{id}'
+            and seq >= 30000 and seq < 30000 + {scanned} and actor = 'rare' order by seq {order} limit 26"
+        )
+    };
+    let of_all = |order: &str| {
+        format!(
+            "select l.leaf, e.* from audit_leaf l join audit_entry e on e.tenant_id = l.tenant_id
+            and e.stream_kind = l.stream_kind and e.stream_id = l.stream_id and e.seq = l.seq
+            where l.tenant_id = 1 and l.leaf >= 30000 and l.leaf < 30000 + {scanned} order by l.leaf {order} limit 26"
+        )
+    };
+    for (sql, index) in [
+        (of_one(""), "audit_entry_pkey"),
+        (of_one("desc"), "audit_entry_pkey"),
+        (of_all(""), "audit_leaf_pkey"),
+        (of_all("desc"), "audit_leaf_pkey"),
+    ] {
         let explain = format!("explain (format json) {sql}");
         let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
             .fetch_one(pool)

@@ -17,6 +17,16 @@ test("the audit is searched by actor, type and time, and leads to the instance",
   for (let tries = 0; tries < 200 && !(await entry.count()); tries += 1) await page.goto(address);
   await entry.getByText("FLOW_STARTED").waitFor();
   await sound(page, "audit");
+  // Entries of later instances come first, unless the reader wants the oldest first.
+  const leaves = async () => (await page.locator("tbody tr td:first-child .faint").allTextContents()).map(Number);
+  const newest = await leaves();
+  await page.getByLabel("Order").selectOption("Oldest first");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await page.waitForURL(/sort=occurredAt/);
+  const oldest = await leaves();
+  assert.ok(newest.length > 1 && oldest.length > 1, "there are entries to order");
+  assert.deepEqual(newest, newest.toSorted((a, b) => b - a));
+  assert.deepEqual(oldest, oldest.toSorted((a, b) => a - b));
   await page.getByLabel("Done by").fill("nobody-of-this-id");
   await page.getByRole("button", { name: "Apply" }).click();
   await page.getByText("No entry matches.").waitFor();

@@ -714,11 +714,12 @@ exclusion-lost-eligibility = kommt nicht mehr infrage
 
 # Das Audit.
 audit = Audit
-audit-about = Was geschah, das Älteste zuerst: in Instanzen, Definitionen, im Verzeichnis und im Betrieb.
+audit-about = Was geschah: in Instanzen, Definitionen, im Verzeichnis und im Betrieb.
 audit-actor = Getan von
 audit-type = Art des Eintrags
 audit-from = Von ({ $zone })
 audit-until = Vor ({ $zone })
+audit-sort-newest = Neueste zuerst
 audit-empty = Kein Eintrag passt. Ein Eintrag erscheint, sobald ein Prüfpunkt ihn abdeckt, wenige Sekunden später.
 audit-host = der Host
 column-actor = Getan von

@@ -714,11 +714,12 @@ exclusion-lost-eligibility = they are no longer eligible
 
 # The audit.
 audit = Audit
-audit-about = What happened, oldest first: in instances, definitions, the directory and operation.
+audit-about = What happened: in instances, definitions, the directory and operation.
 audit-actor = Done by
 audit-type = Type of entry
 audit-from = From ({ $zone })
 audit-until = Before ({ $zone })
+audit-sort-newest = Newest first
 audit-empty = No entry matches. An entry appears once a checkpoint covers it, a few seconds later.
 audit-host = the host
 column-actor = Done by

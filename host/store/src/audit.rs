@@ -1,10 +1,13 @@
 //! Audit entries for auditors: of an instance or of a whole tenant, by actor, type and time.
 //!
 //! No index serves these filters, because it would cost every command. A query reads a bounded number of entries in their
-//! order, and returns where it stopped: a page may be short or empty although more entries follow. The entries of a tenant
+//! order or back, and returns where it stopped: a page may be short or empty although more entries follow. The entries of a tenant
 //! are read in the order of the leaves of its tree, which commands do not write.
 
+use std::ops::Range;
+
 use jiff::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::time::Time;
@@ -57,7 +60,7 @@ pub struct PlacedRow {
     pub entry: AuditRow,
 }
 
-/// A filter of entries. A member that is none excludes nothing.
+/// A filter of entries, and their order. A member that is none excludes nothing.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     pub actor: Option<String>,
@@ -66,6 +69,25 @@ pub struct AuditFilter {
     pub from: Option<Timestamp>,
     /// Entries before this moment.
     pub until: Option<Timestamp>,
+    /// From the last entry back to the first, not in the order in which they were written.
+    pub newest_first: bool,
+}
+
+impl AuditFilter {
+    /// The positions to read for the page after `after`, of those from `first` to `last`. Positions have no gaps. Also returns the position
+    /// that the next page follows, if there are more.
+    fn span(&self, after: Option<u64>, first: i64, last: i64) -> (Range<i64>, Option<i64>) {
+        let after = after.map(|after| i64::try_from(after).unwrap_or(i64::MAX));
+        if self.newest_first {
+            let end = after.unwrap_or(i64::MAX).min(last.saturating_add(1));
+            let begin = end.saturating_sub(SCANNED_MAX).max(first);
+            (begin..end, (begin > first).then_some(begin))
+        } else {
+            let begin = after.map_or(first, |after| after.saturating_add(1));
+            let end = begin.saturating_add(SCANNED_MAX);
+            (begin..end, (end <= last).then_some(end - 1))
+        }
+    }
 }
 
 /// A page of entries, and where the next page begins if there may be more.
@@ -96,53 +118,58 @@ impl<T> AuditPage<T> {
 }
 
 impl Reader {
-    /// Entries of an instance after `seq`, in their order.
+    /// Entries of an instance after or, newest first, before `seq`.
     pub async fn audit(
         &self,
         tenant: TenantId,
         instance: InstanceId,
         filter: &AuditFilter,
-        (seq, limit): (u64, u32),
+        (seq, limit): (Option<u64>, u32),
     ) -> Result<AuditPage<AuditRow>, StoreError> {
+        const FIRST: i64 = 1;
         let mut connection = self.reading(Viewer::all(tenant)).await?;
         // Read before the rows, so that all rows up to it are among these.
-        let stopped = sqlx::query_scalar!(
-            "select seq from audit_entry
-            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3
-              and exists (select from audit_entry n where n.tenant_id = $1 and n.stream_kind = 'instance'
-                  and n.stream_id = $2 and n.seq > $3)",
+        let last = sqlx::query_scalar!(
+            "select seq from audit_entry where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2
+            order by seq desc limit 1",
             tenant.0,
-            instance.0,
-            seq.cast_signed().saturating_add(SCANNED_MAX)
+            instance.0
         )
         .fetch_optional(&mut *connection)
-        .await?;
+        .await?
+        .unwrap_or(0);
+        let (span, stopped) = filter.span(seq, FIRST, last);
         let rows = sqlx::query_as!(
             Row,
-            r#"select seq, id, type as kind, revision, command_id, actor, task_id, payload, evidence, salt,
-                occurred_at as "at: Time", hash, event_seq, of_all as "all!"
+            r#"select seq as "seq!", id as "id!", type as "kind!", revision as "revision!", command_id as "command_id!",
+                actor, task_id, payload as "payload!", evidence, salt as "salt!", occurred_at as "at!: Time",
+                hash as "hash!", event_seq, of_all as "all!"
             from (
                 select *, count(*) over () as of_all, coalesce(
                     sum(octet_length(payload) + coalesce(octet_length(evidence), 0)) over (
-                        order by seq rows between unbounded preceding and 1 preceding
+                        order by place rows between unbounded preceding and 1 preceding
                     ), 0) as before
                 from (
-                    select * from (
-                        select * from audit_entry
-                        where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq > $3
-                        order by seq limit $4
-                    ) e
-                    where ($5::text is null or actor = $5) and ($6::text is null or type = $6)
-                      and ($7::timestamptz is null or occurred_at >= $7) and ($8::timestamptz is null or occurred_at < $8)
-                    order by seq limit $9
+                    (select seq as place, * from audit_entry
+                    where not $5 and tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq >= $3 and seq < $4
+                      and ($6::text is null or actor = $6) and ($7::text is null or type = $7)
+                      and ($8::timestamptz is null or occurred_at >= $8) and ($9::timestamptz is null or occurred_at < $9)
+                    order by seq limit $10)
+                    union all
+                    (select -seq as place, * from audit_entry
+                    where $5 and tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq >= $3 and seq < $4
+                      and ($6::text is null or actor = $6) and ($7::text is null or type = $7)
+                      and ($8::timestamptz is null or occurred_at >= $8) and ($9::timestamptz is null or occurred_at < $9)
+                    order by seq desc limit $10)
                 ) e
             ) e
-            where before < $10
-            order by seq"#,
+            where before < $11
+            order by place"#,
             tenant.0,
             instance.0,
-            seq.cast_signed(),
-            SCANNED_MAX,
+            span.start,
+            span.end,
+            filter.newest_first,
             filter.actor,
             filter.kind,
             filter.from.map(Time) as _,
@@ -157,63 +184,64 @@ impl Reader {
         Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
     }
 
-    /// Entries of a tenant after the leaf `after_leaf`, in the order of the tree. An entry that no checkpoint covers has no
+    /// Entries of a tenant after or, newest first, before a leaf, in the order of the tree. An entry that no checkpoint covers has no
     /// leaf yet.
     pub async fn audit_of_tenant(
         &self,
         tenant: TenantId,
         filter: &AuditFilter,
-        (after_leaf, limit): (Option<u64>, u32),
+        (leaf, limit): (Option<u64>, u32),
     ) -> Result<AuditPage<PlacedRow>, StoreError> {
         let mut connection = self.reading(Viewer::all(tenant)).await?;
-        let first = match (after_leaf, filter.from) {
-            (Some(leaf), _) => leaf.cast_signed().saturating_add(1),
-            (None, None) => 0,
-            // A checkpoint that was signed before `from`, by any host's clock, covers no entry from then on. So reading begins at its size.
-            (None, Some(from)) => sqlx::query_scalar!(
-                "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by signed_at desc limit 1",
-                tenant.0,
-                Time(from - CLOCKS_APART_MAX) as _
-            )
-            .fetch_optional(&mut *connection)
-            .await?
-            .unwrap_or(0),
-        };
+        let first = first_leaf(&mut connection, tenant, filter.from).await?;
         // Read before the rows, so that all rows up to it are among these.
-        let stopped = sqlx::query_scalar!(
-            "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
-            tenant.0,
-            first.saturating_add(SCANNED_MAX)
+        let last = sqlx::query_scalar!(
+            "select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1",
+            tenant.0
         )
         .fetch_optional(&mut *connection)
         .await?
-        .flatten();
+        .unwrap_or(-1);
+        let (span, stopped) = filter.span(leaf, first, last);
         let rows = sqlx::query_as!(
             Placed,
-            r#"select leaf, stream_kind, stream_id, seq, id, type as kind, revision, command_id, actor,
-                task_id, payload, evidence, salt, occurred_at as "at: Time", hash, event_seq, of_all as "all!"
+            r#"select leaf as "leaf!", stream_kind as "stream_kind!", stream_id as "stream_id!", seq as "seq!", id as "id!",
+                type as "kind!", revision as "revision!", command_id as "command_id!", actor, task_id,
+                payload as "payload!", evidence, salt as "salt!", occurred_at as "at!: Time", hash as "hash!", event_seq,
+                of_all as "all!"
             from (
                 select *, count(*) over () as of_all, coalesce(
                     sum(octet_length(payload) + coalesce(octet_length(evidence), 0)) over (
-                        order by leaf rows between unbounded preceding and 1 preceding
+                        order by place rows between unbounded preceding and 1 preceding
                     ), 0) as before
                 from (
-                    select l.leaf, e.*
+                    (select l.leaf as place, l.leaf, e.*
                     from audit_leaf l
                     join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
                         and e.stream_id = l.stream_id and e.seq = l.seq
-                    where l.tenant_id = $1 and l.leaf >= $2 and l.leaf < $3
-                      and ($4::text is null or e.actor = $4) and ($5::text is null or e.type = $5)
-                      and ($6::timestamptz is null or e.occurred_at >= $6)
-                      and ($7::timestamptz is null or e.occurred_at < $7)
-                    order by l.leaf limit $8
+                    where not $4 and l.tenant_id = $1 and l.leaf >= $2 and l.leaf < $3
+                      and ($5::text is null or e.actor = $5) and ($6::text is null or e.type = $6)
+                      and ($7::timestamptz is null or e.occurred_at >= $7)
+                      and ($8::timestamptz is null or e.occurred_at < $8)
+                    order by l.leaf limit $9)
+                    union all
+                    (select -l.leaf as place, l.leaf, e.*
+                    from audit_leaf l
+                    join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
+                        and e.stream_id = l.stream_id and e.seq = l.seq
+                    where $4 and l.tenant_id = $1 and l.leaf >= $2 and l.leaf < $3
+                      and ($5::text is null or e.actor = $5) and ($6::text is null or e.type = $6)
+                      and ($7::timestamptz is null or e.occurred_at >= $7)
+                      and ($8::timestamptz is null or e.occurred_at < $8)
+                    order by l.leaf desc limit $9)
                 ) e
             ) e
-            where before < $9
-            order by leaf"#,
+            where before < $10
+            order by place"#,
             tenant.0,
-            first,
-            first.saturating_add(SCANNED_MAX),
+            span.start,
+            span.end,
+            filter.newest_first,
             filter.actor,
             filter.kind,
             filter.from.map(Time) as _,
@@ -227,6 +255,24 @@ impl Reader {
         let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
         Ok(AuditPage::of(rows, all, limit, stopped, |row| row.leaf))
     }
+}
+
+/// The first leaf that an entry since this moment may have.
+async fn first_leaf(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    from: Option<Timestamp>,
+) -> Result<i64, StoreError> {
+    let Some(from) = from else {
+        return Ok(0);
+    };
+    // A checkpoint that was signed before `from`, by any host's clock, covers no entry from then on. So reading begins at its size.
+    let size = sqlx::query_scalar!(
+        "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by signed_at desc limit 1",
+        tenant.0,
+        Time(from - CLOCKS_APART_MAX) as _
+    );
+    Ok(size.fetch_optional(connection).await?.unwrap_or(0))
 }
 
 struct Row {

@@ -49,7 +49,7 @@ pub(super) enum InstanceCommand {
     Verify(OneArgs),
     /// List what each step changed in the data of an instance, with the values before and after
     Changes(report::ChangesArgs),
-    /// List the audit entries of an instance, oldest first
+    /// List the audit entries of an instance
     Audit(report::AuditArgs),
     /// List the decisions and delegations in an instance with their seals: its chain of custody
     Custody(report::CustodyArgs),

@@ -75,6 +75,8 @@ struct Asked {
     /// Days, in the zone of the reader.
     from: String,
     until: String,
+    /// As in the API. Empty: the newest first.
+    sort: String,
     after: String,
 }
 
@@ -86,13 +88,14 @@ impl Asked {
             ("type", &self.kind),
             ("from", &self.from),
             ("until", &self.until),
+            ("sort", &self.sort),
             ("after", after),
         ];
         with_query(page, &parameters)
     }
 
-    /// The path in the API of the entries behind `after`.
-    fn path(&self, limit: &str, after: &str, w: Words) -> String {
+    /// The path in the API of the entries behind `after` in this order.
+    fn path(&self, sort: &str, limit: &str, after: &str, w: Words) -> String {
         let day = |text: &str| zone::day(text, w.zone());
         let (from, until) = (day(&self.from), day(&self.until));
         let parameters = [
@@ -100,6 +103,7 @@ impl Asked {
             ("type", &self.kind),
             ("from", &from),
             ("until", &until),
+            ("sort", sort),
             ("limit", limit),
             ("after", after),
         ];
@@ -137,7 +141,11 @@ struct Page {
 
 async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let path = asked.path(PAGE_ROWS, &asked.after, w);
+    let sort = match asked.sort.as_str() {
+        "" => "-occurredAt",
+        asked => asked,
+    };
+    let path = asked.path(sort, PAGE_ROWS, &asked.after, w);
     let (found, refusal, status) = match visitor.api.get::<Paged<Entry>>(&path).await {
         Ok(found) => (Some(found), None, StatusCode::OK),
         // A filter that cannot be is mended in place.

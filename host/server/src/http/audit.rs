@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
@@ -64,6 +64,15 @@ view! {
     }
 }
 
+/// The order of a list of audit entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+pub(super) enum AuditSort {
+    #[serde(rename = "occurredAt")]
+    Oldest,
+    #[serde(rename = "-occurredAt")]
+    Newest,
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AuditQuery {
@@ -79,6 +88,9 @@ pub(super) struct AuditQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub until: Option<Timestamp>,
+    /// The order: the oldest first, which is the default, or the newest.
+    #[param(inline)]
+    pub sort: Option<AuditSort>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -102,12 +114,13 @@ impl AuditQuery {
             // No entry is older, and the database does not accept all earlier years.
             from: self.from.filter(|from| *from > EARLIEST),
             until: self.until.map(|until| until.max(EARLIEST)),
+            newest_first: self.sort == Some(AuditSort::Newest),
         };
         Ok((filter, after.transpose()?, limit(self.limit)?))
     }
 }
 
-/// The audit stream of an instance, from its first entry on.
+/// The audit stream of an instance, from its first entry on or back from its last.
 ///
 /// A page may have fewer entries than asked for, even none. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", operation_id = "getInstanceAudit", params(("id" = Uuid, Path), AuditQuery),
@@ -121,8 +134,9 @@ pub(super) async fn audit(
     app.engine.permit(&who, "audit:read").await?;
     let (filter, after, limit) = query.read()?;
     let (reader, instance) = (app.engine.reader(), InstanceId(id));
-    let from = (after.unwrap_or(0), limit);
-    let found = reader.audit(who.tenant, instance, &filter, from).await?;
+    let found = reader
+        .audit(who.tenant, instance, &filter, (after, limit))
+        .await?;
     if found.rows.is_empty() && !reader.knows_instance(who.tenant, id).await? {
         return Err(Error::NotFound {
             what: "instance",
@@ -136,7 +150,7 @@ pub(super) async fn audit(
     rendered(&app, who.tenant, bytes, page).await
 }
 
-/// All entries of the tenant that a checkpoint covers, oldest first: of instances, definitions, the directory and operation.
+/// All entries of the tenant that a checkpoint covers, in the order of the tree or back from its end: of instances, definitions, the directory and operation.
 ///
 /// If hosts sign checkpoints, an entry appears here some seconds after it was written. A page may have fewer entries than
 /// asked for, even none. There may be more as long as `page.next` is present.

@@ -104,6 +104,9 @@ pub(in crate::cli) struct AuditFilterArgs {
     /// Only what happened before this
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+    /// The order: occurredAt, which is the default, or -occurredAt for the newest first
+    #[arg(long, value_name = "FIELD", allow_hyphen_values = true)]
+    sort: Option<String>,
     #[command(flatten)]
     page: PageArgs,
 }
@@ -123,6 +126,7 @@ impl AuditFilterArgs {
             ("type", self.kind.clone()),
             ("from", self.from.clone()),
             ("until", self.until.clone()),
+            ("sort", self.sort.clone()),
         ];
         filters.into_iter().chain(self.page.query()).collect()
     }

@@ -64,7 +64,7 @@ pub(super) async fn file(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
 impl Export {
     async fn page(&self, after: &str) -> Result<Paged<Box<RawValue>>, Trouble> {
         let rows = PAGE_ROWS.to_string();
-        let path = self.asked.path(&rows, after, self.visitor.w);
+        let path = self.asked.path("occurredAt", &rows, after, self.visitor.w);
         self.visitor.api.get(&path).await
     }
 
