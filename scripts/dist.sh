@@ -30,16 +30,21 @@ ensure_tools() {
   rm -rf target/tools
 }
 
-# The tools of cargo write into the folder of the crate, so their files are moved.
+# Runs in a copy of the sources: the tool writes into the folder of each crate of the workspace, and cargo would then build all again.
 describe() {
-  local into=$1
-  SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) PATH=$tools/bin:$PATH cargo cyclonedx -qq --manifest-path host/cli/Cargo.toml --format json --spec-version 1.5 \
-    --target "$target" --no-build-deps --override-filename wrkflw.cdx
-  # Our crates are named by their folders, which are not to tell where this ran.
-  sed "s#file://$PWD/#file:///#g" host/cli/wrkflw.cdx.json >"$into/wrkflw.cdx.json"
-  # It makes one for each crate of the workspace.
-  find . -path ./target -prune -o -name wrkflw.cdx.json -exec rm {} +
-  (cd host/cli && RUST_LOG=error PATH=$tools/bin:$PATH cargo bundle-licenses --format yaml --output "$into/THIRD-PARTY-LICENSES.yaml")
+  local into=$1 source=$dist/source
+  rm -rf "$source" && mkdir -p "$source"
+  git ls-files -z | tar --null -T - -cf - | tar -C "$source" -xf -
+  (
+    cd "$source"
+    SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) PATH=$tools/bin:$PATH cargo cyclonedx -qq --manifest-path host/cli/Cargo.toml --format json \
+      --spec-version 1.5 --target "$target" --no-build-deps --override-filename wrkflw.cdx
+    # Our crates are named by their folders, which are not to tell where this ran.
+    sed "s#file://$source/#file:///#g" host/cli/wrkflw.cdx.json >"$into/wrkflw.cdx.json"
+    cd host/cli
+    RUST_LOG=error PATH=$tools/bin:$PATH cargo bundle-licenses --format yaml --output "$into/THIRD-PARTY-LICENSES.yaml"
+  )
+  rm -rf "$source"
 }
 
 pack() {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, PgPool};
 
 use super::checkpoints::{keys, sign};
 use super::verify::approved;
@@ -118,14 +118,10 @@ async fn moments_of_other_years_are_no_filter() {
     }
 }
 
-/// A filled table, and the plans of what the host asks, under the reader's settings.
-#[tokio::test]
-async fn a_question_looks_at_a_bounded_number_of_entries() {
-    const ENTRIES: u64 = 60_000;
-    let app = TestApp::start().await;
-    let instance = app.started("doc-1").await;
-    let id = instance["id"].as_str().expect("an id");
-    let pool = app.database.admin_pool();
+const ENTRIES: u64 = 60_000;
+
+/// Adds entries to an instance, of which a person of the name `rare` made two.
+async fn fill(pool: &PgPool, id: &str) {
     for sql in [
         format!("insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
                 salt, occurred_at, hash)
@@ -139,6 +135,16 @@ async fn a_question_looks_at_a_bounded_number_of_entries() {
     ] {
         sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(pool).await.expect(&sql);
     }
+}
+
+/// A filled table, and the plans of what the host asks, under the reader's settings.
+#[tokio::test]
+async fn a_question_looks_at_a_bounded_number_of_entries() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let id = instance["id"].as_str().expect("an id");
+    let pool = app.database.admin_pool();
+    fill(pool, id).await;
     for path in [format!("/v1/instances/{id}/audit"), "/v1/audit".to_owned()] {
         let first = app
             .get("admin", &format!("{path}?actor=rare&limit=5"))
