@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 . bench/lib.sh
 
 rounds=${1:-2}
-events=${2:-100000}
+# Each instance has ten.
+events=$((${2:-100000} / 10 * 10))
 lag_seconds=15
 instances=20000
 port=18081
@@ -44,7 +45,7 @@ stop_relay() { kill $relay && wait $relay; relay=; }
 
 for round in $(seq "$rounds"); do
   y1=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
-    pgbench -n -M prepared -f "$work/decide.sql" -c 1 -T 5 "$url" 2>&1 | awk '/^tps/ {printf "%d", $3}')
+    pgbench -n -M prepared -f "$work/decide.sql" -c 1 -T 5 "$url" | awk '/^tps/ {printf "%d", $3}')
   # The events that pgbench wrote are not part of the backlog.
   psql -q "$url" -c "delete from outbox_event" -c "select bench_events($((events / 10)), 10)" -c "vacuum analyze outbox_event" >/dev/null
   start_relay

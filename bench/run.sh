@@ -23,12 +23,12 @@ wrkflw-bench fill $instances | psql -q -v ON_ERROR_STOP=1 "$url"
 wrkflw-bench statement $instances >"$work/y1.sql"
 wrkflw-bench statement $instances --batch 32 >"$work/y2.sql"
 
-# NAME SCRIPT MEMBERS CLIENTS: decisions a second, and the cost of each.
+# NAME SCRIPT MEMBERS CLIENTS: runs the script, whose statements have MEMBERS decisions, and prints the decisions a second and the cost of each.
 pg() {
   local used before after out
   used=$(wrkflw-bench usage "$database") before=$(wal)
   out=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
-    pgbench -n -M prepared -f "$2" -c "$4" -j 2 -T "$seconds" "$url" 2>&1)
+    pgbench -n -M prepared -f "$2" -c "$4" -j 2 -T "$seconds" "$url")
   sleep 0.3 # until the server has counted the sessions that ended
   used=$(($(wrkflw-bench usage "$database") - used)) after=$(wal)
   awk -v name="$1" -v members="$3" -v clients="$4" -v used=$used -v wal=$((after - before)) '

@@ -17,7 +17,7 @@ port=18081
 begin
 url=$(scripts/postgres.sh start "$work/pg")
 start_host $port
-# A list says of each line what its definition says of it.
+# A list shows titles by the definition of each instance.
 component=$(ls -t target/"${profile/dev/debug}"/build/wrkflw-*/out/document-approval.wasm | head -1)
 for key in bench-orders bench-returns; do
   wrkflw definition publish --quiet --key "$key" --activate --server http://127.0.0.1:$port --token "$BENCH_ADMIN" "$component" >/dev/null

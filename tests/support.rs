@@ -19,7 +19,7 @@ pub(crate) mod statements;
 /// The time between two looks at what a test waits for. Looks without a pause take the processor from the tests beside it.
 const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(10);
 
-/// Waits before the next look.
+/// Waits before the next check of a condition.
 pub(crate) async fn pause() {
     tokio::time::sleep(LOOK_EVERY).await;
 }

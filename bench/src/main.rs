@@ -66,7 +66,13 @@ async fn main() -> anyhow::Result<()> {
         Command::Guests(guests) => println(&guests.run().await?),
         Command::Search(search) => println(&search.run().await?),
         Command::FillFor { set, instances } => println(&set.fill(instances)),
-        Command::Statement { instances, batch } => println(&statement::script(instances, batch)),
+        Command::Statement { instances, batch } => {
+            anyhow::ensure!(
+                (1..=instances).contains(&batch),
+                "--batch is 1 to {instances}, the number of instances"
+            );
+            println(&statement::script(instances, batch));
+        }
         Command::Usage { pid } => {
             println(&usage::processor_time(pid)?.as_micros().to_string());
         }

@@ -23,7 +23,7 @@ pub(crate) struct Relay {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Waits until so many events are acknowledged, and prints the rate per second.
+    /// Waits until a relay that was started now has published so many events, and prints the rate per second.
     Drain { events: u64 },
     /// Prints quantiles of the lag of the events in the next seconds.
     Lag { seconds: u64 },
@@ -40,7 +40,8 @@ impl Relay {
     async fn drain(&self, events: u64) -> anyhow::Result<String> {
         let first = self.published().await?;
         let (mut begun, mut seen, mut moved) = (Instant::now(), first, Instant::now());
-        while seen < first + events {
+        // The relay may have published some of them already.
+        while seen < events {
             tokio::time::sleep(POLL).await;
             let now = self.published().await?;
             if now == first {
@@ -50,7 +51,7 @@ impl Relay {
                 (seen, moved) = (now, Instant::now());
             }
             if moved.elapsed() > SILENCE_MAX {
-                bail!("only {} of {events} events were acknowledged", seen - first);
+                bail!("only {seen} of {events} events were acknowledged");
             }
         }
         let (events, milliseconds) = (u128::from(seen - first), begun.elapsed().as_millis());
@@ -73,7 +74,7 @@ impl Relay {
             .collect();
         let all = counts.last().map_or(0, |(_, count)| *count);
         if all == 0 {
-            bail!("nothing was published meanwhile");
+            bail!("no event was published during the measurement");
         }
         let within = |quantile: u64| {
             let found = counts
@@ -101,7 +102,9 @@ impl Relay {
         let lines = text.lines().filter_map(|line| line.strip_prefix(LAG));
         lines
             .map(|line| {
-                let (bound, count) = line.split_once("\"} ").context("an odd bucket")?;
+                let (bound, count) = line
+                    .split_once("\"} ")
+                    .context("a bucket of the histogram has no bound")?;
                 Ok((bound.to_owned(), count.parse()?))
             })
             .collect()
@@ -118,6 +121,10 @@ impl Relay {
         stream.write_all(request.as_bytes()).await?;
         let mut text = String::new();
         stream.read_to_string(&mut text).await?;
+        let status = text.lines().next().unwrap_or_default();
+        if !status.contains(" 200 ") {
+            bail!("{} answers {status:?} for its metrics", self.address);
+        }
         Ok(text)
     }
 }

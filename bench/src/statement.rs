@@ -13,7 +13,7 @@ const COMMIT: &str = include_str!("../../host/store/src/commit/commit.sql");
 
 /// The tenant of the script's rows.
 const TENANT: &str = "1000000";
-/// As large as the evidence of a first review of a small document.
+/// The evidence of the first review of a small document has about this size.
 const EVIDENCE_BYTES: usize = 2_800;
 const PAYLOAD_BYTES: usize = 320;
 /// Entries of one decision.
@@ -76,7 +76,7 @@ impl Place<'_> {
         id(kind, &format!(":r::bigint + {}", self.member))
     }
 
-    /// The first columns of each row.
+    /// The columns with which each row begins: the member and the tenant.
     fn of(&self) -> Vec<String> {
         vec![format!("{} + 1", self.member), TENANT.to_owned()]
     }
@@ -140,14 +140,15 @@ pub(crate) fn script(instances: u32, members: u32) -> String {
             shape.same("null"),
         ],
     );
-    // The script needs the revision and the end of the stream. The host reads them from the same result.
+    // The script needs the revision, the last numbers of both streams and the number of state instances. The host reads them from the same result.
     let read = read.replacen("select\n", "select i.revision as revision, i.audit_seq as audit_seq, i.event_seq as event_seq, i.state_instances as state_instances,\n", 1);
     let values: Vec<_> = parameters(shape)
         .into_iter()
         .map(|(_, value)| value)
         .collect();
     let (read, commit) = (plain(&read), plain(&bind(&common(COMMIT), &values)));
-    let number = "\\set r random(1, 20000000000000) * 4";
+    // Four ids are made of each number and of the next `members`, and an id has twelve hexadecimal digits for them.
+    let number = "\\set r random(1, 15000000000000) * 4";
     if shape.0 == 1 {
         return format!("\\set n random(1, {instances})\n{number}\n{read} \\gset\n{commit};\n");
     }
@@ -194,7 +195,7 @@ fn bind(sql: &str, values: &[String]) -> String {
         })
 }
 
-/// Constants, separated by bars.
+/// The SQL expressions in a text, which are separated by bars.
 fn constants(text: &str) -> impl Iterator<Item = String> {
     text.split(" | ").map(|value| value.trim().to_owned())
 }
@@ -211,16 +212,8 @@ fn parameters(shape: Shape) -> Vec<(&'static str, String)> {
         rows("commit_departure", &departed),
         rows("commit_task", &created),
         rows("commit_task", &changed),
-        rows("commit_candidate", &|place| {
-            let offered = [place.made(NEXT_TASK)].into_iter();
-            let row = place.of().into_iter().chain(offered);
-            row.chain(constants("'group' | 'approvers'")).collect()
-        }),
-        rows("commit_candidate", &|place| {
-            let withdrawn = [place.known(TASK)].into_iter();
-            let row = place.of().into_iter().chain(withdrawn);
-            row.chain(constants("null | null")).collect()
-        }),
+        rows("commit_candidate", &offered),
+        rows("commit_candidate", &withdrawn),
         rows("commit_decision", &decided),
         ("commit_entry", shape.entries("commit_entry", audited)),
     ]
@@ -309,7 +302,21 @@ fn task(place: &Place<'_>, state: String, id: String, rest: &str) -> Vec<String>
     row
 }
 
-/// Each run decides again: the decision is stored under the id of the new task, which no run uses twice.
+fn offered(place: &Place<'_>) -> Vec<String> {
+    let mut row = place.of();
+    row.push(place.made(NEXT_TASK));
+    row.extend(constants("'group' | 'approvers'"));
+    row
+}
+
+fn withdrawn(place: &Place<'_>) -> Vec<String> {
+    let mut row = place.of();
+    row.push(place.known(TASK));
+    row.extend(constants("null | null"));
+    row
+}
+
+/// Each run decides the same task again, so the decision is stored under the id of the new task, which is used once.
 fn decided(place: &Place<'_>) -> Vec<String> {
     let rest =
         format!("'key' | 1 | {HASH} | 'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now()");
@@ -352,8 +359,8 @@ fn audited(place: &Place<'_>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// If the host's statement gets another parameter or column, the script must have a value for it. Otherwise the others would
-    /// be shifted.
+    /// If the host's statement gets another parameter or column, the script must have a value for it. Otherwise values would go
+    /// to the wrong parameters.
     #[test]
     fn every_parameter_and_every_column_has_a_value() {
         let statement = common(COMMIT);
@@ -374,6 +381,8 @@ mod tests {
             ("commit_departure", departed(&place)),
             ("commit_task", created(&place)),
             ("commit_task", changed(&place)),
+            ("commit_candidate", offered(&place)),
+            ("commit_candidate", withdrawn(&place)),
             ("commit_decision", decided(&place)),
             ("commit_entry", audited(&place)),
         ];

@@ -1,4 +1,4 @@
-//! As many open pages of the console as a host takes: what they cost, and that each is told of a change.
+//! Opens as many event streams of the console as a host permits: their cost in memory, and that each receives a change.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -14,7 +14,7 @@ use wrkflw_runtime::clock::{Clock, random};
 pub(super) const ISSUER: &str = "https://id.example";
 pub(super) const AUDIENCE: &str = "wrkflw";
 
-/// Primes take their time: one RSA key serves all tests of a process.
+/// Making an RSA key is slow, so all tests of a process share one.
 static RSA: LazyLock<rsa::RsaPrivateKey> =
     LazyLock::new(|| rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048).expect("a key"));
 
@@ -83,7 +83,7 @@ impl Signer {
         self.token_naming(&self.id, claims)
     }
 
-    /// The same, under another key's name.
+    /// The same, but the header names another key.
     pub(super) fn token_naming(&self, id: &str, claims: &Value) -> String {
         let header = Header {
             kid: Some(id.to_owned()),
@@ -98,7 +98,7 @@ pub(super) fn bearer(header: &Header, claims: &Value, key: &EncodingKey) -> Stri
     format!("Bearer {token}")
 }
 
-/// Seconds of the epoch, so far from now.
+/// The Unix time at this distance from now.
 pub(super) fn seconds(from_now: i64) -> i64 {
     Clock::System.now().as_second() + from_now
 }
@@ -110,7 +110,7 @@ pub(super) fn claims(subject: &str, tenant: &str, roles: &[&str]) -> Value {
     })
 }
 
-/// The same with one claim replaced; null takes it away.
+/// The claims with one replaced. Null removes it.
 pub(super) fn with(claims: &Value, name: &str, value: Value) -> Value {
     let mut claims = claims.clone();
     claims[name] = value;

@@ -9,7 +9,7 @@ fn path(person: &str) -> String {
     format!("/v1/people/{person}/absences")
 }
 
-/// So many days after the first one of a year that is ahead.
+/// Midnight in UTC, this number of days after the first of January 2100.
 fn day(day: i64) -> Timestamp {
     let base: Timestamp = "2100-01-01T00:00:00Z".parse().expect("a time");
     base + SignedDuration::from_hours(24 * day)
@@ -60,7 +60,7 @@ async fn a_person_names_a_substitute_and_calls_it_off() {
     let (kinds, _) = directory_entries(&app, 2).await;
     assert_eq!(kinds, ["ABSENCE_ADDED", "ABSENCE_ENDED"]);
     assert_eq!(reassessments(&app).await.len(), 3);
-    // It has ended once for all.
+    // Ending it again changes nothing.
     let before = rows(&app).await;
     assert_eq!(delete(&app, "reviewer", &one).await.expect(200), ended);
     assert_eq!(rows(&app).await, before);
@@ -86,7 +86,7 @@ async fn others_need_the_right_to_change_the_directory() {
     delete(&app, "reviewer2", &one("reviewer"))
         .await
         .problem(403, "permission_missing");
-    // The substitute does not end it either, nor does anybody under another name.
+    // The substitute cannot end it, and it is not found under another person.
     delete(&app, "author", &one("reviewer"))
         .await
         .problem(403, "permission_missing");
@@ -108,7 +108,7 @@ async fn others_need_the_right_to_change_the_directory() {
     }
 }
 
-/// The second question about permissions fails, and all that follow.
+/// The second query of permissions fails, and so do all later ones.
 const FAILING: &str = "
     alter table role_permission rename to kept_permission;
     create sequence asked;
@@ -122,13 +122,13 @@ const FAILING: &str = "
     create view role_permission as select * from kept_permission where (select answers());
     grant select on role_permission to wrkflw_writer";
 
-/// A database that fails between two questions is no reason to say that a permission is missing.
+/// If the database fails during a check of permissions, the answer is 503, not that a permission is missing.
 #[tokio::test]
 async fn a_question_that_fails_is_no_missing_permission() {
     let app = TestApp::empty().await;
     grant(&app, "registrar", &["directory:read"]).await;
     sql(&app, FAILING).await;
-    // Another host: the statements of the first one name the table.
+    // A second host, because the prepared statements of the first one refer to the table.
     let host = app.beside().await;
     let (name, token) = bearer(&host, "reviewer", "default", &["registrar"]);
     let headers = [(name, token.as_str())];
@@ -170,7 +170,7 @@ async fn what_makes_no_sense_is_refused() {
         .await
         .problem(400, "malformed_request");
     assert_eq!(rows(&app).await, before);
-    // A year and a day is no more than is allowed.
+    // The longest absence has 366 days.
     app.post("reviewer", &path("reviewer"), away("author", 1, 367))
         .await
         .expect(201);
@@ -212,7 +212,7 @@ async fn absences_neither_overlap_nor_close_a_circle_nor_grow_into_long_chains()
         fault(refused),
         ("/substitute".into(), "chain_too_long".into())
     );
-    // Later, or once a link is gone, there is nothing against it.
+    // The same is accepted for a later time, or after one absence of the chain has ended.
     add("p4", away("p1", 5, 6)).await.expect(201);
     let link = format!(
         "{}/{}",
@@ -303,12 +303,12 @@ async fn a_repeat_adds_nothing() {
     other.problem(422, "idempotency_key_reused");
     assert_eq!(fault(add("reviewer", "j", body).await).1, "overlap");
     assert_eq!(rows(&app).await, before);
-    // Keys are each caller's own.
+    // Each caller has idempotency keys of their own.
     let theirs = add("reviewer2", "k", away("author", 1, 2))
         .await
         .expect(201);
     assert_ne!(theirs["absence"]["id"], first["absence"]["id"]);
-    // Apart by less than a microsecond is not apart.
+    // Moments are rounded to microseconds, so these are equal.
     let mut body = away("author", 8, 9);
     body["until"] = json!("2100-01-09T00:00:00.000000999Z");
     assert_eq!(fault(add("reviewer", "i", body).await).1, "backwards");

@@ -1,6 +1,6 @@
 //! Reproducible random numbers: the same seed gives the same numbers.
 
-/// A well-mixed counter: `SplitMix64`.
+/// The generator SplitMix64.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 
@@ -29,7 +29,7 @@ impl Random {
         usize::try_from(self.next() % count).expect("less than the count")
     }
 
-    /// True in so many per cent of the calls.
+    /// Whether something happens that has this probability in per cent.
     pub(super) fn percent(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,4 +1,4 @@
-//! The writer of a host: changes of one batch do not affect each other, whoever waits for them.
+//! The writer of a host: a change that fails or is slow does not affect the others of its batch, even if its caller has gone.
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -6,6 +6,7 @@ use tokio_util::task::TaskTracker;
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::command::Command;
 use wrkflw_core::json::Json;
+use wrkflw_engine::Engine;
 use wrkflw_engine::pipeline::{PostCommit, Writer, WriterBounds};
 use wrkflw_store::commit::{Change, CommitResult};
 use wrkflw_store::{PoolSizes, Store, StoreError};
@@ -29,7 +30,7 @@ fn writer(store: &Store, bounds: WriterBounds) -> Writer {
     Writer::new(store, &PostCommit::default(), bounds, &TaskTracker::new())
 }
 
-/// Commits a change that a plug blocks, then the batch behind it, and removes the plug.
+/// Commits a change that a plug blocks, queues the batch behind it, and removes the plug. Returns the results of the batch.
 async fn together(fixture: &Fixture, writer: &Writer, batch: Vec<Change>) -> Vec<CommitOutcome> {
     let plugged = fixture
         .claimed(&format!("plug of {}", batch[0].after.entity.id))
@@ -236,6 +237,16 @@ fn claims(host: &Host, tasks: &[String]) -> JoinSet<(String, crate::support::app
     claims
 }
 
+/// Returns once so many changes wait for the next batch.
+async fn are_queued(engine: &Engine, changes: usize) {
+    let queued = async {
+        while engine.queued() != changes {
+            crate::support::pause().await;
+        }
+    };
+    within(queued).await;
+}
+
 fn id_of(instance: &Value) -> uuid::Uuid {
     let id = instance["id"].as_str().expect("an id");
     id.parse().expect("a UUID")
@@ -244,8 +255,8 @@ fn id_of(instance: &Value) -> uuid::Uuid {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_that_the_database_refuses_fails_alone_over_http() {
     let app = TestApp::start().await;
-    let (host, _engine) = app.beside_bounded(app.database.url(), ONE_WORKER).await;
-    // A refusal by the database that no check of the host prevents.
+    let (host, engine) = app.beside_bounded(app.database.url(), ONE_WORKER).await;
+    // No check of the host refuses this before the database does.
     let trigger = "create function refuse_poison() returns trigger language plpgsql as
             $$ begin if new.entity_id = 'poison' then raise 'poison'; end if; return new; end $$;
         create trigger refuse_poison before update on instance for each row execute function refuse_poison()";
@@ -261,6 +272,7 @@ async fn a_command_that_the_database_refuses_fails_alone_over_http() {
     let mut first = claims(&host, &[task_in(&plugged)]);
     plug.is_met().await;
     let mut rest = claims(&host, &tasks);
+    are_queued(&engine, tasks.len()).await;
     plug.pull().await;
     while let Some(answer) = first.join_next().await {
         answer.expect("an answer").1.expect(200);
@@ -290,7 +302,7 @@ async fn a_commit_is_complete_when_its_caller_goes_away() {
     assert!(!commits.has_changed().expect("an engine"));
     plug.pull().await;
     let told = tokio::time::timeout(LONG, commits.changed()).await;
-    told.expect("relay and streams are told")
+    told.expect("the relay and the streams are notified")
         .expect("an engine");
     let path = format!("/v1/instances/{}", id_of(&instance));
     let shown = app.get("reviewer", &path).await.expect(200);
@@ -315,7 +327,7 @@ async fn a_full_queue_refuses_at_once_and_says_when_to_come_back() {
     let mut first = claims(&host, &[task_in(&plugged)]);
     plug.is_met().await;
     let mut rest = claims(&host, &tasks);
-    // One has the only place. The others are refused before anything else happens.
+    // One claim has the only place in the queue. The others are refused at once.
     for _ in 1..tasks.len() {
         let answer = rest.join_next().await.expect("a claim");
         let (_, answer) = answer.expect("an answer");
@@ -333,7 +345,7 @@ async fn a_full_queue_refuses_at_once_and_says_when_to_come_back() {
 async fn a_lost_answer_to_a_batch_is_resolved_for_every_member() {
     let app = TestApp::start().await;
     let wire = Wire::to(app.database.url()).await;
-    let (host, _engine) = app.beside_bounded(wire.url(), ONE_WORKER).await;
+    let (host, engine) = app.beside_bounded(wire.url(), ONE_WORKER).await;
     let plugged = app.started("plug").await;
     let mut tasks = Vec::new();
     for entity in ["one", "two", "three", "four"] {
@@ -353,6 +365,7 @@ async fn a_lost_answer_to_a_batch_is_resolved_for_every_member() {
         plug.is_met().await;
         wire.lose_the_answer_to("TASK_CLAIMED", 0);
         let mut rest = claims(&host, &tasks);
+        are_queued(&engine, tasks.len()).await;
         plug.pull().await;
         while let Some(answer) = rest.join_next().await {
             let body = answer.expect("an answer").1.expect(200);

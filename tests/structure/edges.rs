@@ -132,7 +132,9 @@ fn edges(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (folder, file) in manifests(tree) {
         let Some((_, may)) = EDGES.iter().find(|(name, _)| *name == folder) else {
-            let what = format!("say in tests/structure/edges.rs whom {folder} may know");
+            let what = format!(
+                "add {folder} and its permitted dependencies to EDGES in tests/structure/edges.rs"
+            );
             findings.push(file.finding("crate", what));
             continue;
         };
@@ -143,11 +145,12 @@ fn edges(tree: &Tree) -> Vec<Finding> {
             .filter(|name| *name != "guest")
             .collect();
         let more = known.iter().filter(|name| !may.contains(name));
-        findings
-            .extend(more.map(|name| file.finding("edge", format!("{folder} may not know {name}"))));
+        findings.extend(
+            more.map(|name| file.finding("edge", format!("{folder} may not depend on {name}"))),
+        );
         let fewer = may.iter().filter(|name| !known.contains(name));
         findings.extend(fewer.map(|name| {
-            let what = format!("{folder} does not know {name}: take it out of the table");
+            let what = format!("{folder} does not depend on {name}: remove it from EDGES");
             file.finding("edge", what)
         }));
     }

@@ -23,7 +23,7 @@ async fn an_instance_lists_the_signals_that_it_received_newest_first() {
     let direct = json!({ "id": "p-1", "input": { "amount": 1 } });
     let taken = signal(&app, &subflow, "PAID", direct.clone()).await;
     let taken = taken.expect(200);
-    // A repeat is not received again, and what is refused is not received.
+    // A repeated signal is not stored twice, and a refused one is not stored.
     signal(&app, &subflow, "PAID", direct).await.expect(200);
     signal(&app, &subflow, "JUNK", json!({ "id": "p-9" }))
         .await

@@ -1,4 +1,4 @@
-//! Latencies that the people, receivers and streams of the tests' own tenant see.
+//! Measures latencies of decisions, webhooks and event streams in the tenant of the test.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -9,9 +9,9 @@ use crate::api::notifications::{Working, notifier, settings};
 use crate::support::app::task_of;
 use crate::support::receiver::Receiver;
 
-/// How many times as long as without others the slowest may take.
+/// The largest permitted ratio of the 99th percentile beside other work to that without.
 const RATIO_MAX: f64 = 3.0;
-/// A difference that never counts, whatever the ratio: a few time slices of a shared machine with two cores.
+/// A difference that is permitted at any ratio: a few time slices of a shared machine with two cores.
 const NOTHING: Duration = Duration::from_millis(40);
 
 /// Times by the kind of work.
@@ -21,7 +21,7 @@ pub(super) type Took = BTreeMap<&'static str, Vec<Duration>>;
 fn p99(took: &[Duration]) -> Duration {
     let mut took = took.to_vec();
     took.sort_unstable();
-    took[took.len() - 1 - (took.len() / 100).max(1)]
+    took[(took.len() - 1).saturating_sub((took.len() / 100).max(1))]
 }
 
 fn p50(took: &[Duration]) -> Duration {

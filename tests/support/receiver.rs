@@ -116,7 +116,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the next statuses.
+    /// Sets the statuses of the next answers.
     pub(crate) fn answers(&self, statuses: &[u16]) {
         *self.script.lock().expect("a script") = statuses.iter().copied().collect();
     }
@@ -137,6 +137,9 @@ impl Receiver {
 async fn answer(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let received = Received::new(headers, &body);
     let status = shared.script.lock().expect("a script").pop_front();
-    shared.received.send(received).expect("a test");
+    shared
+        .received
+        .send(received)
+        .expect("the test still uses the receiver");
     StatusCode::from_u16(status.unwrap_or(200)).expect("a status")
 }

@@ -2,10 +2,10 @@
  * A consumer of the event topic: node consumer.js BROKERS TOPIC SCHEMAS STORE [GROUP] [COUNT] [IDLE_SECONDS]
  *
  * It checks each event against its schema, drops duplicates by id, checks the order per instance, and continues after a restart
- * from the offset that it committed. It prints one line for each new event. It ends after COUNT new events (0: any number), and
- * when nothing came for IDLE_SECONDS.
+ * from the offset that it committed. It prints one line for each new event. It ends after COUNT new events (0: no limit), or when
+ * no record arrives for IDLE_SECONDS (0: never).
  */
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { Consumer, stringDeserializers } from "@platformatic/kafka";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 
@@ -39,7 +39,7 @@ class Schemas {
   }
 }
 
-/** What was processed: a line for each event. A line is the effect and the fact that it happened, so they cannot differ. */
+/** A file with a line for each processed event. The line is both the effect and the record of it, so they cannot differ. */
 class Store {
   private readonly ids = new Set<string>();
   private readonly sequences = new Map<string, number>();
@@ -47,11 +47,12 @@ class Store {
 
   constructor(path: string) {
     const text = existsSync(path) ? readFileSync(path, "utf8") : "";
-    // Without its end, the last line was cut off.
+    // A last line without a newline was not written completely. It is removed.
     const whole = text.slice(0, text.lastIndexOf("\n") + 1);
     for (const line of whole.split("\n").filter((line) => line !== "")) this.note(JSON.parse(line) as Processed);
-    this.file = openSync(path, "w");
-    writeSync(this.file, whole);
+    this.file = openSync(path, "a");
+    ftruncateSync(this.file, Buffer.byteLength(whole));
+    fsyncSync(this.file);
   }
 
   private note({ id, instance, sequence }: Processed): void {
@@ -93,7 +94,7 @@ for await (const record of stream) {
   clearTimeout(timer);
   const header = (name: string): string => {
     const value = record.headers.get(name);
-    if (value === undefined) throw new Error(`a record without ${name}`);
+    if (value === undefined) throw new Error(`a record has no header ${name}`);
     return value;
   };
   await checked.check(header("ce_dataschema"), JSON.parse(record.value));
@@ -108,7 +109,7 @@ for await (const record of stream) {
     console.log(JSON.stringify(event));
   }
   await record.commit();
-  if (fresh === Number(count)) break;
+  if (Number(count) > 0 && fresh === Number(count)) break;
   timer = watch();
 }
 clearTimeout(timer);

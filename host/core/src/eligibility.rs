@@ -336,12 +336,13 @@ fn judged(work: &Work, directory: &Directory, budget: &mut usize) -> Eligibility
         claims.extend(directory.with_substitutes(&work.definition, Claim { line, way }, budget));
     }
     let mut eligibility = Eligibility {
-        cut: work.candidates.iter().any(|candidate| match candidate {
-            Candidate::User(_) => false,
-            Candidate::Group(group) | Candidate::Member { group, .. } => {
-                directory.cut.contains(group)
-            }
-        }),
+        cut: directory.lacks_absences
+            || work.candidates.iter().any(|candidate| match candidate {
+                Candidate::User(_) => false,
+                Candidate::Group(group) | Candidate::Member { group, .. } => {
+                    directory.cut.contains(group)
+                }
+            }),
         ..Eligibility::default()
     };
     let rules = Rules::of(work);

@@ -275,6 +275,11 @@ impl Engine {
         self.0.queue.waiting(instance)
     }
 
+    /// How many changes of this process wait for the next batch of commits.
+    pub fn queued(&self) -> usize {
+        self.0.writer.waiting()
+    }
+
     /// What this process counts for the series.
     pub fn tally(&self) -> Arc<tally::Tally> {
         self.0.post_commit.tally.clone()

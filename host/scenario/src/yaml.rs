@@ -1,6 +1,6 @@
 //! Reads YAML into the JSON tree that keeps the text of numbers, with the line of each value.
 //!
-//! Only what means the same to every reader is accepted: no anchors, no tags, and no numbers that JSON cannot have. Everything
+//! It accepts only what all readers of YAML read alike: no anchors, no tags, and no numbers that JSON cannot have. Everything
 //! else that looks like a number has to be quoted.
 
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ impl Document {
 struct Reader<'a> {
     events: Parser<'a, saphyr_parser::StrInput<'a>>,
     lines: BTreeMap<String, usize>,
-    /// Of the last event, from one.
+    /// The line of the last event, from 1.
     line: usize,
 }
 
@@ -123,8 +123,8 @@ impl<'a> Reader<'a> {
                 self.plain(anchor, tag.is_some())?;
                 self.members(at, depth)
             }
-            Event::Alias(_) => Err(self.error("write the value again: `*` is not supported")),
-            _ => Err(self.error("there is no value here")),
+            Event::Alias(_) => Err(self.error("`*` is not supported: write the value again")),
+            _ => Err(self.error("a value is missing here")),
         }
     }
 
@@ -133,16 +133,22 @@ impl<'a> Reader<'a> {
         loop {
             let name = match self.next()? {
                 Event::MappingEnd => return Ok(Node::Object(members)),
-                Event::Scalar(name, _, anchor, tag) => {
+                Event::Scalar(name, style, anchor, tag) => {
                     self.plain(anchor, tag.is_some())?;
+                    if style == ScalarStyle::Plain
+                        && self.scalar(&name)? != Node::String(name.to_string())
+                    {
+                        return Err(self
+                            .error(format!("put the name `{name}` in quotes: a name is a text")));
+                    }
                     name.into_owned()
                 }
-                _ => return Err(self.error("a name is a text")),
+                _ => return Err(self.error("the name of a member must be a text")),
             };
             let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
             self.lines.insert(at.clone(), self.line);
             if members.contains_key(&name) {
-                return Err(self.error(format!("`{name}` is here twice")));
+                return Err(self.error(format!("there are two members `{name}` here")));
             }
             let event = self.next()?;
             let value = self.value(event, &at, depth + 1)?;
@@ -169,8 +175,9 @@ impl<'a> Reader<'a> {
             "false" | "False" | "FALSE" => Node::Bool(false),
             number if is_number(number) => Node::Number(number.to_owned()),
             unclear if is_unclear(unclear) => {
-                let detail =
-                    format!("put `{unclear}` in quotes if it is a text; JSON has no such number");
+                let detail = format!(
+                    "put `{unclear}` in quotes if it is a text; otherwise write true, false or a number as in JSON"
+                );
                 return Err(self.error(detail));
             }
             text => Node::String(text.to_owned()),
@@ -178,23 +185,35 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether it is a number as JSON has it.
+/// Whether the text is a JSON number.
 fn is_number(text: &str) -> bool {
     let is_number_like = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
     is_number_like && serde_json::from_str::<serde_json::Number>(text).is_ok()
 }
 
-/// Whether some reader of YAML takes it for a number or boolean.
+/// Whether some readers of YAML take the text for a number or a boolean.
 pub(crate) fn is_unclear(text: &str) -> bool {
     let digits = text.trim_start_matches(['-', '+']);
     let is_number = digits.starts_with(|c: char| c == '.' || c.is_ascii_digit())
-        && (digits.parse::<f64>().is_ok() || digits.starts_with("0x") || digits.starts_with("0o"));
+        && (digits.parse::<f64>().is_ok()
+            || ["0x", "0o", "0b"]
+                .iter()
+                .any(|base| digits.starts_with(base))
+            || is_grouped(digits));
     let is_special = matches!(digits.to_ascii_lowercase().as_str(), ".inf" | ".nan");
     let is_boolean = matches!(
         text.to_ascii_lowercase().as_str(),
         "yes" | "no" | "on" | "off" | "y" | "n"
     );
     is_number || is_special || is_boolean
+}
+
+/// Whether YAML 1.1 has it as a number: with `_` between digits, or to the base 60 with `:`.
+fn is_grouped(digits: &str) -> bool {
+    digits.contains(['_', ':'])
+        && digits
+            .chars()
+            .all(|c| c.is_ascii_digit() || matches!(c, '_' | ':' | '.'))
 }
 
 #[cfg(test)]
@@ -235,11 +254,17 @@ mod tests {
             ("a: 0x1F", 1, "quotes"),
             ("a: .5", 1, "quotes"),
             ("a: .inf", 1, "quotes"),
+            ("a: 1_000", 1, "quotes"),
+            ("a: 0b101", 1, "quotes"),
+            ("a: 1:30", 1, "quotes"),
+            ("on: 1", 1, "quotes"),
+            ("a: {7: 1}", 1, "quotes"),
+            ("null: 1", 1, "quotes"),
             ("a: &x 1\nb: *x", 1, "`&`"),
             ("a:\n - !!str 1", 2, "`!`"),
-            ("a: 1\nb: 2\na: 3", 3, "twice"),
+            ("a: 1\nb: 2\na: 3", 3, "two members"),
             ("a: 1\n---\nb: 2", 3, "one scenario"),
-            ("? [a]\n: 1", 1, "a name is a text"),
+            ("? [a]\n: 1", 1, "name of a member"),
             ("", 1, "empty"),
             ("a: [1", 2, "not YAML"),
         ] {
@@ -247,8 +272,9 @@ mod tests {
             assert!(error.detail.contains(word), "{text}: {error:?}");
             assert_eq!(error.line, line, "{text}: {error:?}");
         }
-        let deep = "[".repeat(200);
-        Document::read(&deep).expect_err("too deep");
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        let error = Document::read(&deep).expect_err("too deep");
+        assert!(error.detail.contains("deeper"), "{error:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Audit entries for auditors: of an instance or of a whole tenant, by actor, type and time.
 //!
-//! No index serves these filters, because it would cost every command. A query reads a bounded number of entries in their
-//! order or back, and returns where it stopped: a page may be short or empty although more entries follow. The entries of a tenant
+//! No index serves these filters, because it would cost every command. A query reads a bounded number of entries,
+//! forwards or backwards, and returns where it stopped: a page may be short or empty although more entries follow. The entries of a tenant
 //! are read in the order of the leaves of its tree, which commands do not write.
 
 use std::ops::Range;
@@ -60,7 +60,7 @@ pub struct PlacedRow {
     pub entry: AuditRow,
 }
 
-/// A filter of entries, and their order. A member that is none excludes nothing.
+/// A filter of entries, and their order. A member that is `None` does not filter.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     pub actor: Option<String>,
@@ -69,13 +69,13 @@ pub struct AuditFilter {
     pub from: Option<Timestamp>,
     /// Entries before this moment.
     pub until: Option<Timestamp>,
-    /// From the last entry back to the first, not in the order in which they were written.
+    /// The newest entries first, instead of the oldest.
     pub newest_first: bool,
 }
 
 impl AuditFilter {
-    /// The positions to read for the page after `after`, of those from `first` to `last`. Positions have no gaps. Also returns the position
-    /// that the next page follows, if there are more.
+    /// The positions to read for the page that follows `after`, within `first` to `last`. Also returns the cursor of the next page, if
+    /// positions remain.
     fn span(&self, after: Option<u64>, first: i64, last: i64) -> (Range<i64>, Option<i64>) {
         let after = after.map(|after| i64::try_from(after).unwrap_or(i64::MAX));
         if self.newest_first {
@@ -118,7 +118,7 @@ impl<T> AuditPage<T> {
 }
 
 impl Reader {
-    /// Entries of an instance after or, newest first, before `seq`.
+    /// Entries of an instance after `seq`, or before it if the newest come first.
     pub async fn audit(
         &self,
         tenant: TenantId,
@@ -184,7 +184,7 @@ impl Reader {
         Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
     }
 
-    /// Entries of a tenant after or, newest first, before a leaf, in the order of the tree. An entry that no checkpoint covers has no
+    /// Entries of a tenant after `leaf`, or before it if the newest come first, in the order of the tree. An entry that no checkpoint covers has no
     /// leaf yet.
     pub async fn audit_of_tenant(
         &self,
@@ -257,7 +257,7 @@ impl Reader {
     }
 }
 
-/// The first leaf that an entry since this moment may have.
+/// No entry from this moment on has a smaller leaf.
 async fn first_leaf(
     connection: &mut PgConnection,
     tenant: TenantId,

@@ -1,4 +1,4 @@
-//! The sample instances with which `wrkflw dev` opens.
+//! The sample instances that `wrkflw dev` creates when it starts.
 
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ fn the_first_start_shows_a_decided_and_an_open_approval_and_a_second_one_adds_no
     assert_eq!(
         instances(&place, DOCUMENT),
         rejected,
-        "what people did stays"
+        "a restart changes no instance"
     );
 }
 
@@ -88,7 +88,11 @@ fn a_start_that_ended_between_two_steps_is_continued_by_the_next() {
     for approvals in 0..2 {
         let place = Place::new();
         let mut empty = dev(&place, " --empty");
-        assert_eq!(instances(&place, DOCUMENT), [], "nothing was asked for");
+        assert_eq!(
+            instances(&place, DOCUMENT),
+            [],
+            "`--empty` creates no samples"
+        );
         let started = place.data(
             r#"instance start document-approval --entity document/sample-approved --data {"title":"Travel"} --as author"#,
         );

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::Console;
 use crate::session::Visitor;
 
-/// How often it looks whether the session goes on.
+/// The time between checks that the session still exists.
 const LOOK: Duration = Duration::from_secs(30);
 
 pub(crate) fn routes() -> Router<Console> {

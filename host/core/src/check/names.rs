@@ -1,4 +1,4 @@
-//! Checks of each declared item alone: its name is well formed and unique, its text is bounded.
+//! Checks of the name and texts of each declared item: their form, their length, and that no name is declared twice.
 //!
 //! Names appear in URLs, event payloads, diagrams and logs, so they have strict patterns. Titles are for people: they may
 //! use any script, but no control characters and none that override the direction of text.
@@ -11,7 +11,7 @@ use crate::ids::{NOT_NORMAL, check_id};
 
 /// Characters of a name.
 pub const NAME_CHARS_MAX: usize = 255;
-/// The rule of names, for people.
+/// The rule of names, as text for messages.
 pub const NAME_RULE: &str =
     "letters, digits, `_`, `.` and `-`, a letter or `_` first, at most 255 characters";
 /// Characters of a title.
@@ -22,7 +22,7 @@ pub const GROUP_CHARS_MAX: usize = 128;
 const PERSON_CHARS_MAX: usize = 200;
 /// Characters of a permission.
 pub const PERMISSION_CHARS_MAX: usize = 128;
-/// Characters of a refused name that a problem repeats.
+/// The maximum number of characters of a refused name that a problem quotes.
 const SHOWN_CHARS_MAX: usize = 80;
 
 /// Checks the names and texts of everything that `graph` declares.
@@ -55,7 +55,7 @@ pub(crate) fn shown(name: &str) -> String {
     shown
 }
 
-/// The place of a trigger of a state, as problems name it.
+/// The place of a trigger of a state in a problem: `state/trigger`.
 pub(super) fn place(source: &str, trigger: &str) -> String {
     format!("{}/{}", shown(source), shown(trigger))
 }
@@ -86,7 +86,7 @@ pub fn is_permission(permission: &str) -> bool {
             .is_some_and(|(subject, action)| part(subject) && part(action))
 }
 
-/// Whether it is no control character, no line separator and none that overrides the direction of text.
+/// False for control characters, line separators and characters that override the direction of text.
 pub(crate) fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
@@ -122,8 +122,8 @@ fn states(graph: &Graph, problems: &mut Vec<Problem>) {
                 "title_malformed",
                 &at,
                 format!(
-                    "give the state a title of 1 to {TITLE_CHARS_MAX} characters on one line, without \
-                     control characters"
+                    "give the state a title of 1 to {TITLE_CHARS_MAX} characters on one line that is not blank, without \
+                     control characters and characters that override the direction of text"
                 ),
             ));
         }
@@ -164,8 +164,8 @@ fn transitions(graph: &Graph, problems: &mut Vec<Problem>) {
             problems.push(Problem::new(
                 "trigger_repeated",
                 &at,
-                "this state declares the trigger already; give both ways as targets of one \
-                 transition, or rename one",
+                "this state declares the trigger twice; list both targets in one transition, or \
+                 rename one trigger",
             ));
         }
         if let Some(permission) = &transition.permission
@@ -175,8 +175,8 @@ fn transitions(graph: &Graph, problems: &mut Vec<Problem>) {
                 "permission_malformed",
                 &at,
                 format!(
-                    "write the permission `{}` as `subject:action`, at most {PERMISSION_CHARS_MAX} \
-                     characters",
+                    "write the permission `{}` as `subject:action`, each a letter and then letters, digits, `-` and `_`, at most \
+                     {PERMISSION_CHARS_MAX} characters",
                     shown(permission)
                 ),
             ));
@@ -193,7 +193,7 @@ fn groups(list: &str, groups: &[String], problems: &mut Vec<Problem>) {
                 "group_malformed",
                 &at,
                 format!(
-                    "`{}` is no group id: 1 to {GROUP_CHARS_MAX} characters without white space, {NOT_NORMAL}",
+                    "`{}` is no group id: 1 to {GROUP_CHARS_MAX} characters without white space and control characters, {NOT_NORMAL}",
                     shown(group)
                 ),
             ));
@@ -202,7 +202,7 @@ fn groups(list: &str, groups: &[String], problems: &mut Vec<Problem>) {
             problems.push(Problem::new(
                 "group_repeated",
                 &at,
-                format!("`{}` is named already; leave it out here", shown(group)),
+                format!("`{}` is in the list twice; remove it here", shown(group)),
             ));
         }
     }

@@ -461,6 +461,11 @@ fn crowd(people: usize) -> Directory {
 fn so_much_is_looked_at_and_the_answer_says_that_there_may_be_more() {
     let (few, many) = (crowd(100), crowd(EXAMINED_MAX));
     assert!(!judge(&work(), &few).cut);
+    let lacking = Directory {
+        lacks_absences: true,
+        ..few
+    };
+    assert!(judge(&work(), &lacking).cut);
     let eligibility = judge(&work(), &many);
     assert!(eligibility.cut && !eligibility.eligible.is_empty());
     assert!(

@@ -1,6 +1,6 @@
 //! Upper bounds on the time to check a document against a schema, computed from the schema and the document's size.
 //!
-//! The size of a document bounds the number of its values, and values at the same depth do not share bytes. So each subschema
+//! A document of n bytes has at most n values. Two values at the same depth have no bytes in common. So each subschema
 //! has a price per value that it checks and a price per byte of that value, and the price of a schema follows from the prices of
 //! its parts. The figures were measured on a common machine. They need not be exact, but nothing may cost a multiple of its
 //! figure.
@@ -31,7 +31,7 @@ pub(super) struct Price {
 pub(super) struct Cost {
     /// To check whether a document satisfies it.
     judge: Price,
-    /// To find which members and items it has evaluated, which `unevaluatedProperties` needs.
+    /// The cost to find the members and items that the schema evaluates. `unevaluatedProperties` and `unevaluatedItems` need them.
     mark: Price,
     /// To list the violations of a document.
     list: Price,
@@ -52,7 +52,7 @@ pub(super) enum Part {
     One(u64),
     /// Checks each item.
     Items,
-    /// Checks each item to count it, or each item that nothing else has evaluated.
+    /// Checks each item for `contains`, or each item that no other keyword has evaluated.
     Sought,
     /// Checks each member, or its name.
     Members,
@@ -80,7 +80,7 @@ const COUNTED: u64 = 500;
 const COMPARED: u64 = 40_000;
 const FORMATTED: u64 = 20_000;
 const PARSED: u64 = 100_000;
-/// A byte of a document that is read.
+/// The price to parse one byte of a document.
 pub(super) const READ: u64 = 20_000;
 /// The minimum size of an item, and of a member.
 const ITEM_BYTES_MIN: u64 = 2;
@@ -118,7 +118,7 @@ impl Price {
         }
     }
 
-    /// The price of both on the same value.
+    /// The sum of both prices: both are applied to the same value.
     #[must_use]
     pub(super) fn and(self, other: Price) -> Price {
         Price {
@@ -127,7 +127,7 @@ impl Price {
         }
     }
 
-    /// Adds the price of another child, which has `bytes` bytes besides its value.
+    /// Adds the price of another child. The child has `bytes` bytes in addition to its value.
     #[must_use]
     fn beside(self, other: Price, bytes: u64) -> Price {
         let named = Line {
@@ -266,7 +266,7 @@ pub(super) struct OfPatterns {
 /// The price of the keywords that contain no subschemas.
 fn own(members: &Map<String, Value>, patterns: OfPatterns) -> Price {
     let each = KEYWORD.saturating_mul(1 + members.len() as u64);
-    // Names are matched to check them, and again to find the additional ones.
+    // The patterns are matched twice: for `patternProperties`, and to find additional members.
     let names = patterns.names.of_children(MEMBER_BYTES_MIN);
     let start = Price::of(each, 0).and(patterns.text).and(names).and(names);
     members.iter().fold(start, |price, (keyword, value)| {
@@ -304,7 +304,7 @@ fn keyword_alone(keyword: &str, value: &Value) -> Price {
     }
 }
 
-/// The price to compare a value with each of these.
+/// The price to compare a document's value with each of `values`.
 fn values(values: &[Value]) -> Price {
     let each = |value: &Value| {
         let (bytes, byte) = match value {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::json::Json;
 
-/// A cache by JSON text. When it is full, the oldest entry is removed.
+/// A cache whose keys are JSON texts. When it is full, the oldest entry is removed.
 #[derive(Debug)]
 pub struct Kept<T> {
     parts: Mutex<Parts<T>>,
@@ -49,7 +49,7 @@ impl<T: Clone> Kept<T> {
         if let Some(known) = self.get(text) {
             return Ok(known);
         }
-        // The lock is not held meanwhile. Two threads may make the same value at once.
+        // The lock is not held while `make` runs. Two threads may make the same value at once.
         let fresh = make(text)?;
         self.keep(text, fresh.clone());
         Ok(fresh)

@@ -112,6 +112,11 @@ impl<B: Batch> Batcher<B> {
         Ok(self.free_worker(queue))
     }
 
+    /// How many items wait for a worker.
+    pub(super) fn waiting(&self) -> usize {
+        self.parts.queue().waiting.len()
+    }
+
     /// Queues items, also beyond the bound. They were admitted to another queue, so they are no more than the batches of its
     /// workers.
     pub(super) fn requeue(&self, items: Vec<B::Item>) {

@@ -115,6 +115,11 @@ impl Writer {
         run(batcher, change, Vec::new()).await
     }
 
+    /// How many changes wait for the next batch.
+    pub(crate) fn waiting(&self) -> usize {
+        self.batched.waiting()
+    }
+
     /// Commits a change of several commands in a batch and notifies the waiters.
     pub(super) async fn commit_pending(
         &self,

@@ -21,7 +21,7 @@ use wrkflw_core::moment;
 use wrkflw_engine::Error;
 use wrkflw_store::audit::{self, AuditFilter};
 
-/// No entry is older.
+/// All entries are later.
 const EARLIEST: Timestamp = Timestamp::UNIX_EPOCH;
 
 view! {
@@ -88,7 +88,7 @@ pub(super) struct AuditQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub until: Option<Timestamp>,
-    /// The order: the oldest first, which is the default, or the newest.
+    /// `occurredAt` (default): the oldest first. `-occurredAt`: the newest first.
     #[param(inline)]
     pub sort: Option<AuditSort>,
     pub after: Option<String>,
@@ -97,7 +97,7 @@ pub(super) struct AuditQuery {
 }
 
 impl AuditQuery {
-    /// The filter, where the page begins, and how long it is.
+    /// The filter, the cursor and the limit.
     fn read(self) -> Result<(AuditFilter, Option<u64>, u32), Problem> {
         if self
             .from
@@ -120,7 +120,7 @@ impl AuditQuery {
     }
 }
 
-/// The audit stream of an instance, from its first entry on or back from its last.
+/// The audit entries of an instance, the oldest or the newest first.
 ///
 /// A page may have fewer entries than asked for, even none. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", operation_id = "getInstanceAudit", params(("id" = Uuid, Path), AuditQuery),
@@ -150,7 +150,7 @@ pub(super) async fn audit(
     rendered(&app, who.tenant, bytes, page).await
 }
 
-/// All entries of the tenant that a checkpoint covers, in the order of the tree or back from its end: of instances, definitions, the directory and operation.
+/// All entries of the tenant that a checkpoint covers, the oldest or the newest first: of instances, definitions, the directory and operation.
 ///
 /// If hosts sign checkpoints, an entry appears here some seconds after it was written. A page may have fewer entries than
 /// asked for, even none. There may be more as long as `page.next` is present.

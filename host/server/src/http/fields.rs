@@ -1,4 +1,4 @@
-//! `fields=` of lists with pages: items that have only the members that a request names.
+//! The query parameter `fields` of lists with pages: their items have only the members that it names.
 //!
 //! The lists of tasks and instances take `fields` themselves, because a search by `POST` takes them, too. For all others, the answer is
 //! cut here. The members of their items are known from the document of the API.
@@ -61,7 +61,7 @@ pub(super) fn declare(document: &mut Value) -> Lists {
     Arc::new(lists)
 }
 
-/// The members that a schema declares, with those of its parts.
+/// The members that a schema declares, with those of the schemas in its `allOf`.
 fn members<'a>(schema: &'a Value, schemas: &'a Value) -> BTreeMap<String, &'a Value> {
     if let Some(name) = schema["$ref"]
         .as_str()
@@ -83,7 +83,7 @@ pub(super) async fn pick(
     next: Next,
 ) -> Response {
     let query = request.uri().query().unwrap_or_default();
-    // Nearly all requests end here.
+    // Most requests have no `fields`.
     if !query.contains(NAME) {
         return next.run(request).await;
     }
@@ -138,7 +138,7 @@ async fn cut(app: &App, page: Response, asked: BTreeSet<String>) -> Response {
     }
 }
 
-/// The members that a query asks for, and its other parameters.
+/// The values of `fields` in a query, and its other parameters.
 fn taken(query: &str) -> (BTreeSet<String>, String) {
     let is_taken = |pair: &&str| pair.split_once('=').is_some_and(|(name, _)| name == NAME);
     let (taken, others): (Vec<&str>, Vec<&str>) = query.split('&').partition(is_taken);
@@ -160,7 +160,7 @@ fn other_query(uri: &Uri, query: &str) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-/// The text of the page with these members of its items. Their values stay as they are written.
+/// The text of the page with these members of its items. The values are copied as they are encoded.
 fn rewritten(page: &[u8], asked: &BTreeSet<String>) -> String {
     let mut page: BTreeMap<&str, &RawValue> = serde_json::from_slice(page).expect("a page");
     let items = page["data"].get();

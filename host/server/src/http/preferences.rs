@@ -1,4 +1,4 @@
-//! What the caller wants to be notified of, and how they want pages to be.
+//! Which notifications the caller wants, and in which language, time zone and colours pages are.
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use wrkflw_core::notification::Kind;
 use wrkflw_core::zone;
 use wrkflw_engine::{Error, Preference};
 
-/// As many as there are.
+/// The number of kinds of notifications.
 const KINDS_MAX: usize = 5;
 
 /// The longest tag of a language that is kept (RFC 5646 advises 35).
@@ -26,7 +26,7 @@ pub(super) enum Theme {
     Dark,
 }
 
-/// What a person wants. Whoever never chose wants all notifications.
+/// The preferences of a person. Without any, all notifications are on.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Preferences {
@@ -63,7 +63,7 @@ impl Preferences {
         }
         let zone = self.time_zone.as_deref();
         if zone.is_some_and(|name| zone::named(name).is_none()) {
-            let detail = "no time zone of the IANA database, such as Asia/Bangkok";
+            let detail = "this is no time zone of the IANA database; one is Asia/Bangkok";
             return Err(Error::invalid("/timeZone", "unknown_time_zone", detail));
         }
         Ok(())
@@ -115,7 +115,7 @@ pub(super) async fn show(
     }))
 }
 
-/// Replaces the preferences of the caller; what the body lacks, they did not choose. Notifications that exist stay. It needs no
+/// Replaces the preferences of the caller; a language, time zone or theme that the body lacks is reset. Notifications that exist stay. It needs no
 /// permission.
 #[utoipa::path(put, path = "/v1/me/preferences", tag = "notifications", operation_id = "putPreferences",
     request_body = Preferences, responses((status = 200, body = Preferences)))]
@@ -149,7 +149,7 @@ mod tests {
             "d3",
             "<b>",
             "deutsch-sprachige",
-            &"de-abcdefg".repeat(4),
+            &format!("de{}", "-abcdefg".repeat(5)),
         ] {
             assert!(!is_language(text), "{text}");
         }

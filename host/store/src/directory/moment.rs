@@ -1,4 +1,4 @@
-//! The directory at a past or present moment: only the part that is asked for, read with the reader's rights.
+//! Reads the part of the directory that is asked for, as it is now or was at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,7 +38,7 @@ pub struct WrittenDirectory {
 }
 
 impl WrittenDirectory {
-    /// Its size in bytes.
+    /// The size of the JSON in bytes.
     pub fn bytes(&self) -> usize {
         self.members.len() + self.absences.len()
     }
@@ -46,7 +46,10 @@ impl WrittenDirectory {
     pub fn read(self) -> Result<Directory, StoreError> {
         let members: BTreeMap<String, BTreeSet<String>> = read("membership", &self.members)?;
         let absences: Vec<AbsenceRow> = read("absence", &self.absences)?;
-        let mut directory = Directory::default();
+        let mut directory = Directory {
+            lacks_absences: i64::try_from(absences.len()).is_ok_and(|read| read >= ABSENCES_MAX),
+            ..Directory::default()
+        };
         if members.values().map(BTreeSet::len).sum::<usize>() >= MEMBERSHIPS_MAX {
             // Groups were read in this order. The last one may lack members, and groups without members may not have been
             // read.
@@ -87,12 +90,11 @@ struct AbsenceRow {
 }
 
 fn read<T: DeserializeOwned>(table: &'static str, text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text)
-        .map_err(|error| StoreError::inconsistent(table, "as it was read", error))
+    serde_json::from_str(text).map_err(|error| StoreError::inconsistent(table, "(as JSON)", error))
 }
 
 impl Reader {
-    /// Reads a part of the directory at the moment.
+    /// Reads the part of the directory that is asked for, as of a time.
     pub async fn directory_at(
         &self,
         tenant: TenantId,
@@ -121,7 +123,7 @@ impl Reader {
         })
     }
 
-    /// The person, and the people for whom they may have stood in at the moment.
+    /// The person, and everybody for whom the person may have acted as a substitute at this time.
     pub async fn represented_at(
         &self,
         tenant: TenantId,
@@ -150,7 +152,7 @@ impl Reader {
         Ok(people.into_iter().collect())
     }
 
-    /// The groups that any of these people were in at the moment.
+    /// The groups that had any of these people as a member at this time.
     pub async fn groups_at(
         &self,
         tenant: TenantId,

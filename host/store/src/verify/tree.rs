@@ -1,4 +1,4 @@
-//! Leaves and checkpoints. Each leaf has the digest that its entry has now.
+//! Leaves and checkpoints. Each leaf comes with the current digest of its entry, to be compared.
 
 use uuid::Uuid;
 

@@ -1,4 +1,4 @@
-//! What may be done with a version, what it affects, and how it is undone.
+//! The actions on a version, their effects, and how they are undone.
 
 use axum::extract::Path;
 use axum::http::StatusCode;
@@ -18,7 +18,7 @@ use crate::session::{Answer, Visitor};
 /// The actions, by their names in the API and in the address.
 const ACTIONS: [&str; 5] = ["activate", "retire", "reinstate", "stop", "resume"];
 
-/// A way to an action: a link to its form, or the reason why not.
+/// A button of an action: a link to its form, or the reason why it is refused.
 pub(super) struct Button {
     pub(super) name: String,
     pub(super) address: String,
@@ -35,7 +35,7 @@ fn permission(action: &str) -> &'static str {
     }
 }
 
-/// Whether a version is so that the action changes something.
+/// Whether the action would change the version in its current state.
 fn applies(action: &str, version: &Version) -> bool {
     let (is_retired, is_stopped) = (version.retired_at.is_some(), version.stopped_at.is_some());
     match action {
@@ -131,7 +131,7 @@ impl Effects {
     }
 }
 
-/// The form of an activation, with the dry run of the API. Why it is refused is part of it.
+/// The form of an activation, with the dry run of the API. If the API refuses the activation, the form shows the reason.
 async fn activation(visitor: &Visitor, read: &Read, form: Confirm) -> Confirm {
     let version = &read.version;
     let path = path(version, "activate?dryRun=true");
@@ -182,7 +182,7 @@ fn effects(visitor: &Visitor, read: &Read, action: &str) -> Vec<String> {
     effects
 }
 
-/// The form of the action that the address names. None if it names none.
+/// The form of the action with this name. None if there is none.
 pub(super) async fn asked(visitor: &Visitor, read: &Read, action: &str) -> Option<Confirm> {
     let action = ACTIONS.into_iter().find(|one| *one == action)?;
     let page = read.version.address();
@@ -200,7 +200,7 @@ pub(super) async fn asked(visitor: &Visitor, read: &Read, action: &str) -> Optio
     })
 }
 
-/// A form that was sent: does it, and shows the version after that.
+/// Performs the action of a submitted form, and leads to the page of the version.
 pub(super) async fn act(
     Path((key, version)): Path<(String, u32)>,
     Posted { visitor, fields }: Posted,
@@ -236,7 +236,7 @@ fn body(action: &str, fields: &Fields) -> Value {
     }
 }
 
-/// The way back from what was just done. `before` is the version that was active then.
+/// The link that undoes the action. `before` is the version that was active before it.
 pub(super) fn undo(
     visitor: &Visitor,
     read: &Read,

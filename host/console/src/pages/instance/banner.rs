@@ -21,11 +21,11 @@ pub(in crate::pages) struct Banner {
     pub(in crate::pages) due: Option<Moment>,
     /// Who started it, when, and by which flow.
     pub(in crate::pages) about: String,
-    /// Why it stands still or was ended.
+    /// Who suspended or cancelled the instance, and why.
     pub(in crate::pages) reason: Option<String>,
     /// Open tasks; those that the visitor may act on come first.
     pub(in crate::pages) tasks: Vec<TaskLine>,
-    /// What may be done with the instance as a whole.
+    /// The allowed actions on the instance as a whole.
     pub(in crate::pages) whole: Vec<Button>,
     /// What is refused, with the reason.
     pub(in crate::pages) refused: Vec<(String, String)>,
@@ -42,7 +42,7 @@ pub(in crate::pages) struct TaskLine {
     pub(in crate::pages) due: Option<Moment>,
     /// The outcomes, allowed or refused.
     pub(in crate::pages) outcomes: Vec<Button>,
-    /// What else is allowed.
+    /// Other allowed actions.
     pub(in crate::pages) others: Vec<Button>,
 }
 
@@ -53,13 +53,13 @@ impl TaskLine {
     }
 }
 
-/// A way to one action: a link to its form.
+/// A button that links to the form of an action.
 pub(in crate::pages) struct Button {
     pub(in crate::pages) name: String,
     pub(in crate::pages) address: String,
     /// Empty if it is allowed.
     pub(in crate::pages) refusal: String,
-    /// Whether the next button of the row says the same.
+    /// Whether the next button of the row shows the same reason.
     pub(in crate::pages) is_said_after: bool,
 }
 
@@ -85,7 +85,7 @@ fn reason(refusal: &Refusal, visitor: &Visitor) -> String {
     own.map_or_else(|| refusal.message.clone(), Cow::into_owned)
 }
 
-/// The buttons of a row. What several next to each other say, the last one says.
+/// The buttons of a row. Of adjacent buttons with the same reason, only the last one shows it.
 fn row(mut buttons: Vec<Button>) -> Vec<Button> {
     for at in 1..buttons.len() {
         buttons[at - 1].is_said_after = buttons[at - 1].refusal == buttons[at].refusal;
@@ -220,7 +220,7 @@ impl Banner {
     }
 }
 
-/// What is refused but decisions, which the tasks show: the name and the reason, each pair once.
+/// The refused actions except decisions, which the tasks show: name and reason, without duplicates.
 fn refused(read: &Read, visitor: &Visitor) -> Vec<(String, String)> {
     let actions = read.actions.actions.iter();
     let refused = actions.filter(|one| !one.allowed && one.action != "decide");

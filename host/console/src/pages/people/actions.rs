@@ -24,10 +24,10 @@ const GROUPS: &str = "/v1/groups?limit=100";
 /// A change that a page offers.
 pub(super) struct Action {
     pub(super) name: &'static str,
-    /// What it is done to besides the subject: a group, a member or an absence. Empty for most.
+    /// The second object of the action, besides the subject: a group, a member or an absence. Empty for most.
     of: String,
     permission: &'static str,
-    /// Whether the API has a dry run of it.
+    /// Whether the API has a dry run of the action.
     is_tried: bool,
 }
 
@@ -179,7 +179,7 @@ impl Action {
         if !visitor.may(self.permission).await? {
             return Ok(None);
         }
-        let filled = self.present(visitor, subject).await;
+        let filled = self.present(visitor, subject).await?;
         let mut form = self.form(visitor, subject, &filled).await;
         if form.fields.is_empty() {
             let change = self.change(subject, &filled);
@@ -194,25 +194,24 @@ impl Action {
         Ok(Some(form))
     }
 
-    /// What is so now, for the fields of a change of it.
-    async fn present(&self, visitor: &Visitor, subject: &Subject) -> Fields {
+    /// The current values, which the form begins with.
+    async fn present(&self, visitor: &Visitor, subject: &Subject) -> Result<Fields, Halt> {
         let of = |list: &str, id: &str| format!("/v1/{list}/{}", segment(id));
         let pairs = match (subject, self.name) {
-            (Subject::Person(id), "rename") => name_at(visitor, &of("people", id)).await,
-            (Subject::Group(id), "rename") => name_at(visitor, &of("groups", id)).await,
+            (Subject::Person(id), "rename") => name_at(visitor, &of("people", id)).await?,
+            (Subject::Group(id), "rename") => name_at(visitor, &of("groups", id)).await?,
             (Subject::Role(id), "permit") => {
-                let role = visitor.api.get::<Permitted>(&of("roles", id)).await;
-                let permissions = role.map_or_else(|_| Vec::new(), |role| role.permissions);
+                let role = visitor.get::<Permitted>(&of("roles", id)).await?;
                 let pair = |one: String| {
                     let known = PERMISSIONS.contains(&one.as_str());
                     let field = if known { "permissions" } else { "others" };
                     (field.to_owned(), one)
                 };
-                permissions.into_iter().map(pair).collect()
+                role.permissions.into_iter().map(pair).collect()
             }
             _ => Vec::new(),
         };
-        Fields(pairs)
+        Ok(Fields(pairs))
     }
 
     /// What the change affects.
@@ -277,13 +276,12 @@ fn said(text: impl Into<String>) -> Link {
     Link::to(String::new(), text)
 }
 
-async fn name_at(visitor: &Visitor, path: &str) -> Vec<(String, String)> {
-    let known = visitor.api.get::<Known>(path).await;
-    let known = known.map(|known| ("name".to_owned(), known.name));
-    known.into_iter().collect()
+async fn name_at(visitor: &Visitor, path: &str) -> Result<Vec<(String, String)>, Halt> {
+    let known = visitor.get::<Known>(path).await?;
+    Ok(vec![("name".to_owned(), known.name)])
 }
 
-/// A box for each permission of the host, and a field for those that flows ask for.
+/// A check box for each permission of the host, and a text field for permissions that flows define.
 fn permission_fields(w: Words, filled: &Fields) -> Vec<Field> {
     let field = |name: &str, kind: &'static str| Field {
         required: false,
@@ -312,7 +310,7 @@ fn permissions(filled: &Fields) -> Vec<&str> {
     filled.all("permissions").chain(others).collect()
 }
 
-/// What a role permits more and less.
+/// The permissions that a role gains and loses.
 fn differences(w: Words, before: &[String], after: &[String]) -> Vec<Link> {
     let only = |these: &[String], those: &[String]| {
         let only = these.iter().filter(|one| !those.contains(one));

@@ -1,4 +1,4 @@
-//! Keys that change, and a provider that is away.
+//! Keys that change, and an identity provider that is not available.
 
 use super::provider::Answer;
 use super::*;
@@ -82,8 +82,9 @@ async fn a_caller_who_leaves_does_not_waste_the_fetch() {
     let signer = Signer::ed25519("k");
     let provider = Provider::start(std::slice::from_ref(&signer)).await;
     let authenticator = provider.authenticator(&Hands::new());
-    let first = std::pin::pin!(subject(&authenticator, &signer));
-    assert!(futures_util::poll!(first).is_pending());
+    let mut first = Box::pin(subject(&authenticator, &signer));
+    assert!(futures_util::poll!(first.as_mut()).is_pending());
+    drop(first);
     assert!(subject(&authenticator, &signer).await.is_ok());
     assert_eq!(provider.hits(), 1);
 }

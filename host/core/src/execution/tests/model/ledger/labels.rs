@@ -23,7 +23,7 @@ impl Ledger {
                 self.requesters.clone_from(requesters);
                 self.labels = (title.clone(), summary.clone());
                 ensure(requesters.contains(initiator), || {
-                    "who asked is no requester".into()
+                    "the initiator is not among the requesters".into()
                 })
             }
             Event::FlowRetitled {
@@ -37,15 +37,17 @@ impl Ledger {
                 ensure(before == self.labels, || {
                     format!("was called {:?}, not {before:?}", self.labels)
                 })?;
-                ensure(labels != self.labels, || format!("called {labels:?} twice"))?;
+                ensure(labels != self.labels, || {
+                    format!("the labels are {labels:?} already")
+                })?;
                 self.labels = labels;
                 Ok(())
             }
-            other => Err(format!("{} tells no labels", other.kind())),
+            other => Err(format!("the event {} has no labels", other.kind())),
         }
     }
 
-    /// The labels are those of the data as it is, by the templates of the version.
+    /// Checks that the labels are what the version's templates make of the current data.
     pub(super) fn labels_agree(&self, instance: &Instance) -> Checked {
         let called = |template: &Option<String>| match template.as_deref() {
             Some(TITLE) => {
@@ -66,7 +68,12 @@ impl Ledger {
         let shown = &instance.labels;
         ensure(
             labels == self.labels && labels == (shown.title.clone(), shown.summary.clone()),
-            || format!("called {:?}, not {labels:?}", self.labels),
+            || {
+                format!(
+                    "the labels are {shown:?}, those of the events {:?}, those of the data {labels:?}",
+                    self.labels
+                )
+            },
         )?;
         Ok(())
     }
