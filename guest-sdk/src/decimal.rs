@@ -50,7 +50,7 @@ impl Decimal {
         };
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|one| one.is_ascii_digit());
-        if !digits(whole) || !digits(fraction) || mantissa.len() > 2 * DIGITS_MAX {
+        if !digits(whole) || !digits(fraction) || mantissa.len() > 2 * DIGITS_MAX + 1 {
             return None;
         }
         let fraction = if mantissa.contains('.') { fraction } else { "" };

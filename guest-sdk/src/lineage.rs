@@ -56,7 +56,8 @@ impl<F: Flow> Event<F> {
         let graph = F::graph(&facts.config);
         let drawn = graph.targets(self.state, self.trigger);
         if !drawn.iter().any(|state| state.name() == name) {
-            let message = format!("This leads back to {drawn:?}, not to {name:?}.");
+            let names: Vec<_> = drawn.iter().map(|state| state.name()).collect();
+            let message = format!("This leads back to {}, not to {name}.", names.join(" or "));
             return invalid(&of_input(field), "no_way", message);
         }
         let been_there = |state: &F::State| facts.came_through(&self.state_instance, *state);

@@ -32,11 +32,11 @@ impl Moment {
         if !matches!(text.as_bytes()[10], b'T' | b't' | b' ') {
             return None;
         }
-        let [year, month, day] = numbers(date, '-')?;
+        let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
         let zone = rest.find(['Z', 'z', '+', '-'])?;
         let (time, zone) = rest.split_at(zone);
         let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
-        let [hour, minute, second] = numbers(time, ':')?;
+        let [hour, minute, second] = numbers(time, ':', [2, 2, 2])?;
         let plain = !fraction.is_empty() && fraction.bytes().all(|one| one.is_ascii_digit());
         let possible = plain
             && (1..=9999).contains(&year)
@@ -45,7 +45,7 @@ impl Moment {
             && hour < 24
             && minute < 60
             && second < 60;
-        if !possible || date.len() != 10 || time.len() != 8 {
+        if !possible {
             return None;
         }
         let thousandths = format!("{fraction:0<3}").get(..3)?.parse::<i64>().ok()?;
@@ -73,14 +73,18 @@ fn start_ms() -> i64 {
     day_number(1, 1, 1) * DAY_MS
 }
 
-/// Three numbers, as in a date or a time of day.
-fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
-    let number = |part: &str| {
-        let digits = part.bytes().all(|one| one.is_ascii_digit());
-        if digits { part.parse().ok() } else { None }
-    };
-    let parts: Vec<_> = text.split(between).map(number).collect::<Option<_>>()?;
-    parts.try_into().ok()
+/// Numbers with this many digits each, as in a date or a time of day.
+fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[i64; N]> {
+    let parts: Vec<_> = text.split(between).collect();
+    let parts: [&str; N] = parts.try_into().ok()?;
+    let mut numbers = [0; N];
+    for ((number, part), digits) in numbers.iter_mut().zip(parts).zip(digits) {
+        if part.len() != digits || !part.bytes().all(|one| one.is_ascii_digit()) {
+            return None;
+        }
+        *number = part.parse().ok()?;
+    }
+    Some(numbers)
 }
 
 /// Seconds that the zone is ahead of UTC.
@@ -88,9 +92,9 @@ fn offset(zone: &str) -> Option<i64> {
     if zone.eq_ignore_ascii_case("z") {
         return Some(0);
     }
-    let [hours, minutes, _] = numbers(&format!("{}:0", zone.get(1..)?), ':')?;
+    let [hours, minutes] = numbers(zone.get(1..)?, ':', [2, 2])?;
     let seconds = (hours * 60 + minutes) * 60;
-    let possible = zone.len() == 6 && hours < 24 && minutes < 60;
+    let possible = hours < 24 && minutes < 60;
     possible.then_some(if zone.starts_with('-') {
         -seconds
     } else {

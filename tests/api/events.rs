@@ -319,6 +319,25 @@ impl Stream {
         }
     }
 
+    /// The id of the next message without an event.
+    pub(super) async fn position(&mut self) -> String {
+        let reading = async {
+            loop {
+                if let Some((block, rest)) = self.text.split_once("\n\n") {
+                    let (block, rest) = (block.to_owned(), rest.to_owned());
+                    self.text = rest;
+                    return block.strip_prefix("id: ").expect("an id alone").to_owned();
+                }
+                let part = self.body.next().await.expect("the stream goes on");
+                let part = part.expect("a part");
+                self.text
+                    .push_str(std::str::from_utf8(&part).expect("text"));
+            }
+        };
+        let read = tokio::time::timeout(Duration::from_mins(1), reading).await;
+        read.expect("a position within a minute")
+    }
+
     /// The next event with its id; comments are passed over.
     pub(crate) async fn next(&mut self) -> (String, Value) {
         let next = self.next_if_any().await;

@@ -215,6 +215,22 @@ async fn large_events_make_short_pages() {
     );
 }
 
+/// A client that reconnects does not read again what its filter passed over.
+#[tokio::test]
+async fn a_silent_stream_says_how_far_it_has_read() {
+    let app = TestApp::start().await;
+    two(&app).await;
+    let host = app.host();
+    let token = format!("Bearer {}", host.token("author"));
+    let path = "/v1/events/stream?after=earliest&entityId=doc-3";
+    let mut stream = Stream::at(&host, &token, path, None).await;
+    let (first, second) = (stream.position().await, stream.position().await);
+    assert_ne!(first, second);
+    let path = format!("/v1/events?after={second}");
+    let rest = app.get("author", &path).await.expect(200);
+    assert_eq!(rest["data"], json!([]), "everything was read");
+}
+
 #[tokio::test]
 async fn a_stream_begins_now_and_passes_over_what_is_not_asked_for() {
     let app = TestApp::start().await;

@@ -24,6 +24,7 @@ from wrkflw.api.models import (
     StartBody,
     StartBodyData,
 )
+from wrkflw.events import lines
 
 URL = os.environ["WRKFLW_TEST_URL"]
 AUTHOR = os.environ["WRKFLW_TEST_AUTHOR"]
@@ -72,6 +73,39 @@ class ClientTest(unittest.TestCase):
         self.assertEqual((len(losing.requests), len(keys)), (2, 1))
         listed = list(pages(list_instances.sync, client=connect(URL, AUTHOR), entity_id="py-retry"))
         self.assertEqual([instance.id for instance in listed], [started.id])
+
+    def test_a_request_that_takes_no_key_is_not_sent_again_when_its_reply_is_lost(self) -> None:
+        def lose(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            response.read()
+            raise httpx.ReadError("the connection broke", request=request)
+
+        by_filter = {"action": "claim", "filter": {"view": "available"}}
+        for path, body in (("/v1/tasks/bulk?dryRun=true", by_filter), ("/v1/subscriptions/1/test", {})):
+            losing = Through(lose)
+            client = connect(URL, AUTHOR, retries=QUICK, transport=losing).get_httpx_client()
+            with self.assertRaises(httpx.ReadError):
+                client.post(path, json=body)
+            self.assertEqual([request.headers.get("idempotency-key") for request in losing.requests], [None])
+        client = connect(URL, AUTHOR).get_httpx_client()
+        self.assertEqual(client.post("/v1/tasks/bulk?dryRun=true", json=by_filter).status_code, 200)
+
+    def test_the_list_of_events_ends_at_its_newest_one(self) -> None:
+        start("py-events")
+        found = list(pages(list_events.sync, client=connect(URL, AUTHOR), after="earliest"))
+        self.assertGreater(len(found), 0)
+
+    def test_a_text_with_a_line_separator_is_one_line_of_the_stream(self) -> None:
+        parts = ["id: 1\r\ndata: a\u2028b\u0085", "c\n", "\n: live\n"]
+        self.assertEqual(list(lines(iter(parts))), ["id: 1", "data: a\u2028b\u0085c", "", ": live"])
+
+    def test_an_expired_token_ends_the_stream_unless_a_function_gives_another_one(self) -> None:
+        def expired(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            response.close()
+            return httpx.Response(401, json={"code": "token_expired"}, request=request)
+
+        with self.assertRaises(ProblemError) as caught:
+            next(events(URL, AUTHOR, transport=Through(expired)))
+        self.assertEqual(caught.exception.code, "token_expired")
 
     def test_a_busy_host_is_asked_again_and_at_last_its_problem_is_raised(self) -> None:
         def busy(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:

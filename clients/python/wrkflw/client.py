@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 import uuid
 from collections.abc import Callable
@@ -18,6 +19,9 @@ Token = str | Callable[[], str]
 
 # Statuses after which the same request may succeed: nothing was done, or the key finds what was done.
 PASSING = frozenset({429, 502, 503, 504})
+# Operations that take no key. They are sent again only after 429, when nothing was done.
+KEYLESS = re.compile(r"/v1/(subscriptions(/[^/]+/test)?|embed-tokens|events/replay)$")
+PASSING_KEYLESS = frozenset({429})
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ def connect(
     transport: httpx.BaseTransport | None = None,
     timeout: float = 60.0,
 ) -> Client:
-    """A client of one host, as one person. `token` is a bearer token, or a function that gives a valid one for each request."""
+    """A client of one host, as one person, for the operations `sync` and `sync_detailed`. `token` is a bearer token, or a function that
+    gives a valid one for each request."""
     retrying = _Retrying(transport or httpx.HTTPTransport(), retries or Retries())
     arguments: dict[str, Any] = {
         "auth": Bearer(token),
@@ -81,26 +86,40 @@ class _Retrying(httpx.BaseTransport):
         self.retries = retries
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if request.method == "POST":
+        keyless = request.method == "POST" and "idempotency-key" not in request.headers and _takes_no_key(request)
+        if request.method == "POST" and not keyless:
             request.headers.setdefault("idempotency-key", str(uuid.uuid4()))
+        passing = PASSING_KEYLESS if keyless else PASSING
         attempt = 0
         while True:
             is_last = attempt >= self.retries.attempts
             asked = 0.0
             try:
                 response = self.inner.handle_request(request)
-                if is_last or response.status_code not in PASSING:
+                if is_last or response.status_code not in passing:
                     return response
                 asked = _seconds(response.headers.get("retry-after"))
                 response.close()
             except httpx.TransportError:
-                if is_last:
+                if is_last or keyless:
                     raise
             time.sleep(self.retries.after(attempt, asked))
             attempt += 1
 
     def close(self) -> None:
         self.inner.close()
+
+
+def _takes_no_key(request: httpx.Request) -> bool:
+    """Whether the host cannot find what the request did by a key. A command on the tasks of a filter may find others when repeated."""
+    path = request.url.path
+    if not path.endswith("/v1/tasks/bulk"):
+        return KEYLESS.search(path) is not None
+    try:
+        body = json.loads(request.read())
+    except ValueError:
+        return False
+    return isinstance(body, dict) and "filter" in body
 
 
 def _seconds(header: str | None) -> float:

@@ -46,18 +46,30 @@ def events(
                 for streamed in _connection(client, position):
                     attempt = 0
                     yield streamed
+            except (httpx.UnsupportedProtocol, httpx.LocalProtocolError):
+                # The URL or the token is wrong.
+                raise
             except httpx.TransportError:
                 pass
             except ProblemError as error:
-                if not _passes(error):
+                if not _passes(error, token):
                     raise
             time.sleep(pauses.after(min(attempt, 16)))
             attempt += 1
 
 
-def _passes(error: ProblemError) -> bool:
-    """A stream ends when its token expires: a function as `token` gives a new one."""
-    return error.status >= 500 or error.status == 429 or error.code == "token_expired"
+def _passes(error: ProblemError, token: Token) -> bool:
+    """Whether a new connection may succeed. A stream ends when its token expires: a function as `token` gives a new one."""
+    return error.status >= 500 or error.status == 429 or (error.code == "token_expired" and callable(token))
+
+
+def lines(texts: Iterator[str]) -> Iterator[str]:
+    """The lines of a stream. Other line ends than a line feed are part of the texts of events."""
+    rest = ""
+    for text in texts:
+        *lines, rest = (rest + text).split("\n")
+        for line in lines:
+            yield line.removesuffix("\r")
 
 
 class _Position:
@@ -77,7 +89,7 @@ def _connection(client: httpx.Client, position: _Position) -> Iterator[Streamed]
             raise ProblemError(response)
         event_id = ""
         data: list[str] = []
-        for line in response.iter_lines():
+        for line in lines(response.iter_text()):
             if line == "":
                 if event_id:
                     position.after = event_id

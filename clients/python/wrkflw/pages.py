@@ -12,6 +12,7 @@ def pages(operation: Callable[..., Any], **arguments: Any) -> Iterator[Any]:
         page = operation(**arguments)
         yield from page.data
         following = page.page.next_
-        if not following:
+        # The list of events has a next page at its end, too: the same again.
+        if not following or following == arguments.get("after"):
             return
         arguments["after"] = following

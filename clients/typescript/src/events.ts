@@ -8,7 +8,7 @@ import type { components } from "./schema.js";
 type CloudEvent = components["schemas"]["CloudEventShape"];
 
 export interface EventOptions {
-  /** The id of the last event that is known. Default: from the first event. */
+  /** The id of the last event that is known, or `earliest` for all events. Default: from now on. */
   after?: string;
   /** Ends the stream. */
   signal?: AbortSignal;
@@ -36,15 +36,17 @@ export async function* events(
 ): AsyncGenerator<Streamed, void, undefined> {
   const send = options.fetch ?? ((request: Request) => fetch(request));
   const position: Position = { after };
+  const url = new URL(`${options.baseUrl.replace(/\/$/, "")}/v1/events/stream`);
   for (let attempt = 0; !signal.aborted; attempt += 1) {
     try {
-      for await (const streamed of connection(options, send, position, signal)) {
+      for await (const streamed of connection({ ...options, fetch: send }, url, position, signal)) {
         attempt = 0;
         yield streamed;
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ProblemError && !passes(error)) throw error;
+      if (error instanceof TokenError) throw error.cause;
+      if (!passes(error, options)) throw error;
     }
     if (!signal.aborted) {
       await pause(signal, Math.min(backoff(PAUSE, attempt), PAUSE_MS_MAX)).catch(() => undefined);
@@ -52,9 +54,14 @@ export async function* events(
   }
 }
 
-/** A stream ends when its token expires: a function as `token` gives a new one. */
-function passes({ problem }: ProblemError): boolean {
-  return problem.status >= 500 || problem.status === 429 || problem.code === "token_expired";
+/** The function of the options has thrown this instead of giving a token. */
+class TokenError extends Error {}
+
+/** Whether a new connection may succeed. A stream ends when its token expires: a function as `token` gives a new one. */
+function passes(error: unknown, options: Options): boolean {
+  if (!(error instanceof ProblemError)) return true;
+  const { status, code } = error.problem;
+  return status >= 500 || status === 429 || (code === "token_expired" && typeof options.token === "function");
 }
 
 /** Where a stream stands. The server tells it before the first event. */
@@ -63,12 +70,15 @@ interface Position {
 }
 
 async function* connection(
-  options: Options,
-  send: (request: Request) => Promise<Response>,
+  options: Required<Pick<Options, "token" | "fetch">>,
+  url: URL,
   position: Position,
   signal: AbortSignal,
 ): AsyncGenerator<Streamed, void, undefined> {
-  const headers = new Headers({ accept: "text/event-stream", authorization: await bearer(options.token) });
+  const authorization = await bearer(options.token).catch((cause: unknown) => {
+    throw new TokenError("no token", { cause });
+  });
+  const headers = new Headers({ accept: "text/event-stream", authorization });
   if (position.after !== undefined) headers.set("last-event-id", position.after);
   const dead = new AbortController();
   const ends = () => dead.abort(signal.reason);
@@ -80,8 +90,7 @@ async function* connection(
     timer = watch();
   };
   try {
-    const url = new URL("/v1/events/stream", options.baseUrl);
-    const response = await send(new Request(url, { headers, signal: dead.signal }));
+    const response = await options.fetch(new Request(url, { headers, signal: dead.signal }));
     if (!response.ok) throw new ProblemError(await problemOf(response), response);
     for await (const { id, data } of messages(response.body, alive)) {
       if (id !== undefined) position.after = id;

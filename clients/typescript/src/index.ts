@@ -43,7 +43,7 @@ function authorization(token: Token): Middleware {
 
 const problems: Middleware = {
   async onResponse({ response }) {
-    if (response.ok) return;
+    if (response.ok || response.status === 304) return;
     throw new ProblemError(await problemOf(response.clone()), response);
   },
 };
@@ -65,6 +65,9 @@ export async function* pages<Item>(
     const { data } = await read(after);
     if (!data) return;
     yield* data.data;
-    after = data.page.next ?? undefined;
+    const next = data.page.next ?? undefined;
+    // The list of events has a next page at its end, too: the same again.
+    if (next === after) return;
+    after = next;
   } while (after !== undefined);
 }

@@ -13,30 +13,44 @@ export interface Retries {
 const DEFAULTS: Retries = { attempts: 4, pauseMs: 200, pauseMsMax: 10_000 };
 /** Statuses after which the same request may succeed: nothing was done, or the key finds what was done. */
 const PASSING = new Set([429, 502, 503, 504]);
+/** Operations that take no key. They are sent again only after 429, when nothing was done. */
+const KEYLESS = /\/v1\/(subscriptions(\/[^/]+\/test)?|embed-tokens|events\/replay)$/;
+const PASSING_KEYLESS = new Set([429]);
 
 type Send = (request: Request) => Promise<Response>;
 
-/** `send` with retries. A command gets an `Idempotency-Key`, so that it is never carried out twice. */
+/** `send` with retries. A command gets an `Idempotency-Key`, or is not sent again if it may have been carried out. */
 export function retrying(send: Send, given: Partial<Retries> = {}): Send {
   const retries = { ...DEFAULTS, ...given };
   return async (request) => {
-    if (request.method === "POST" && !request.headers.has("idempotency-key")) {
-      request.headers.set("idempotency-key", crypto.randomUUID());
-    }
+    const hasKey = request.headers.has("idempotency-key");
+    const isKeyless = request.method === "POST" && !hasKey && (await takesNoKey(request));
+    if (request.method === "POST" && !hasKey && !isKeyless) request.headers.set("idempotency-key", crypto.randomUUID());
+    const passing = isKeyless ? PASSING_KEYLESS : PASSING;
     for (let attempt = 0; ; attempt += 1) {
       const isLast = attempt >= retries.attempts;
       let asked = 0;
       try {
         const response = await send(request.clone());
-        if (isLast || !PASSING.has(response.status)) return response;
-        asked = 1000 * Number(response.headers.get("retry-after") ?? 0);
+        if (isLast || !passing.has(response.status)) return response;
+        // A date is not used.
+        const seconds = Number(response.headers.get("retry-after") ?? 0);
+        asked = Number.isFinite(seconds) ? 1000 * seconds : 0;
         await response.body?.cancel();
       } catch (error) {
-        if (isLast || request.signal.aborted) throw error;
+        if (isLast || isKeyless || request.signal.aborted) throw error;
       }
       await pause(request.signal, Math.min(Math.max(asked, backoff(retries, attempt)), retries.pauseMsMax));
     }
   };
+}
+
+/** Whether the host cannot find what the request did by a key. A command on the tasks of a filter may find others when it is repeated. */
+async function takesNoKey(request: Request): Promise<boolean> {
+  const { pathname } = new URL(request.url);
+  if (!pathname.endsWith("/v1/tasks/bulk")) return KEYLESS.test(pathname);
+  const body: unknown = await request.clone().json().catch(() => undefined);
+  return typeof body === "object" && body !== null && "filter" in body;
 }
 
 /** The pause after this attempt: between half and all of the doubled one. */

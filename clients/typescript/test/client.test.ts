@@ -51,6 +51,45 @@ test("a command whose reply is lost is carried out once", async () => {
   assert.deepEqual(listed.data?.data.map((instance) => instance.id), [id]);
 });
 
+test("a request that takes no key is not sent again when its reply is lost", async () => {
+  let sent = 0;
+  const losing: Options = {
+    ...author,
+    retries: { pauseMs: 1 },
+    async fetch(request) {
+      sent += 1;
+      assert.equal(request.headers.get("idempotency-key"), null);
+      await fetch(request);
+      throw new TypeError("the connection broke");
+    },
+  };
+  const body = { action: "claim" as const, filter: { view: "available" as const } };
+  await assert.rejects(connect(losing).POST("/v1/tasks/bulk", { body, params: { query: { dryRun: true } } }), TypeError);
+  await assert.rejects(connect(losing).POST("/v1/embed-tokens", { body: { instanceId: crypto.randomUUID() } as never }), TypeError);
+  assert.equal(sent, 2);
+  const { data } = await connect(author).POST("/v1/tasks/bulk", { body, params: { query: { dryRun: true } } });
+  assert.ok(data);
+});
+
+test("the list of events ends at its newest one", async () => {
+  await start("ts-events");
+  let found = 0;
+  const read = (after = "earliest") => connect(author).GET("/v1/events", { params: { query: { after } } });
+  for await (const _ of pages(read)) found += 1;
+  assert.ok(found > 0);
+});
+
+test("an expired token ends the stream, unless a function gives another one", async () => {
+  const expired: Options = {
+    ...author,
+    async fetch() {
+      const problem = { type: "about:blank", title: "Expired", status: 401, code: "token_expired", detail: "expired" };
+      return new Response(JSON.stringify(problem), { status: 401, headers: { "content-type": "application/problem+json" } });
+    },
+  };
+  await assert.rejects(events(expired).next(), (error) => error instanceof ProblemError && error.problem.code === "token_expired");
+});
+
 test("a busy host is asked again, and at last its problem is thrown", async () => {
   let asked = 0;
   const busy: Options = {

@@ -69,7 +69,7 @@ impl<F: Flow> Scenario<F> {
     fn until_passed(&mut self, wanted: DeadlineId, mut times: u32) -> Outcome {
         for _ in 0..PASSING_MAX {
             if !due(self.started()).any(|due| due.deadline.id == wanted) {
-                let message = "what was due before has ended what the deadline is for".to_owned();
+                let message = "an earlier deadline has already ended the state or task that this deadline belongs to".to_owned();
                 return denied("no_deadline", message);
             }
             let (id, outcome) = self.passes(Timestamp::MAX).expect("one is open");
@@ -116,6 +116,6 @@ impl Outcome {
 
 fn is_meant<T: Triggers>(due: &Due<'_>, when: &When<T>) -> bool {
     let label = when.label.as_deref();
-    when.state.is_none_or(|name| due.state.name == name)
+    when.meant().is(due.state)
         && label.is_none_or(|label| due.task.is_some_and(|task| task.label == label))
 }

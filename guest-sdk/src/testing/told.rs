@@ -112,7 +112,9 @@ fn somebody_named(outcome: &Outcome, state: &str) {
     });
     let names_nobody = |assignment: &&Assignment| {
         let mut offers = assignment.offers.iter();
-        offers.all(|offer| offer.candidates.is_empty() && offer.owner.is_none())
+        offers.all(|offer| {
+            offer.candidates.is_empty() && offer.owner.is_none() && offer.each_member.is_none()
+        })
     };
     let to_nobody = assignments.find(names_nobody);
     assert!(

@@ -30,7 +30,8 @@ impl<F: Flow> Scenario<F> {
                 format!("there is no task that {user} could mean"),
             ),
             Err(Unworked::ForThemselves) => {
-                let message = format!("{user} decides here for themselves, and not for {absent:?}");
+                let absent = absent.unwrap_or_default();
+                let message = format!("{user} decides here for themselves, and not for {absent}");
                 denied("own_task", message)
             }
             Err(Unworked::Stopped(reason)) => stopped(reason),

@@ -51,7 +51,7 @@ pub enum SignError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "checkpoint {number} of tenant {tenant} {detail}; no more are signed until this is resolved: see `wrkflw audit verify --tenant {tenant}`"
+        "checkpoint {number} of tenant {tenant} {detail}; no checkpoint of any tenant is signed until this is resolved: see `wrkflw audit verify --tenant {tenant}`"
     )]
     Meddled {
         tenant: String,

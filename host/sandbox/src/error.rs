@@ -74,7 +74,7 @@ impl Cause {
             Cause::FuelExhausted { .. }
             | Cause::DeadlinePassed { .. }
             | Cause::MemoryExhausted { .. } => "logic_budget_exceeded",
-            // What callers may add to the facts is limited to much less, so the flow itself made them too large.
+            // While a version is described. In a command, the instance has reached a limit.
             Cause::Trapped(_) | Cause::Malformed { .. } | Cause::InputTooLarge { .. } => {
                 "logic_fault"
             }

@@ -1,8 +1,8 @@
-//! The directory: tenants, people, groups, memberships, managers and absences.
+//! The directory: tenants, people, groups, memberships, managers, absences and roles.
 //!
-//! Every write is one [`Change`]. Its first statement locks the tenant's directory stream, so changes run one after the
-//! other, and its last one appends an entry. Nothing is deleted: ended memberships, managers and absences keep their period,
-//! and [`moment`] reads what held at any time.
+//! Every write after the creation of a tenant is one [`Change`]. Its first statement locks the tenant's directory stream, so changes run one after the
+//! other, and its last one appends an entry. Only permissions of roles are deleted: ended memberships, managers and absences
+//! keep their period, and [`moment`] reads what held at any time.
 
 pub mod absences;
 pub mod lists;

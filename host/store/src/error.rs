@@ -110,7 +110,7 @@ impl StoreError {
 
     /// Whether one member may have failed the whole batch: by its values, or by a locked row.
     pub fn may_be_of_one(&self) -> bool {
-        !self.is_passing() || self.is_contention()
+        self.is_contention() || !self.is_passing() && self.outage().is_none()
     }
 
     /// Whether the error is passing: the same request may succeed later.

@@ -424,7 +424,7 @@ pub(super) async fn read(
         r#"select e.epoch as "epoch!", e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload,
             e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
             n.name as tenant, i.definition_key, coalesce((
-                    select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
+                    select (case when m.payload like '{%' then m.payload::json end -> 'previous' ->> 'version')::int from audit_entry m
                     where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
                       and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
                     order by m.seq limit 1

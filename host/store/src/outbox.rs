@@ -347,7 +347,7 @@ async fn read(
             t.name as "tenant?", e.id as "id?", e.type as "kind?", e.payload as "payload?", e.event_seq as "event_seq?",
             (extract(epoch from coalesce(e.occurred_at, c.signed_at)) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",
             i.definition_key as "definition_key?", coalesce((
-                select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
+                select (case when m.payload like '{%' then m.payload::json end -> 'previous' ->> 'version')::int from audit_entry m
                 where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.instance_id
                   and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
                 order by m.seq limit 1

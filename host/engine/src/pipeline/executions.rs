@@ -254,6 +254,12 @@ fn misbehaved(error: GuestError) -> Error {
         .into()
     } else {
         tracing::error!(%error, "flow logic could not be called");
-        Error::Unavailable(error.cause.to_string())
+        // The details are of the host: of its database or its disk.
+        Error::Unavailable(match error.cause {
+            Cause::Unavailable { .. } => {
+                "its component could not be loaded; the host's log has the reason".to_owned()
+            }
+            cause => cause.to_string(),
+        })
     }
 }

@@ -102,8 +102,11 @@ impl Engine {
             (Found::Gone, None) => return Ok(self.0.store.finish_call(job).await?),
             // The instance records that the reply came too late.
             (Found::Gone, Some(report)) => {
-                self.command(job, report, &trace).await?;
-                return Ok(self.0.store.finish_call(job).await?);
+                let pause = match self.command(job, report, &trace).await {
+                    Ok(()) => return Ok(self.0.store.finish_call(job).await?),
+                    Err(error) => rest(&error).ok_or(error)?,
+                };
+                return self.keep_call(job, &progress, pause, None).await;
             }
         };
         let mut step = match progress.report.take() {
@@ -206,17 +209,14 @@ impl Engine {
             Err(error) => error,
         };
         progress.report = Some(report);
-        match error {
-            Error::Rejected(Rejection::Suspended { .. }) => Step::Later(REST, None),
-            Error::Stopped { .. } => Step::Later(STOPPED_RETRY, None),
-            error => {
-                let error = error.to_string();
-                tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a service call could not be recorded; it is tried again: {error}");
-                let pause = RETRY.pause(progress.refused);
-                progress.refused = progress.refused.saturating_add(1);
-                Step::Later(pause, Some(error))
-            }
+        if let Some(pause) = rest(&error) {
+            return Step::Later(pause, None);
         }
+        let error = error.to_string();
+        tracing::warn!(instance.id = %job.instance, service = call.service, "the result of a service call could not be recorded; it is tried again: {error}");
+        let pause = RETRY.pause(progress.refused);
+        progress.refused = progress.refused.saturating_add(1);
+        Step::Later(pause, Some(error))
     }
 
     async fn command(&self, job: &Job, report: Report, trace: &str) -> Result<(), Error> {
@@ -271,6 +271,15 @@ impl Engine {
         store.keep_call(job, &kept, attempts, error, next).await?;
         wrkflw_fault::point("call.kept");
         Ok(())
+    }
+}
+
+/// The pause before a call of an instance that is suspended, or whose version is stopped, is looked at again.
+fn rest(error: &Error) -> Option<Duration> {
+    match error {
+        Error::Rejected(Rejection::Suspended { .. }) => Some(REST),
+        Error::Stopped { .. } => Some(STOPPED_RETRY),
+        _ => None,
     }
 }
 

@@ -225,8 +225,8 @@ fn report(error: &TurnError, pause: Duration) {
     tracing::warn!(class, retry_ms, "events wait in the outbox: {error}");
 }
 
-/// Records the time from each command to the acknowledgement of its event. The clocks of two hosts may differ, so it is at least
-/// zero.
+/// Records the time from each command to the acknowledgement of its event, but not of replayed events. The clocks of two hosts may
+/// differ, so it is at least zero.
 fn measure_lag(events: &[Waiting], acknowledged: &[i64]) {
     let (now, lag) = (
         Clock::System.now(),
@@ -235,6 +235,7 @@ fn measure_lag(events: &[Waiting], acknowledged: &[i64]) {
     let mut acknowledged = acknowledged.iter().peekable();
     for event in events {
         if acknowledged.next_if(|pos| **pos == event.pos).is_some()
+            && !event.replayed
             && let Ok(entry) = &event.entry
         {
             lag.record(now.duration_since(entry.at()).as_secs_f64().max(0.0));
@@ -249,12 +250,17 @@ fn alarm(claim: &Claim, parked: &[wrkflw_store::outbox::Parked]) {
         let instance = refused
             .map(|event| event.instance.to_string())
             .unwrap_or_default();
+        let what = if refused.is_some_and(|event| event.replayed) {
+            "did not send a replayed event again"
+        } else {
+            "parked an event and all later ones of its instance as dead letters"
+        };
         metrics::counter!("wrkflw_relay_failures_total", "class" => "refused").increment(1);
         tracing::error!(
             instance.id = instance,
             pos = parked.pos,
             attempts = parked.attempts,
-            "parked an event and all later ones of its instance as dead letters: {}",
+            "{what}: {}",
             parked.error
         );
     }

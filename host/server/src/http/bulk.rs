@@ -19,7 +19,7 @@ use wrkflw_core::ids::TaskId;
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_engine::bulk::{revision_alone, revision_of};
-use wrkflw_engine::validation::{check_comment, check_document, check_id, check_key};
+use wrkflw_engine::validation::{check_comment, check_document, check_id, check_key, check_reason};
 use wrkflw_engine::{Idempotency, Identity, Request};
 use wrkflw_store::tasks::{Inbox, TaskFilter};
 
@@ -27,8 +27,6 @@ use wrkflw_store::tasks::{Inbox, TaskFilter};
 const TASKS_MAX: usize = 100;
 /// Maximum number of concurrent commands.
 const AT_ONCE: usize = 8;
-/// The longest reason, in bytes.
-const REASON_BYTES_MAX: usize = 2_000;
 
 /// An action on many tasks, given by their ids or by a filter.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -211,8 +209,8 @@ async fn chosen(
             Ok((tasks.clone(), false))
         }
         (None, Some(filter)) => {
-            if options.idempotency_key.is_some() {
-                let detail = "a repeat would find other tasks: with an Idempotency-Key, name them by their ids";
+            if options.idempotency_key.is_some() && !options.dry_run {
+                let detail = "a repeated request may find other tasks: with an Idempotency-Key, send `taskIds` instead";
                 return Err(wrong("/filter", "not_repeatable", detail));
             }
             let viewer = app.engine.viewing(who, "task:read").await?;
@@ -283,13 +281,8 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
     if let Some(input) = &body.input {
         check_document("/input", input)?;
     }
-    let long = |text: &Option<String>, max| text.as_ref().is_some_and(|text| text.len() > max);
     body.comment.as_deref().map_or(Ok(()), check_comment)?;
-    let blank = |text: &String| text.trim().is_empty();
-    if long(&body.reason, REASON_BYTES_MAX) || body.reason.as_ref().is_some_and(blank) {
-        let detail = format!("say why, in at most {REASON_BYTES_MAX} bytes");
-        return Err(wrong("/reason", "required", detail));
-    }
+    body.reason.as_deref().map_or(Ok(()), check_reason)?;
     Ok(())
 }
 

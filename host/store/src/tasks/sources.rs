@@ -170,28 +170,32 @@ pub(super) async fn few(
     let Some(before) = filter.due_before else {
         return Ok(None);
     };
-    let mut due = sqlx::query_scalar!(
-        r#"(
-            select t.id as "id!" from task t
+    // Also states without tasks have deadlines.
+    let read = sqlx::query!(
+        r#"with state as materialized (
+            select s.instance_id, s.id from state_instance s
+            where s.tenant_id = $1 and s.left_at is null and s.due_at < $2 order by s.due_at limit $3
+        )
+        select array((
+            select t.id from task t
             where t.tenant_id = $1 and t.status in ('PENDING', 'CLAIMED') and t.due_at < $2 order by t.due_at limit $3
         ) union all (
-            select t.id from (
-                select s.instance_id, s.id from state_instance s
-                where s.tenant_id = $1 and s.left_at is null and s.due_at < $2 order by s.due_at limit $3
-            ) s cross join lateral (
+            select t.id from state s cross join lateral (
                 select t.id from task t
                 where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
                   and t.status in ('PENDING', 'CLAIMED')
                 offset 0
             ) t limit $3
-        )"#,
+        )) as "tasks!", (select count(*) from state) as "states!""#,
         tenant.0,
         Time(before) as _,
         RARE_MAX
     )
-    .fetch_all(connection)
+    .fetch_one(connection)
     .await?;
-    if i64::try_from(due.len()).is_ok_and(|found| found >= RARE_MAX) {
+    let mut due: Vec<Uuid> = read.tasks;
+    let is_cut = i64::try_from(due.len()).is_ok_and(|found| found >= RARE_MAX);
+    if is_cut || read.states >= RARE_MAX {
         return Ok(None);
     }
     due.retain(|id| *id > after);

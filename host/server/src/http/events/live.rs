@@ -239,11 +239,16 @@ async fn follow(app: App) {
     }
 }
 
-/// Reads once for each tenant. Returns whether one of them may have more.
+/// Reads once for each tenant. Returns whether one of them may have more. A tenant whose events cannot be read does not stop the others,
+/// unless the database is not available.
 async fn round(app: &App, channels: Vec<(TenantId, Arc<Channel>)>) -> Result<bool, StoreError> {
-    let mut more = false;
+    let (mut more, mut failed) = (false, None);
     for (tenant, channel) in channels {
-        more |= channel.read(app, tenant).await?;
+        match channel.read(app, tenant).await {
+            Ok(found) => more |= found,
+            Err(error) if error.outage().is_some() => return Err(error),
+            Err(error) => failed = Some(error),
+        }
     }
-    Ok(more)
+    failed.map_or(Ok(more), Err)
 }

@@ -25,7 +25,7 @@ use wrkflw_core::event_filter::EventFilter;
 use wrkflw_store::feed::{FeedCursor, FeedPage};
 use wrkflw_store::viewer::Viewer;
 
-/// How often a silent stream sends a comment, so that proxies do not close it.
+/// How often a silent stream sends its position, so that proxies do not close it and a client that reconnects goes on from there.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 /// How often a stream checks its token.
 const LOOK: Duration = Duration::from_secs(1);
@@ -90,8 +90,7 @@ impl Reader {
             spoke: Instant::now(),
         };
         // A client that reconnects before the first event continues from here.
-        let begins = format!("id: {}\n\n", encode(&position.to_string()));
-        reader.begins = Some(Bytes::from(begins));
+        reader.begins = Some(reader.place_in_feed());
         reader.take(page);
         reader
     }
@@ -118,7 +117,10 @@ impl Reader {
                     if !self.catch_up().await {
                         return None;
                     }
-                    continue;
+                    // A filter may pass over many pages before the next event.
+                    if !self.next.is_empty() || self.spoke.elapsed() < HEARTBEAT {
+                        continue;
+                    }
                 }
                 Some(Found::Next(next, position)) => {
                     (self.next, self.position) = (next, position);
@@ -130,7 +132,7 @@ impl Reader {
             }
             if self.spoke.elapsed() >= HEARTBEAT {
                 self.spoke = Instant::now();
-                return Some(Bytes::from_static(b":\n\n"));
+                return Some(self.place_in_feed());
             }
             tokio::select! {
                 () = self.app.cancel.cancelled() => return None,
@@ -139,6 +141,11 @@ impl Reader {
                 () = tokio::time::sleep(LOOK) => {}
             }
         }
+    }
+
+    /// The position as a message without an event. All events up to it were sent or are not for this stream.
+    fn place_in_feed(&self) -> Bytes {
+        Bytes::from(format!("id: {}\n\n", encode(&self.position.to_string())))
     }
 
     /// Whether the stream may send its next event.
