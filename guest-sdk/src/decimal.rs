@@ -214,6 +214,12 @@ mod tests {
             assert!(Decimal::parse(wrong).is_none(), "{wrong}");
         }
         assert!(Decimal::parse(&"9".repeat(101)).is_none());
+        let longest = format!("{0}.{0}", "9".repeat(100));
+        assert_eq!(
+            Decimal::parse(&longest).expect("a decimal").to_string(),
+            longest
+        );
+        assert!(Decimal::parse(&format!("{longest}9")).is_none());
     }
 
     #[test]

@@ -367,15 +367,12 @@ async fn instances_are_found_that_are_late_or_stale() {
 async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
     const INSTANCES: usize = 2_600;
     let app = TestApp::start().await;
-    let instance = app.started("doc-1").await;
-    let instances = format!(
-        "insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'entity_id', 'many-' || n))).*
-        from instance i, generate_series(1, {INSTANCES}) n where i.id = '{}'",
-        instance["id"].as_str().expect("an id")
-    );
+    app.started("doc-1").await;
+    let instances = "insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'entity_id', 'many-' || n))).*
+        from instance i, generate_series(1, 2600) n where i.entity_id = 'doc-1'";
     let attributes = "insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, name, 'text', 'acme' from instance, unnest(array['buyer', 'payer']) name where entity_id like 'many-%'";
-    sql(&app, &instances).await;
+    sql(&app, instances).await;
     sql(&app, attributes).await;
     let (mut found, mut after) = (0, String::new());
     loop {
@@ -398,13 +395,10 @@ async fn a_task_is_found_by_its_deadline_behind_many_waits() {
     let work =
         json!({ "offers": [{ "groups": ["reviewers"] }], "needed": 1, "deadlines": deadline });
     let instance = committee(&app, "state", work).await;
-    let waits = format!(
-        "insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(), 'ordinal', 1000 + n,
+    let waits = "insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(), 'ordinal', 1000 + n,
             'due_at', s.due_at - interval '10 minutes'))).*
-        from state_instance s, generate_series(1, 5000) n where s.instance_id = '{}' and s.left_at is null",
-        instance["id"].as_str().expect("an id")
-    );
-    sql(&app, &waits).await;
+        from state_instance s, generate_series(1, 5000) n where s.left_at is null";
+    sql(&app, waits).await;
     let soon = app.engine.clock().now() + jiff::SignedDuration::from_hours(2);
     for sort in ["createdAt", "dueAt"] {
         let path = format!("/v1/tasks?view=all&dueBefore={soon}&sort={sort}");

@@ -1,6 +1,6 @@
 //! Reproducible random numbers: the same seed gives the same numbers.
 
-/// The generator SplitMix64.
+/// The generator `SplitMix64`.
 #[derive(Debug, Clone)]
 pub(super) struct Random(u64);
 

@@ -33,9 +33,9 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Remembers the lengths when a trigger begins, in case it is undone.
+    /// Remembers the lengths when a trigger begins, in case it is undone: by its guard, or later.
     fn mark(&mut self, question: &Question) {
-        if let Question::Transition(occurrence) = question
+        if let Question::Guard(occurrence) | Question::Transition(occurrence) = question
             && occurrence.source != Source::Entry
         {
             self.before = (self.entered.len(), self.plans.len());

@@ -176,6 +176,9 @@ impl<F: Flow> Scenario<F> {
     pub fn when(&mut self, event: When<F::Trigger>) -> Outcome {
         let mut outcome = self.happens(&event);
         outcome.ended = self.outcome();
+        if let Some(instance) = &self.world.instance {
+            outcome.labels = instance.labels.clone();
+        }
         outcome
     }
 

@@ -22,7 +22,6 @@ pub(super) fn outcome(
         answer: answer(events, said, command),
         entered: entered(events, said, graph),
         plans: said.plans.clone(),
-        labels: instance.labels.clone(),
         ..Outcome::nothing()
     };
     for event in events {

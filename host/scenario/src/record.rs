@@ -343,7 +343,7 @@ fn which(
         members.push(("in", text(&state.name)));
     }
     if open.iter().any(|(other, _)| other.key != state.key) {
-        let key = state.key.as_ref().map(|key| text(key));
+        let key = state.key.as_ref().map(|key| text(&redactor.known(key)));
         members.extend(key.map(|key| ("item", key)));
     }
     members

@@ -35,7 +35,11 @@ pub(super) fn ended(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Mem
             attempts,
             error,
             ..
-        } => (state, attempts, vec![("error", text(error))]),
+        } => (
+            state,
+            attempts,
+            vec![("error", text(&redactor.comment(error)))],
+        ),
         _ => return Members::new(),
     };
     let (service, name) = named(*state).unwrap_or_default();

@@ -111,14 +111,20 @@ impl<'a> Redactor<'a> {
         known.unwrap_or_else(|| name.to_owned())
     }
 
-    /// Every name of a person in it.
+    /// The other text of one that stands in the data or is the name of a person, such as the key of an item.
+    pub(super) fn known(&self, text: &str) -> String {
+        let known = self.people.get(text).or_else(|| self.texts.get(text));
+        known.map_or_else(|| text.to_owned(), Clone::clone)
+    }
+
+    /// Every name of a person in it, also as the name of a member.
     pub(super) fn names(&mut self, node: &Node) -> Node {
         match node {
             Node::String(text) => Node::String(self.name(text)),
             Node::Array(items) => Node::Array(items.iter().map(|item| self.names(item)).collect()),
             Node::Object(members) => {
                 let members = members.iter();
-                let named = members.map(|(name, value)| (name.clone(), self.names(value)));
+                let named = members.map(|(name, value)| (self.name(name), self.names(value)));
                 Node::Object(named.collect())
             }
             other => other.clone(),
@@ -288,6 +294,21 @@ mod tests {
         ] {
             assert_eq!(redacted(rules, data), expected, "{rules}");
         }
+    }
+
+    #[test]
+    fn names_of_people_in_the_config_and_keys_that_stand_in_the_data_have_other_names() {
+        let rules = Rules::default();
+        let mut redactor = Redactor::new(&rules, vec!["ann".to_owned()]);
+        let config = Json::parse(r#"{"limits":{"ann":500},"first":"ann"}"#).expect("JSON");
+        assert_eq!(
+            redactor.config(&config).to_string(),
+            r#"{"first":"person-1","limits":{"person-1":500}}"#
+        );
+        let data = Json::parse(r#"{"to":"Desk"}"#).expect("JSON");
+        redactor.data(&data);
+        let keys = ["ann", "Desk", "7"].map(|key| redactor.known(key));
+        assert_eq!(keys, ["person-1", "Aaaa", "7"]);
     }
 
     #[test]
