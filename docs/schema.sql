@@ -445,19 +445,22 @@ declare
     tenant int := nullif(current_setting('wrkflw.tenant', true), '')::int;
     wanted tsquery := words_query(tenant, said);
     found uuid[];
+    holds_all boolean;
 begin
-    select array_agg(distinct one.id) into found from (
-        (
-            select i.id, i.tenant_id from instance i
-            where words_of(i.tenant_id, coalesce(i.title, '') || ' ' || coalesce(i.summary, '') || ' ' || i.entity_id) @@ wanted
-            limit most + 1
-        ) union all (
-            select a.instance_id, a.tenant_id from attribute a
-            where a.text_value is not null and words_of(a.tenant_id, a.text_value) @@ wanted
-            limit most + 1
-        )
-    ) one where one.tenant_id = tenant;
-    return case when coalesce(cardinality(found), 0) <= most then coalesce(found, '{}') end;
+    with of_instance as materialized (
+        select i.id, i.tenant_id from instance i
+        where words_of(i.tenant_id, coalesce(i.title, '') || ' ' || coalesce(i.summary, '') || ' ' || i.entity_id) @@ wanted
+        limit most + 1
+    ), of_attribute as materialized (
+        -- An instance may be here several times.
+        select a.instance_id as id, a.tenant_id from attribute a
+        where a.text_value is not null and words_of(a.tenant_id, a.text_value) @@ wanted
+        limit most + 1
+    )
+    select array_agg(distinct one.id), (select count(*) from of_instance) <= most and (select count(*) from of_attribute) <= most
+    into found, holds_all
+    from (select * from of_instance union all select * from of_attribute) one where one.tenant_id = tenant;
+    return case when holds_all and coalesce(cardinality(found), 0) <= most then coalesce(found, '{}') end;
 end $$;
 
 CREATE FUNCTION public.words_in(said text) RETURNS text[]

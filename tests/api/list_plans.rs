@@ -84,12 +84,12 @@ async fn each_filter_is_answered_from_an_index() {
             "instance_by_entity",
         ),
         (
-            "(\n            select t.id as \"id!\" from task t",
+            "with state as materialized",
             format!("({tenant}, '2022-01-01', 4096)"),
             "task_due",
         ),
         (
-            "(\n            select t.id as \"id!\" from task t",
+            "with state as materialized",
             format!("({tenant}, '2022-01-01', 4096)"),
             "state_instance_due",
         ),

@@ -1,5 +1,7 @@
 //! Filters and orders of the lists of tasks and instances: groups, entities, deadlines, words, and what has ended.
 
+mod bounds;
+
 use super::inboxes::tasks;
 use super::*;
 use crate::support::app::neighbour::Neighbour;
@@ -362,54 +364,6 @@ async fn instances_are_found_that_are_late_or_stale() {
     answer.problem(400, "malformed_request");
 }
 
-/// More rows than a search reads from one index, of fewer instances.
-#[tokio::test]
-async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
-    const INSTANCES: usize = 2_600;
-    let app = TestApp::start().await;
-    app.started("doc-1").await;
-    let instances = "insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'entity_id', 'many-' || n))).*
-        from instance i, generate_series(1, 2600) n where i.entity_id = 'doc-1'";
-    let attributes = "insert into attribute (tenant_id, instance_id, name, type, text_value)
-        select tenant_id, id, name, 'text', 'acme' from instance, unnest(array['buyer', 'payer']) name where entity_id like 'many-%'";
-    sql(&app, instances).await;
-    sql(&app, attributes).await;
-    let (mut found, mut after) = (0, String::new());
-    loop {
-        let path = format!("/v1/instances?q=acme&limit=100&fields=id{after}");
-        let page = app.get("author", &path).await.expect(200);
-        found += page["data"].as_array().expect("data").len();
-        match page["page"]["next"].as_str() {
-            Some(next) => after = format!("&after={next}"),
-            None => break,
-        }
-    }
-    assert_eq!(found, INSTANCES);
-}
-
-/// More states without tasks are due before than one look reads.
-#[tokio::test]
-async fn a_task_is_found_by_its_deadline_behind_many_waits() {
-    let app = with_committee().await;
-    let deadline = json!([{ "after": 3600, "do": "remind" }]);
-    let work =
-        json!({ "offers": [{ "groups": ["reviewers"] }], "needed": 1, "deadlines": deadline });
-    let instance = committee(&app, "state", work).await;
-    let waits = "insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(), 'ordinal', 1000 + n,
-            'due_at', s.due_at - interval '10 minutes'))).*
-        from state_instance s, generate_series(1, 5000) n where s.left_at is null";
-    sql(&app, waits).await;
-    let soon = app.engine.clock().now() + jiff::SignedDuration::from_hours(2);
-    for sort in ["createdAt", "dueAt"] {
-        let path = format!("/v1/tasks?view=all&dueBefore={soon}&sort={sort}");
-        assert_eq!(
-            ids(&app, "admin", &path).await,
-            [json!(task_of(&instance))],
-            "{sort}"
-        );
-    }
-}
-
 #[tokio::test]
 async fn work_is_found_by_words() {
     let app = with_committee().await;
@@ -485,6 +439,8 @@ async fn work_is_found_by_words() {
 async fn items_of_any_list_have_the_members_that_are_asked_for() {
     let app = TestApp::start().await;
     claimed(&app, "reviewer", &app.started("doc-1").await).await;
+    // All of them are in the feed now.
+    app.events().await;
     let document: Value = serde_json::from_str(document()).expect("JSON");
     let mut seen = 0;
     for (path, operations) in document["paths"].as_object().expect("paths") {
