@@ -12,7 +12,7 @@ import httpx
 
 from wrkflw.client import Bearer, ProblemError, Retries, Token
 
-# The host sends a comment at least every 15 seconds.
+# The host sends an event or its position at least every 15 seconds.
 SILENCE_MAX = 60.0
 
 

@@ -23,7 +23,7 @@ export interface Streamed {
 /** The longest pause between two connections, in milliseconds. */
 const PAUSE_MS_MAX = 10_000;
 const PAUSE = { pauseMs: 200 };
-/** The host sends a comment at least every 15 seconds. A connection that is silent for longer is dead. */
+/** The host sends an event or its position at least every 15 seconds. A connection that is silent for longer is dead. */
 const SILENCE_MS_MAX = 60_000;
 
 /**
