@@ -90,7 +90,7 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(client.post("/v1/tasks/bulk?dryRun=true", json=by_filter).status_code, 200)
 
     def test_the_list_of_events_ends_at_its_newest_one(self) -> None:
-        start("py-events")
+        start("py-newest")
         found = list(pages(list_events.sync, client=connect(URL, AUTHOR), after="earliest"))
         self.assertGreater(len(found), 0)
 

@@ -72,7 +72,7 @@ test("a request that takes no key is not sent again when its reply is lost", asy
 });
 
 test("the list of events ends at its newest one", async () => {
-  await start("ts-events");
+  await start("ts-newest");
   let found = 0;
   const read = (after = "earliest") => connect(author).GET("/v1/events", { params: { query: { after } } });
   for await (const _ of pages(read)) found += 1;
