@@ -9,6 +9,7 @@ after(() => browser.close());
 
 test("the audit is searched by actor, type and time, and leads to the instance", async () => {
   const name = entity("audited");
+  await started(entity("audited-before"), "Plan");
   const { id } = await started(name, `Plan ${name}`);
   const page = await signedIn(browser, "admin");
   const address = `${url}/console/audit?actor=author&type=FLOW_STARTED`;
