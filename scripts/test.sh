@@ -24,8 +24,10 @@ events_topic=wrkflw.events
 events_partitions=3
 # What the servers of the tests write, in KiB.
 memory_kib_min=$((4 * 1024 * 1024))
-# Tests that compare latencies or measure the memory of their process. Each runs by itself, after all others.
-timed=(api::fairness api::hostile::bombs::the_child api::hostile::costs faults::costs subflows::cancellations subflows::neighbours)
+# Tests that compare latencies, measure the memory of their process, or let a guest use up its time at low priority. Each runs by itself,
+# after all others.
+timed=(api::fairness api::hostile::a_ api::hostile::bombs::the_child api::hostile::costs api::hostile::raw faults::costs sandbox::limits
+  subflows::cancellations subflows::neighbours)
 
 say() { echo "== $*"; }
 
