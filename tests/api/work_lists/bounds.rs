@@ -11,7 +11,7 @@ async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
     let instances = "insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'entity_id', 'many-' || n))).*
         from instance i, generate_series(1, 2600) n where i.entity_id = 'doc-1'";
     let attributes = "insert into attribute (tenant_id, instance_id, name, type, text_value)
-        select tenant_id, id, name, 'text', 'acme' from instance, unnest(array['buyer', 'payer']) name where entity_id like 'many-%'";
+        select tenant_id, id, name, 'text', 'acme' from instance, unnest(array['buyer', 'payer']) name where entity_id like 'many-%' order by id, name";
     sql(&app, instances).await;
     sql(&app, attributes).await;
     let (mut found, mut after) = (0, String::new());
