@@ -160,17 +160,11 @@ fn entering(states: &[&str]) -> Question {
     Question::Enter(states.iter().map(entry).collect())
 }
 
-/// Why a transition fails that has the time to run to its end. It is asked again while other processes use the machine's cores.
 async fn cause(sandbox: &Sandbox, behaviour: &str) -> Cause {
-    const ATTEMPTS_MAX: usize = 20;
-    for _ in 1..ATTEMPTS_MAX {
-        let error = transition(sandbox, behaviour).await.expect_err(behaviour);
-        if !matches!(error.cause, Cause::Starved { .. }) {
-            return error.cause;
-        }
-    }
-    let error = transition(sandbox, behaviour).await.expect_err(behaviour);
-    error.cause
+    transition(sandbox, behaviour)
+        .await
+        .expect_err(behaviour)
+        .cause
 }
 
 fn plan(evaluation: Evaluation) -> Plan {

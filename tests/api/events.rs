@@ -319,26 +319,31 @@ impl Stream {
         }
     }
 
-    /// The id of the next message without an event.
+    /// The id of the next message, which has no event.
     pub(super) async fn position(&mut self) -> String {
-        let reading = async {
-            loop {
-                if let Some((block, rest)) = self.text.split_once("\n\n") {
-                    let (block, rest) = (block.to_owned(), rest.to_owned());
-                    self.text = rest;
-                    return block.strip_prefix("id: ").expect("an id alone").to_owned();
-                }
-                let part = self.body.next().await.expect("the stream goes on");
-                let part = part.expect("a part");
-                self.text
-                    .push_str(std::str::from_utf8(&part).expect("text"));
-            }
-        };
-        let read = tokio::time::timeout(Duration::from_mins(1), reading).await;
-        read.expect("a position within a minute")
+        let reading = tokio::time::timeout(Duration::from_mins(1), self.message());
+        let message = reading.await.expect("a message within a minute");
+        let message = message.expect("the stream goes on");
+        message
+            .strip_prefix("id: ")
+            .expect("an id alone")
+            .to_owned()
     }
 
-    /// The next event with its id; comments are passed over.
+    /// The next message, without the empty line at its end. None when the stream ends.
+    async fn message(&mut self) -> Option<String> {
+        loop {
+            if let Some((message, rest)) = self.text.split_once("\n\n") {
+                let (message, rest) = (message.to_owned(), rest.to_owned());
+                self.text = rest;
+                return Some(message);
+            }
+            let bytes = self.body.next().await?.expect("bytes");
+            self.text += str::from_utf8(&bytes).expect("text");
+        }
+    }
+
+    /// The next event with its id. Messages without an event are passed over.
     pub(crate) async fn next(&mut self) -> (String, Value) {
         let next = self.next_if_any().await;
         next.expect("the stream goes on")
@@ -357,22 +362,16 @@ impl Stream {
     async fn next_if_any(&mut self) -> Option<(String, Value)> {
         let reading = async {
             loop {
-                while let Some((block, rest)) = self.text.split_once("\n\n") {
-                    let (block, rest) = (block.to_owned(), rest.to_owned());
-                    self.text = rest;
-                    let line = |name: &str| {
-                        block
-                            .lines()
-                            .find_map(|line| line.strip_prefix(name))
-                            .map(str::trim)
-                    };
-                    if let (Some(id), Some(data)) = (line("id:"), line("data:")) {
-                        let event = serde_json::from_str(data).expect("JSON");
-                        return Some((id.to_owned(), event));
-                    }
+                let message = self.message().await?;
+                let mut lines = message.lines();
+                let mut line = |name: &str| {
+                    let found = lines.find_map(|line| line.strip_prefix(name));
+                    found.map(str::trim)
+                };
+                if let (Some(id), Some(data)) = (line("id:"), line("data:")) {
+                    let event = serde_json::from_str(data).expect("JSON");
+                    return Some((id.to_owned(), event));
                 }
-                let bytes = self.body.next().await?.expect("bytes");
-                self.text += str::from_utf8(&bytes).expect("text");
             }
         };
         tokio::time::timeout(TIMEOUT, reading)

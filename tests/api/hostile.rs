@@ -44,23 +44,6 @@ fn names_the_culprit(answer: Answer, code: &str, function: &str, digest: &str) {
     is_tame(detail);
 }
 
-/// The answer of a host that had the time to run flow logic to its end. A machine whose cores others use refuses with 503, and callers
-/// are told to try again.
-async fn once_not_starved(send: impl AsyncFn() -> Answer) -> Answer {
-    const ATTEMPTS_MAX: usize = 20;
-    for _ in 1..ATTEMPTS_MAX {
-        let answer = send().await;
-        if answer.status != 503 || !answer.text.contains("too little processor time") {
-            return answer;
-        }
-    }
-    send().await
-}
-
-async fn decide(app: &TestApp, path: &str, body: &Value) -> Answer {
-    once_not_starved(async || app.post("reviewer", path, body.clone()).await).await
-}
-
 /// All that is stored: the rows of each table, and a digest over all that stands in them.
 async fn stored(app: &TestApp) -> BTreeMap<String, (i64, String)> {
     let pool = app.database.admin_pool();
@@ -95,7 +78,7 @@ async fn a_decision_that_logic_fails_is_not_made() {
     with_hostile(&app).await;
     let body = hostile_start("t-1", json!({}));
     let instance = app.post("author", "/v1/instances", body).await.started();
-    let path = format!(
+    let decide = format!(
         "/v1/tasks/{}/decide",
         claimed(&app, "reviewer", &instance).await
     );
@@ -137,14 +120,14 @@ async fn a_decision_that_logic_fails_is_not_made() {
     ] {
         let input = json!({ "behaviour": behaviour, "function": function });
         let body = json!({ "outcome": "GO", "input": input });
-        let answer = decide(&app, &path, &body).await;
+        let answer = app.post("reviewer", &decide, body).await;
         assert_eq!(answer.status, 424, "{behaviour}: {}", answer.text);
         names_the_culprit(answer, code, function, &digest);
         assert_eq!(stored(&app).await, before, "{behaviour}");
     }
     // The same task is decided as soon as its logic behaves.
     let body = json!({ "outcome": "GO" });
-    let done = app.post("reviewer", &path, body).await.expect(200);
+    let done = app.post("reviewer", &decide, body).await.expect(200);
     assert_eq!(
         (&done["instance"]["outcome"], &done["instance"]["revision"]),
         (&json!("DONE"), &json!(3))
@@ -178,13 +161,10 @@ async fn a_start_that_logic_fails_leaves_nothing() {
             json!({ "behaviour": behaviour, "function": function }),
         );
         let key = ("idempotency-key", behaviour);
-        let send = async || {
-            let body = Some(body.clone());
-            let host = app.host();
-            host.send("author", "POST", "/v1/instances", &[key], body)
-                .await
-        };
-        let answer = once_not_starved(send).await;
+        let answer = app
+            .host()
+            .send("author", "POST", "/v1/instances", &[key], Some(body))
+            .await;
         names_the_culprit(answer, code, function, &digest);
         assert_eq!(stored(&app).await, before, "{behaviour} in {function}");
     }
@@ -272,13 +252,15 @@ async fn waste_within_the_budget_hurts_the_guest_alone() {
     {
         let body = hostile_start(&format!("t-{number}"), json!({}));
         let instance = app.post("author", "/v1/instances", body).await.started();
-        let task = claimed(&app, "reviewer", &instance).await;
-        let body = json!({ "outcome": "GO", "input": { "behaviour": behaviour } });
-        let done = decide(&app, &format!("/v1/tasks/{task}/decide"), &body)
-            .await
-            .expect(200);
-        let outcome = &done["instance"]["outcome"];
-        assert_eq!(outcome, "DONE", "{behaviour}");
+        let input = json!({ "behaviour": behaviour });
+        let done = app
+            .decided(
+                "reviewer",
+                &instance,
+                json!({ "outcome": "GO", "input": input }),
+            )
+            .await;
+        assert_eq!(done["outcome"], "DONE", "{behaviour}");
     }
     // It asked for more memory than it gets, and went on after the refusal. A metric shows it.
     assert!(refused() > before);

@@ -11,9 +11,12 @@ use super::events::Stream;
 use super::problems::signed;
 use super::*;
 use crate::support::app::SECRET;
+use crate::support::app::neighbour::Neighbour;
 use crate::support::statements::Statements;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
+/// The instance, its first state and the task in it.
+const EVENTS_OF_A_START: usize = 3;
 
 /// An `Authorization` header of somebody who may do what users may.
 fn of(host: &Host, person: &str) -> String {
@@ -101,6 +104,29 @@ async fn a_stream_that_has_much_to_read_ends_all_the_same() {
     // Some had been read for it before.
     let late = stream.rest().await.len();
     assert!(late < MANY / 2, "{late} events more");
+}
+
+/// The other tenant is read first, because its id is smaller.
+#[tokio::test]
+async fn a_tenant_whose_events_cannot_be_read_stops_no_other() {
+    let app = TestApp::start().await;
+    let neighbour = Neighbour::of(&app).await;
+    // As a later release may write it. The first host has read the version before.
+    let unreadable = "set session_replication_role = replica; update definition_version set graph = '{}' where tenant_id = 1";
+    sql(&app, unreadable).await;
+    let host = app.beside().await;
+    let path = "/v1/events/stream";
+    let _own = Stream::at(&host, &of(&host, "author"), path, None).await;
+    let mut theirs = Stream::at(&host, &neighbour.admin, path, None).await;
+    app.started("doc-1").await;
+    for entity in ["doc-2", "doc-3"] {
+        let started = neighbour.start(entity).await;
+        let (_, event) = theirs.next().await;
+        assert_eq!(event["subject"], started["instance"]["id"], "{event}");
+        for _ in 1..EVENTS_OF_A_START {
+            theirs.next().await;
+        }
+    }
 }
 
 #[tokio::test]

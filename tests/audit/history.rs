@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, PgPool};
 use super::checkpoints::{keys, sign};
 use super::verify::approved;
 use crate::support::app::{TestApp, task_of};
+use crate::support::plans::explained_query;
 
 /// All pages of a list.
 async fn all(app: &TestApp, path: &str, limit: u32) -> Vec<Value> {
@@ -175,32 +176,20 @@ async fn a_question_looks_at_a_bounded_number_of_entries() {
             );
         }
     }
-    let scanned = wrkflw_store::audit::SCANNED_MAX;
-    let of_one = |order: &str| {
-        format!(
-            "select * from audit_entry where tenant_id = 1 and stream_kind = 'instance' and stream_id = '{id}'
-            and seq >= 30000 and seq < 30000 + {scanned} and actor = 'rare' order by seq {order} limit 26"
-        )
-    };
-    let of_all = |order: &str| {
-        format!(
-            "select l.leaf, e.* from audit_leaf l join audit_entry e on e.tenant_id = l.tenant_id
-            and e.stream_kind = l.stream_kind and e.stream_id = l.stream_id and e.seq = l.seq
-            where l.tenant_id = 1 and l.leaf >= 30000 and l.leaf < 30000 + {scanned} order by l.leaf {order} limit 26"
-        )
-    };
-    for (sql, index) in [
-        (of_one(""), "audit_entry_pkey"),
-        (of_one("desc"), "audit_entry_pkey"),
-        (of_all(""), "audit_leaf_pkey"),
-        (of_all("desc"), "audit_leaf_pkey"),
-    ] {
-        let explain = format!("explain (format json) {sql}");
-        let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
-            .fetch_one(pool)
-            .await
-            .expect("a plan");
-        let text = plan.to_string();
-        assert!(text.contains(index) && !text.contains("Seq Scan"), "{text}");
+    let end = 30_000 + wrkflw_store::audit::SCANNED_MAX;
+    for newest_first in [false, true] {
+        let of_one = format!(
+            "(1, '{id}', 30000, {end}, {newest_first}, 'rare', null, null, null, 26, 8388608)"
+        );
+        let of_all =
+            format!("(1, 30000, {end}, {newest_first}, null, null, null, null, 26, 8388608)");
+        for (beginning, arguments, index) in [
+            ("select seq as \"seq!\"", of_one, "audit_entry_pkey"),
+            ("select leaf as \"leaf!\"", of_all, "audit_leaf_pkey"),
+        ] {
+            let plan = explained_query(&app.database, beginning, &arguments).await;
+            let text = plan.to_string();
+            assert!(text.contains(index) && !text.contains("Seq Scan"), "{text}");
+        }
     }
 }

@@ -180,6 +180,22 @@ async fn the_filter_takes_what_the_list_of_open_tasks_takes() {
         let claimed = app.post("reviewer", path, claim).await.expect(200);
         assert_eq!(told(&claimed), fine(found), "{filter}");
     }
+    // A reason is as long as in the command on one task: in characters.
+    for (length, status) in [(2_000, 200), (2_001, 422)] {
+        let reason = "д".repeat(length);
+        let body = json!({ "action": "reassign", "to": "reviewer", "reason": reason, "filter": { "view": "all" } });
+        // The key is not used in a dry run, so a filter is no reason against it.
+        let host = app.host();
+        let key = [("idempotency-key", "a-key")];
+        let answer = host.send(
+            "admin",
+            "POST",
+            "/v1/tasks/bulk?dryRun=true",
+            &key,
+            Some(body),
+        );
+        assert_eq!(answer.await.status, status, "{length}");
+    }
     let half = json!({ "action": "claim", "filter": { "view": "all", "entityId": "b-1" } });
     let refused = app.post("reviewer", "/v1/tasks/bulk", half).await;
     let refused = refused.problem(422, "invalid_request");

@@ -58,6 +58,7 @@ async fn explained_with(
         "tasks/sources.rs",
         "feed.rs",
         "deliveries.rs",
+        "audit.rs",
     ];
     let file = files.map(|name| {
         let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));

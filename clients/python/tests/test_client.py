@@ -24,6 +24,7 @@ from wrkflw.api.models import (
     StartBody,
     StartBodyData,
 )
+from wrkflw.client import KEYLESS
 from wrkflw.events import lines
 
 URL = os.environ["WRKFLW_TEST_URL"]
@@ -88,6 +89,23 @@ class ClientTest(unittest.TestCase):
             self.assertEqual([request.headers.get("idempotency-key") for request in losing.requests], [None])
         client = connect(URL, AUTHOR).get_httpx_client()
         self.assertEqual(client.post("/v1/tasks/bulk?dryRun=true", json=by_filter).status_code, 200)
+
+    def test_every_operation_without_a_key_is_known_to_be_repeatable_or_not(self) -> None:
+        # These lead to the same state when they are repeated, send a message again under its id, or only read.
+        repeatable = {
+            "discardDeadLetter", "retryDeadLetter", "publishVersion", "reinstateVersion", "resumeVersion", "retireVersion", "stopVersion",
+            "searchInstances", "findNames", "markNotificationRead", "stopOperation", "retryDeliveries", "discardDelivery", "retryDelivery",
+        }
+        document = httpx.get(f"{URL}/openapi.json").json()
+        found = set()
+        for path, item in document["paths"].items():
+            operation = item.get("post")
+            if operation is None or any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", [])):
+                continue
+            found.add(operation["operationId"])
+            is_repeatable = operation["operationId"] in repeatable
+            self.assertNotEqual(is_repeatable, KEYLESS.search(path) is not None, path)
+        self.assertLessEqual(repeatable, found)
 
     def test_the_list_of_events_ends_at_its_newest_one(self) -> None:
         start("py-newest")

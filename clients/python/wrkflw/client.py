@@ -19,7 +19,7 @@ Token = str | Callable[[], str]
 
 # Statuses after which the same request may succeed: nothing was done, or the key finds what was done.
 PASSING = frozenset({429, 502, 503, 504})
-# Operations that take no key. They are sent again only after 429, when nothing was done.
+# Operations that take no key, and whose repetition would do more. They are sent again only after 429, when nothing was done.
 KEYLESS = re.compile(r"/v1/(subscriptions(/[^/]+/test)?|embed-tokens|events/replay)$")
 PASSING_KEYLESS = frozenset({429})
 
@@ -86,9 +86,10 @@ class _Retrying(httpx.BaseTransport):
         self.retries = retries
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        keyless = request.method == "POST" and "idempotency-key" not in request.headers and _takes_no_key(request)
-        if request.method == "POST" and not keyless:
-            request.headers.setdefault("idempotency-key", str(uuid.uuid4()))
+        lacks_key = request.method == "POST" and "idempotency-key" not in request.headers
+        keyless = lacks_key and _takes_no_key(request)
+        if lacks_key and not keyless:
+            request.headers["idempotency-key"] = str(uuid.uuid4())
         passing = PASSING_KEYLESS if keyless else PASSING
         attempt = 0
         while True:

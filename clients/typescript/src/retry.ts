@@ -13,7 +13,7 @@ export interface Retries {
 const DEFAULTS: Retries = { attempts: 4, pauseMs: 200, pauseMsMax: 10_000 };
 /** Statuses after which the same request may succeed: nothing was done, or the key finds what was done. */
 const PASSING = new Set([429, 502, 503, 504]);
-/** Operations that take no key. They are sent again only after 429, when nothing was done. */
+/** Operations that take no key, and whose repetition would do more. They are sent again only after 429, when nothing was done. */
 const KEYLESS = /\/v1\/(subscriptions(\/[^/]+\/test)?|embed-tokens|events\/replay)$/;
 const PASSING_KEYLESS = new Set([429]);
 
@@ -23,9 +23,9 @@ type Send = (request: Request) => Promise<Response>;
 export function retrying(send: Send, given: Partial<Retries> = {}): Send {
   const retries = { ...DEFAULTS, ...given };
   return async (request) => {
-    const hasKey = request.headers.has("idempotency-key");
-    const isKeyless = request.method === "POST" && !hasKey && (await takesNoKey(request));
-    if (request.method === "POST" && !hasKey && !isKeyless) request.headers.set("idempotency-key", crypto.randomUUID());
+    const lacksKey = request.method === "POST" && !request.headers.has("idempotency-key");
+    const isKeyless = lacksKey && (await takesNoKey(request));
+    if (lacksKey && !isKeyless) request.headers.set("idempotency-key", crypto.randomUUID());
     const passing = isKeyless ? PASSING_KEYLESS : PASSING;
     for (let attempt = 0; ; attempt += 1) {
       const isLast = attempt >= retries.attempts;

@@ -74,7 +74,7 @@ impl Cause {
             Cause::FuelExhausted { .. }
             | Cause::DeadlinePassed { .. }
             | Cause::MemoryExhausted { .. } => "logic_budget_exceeded",
-            // While a version is described. In a command, the instance has reached a limit.
+            // `InputTooLarge` has this code for a config. For a command, the engine answers that the instance has reached a limit.
             Cause::Trapped(_) | Cause::Malformed { .. } | Cause::InputTooLarge { .. } => {
                 "logic_fault"
             }

@@ -135,11 +135,9 @@ impl<'a> Reader<'a> {
                 Event::MappingEnd => return Ok(Node::Object(members)),
                 Event::Scalar(name, style, anchor, tag) => {
                     self.plain(anchor, tag.is_some())?;
-                    if style == ScalarStyle::Plain
-                        && self.scalar(&name)? != Node::String(name.to_string())
-                    {
-                        return Err(self
-                            .error(format!("put the name `{name}` in quotes: a name is a text")));
+                    let is_text = matches!(self.scalar(&name), Ok(Node::String(_)));
+                    if style == ScalarStyle::Plain && !is_text {
+                        return Err(self.error(format!("put the name `{name}` in quotes")));
                     }
                     name.into_owned()
                 }

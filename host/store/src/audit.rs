@@ -139,6 +139,7 @@ impl Reader {
         .await?
         .unwrap_or(0);
         let (span, stopped) = filter.span(seq, FIRST, last);
+        // Of the two parts, one returns nothing. An index gives either order, but the planner uses none for an order that a parameter names.
         let rows = sqlx::query_as!(
             Row,
             r#"select seq as "seq!", id as "id!", type as "kind!", revision as "revision!", command_id as "command_id!",
@@ -193,7 +194,11 @@ impl Reader {
         (leaf, limit): (Option<u64>, u32),
     ) -> Result<AuditPage<PlacedRow>, StoreError> {
         let mut connection = self.reading(Viewer::all(tenant)).await?;
-        let first = first_leaf(&mut connection, tenant, filter.from).await?;
+        // A cursor that leads forwards is not before the first leaf.
+        let bound = filter
+            .from
+            .filter(|_| filter.newest_first || leaf.is_none());
+        let first = first_leaf(&mut connection, tenant, bound).await?;
         // Read before the rows, so that all rows up to it are among these.
         let last = sqlx::query_scalar!(
             "select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1",
@@ -203,6 +208,7 @@ impl Reader {
         .await?
         .unwrap_or(-1);
         let (span, stopped) = filter.span(leaf, first, last);
+        // Two parts, as above.
         let rows = sqlx::query_as!(
             Placed,
             r#"select leaf as "leaf!", stream_kind as "stream_kind!", stream_id as "stream_id!", seq as "seq!", id as "id!",

@@ -38,9 +38,9 @@ fn go() -> Value {
 async fn fail(cases: &[(&str, Raw<'_>, &str, &str)]) {
     let app = TestApp::empty().await;
     for (number, (what, raw, code, words)) in cases.iter().enumerate() {
-        let path = at_work(&app, &format!("raw-{number}"), &raw.component()).await;
+        let decide = at_work(&app, &format!("raw-{number}"), &raw.component()).await;
         let before = stored(&app).await;
-        let answer = decide(&app, &path, &go()).await;
+        let answer = app.post("reviewer", &decide, go()).await;
         assert_eq!(answer.status, 424, "{what}: {}", answer.text);
         let problem = answer.problem(424, code);
         let detail = problem["detail"].as_str().expect("a detail");
@@ -271,8 +271,8 @@ async fn harm_to_itself_is_let_be() {
             },
         ),
     ] {
-        let path = at_work(&app, key, &raw.component()).await;
-        let done = decide(&app, &path, &go()).await.expect(200);
+        let decide = at_work(&app, key, &raw.component()).await;
+        let done = app.post("reviewer", &decide, go()).await.expect(200);
         assert_eq!(done["instance"]["outcome"], "DONE", "{key}");
     }
 }

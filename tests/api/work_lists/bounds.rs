@@ -1,11 +1,10 @@
-//! Filters that many rows pass: nothing is left out without a word.
+//! Filters that more rows pass than one look reads: no result is lost.
 
 use super::*;
 
 /// More rows than a search reads from one index, of fewer instances.
 #[tokio::test]
 async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
-    const INSTANCES: usize = 2_600;
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let instances = "insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'entity_id', 'many-' || n))).*
@@ -24,7 +23,7 @@ async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
             None => break,
         }
     }
-    assert_eq!(found, INSTANCES);
+    assert_eq!(found, 2_600);
 }
 
 /// More states without tasks are due before than one look reads.

@@ -10,7 +10,7 @@ pub struct Directory {
     pub members: BTreeMap<String, BTreeSet<String>>,
     /// Groups of which only the first members are known.
     pub cut: BTreeSet<String>,
-    /// Whether there are more absences in force than `substitutions` has.
+    /// Whether there may be more absences in force than `substitutions` has.
     pub lacks_absences: bool,
     /// The absences in force at the moment, by the absent person.
     pub substitutions: BTreeMap<String, Vec<Substitution>>,

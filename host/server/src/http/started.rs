@@ -105,7 +105,7 @@ pub(super) fn add_progress(states: &mut [StateView], progress: &[CallProgress]) 
         let id = state.id;
         let of_state = progress.iter().find(|known| known.state.0 == id);
         if let (Some(call), Some(known)) = (&mut state.call, of_state) {
-            // A result that the instance refuses is counted, too.
+            // Its job also counts how often the instance could not take the result.
             call.attempts = Some(known.attempts.min(call.attempts_max));
             call.error.clone_from(&known.last_error);
             call.next_attempt_at = Some(known.next_at);

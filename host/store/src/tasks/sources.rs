@@ -170,7 +170,7 @@ pub(super) async fn few(
     let Some(before) = filter.due_before else {
         return Ok(None);
     };
-    // Also states without tasks have deadlines.
+    // States without tasks have deadlines, too. If these are many, tasks may be due behind them.
     let read = sqlx::query!(
         r#"with state as materialized (
             select s.instance_id, s.id from state_instance s

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
@@ -24,7 +24,7 @@ use wrkflw_store::feed::{FeedCursor, FeedEntry};
 const POLL: Duration = Duration::from_millis(500);
 /// Minimum time between two rounds. Commits in between are read together.
 const GATHER: Duration = Duration::from_millis(25);
-/// The pause after a failure of the database.
+/// The pause after a failure of the database, or of the events of one tenant.
 const BACK_OFF: Duration = Duration::from_secs(1);
 /// Maximum number of events of one read.
 pub(super) const BATCH: i64 = 100;
@@ -211,12 +211,13 @@ impl Streams {
 /// Reads for all tenants while there are streams.
 async fn follow(app: App) {
     let mut commits = app.engine.commits();
+    let mut failed = BTreeMap::new();
     while !app.cancel.is_cancelled() {
         commits.borrow_and_update();
         let Some(channels) = app.streams.present() else {
             return;
         };
-        let pause = match round(&app, channels).await {
+        let pause = match round(&app, channels, &mut failed).await {
             Ok(true) => Duration::ZERO,
             Ok(false) => {
                 tokio::select! {
@@ -239,16 +240,29 @@ async fn follow(app: App) {
     }
 }
 
-/// Reads once for each tenant. Returns whether one of them may have more. A tenant whose events cannot be read does not stop the others,
-/// unless the database is not available.
-async fn round(app: &App, channels: Vec<(TenantId, Arc<Channel>)>) -> Result<bool, StoreError> {
-    let (mut more, mut failed) = (false, None);
+/// Reads once for each tenant. Returns whether one of them may have more.
+///
+/// A tenant whose events could not be read, for example because they name a version that only a later release can read, is left out for
+/// [`BACK_OFF`], so that it delays no other. An outage of the database ends the round.
+async fn round(
+    app: &App,
+    channels: Vec<(TenantId, Arc<Channel>)>,
+    failed: &mut BTreeMap<TenantId, Instant>,
+) -> Result<bool, StoreError> {
+    failed.retain(|_, at| at.elapsed() < BACK_OFF);
+    let mut more = false;
     for (tenant, channel) in channels {
+        if failed.contains_key(&tenant) {
+            continue;
+        }
         match channel.read(app, tenant).await {
             Ok(found) => more |= found,
             Err(error) if error.outage().is_some() => return Err(error),
-            Err(error) => failed = Some(error),
+            Err(error) => {
+                tracing::warn!(tenant.id = tenant.0, %error, "events of a tenant could not be read; its event streams wait");
+                failed.insert(tenant, Instant::now());
+            }
         }
     }
-    failed.map_or(Ok(more), Err)
+    Ok(more)
 }
