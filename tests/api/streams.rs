@@ -127,6 +127,9 @@ async fn a_tenant_whose_events_cannot_be_read_stops_no_other() {
             theirs.next().await;
         }
     }
+    let path = "/v1/events?after=earliest";
+    let own = host.send("author", "GET", path, &[], None).await;
+    own.problem(500, "internal");
 }
 
 #[tokio::test]
