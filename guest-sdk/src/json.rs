@@ -4,7 +4,6 @@
 //! that meets data from before its time must be able to say so.
 
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 
 use crate::Violation;
 
@@ -14,11 +13,6 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Violation>
     let value = serde_path_to_error::deserialize(&mut reader).map_err(unreadable)?;
     reader.end().map_err(|error| vec![syntax(&error)])?;
     Ok(value)
-}
-
-/// Reads a JSON value as a `T`.
-pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Violation>> {
-    serde_path_to_error::deserialize(value).map_err(unreadable)
 }
 
 /// Reads the data of an instance. Pointers are into the body of the request that starts it.
@@ -76,50 +70,8 @@ fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The merge patch (RFC 7396) that makes `new` of `old`; none if nothing differs.
-pub(crate) fn difference(old: &Value, new: &Value) -> Option<Value> {
-    let (Value::Object(before), Value::Object(after)) = (old, new) else {
-        return (old != new).then(|| new.clone());
-    };
-    let gone = before
-        .keys()
-        .filter(|key| !after.contains_key(*key))
-        .map(|key| (key.clone(), Value::Null));
-    let changed = after
-        .iter()
-        .filter_map(|(key, value)| match before.get(key) {
-            Some(earlier) => Some((key.clone(), difference(earlier, value)?)),
-            None => (!value.is_null()).then(|| (key.clone(), value.clone())),
-        });
-    let patch: Map<_, _> = gone.chain(changed).collect();
-    (!patch.is_empty()).then_some(Value::Object(patch))
-}
-
-/// Applies a merge patch (RFC 7396).
-pub(crate) fn merge(target: &mut Value, patch: &Value) {
-    let Value::Object(changes) = patch else {
-        target.clone_from(patch);
-        return;
-    };
-    if !target.is_object() {
-        *target = Value::Object(Map::new());
-    }
-    let Value::Object(fields) = target else {
-        return;
-    };
-    for (key, change) in changes {
-        if change.is_null() {
-            fields.remove(key);
-        } else {
-            merge(fields.entry(key).or_insert(Value::Null), change);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[derive(Debug, serde::Deserialize)]
@@ -154,25 +106,6 @@ mod tests {
                 (field, code),
                 "{violations:?}"
             );
-        }
-    }
-
-    #[test]
-    fn applying_the_difference_gives_the_new_value() {
-        let values = [
-            json!({"a": 1, "b": {"c": [1], "d": "x"}}),
-            json!({"b": {"c": [2], "e": {}}}),
-            json!({}),
-        ];
-        for (old, new) in values
-            .iter()
-            .flat_map(|old| values.iter().map(move |new| (old, new)))
-        {
-            let mut patched = old.clone();
-            if let Some(patch) = difference(old, new) {
-                merge(&mut patched, &patch);
-            }
-            assert_eq!(&patched, new);
         }
     }
 }

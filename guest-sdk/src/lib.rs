@@ -92,6 +92,7 @@ mod graph;
 mod heap;
 mod json;
 mod lineage;
+mod merge;
 mod moment;
 mod names;
 mod plan;

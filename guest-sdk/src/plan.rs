@@ -3,6 +3,7 @@
 //! A plan is a proposal. The host checks it against the graph, the data schema and its own limits
 //! before anything is written.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use crate::bindings::wrkflw::flow::types as wire;
 use crate::refusal::unreadable;
 use crate::{
     Attribute, AttributeValue, Event, Facts, Flow, PublishedEvent, Reason, Refusal, StateInstance,
-    States, json,
+    States, json, merge,
 };
 
 /// The next states, and other changes.
@@ -161,14 +162,18 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Change the instance's data. Fields that the author's type does not know stay as they are.
+    /// Change the instance's data. Fields that the author's type does not know stay as they are, and numbers that do not change keep
+    /// their digits; those of a [`Decimal`](crate::Decimal) are kept in any case.
+    ///
+    /// An item of a list is an earlier one if it is equal to it, or else if it stands at the same place of a list of the same length.
+    /// A new item has only what the author's type writes.
     pub fn change<F: Flow<State = S>>(
         mut self,
         facts: &Facts<F>,
         edit: impl FnOnce(&mut F::Data),
     ) -> Self {
         match patch(facts, self.rest.data.as_deref(), edit) {
-            Ok(patch) => self.rest.data = patch.map(|patch| patch.to_string()),
+            Ok(patch) => self.rest.data = patch,
             Err(refusal) => self.mistake = Some(refusal),
         }
         self
@@ -178,10 +183,13 @@ impl<S: States> Plan<S> {
     /// an earlier patch removed or set to a plain value cannot become an object again: the plan is refused.
     /// [`Self::change`] can do that.
     pub fn patch(mut self, patch: &Value) -> Self {
-        let earlier = self.rest.data.take();
-        let earlier = earlier.and_then(|text| serde_json::from_str(&text).ok());
-        match compose(earlier, patch) {
-            Ok(both) => self.rest.data = Some(both.to_string()),
+        let patch = patch.to_string();
+        let both = match self.rest.data.take() {
+            Some(earlier) => merge::compose(&earlier, &patch),
+            None => Ok(patch),
+        };
+        match both {
+            Ok(both) => self.rest.data = Some(both),
             Err(field) => {
                 let message = format!(
                     "The plan patches the data twice: the field `{field}` is no object after the first patch, and the \
@@ -276,8 +284,8 @@ impl<S: States> Plan<S> {
             return Err(mistake);
         }
         if let Some(patch) = &self.rest.data {
-            let fits = json::read::<F::Data>(patched(facts, Some(patch))?);
-            fits.map_err(|found| unreadable(&json::below("/data", found)))?;
+            let fits = json::data::<F::Data>(&patched(facts, Some(patch)));
+            fits.map_err(|found| unreadable(&found))?;
         }
         let next = match self.next {
             Next::Stay => wire::Next::Stay,
@@ -295,12 +303,9 @@ impl<S: States> Plan<S> {
 }
 
 /// The instance's data with this patch applied.
-fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Refusal> {
-    let mut data = json::data(&facts.instance.data)?;
-    if let Some(patch) = patch {
-        json::merge(&mut data, &json::parse(patch)?);
-    }
-    Ok(data)
+fn patched<'a, F: Flow>(facts: &'a Facts<F>, patch: Option<&str>) -> Cow<'a, str> {
+    let data = facts.instance.data.as_str();
+    patch.map_or(data.into(), |patch| merge::merge(data, patch).into())
 }
 
 /// The patch so far and the changes of `edit` as one patch of the stored data.
@@ -308,78 +313,18 @@ fn patch<F: Flow>(
     facts: &Facts<F>,
     so_far: Option<&str>,
     edit: impl FnOnce(&mut F::Data),
-) -> Result<Option<Value>, Refusal> {
-    let mut current = patched(facts, so_far)?;
-    let mut data = json::read(current.clone())?;
-    let before = to_value::<F>(&data)?;
+) -> Result<Option<String>, Refusal> {
+    let current = patched(facts, so_far);
+    let mut data = json::data(&current)?;
+    let before = written::<F>(&data)?;
     edit(&mut data);
-    if let Some(change) = json::difference(&before, &to_value::<F>(&data)?) {
-        json::merge(&mut current, &change);
-    }
-    Ok(json::difference(
-        &json::parse(&facts.instance.data)?,
-        &current,
-    ))
+    let updated = merge::updated(&current, &before, &written::<F>(&data)?);
+    Ok(merge::difference(&facts.instance.data, &updated))
 }
 
-fn to_value<F: Flow>(data: &F::Data) -> Result<Value, Refusal> {
-    serde_json::to_value(data).map_err(|error| {
+fn written<F: Flow>(data: &F::Data) -> Result<String, Refusal> {
+    serde_json::to_string(data).map_err(|error| {
         let message = format!("The data cannot be written as JSON: {error}.");
         Refusal::Fault(Reason::new("data", message))
     })
-}
-
-/// One merge patch for both. Unlike applying the second to the first, it keeps nulls, which remove
-/// fields of the data. Fails with the field of which the first leaves no object and the second makes one:
-/// to a merge patch, an object means changes of the object in the data.
-fn compose(first: Option<Value>, second: &Value) -> Result<Value, String> {
-    match (first, second) {
-        (Some(Value::Object(mut fields)), Value::Object(changes)) => {
-            for (key, change) in changes {
-                let earlier = fields.remove(key);
-                if change.is_object()
-                    && earlier.as_ref().is_some_and(|earlier| !earlier.is_object())
-                {
-                    return Err(key.clone());
-                }
-                fields.insert(key.clone(), compose(earlier, change)?);
-            }
-            Ok(Value::Object(fields))
-        }
-        (_, second) => Ok(second.clone()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn composed_patches_do_what_both_do() {
-        let (first, second) = (
-            json!({"a": null, "b": {"c": 1}}),
-            json!({"b": {"c": null, "d": 2}, "e": 3}),
-        );
-        let both = compose(Some(first.clone()), &second).expect("a patch");
-        let mut data = json!({"a": 1, "b": {"c": 0, "x": 1}});
-        let mut in_turn = data.clone();
-        json::merge(&mut in_turn, &first);
-        json::merge(&mut in_turn, &second);
-        json::merge(&mut data, &both);
-        assert_eq!(data, in_turn);
-        assert_eq!(data, json!({"b": {"d": 2, "x": 1}, "e": 3}));
-    }
-
-    #[test]
-    fn an_object_in_place_of_what_a_patch_removed_is_refused() {
-        for gone in [json!(null), json!(1), json!([])] {
-            let first = json!({"deep": {"a": gone}});
-            let refused = compose(Some(first.clone()), &json!({"deep": {"a": {"c": 1}}}));
-            assert_eq!(refused, Err("a".to_owned()));
-            let plain = compose(Some(first), &json!({"deep": {"a": 2}})).expect("a patch");
-            assert_eq!(plain, json!({"deep": {"a": 2}}));
-        }
-    }
 }
