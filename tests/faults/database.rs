@@ -44,7 +44,7 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     let ready = host.send("", "GET", "/readyz", &[], None).await;
     assert_eq!(
         (ready.status, ready.text.trim()),
-        (503, "the database has no room left")
+        (503, "the disk of the database is full, or fails")
     );
     assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
     let path = format!("/v1/instances/{}", instance["id"].as_str().expect("an id"));

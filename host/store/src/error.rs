@@ -70,7 +70,7 @@ impl Outage {
     /// The message for callers and operators.
     pub fn words(self) -> &'static str {
         match self {
-            Outage::Full => "the database has no room left",
+            Outage::Full => "the disk of the database is full, or fails",
             Outage::ReadOnly => "the database is read-only",
             Outage::Connections => "the database has no connection free",
             Outage::Locked => "the database is busy: another session holds a lock",

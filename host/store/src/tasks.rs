@@ -252,12 +252,13 @@ impl<'a> Search<'a> {
     }
 
     /// The size of the next step, if `ready` of the tasks that were `read` may be shown and this does not fill the page: what it is
-    /// expected to need, and a quarter more.
+    /// expected to need, and a quarter more. It grows faster than other steps, because the share of tasks that may be shown is known.
     fn expected(&self, step: i64, read: usize, ready: usize) -> i64 {
         let missing = self.wanted().saturating_sub(ready);
         let needed = (missing * read * 5).checked_div(ready * 4);
         let needed = needed.and_then(|needed| i64::try_from(needed).ok());
-        needed.map_or(grown(step), |needed| needed.clamp(STEP_MIN, grown(step)))
+        let most = grown(grown(step));
+        needed.map_or(most, |needed| needed.clamp(STEP_MIN, most))
     }
 
     /// Those that the viewer may see, in the same order, of this state if one is given. The statement that applies the filters is planned
@@ -316,15 +317,9 @@ impl<'a> Search<'a> {
         let (mut after, mut step, mut read) = (filter.after, STEP_MIN, 0);
         let mut ready = Vec::new();
         loop {
-            let (next, reached) = self.next_by_time(few.as_deref(), after, step).await?;
-            // A step may return fewer tasks than it looked at.
-            read += if reached.is_some() {
-                usize::try_from(step).unwrap_or(usize::MAX)
-            } else {
-                next.len()
-            };
-            let ids = next.iter().map(|place| place.id).collect();
-            ready.append(&mut self.may_see(ids).await?);
+            let (mut next, reached) = self.next_by_time(few.as_deref(), after, step).await?;
+            read += usize::try_from(step).unwrap_or(usize::MAX);
+            ready.append(&mut next);
             let is_over = Instant::now() >= self.until;
             after = reached;
             if reached.is_some() && self.gathers(ready.len(), is_over) {
@@ -346,13 +341,15 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The next step in the order of a time: tasks that may be shown, and the place up to which it looked; none if there are no more.
+    /// The next step in the order of a time: tasks that may be shown, and the place up to which it looked; none if there are no more. It
+    /// may return fewer tasks than it looked at.
     async fn next_by_time(
         &mut self,
         few: Option<&[Uuid]>,
         after: Option<Place>,
         step: i64,
-    ) -> Result<(Vec<Place>, Option<Place>), StoreError> {
+    ) -> Result<(Vec<Uuid>, Option<Place>), StoreError> {
+        let ids = |places: &[Place]| places.iter().map(|place| place.id).collect();
         let (tenant, filter) = (self.tenant, self.filter);
         let places = self.connection.places().await?;
         let next = if filter.by_due {
@@ -363,7 +360,7 @@ impl<'a> Search<'a> {
                     visible::due(&mut *places, (tenant, actor), between, step).await?;
                 // Otherwise more is due at one moment than a step reads, and only the order of the tasks leads on.
                 if reached.is_none_or(|reached| reached.at > from.at) {
-                    return Ok((due, reached));
+                    return Ok((ids(&due), reached));
                 }
             }
             sources::due(places, tenant, few, between, step).await?
@@ -372,7 +369,7 @@ impl<'a> Search<'a> {
             sources::ended(places, tenant, filter, owner, after, step).await?
         };
         let reached = next.last().copied().filter(|_| is_full(&next, step));
-        Ok((next, reached))
+        Ok((self.may_see(ids(&next)).await?, reached))
     }
 
     /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.
