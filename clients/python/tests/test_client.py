@@ -9,7 +9,7 @@ from itertools import islice
 
 import httpx
 
-from wrkflw import ProblemError, Retries, connect, events, pages
+from wrkflw import ProblemError, Retries, async_events, async_pages, connect, events, pages
 from wrkflw.api import Client
 from wrkflw.api.api.events import list_events
 from wrkflw.api.api.instances import list_instances, start_instance
@@ -25,7 +25,6 @@ from wrkflw.api.models import (
     StartBodyData,
 )
 from wrkflw.client import KEYLESS
-from wrkflw.events import lines
 
 URL = os.environ["WRKFLW_TEST_URL"]
 AUTHOR = os.environ["WRKFLW_TEST_AUTHOR"]
@@ -113,8 +112,10 @@ class ClientTest(unittest.TestCase):
         self.assertGreater(len(found), 0)
 
     def test_a_text_with_a_line_separator_is_one_line_of_the_stream(self) -> None:
-        parts = ["id: 1\r\ndata: a\u2028b\u0085", "c\n", "\n: live\n"]
-        self.assertEqual(list(lines(iter(parts))), ["id: 1", "data: a\u2028b\u0085c", "", ": live"])
+        content = 'id: 1\r\ndata: {"a":\ndata: "b\u2028c\u0085"}\n\n: live\n\n'
+        whole = httpx.MockTransport(lambda _: httpx.Response(200, text=content))
+        streamed = next(events(URL, AUTHOR, transport=whole))
+        self.assertEqual((streamed.id, streamed.event), ("1", {"a": "b\u2028c\u0085"}))
 
     def test_an_expired_token_ends_the_stream_unless_a_function_gives_another_one(self) -> None:
         def expired(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
@@ -174,6 +175,62 @@ class ClientTest(unittest.TestCase):
         got = [one.event["id"] for one in islice(streamed, len(expected))]
         self.assertEqual(got, expected)
         self.assertGreater(len(cutting.requests), 1)
+
+
+class AsyncThrough(httpx.AsyncBaseTransport):
+    """A transport whose first response is lost."""
+
+    def __init__(self) -> None:
+        self.inner = httpx.AsyncHTTPTransport()
+        self.requests: list[httpx.Request] = []
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        response = await self.inner.handle_async_request(request)
+        if len(self.requests) == 1:
+            await response.aread()
+            raise httpx.ReadError("the connection broke", request=request)
+        return response
+
+
+class AsyncClientTest(unittest.IsolatedAsyncioTestCase):
+    async def test_operations_pages_and_events_are_those_of_the_other_client(self) -> None:
+        ids = {start(f"py-async-{number}").id for number in range(3)}
+        async with connect(URL, REVIEWER) as client:
+            listed = [one.id async for one in async_pages(list_instances.asyncio, client=client, limit=2)]
+            self.assertEqual(len(listed), len(set(listed)))
+            self.assertLessEqual(ids, set(listed))
+            expected = [event.id async for event in async_pages(list_events.asyncio, client=client, after="earliest")]
+        got: list[str] = []
+        async for streamed in async_events(URL, REVIEWER, after="earliest"):
+            got.append(streamed.event["id"])
+            if len(got) == len(expected):
+                break
+        self.assertEqual(got, expected)
+
+    async def test_a_command_whose_reply_is_lost_is_carried_out_once(self) -> None:
+        losing = AsyncThrough()
+        client = connect(URL, AUTHOR, retries=QUICK, transport=losing)
+        data = StartBodyData.from_dict({"title": "A plan"})
+        body = StartBody(definition_key="document-approval", entity_type="document", entity_id="py-async-retry", data=data)
+        started = await start_instance.asyncio(client=client, body=body)
+        assert isinstance(started, CommandAnswer)
+        keys = {request.headers["idempotency-key"] for request in losing.requests}
+        self.assertEqual((len(losing.requests), len(keys)), (2, 1))
+        listed = list(pages(list_instances.sync, client=connect(URL, AUTHOR), entity_id="py-async-retry"))
+        self.assertEqual([instance.id for instance in listed], [started.instance.id])
+
+    async def test_a_refusal_is_raised_with_its_code(self) -> None:
+        task = start("py-async-refusal").states[0].tasks[0]
+        with self.assertRaises(ProblemError) as caught:
+            await claim_task.asyncio(task.id, client=connect(URL, AUTHOR))
+        self.assertEqual((caught.exception.code, caught.exception.response.request.method), ("forbidden", "POST"))
+
+    async def test_a_transport_of_the_other_kind_is_refused(self) -> None:
+        with self.assertRaisesRegex(TypeError, "call the operation `sync`"):
+            await list_instances.asyncio(client=connect(URL, AUTHOR, transport=httpx.HTTPTransport()))
+        with self.assertRaisesRegex(TypeError, "call the operation `asyncio`"):
+            list_instances.sync(client=connect(URL, AUTHOR, transport=AsyncThrough()))
 
 
 class Cut(httpx.SyncByteStream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -9,6 +10,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import httpx
@@ -54,17 +56,13 @@ def connect(
     base_url: str,
     token: Token,
     retries: Retries | None = None,
-    transport: httpx.BaseTransport | None = None,
+    transport: httpx.BaseTransport | httpx.AsyncBaseTransport | None = None,
     timeout: float = 60.0,
 ) -> Client:
-    """A client of one host, as one person, for the operations `sync` and `sync_detailed`. `token` is a bearer token, or a function that
-    gives a valid one for each request."""
-    retrying = _Retrying(transport or httpx.HTTPTransport(), retries or Retries())
-    arguments: dict[str, Any] = {
-        "auth": Bearer(token),
-        "transport": retrying,
-        "event_hooks": {"response": [_raise]},
-    }
+    """A client of one host, as one person. `token` is a bearer token, or a function that gives a valid one for each request. A `transport`
+    of httpx that is not asynchronous takes the operations `sync` and `sync_detailed` alone, an asynchronous one `asyncio` and
+    `asyncio_detailed`."""
+    arguments: dict[str, Any] = {"auth": Bearer(token), "transport": _Retrying(transport, retries or Retries())}
     return Client(base_url=base_url, timeout=httpx.Timeout(timeout), httpx_args=arguments)
 
 
@@ -80,35 +78,98 @@ class Bearer(httpx.Auth):
         yield request
 
 
-class _Retrying(httpx.BaseTransport):
-    def __init__(self, inner: httpx.BaseTransport, retries: Retries) -> None:
-        self.inner = inner
+class _Retrying(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Sends a request until it succeeds or is not to be tried again, and raises its problem."""
+
+    def __init__(self, given: httpx.BaseTransport | httpx.AsyncBaseTransport | None, retries: Retries) -> None:
+        self.given = given
         self.retries = retries
 
+    @cached_property
+    def inner(self) -> httpx.BaseTransport:
+        inner = self.given or httpx.HTTPTransport()
+        if not isinstance(inner, httpx.BaseTransport):
+            raise TypeError("the client's transport is asynchronous: call the operation `asyncio` or `asyncio_detailed`")
+        return inner
+
+    @cached_property
+    def async_inner(self) -> httpx.AsyncBaseTransport:
+        inner = self.given or httpx.AsyncHTTPTransport()
+        if not isinstance(inner, httpx.AsyncBaseTransport):
+            raise TypeError("the client's transport is not asynchronous: call the operation `sync` or `sync_detailed`")
+        return inner
+
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        lacks_key = request.method == "POST" and "idempotency-key" not in request.headers
-        keyless = lacks_key and _takes_no_key(request)
-        if lacks_key and not keyless:
-            request.headers["idempotency-key"] = str(uuid.uuid4())
-        passing = PASSING_KEYLESS if keyless else PASSING
-        attempt = 0
+        attempts = _Attempts(request, self.retries)
         while True:
-            is_last = attempt >= self.retries.attempts
-            asked = 0.0
             try:
                 response = self.inner.handle_request(request)
-                if is_last or response.status_code not in passing:
-                    return response
-                asked = _seconds(response.headers.get("retry-after"))
-                response.close()
-            except httpx.TransportError:
-                if is_last or keyless:
+            except httpx.TransportError as error:
+                pause = attempts.pause(error)
+                if pause is None:
                     raise
-            time.sleep(self.retries.after(attempt, asked))
-            attempt += 1
+            else:
+                pause = attempts.pause(response)
+                if pause is None:
+                    if response.status_code < 400:
+                        return response
+                    response.read()
+                    raise ProblemError(response)
+                response.close()
+            time.sleep(pause)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        attempts = _Attempts(request, self.retries)
+        while True:
+            try:
+                response = await self.async_inner.handle_async_request(request)
+            except httpx.TransportError as error:
+                pause = attempts.pause(error)
+                if pause is None:
+                    raise
+            else:
+                pause = attempts.pause(response)
+                if pause is None:
+                    if response.status_code < 400:
+                        return response
+                    await response.aread()
+                    raise ProblemError(response)
+                await response.aclose()
+            await asyncio.sleep(pause)
 
     def close(self) -> None:
-        self.inner.close()
+        if "inner" in self.__dict__:
+            self.inner.close()
+
+    async def aclose(self) -> None:
+        if "async_inner" in self.__dict__:
+            await self.async_inner.aclose()
+
+
+class _Attempts:
+    """The attempts of one request, which has an idempotency key if it takes one."""
+
+    def __init__(self, request: httpx.Request, retries: Retries) -> None:
+        lacks_key = request.method == "POST" and "idempotency-key" not in request.headers
+        self.request = request
+        self.retries = retries
+        self.keyless = lacks_key and _takes_no_key(request)
+        self.made = 0
+        if lacks_key and not self.keyless:
+            request.headers["idempotency-key"] = str(uuid.uuid4())
+
+    def pause(self, result: httpx.Response | httpx.TransportError) -> float | None:
+        """The seconds before the next attempt, after this result of the last one. None if there is no other."""
+        asked = 0.0
+        if isinstance(result, httpx.Response):
+            result.request = self.request
+            may_pass = result.status_code in (PASSING_KEYLESS if self.keyless else PASSING)
+            asked = _seconds(result.headers.get("retry-after"))
+        else:
+            may_pass = not self.keyless
+        attempt = self.made
+        self.made += 1
+        return self.retries.after(attempt, asked) if may_pass and attempt < self.retries.attempts else None
 
 
 def _takes_no_key(request: httpx.Request) -> bool:
@@ -125,12 +186,6 @@ def _takes_no_key(request: httpx.Request) -> bool:
 
 def _seconds(header: str | None) -> float:
     return float(header) if header is not None and header.isdigit() else 0.0
-
-
-def _raise(response: httpx.Response) -> None:
-    if response.status_code >= 400:
-        response.read()
-        raise ProblemError(response)
 
 
 def _problem(response: httpx.Response) -> dict[str, Any]:
