@@ -12,7 +12,7 @@ use super::StoreError;
 use super::described::KeptTexts;
 use super::outbox::Outbox;
 use super::pool::{Pool, Renewal};
-use super::viewer::Viewer;
+use super::viewer::{Plans, Viewer};
 
 /// The migrations that this host was built with.
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
@@ -183,7 +183,8 @@ impl Reader {
         viewer: impl Into<Viewer>,
     ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
         let mut connection = self.reader_connection().await?;
-        viewer.into().settle(&mut connection).await?;
+        let viewer = viewer.into();
+        viewer.settle(&mut connection, Plans::OfValues).await?;
         Ok(connection)
     }
 
@@ -232,9 +233,9 @@ impl Store {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
         ]);
-        // Lists have many filters, of which few are set, so the best index depends on the values.
+        // To start processes for a statement of a millisecond costs more than they save.
         let reader = options.clone().options([
-            ("plan_cache_mode", "force_custom_plan"),
+            ("max_parallel_workers_per_gather", "0"),
             ("lock_timeout", READ_LOCK_TIMEOUT_MS),
             ("statement_timeout", READ_TIMEOUT),
         ]);

@@ -351,20 +351,21 @@ impl<'a> Search<'a> {
     ) -> Result<(Vec<Uuid>, Option<Place>), StoreError> {
         let ids = |places: &[Place]| places.iter().map(|place| place.id).collect();
         let (tenant, filter) = (self.tenant, self.filter);
-        let places = self.connection.places().await?;
         let next = if filter.by_due {
             let from = after.unwrap_or(Place::of(Uuid::nil()));
             let between = (from, filter.due_before);
             if let (None, View::All, Some(actor)) = (few, filter.view, self.viewer.restricted()) {
-                let (due, reached) =
-                    visible::due(&mut *places, (tenant, actor), between, step).await?;
+                let places = self.connection.places_once_planned().await?;
+                let (due, reached) = visible::due(places, (tenant, actor), between, step).await?;
                 // Otherwise more is due at one moment than a step reads, and only the order of the tasks leads on.
                 if reached.is_none_or(|reached| reached.at > from.at) {
                     return Ok((ids(&due), reached));
                 }
             }
+            let places = self.connection.places().await?;
             sources::due(places, tenant, few, between, step).await?
         } else {
+            let places = self.connection.places().await?;
             let owner = filter.owner.as_ref().unwrap_or(&filter.actor.id);
             sources::ended(places, tenant, filter, owner, after, step).await?
         };
@@ -393,7 +394,7 @@ impl<'a> Search<'a> {
     async fn rows(&mut self, ids: &[Uuid], most: usize) -> Result<Vec<TaskSummary>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let absent = (&*self.absent.people, &*self.absent.definitions);
-        let connection = self.connection.seen().await?;
+        let connection = self.connection.seen_once_planned().await?;
         let rows = rows::rows(connection, self.tenant, self.filter, ids, most, absent).await?;
         rows.into_iter()
             .map(|row| row.into_summary(self.filter))

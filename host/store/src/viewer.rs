@@ -98,7 +98,11 @@ impl Viewer {
     }
 
     /// Makes a connection of the reader see what the viewer sees.
-    pub(super) async fn settle(&self, connection: &mut PgConnection) -> Result<(), StoreError> {
+    pub(super) async fn settle(
+        &self,
+        connection: &mut PgConnection,
+        plans: Plans,
+    ) -> Result<(), StoreError> {
         let none = || array(&[] as &[String]);
         let (role, viewer, groups, principals) = match &self.sees {
             Sees::Unrestricted => (VIEWER, "", none(), none()),
@@ -113,16 +117,35 @@ impl Viewer {
         let setting = sqlx::query!(
             r#"select set_config('wrkflw.tenant', $1, false) as tenant, set_config('role', $2, false) as role,
                 set_config('wrkflw.viewer', $3, false) as viewer, set_config('wrkflw.groups', $4, false) as groups,
-                set_config('wrkflw.principals', $5, false) as principals"#,
+                set_config('wrkflw.principals', $5, false) as principals, set_config('plan_cache_mode', $6, false) as plans,
+                set_config('enable_seqscan', $7, false) as scans"#,
             self.tenant.to_string(),
             role,
             viewer,
             groups,
-            principals
+            principals,
+            match plans {
+                Plans::OfValues => "force_custom_plan",
+                Plans::Once => "force_generic_plan",
+            },
+            match plans {
+                Plans::OfValues => "on",
+                Plans::Once => "off",
+            }
         );
         within(setting.fetch_one(connection)).await?;
         Ok(())
     }
+}
+
+/// How the database plans the statements of a connection of the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Plans {
+    /// Each call for its values. Lists have many filters, of which few are set, so the best index depends on them.
+    OfValues,
+    /// Once for a connection: for statements that find all rows by keys, and take as long to plan as to run. A plan that was made for an
+    /// empty table does not scan it.
+    Once,
 }
 
 /// A connection of a viewer who may not see every instance. An index gives the order of a list; to read from it only what the
@@ -131,29 +154,38 @@ impl Viewer {
 pub(super) struct Looking<'v> {
     viewer: &'v Viewer,
     connection: PoolConnection<Postgres>,
-    /// Whether it sees what the viewer does not see. None before it was used.
-    past: Option<bool>,
+    /// Whether it sees what the viewer does not see, and how it plans. None before it was used.
+    settled: Option<(bool, Plans)>,
 }
 
 impl Looking<'_> {
     /// Reads as the viewer.
     pub(super) async fn seen(&mut self) -> Result<&mut PgConnection, StoreError> {
-        if self.past != Some(false) {
-            self.viewer.settle(&mut self.connection).await?;
-            self.past = Some(false);
-        }
-        Ok(&mut self.connection)
+        self.settle(false, Plans::OfValues).await
+    }
+
+    /// Reads as the viewer, by statements that are planned once.
+    pub(super) async fn seen_once_planned(&mut self) -> Result<&mut PgConnection, StoreError> {
+        self.settle(false, Plans::Once).await
     }
 
     /// Reads places, whoever sees them. No answer may have more of these than the cursor of its next page.
     pub(super) async fn places(&mut self) -> Result<&mut PgConnection, StoreError> {
-        if !self.viewer.is_restricted() {
-            return self.seen().await;
-        }
-        if self.past != Some(true) {
-            let all = Viewer::all(self.viewer.tenant);
-            all.settle(&mut self.connection).await?;
-            self.past = Some(true);
+        self.settle(true, Plans::OfValues).await
+    }
+
+    /// Reads places by statements that are planned once.
+    pub(super) async fn places_once_planned(&mut self) -> Result<&mut PgConnection, StoreError> {
+        self.settle(true, Plans::Once).await
+    }
+
+    async fn settle(&mut self, past: bool, plans: Plans) -> Result<&mut PgConnection, StoreError> {
+        let past = past && self.viewer.is_restricted();
+        if self.settled != Some((past, plans)) {
+            let all = past.then(|| Viewer::all(self.viewer.tenant));
+            let viewer = all.as_ref().unwrap_or(self.viewer);
+            viewer.settle(&mut self.connection, plans).await?;
+            self.settled = Some((past, plans));
         }
         Ok(&mut self.connection)
     }
@@ -211,7 +243,7 @@ impl Reader {
         Ok(Looking {
             viewer,
             connection: self.reader_connection().await?,
-            past: None,
+            settled: None,
         })
     }
 

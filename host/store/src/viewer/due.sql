@@ -24,20 +24,24 @@ with place as materialized (
         (select max(at) from state having count(*) = $8), (select max(at) from own having count(*) = $8)
     ) as at
 ), looked as materialized (
-    select distinct s.at, s.instance_id from state s, reached r where r.at is null or s.at < r.at
+    select array(select s.instance_id from state s, reached r where r.at is null or s.at < r.at) as of_states,
+        array(select o.instance_id from own o, reached r where (r.at is null or o.at < r.at) and o.restricted) as of_tasks
 ), seen as materialized (
-    select l.at, l.instance_id from looked l, place
-    where (
-        select true from participant p
-        where p.tenant_id = $1 and p.instance_id = l.instance_id and (p.kind || E'\n' || p.principal) = any(place.names)
-        limit 1
-    ) or place.is_mixed and (
-        select true from task t where t.tenant_id = $1 and t.instance_id = l.instance_id and not t.restricted limit 1
-    )
+    -- One scan for all of them takes half the time of a look-up of each.
+    select p.instance_id from participant p
+    where p.tenant_id = $1 and p.instance_id = any((select of_states || of_tasks from looked)::uuid[])
+      and (p.kind || E'\n' || p.principal) = any((select names from place)::text[])
+    union
+    select t.instance_id from task t
+    where (select is_mixed from place) and t.tenant_id = $1 and t.instance_id = any((select of_states from looked)::uuid[])
+      and not t.restricted
 )
 select r.at as "reached?: Time", d.id as "id?", d.at as "at?: Time"
 from reached r left join (
-    select t.id, l.at from seen l cross join lateral (
+    select t.id, l.at from (
+        select distinct s.at, s.instance_id from state s join seen on seen.instance_id = s.instance_id, reached r
+        where r.at is null or s.at < r.at
+    ) l cross join lateral (
         select t.id from state_instance s
         join task t on t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
         where s.tenant_id = $1 and s.instance_id = l.instance_id and s.left_at is null and s.due_at = l.at
@@ -46,11 +50,7 @@ from reached r left join (
         offset 0
     ) t
     union all
-    select o.id, o.at from own o, place, reached r
-    where (r.at is null or o.at < r.at) and (not o.restricted or (
-        select true from participant p
-        where p.tenant_id = $1 and p.instance_id = o.instance_id and (p.kind || E'\n' || p.principal) = any(place.names)
-        limit 1
-    ))
+    select o.id, o.at from own o, reached r
+    where (r.at is null or o.at < r.at) and (not o.restricted or o.instance_id in (select instance_id from seen))
 ) d on true
 order by d.at, d.id
