@@ -59,6 +59,7 @@ test("a version shows its diagram, and what differs in words rather than lines",
   assert.equal(await change.locator("del").innerText(), "required");
   assert.equal(await change.locator("ins").innerText(), "optional");
   assert.equal(await difference.getByText("The component is another one").count(), 0);
+  await page.getByText(/^wrkflw-guest \d+\.\d+\.\d+$/).waitFor();
   await sound(page, "version");
   await page.goto(`${url}/console/definitions/${key}/1?against=2`);
   await difference.getByText("From version 2 to version 1").waitFor();
@@ -291,7 +292,7 @@ test("instances are migrated with a preview, and the operation shows each one's 
   assert.deepEqual(await running(), [0, 1], "nothing has happened yet");
   await page.getByRole("button", { name: "Confirm: Migrate instances" }).click();
   // The page looks again by itself.
-  await page.getByRole("status").getByText("1 instances: 1 done, 0 refused, 0 failed").waitFor();
+  await page.getByRole("status").getByText("1 instance: 1 done, 0 refused, 0 failed").waitFor();
   await page.locator("tbody tr").getByText("done").waitFor();
   assert.deepEqual(await running(), [1, 0]);
   await sound(page, "migration");

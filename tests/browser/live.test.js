@@ -98,6 +98,9 @@ test("a session that is ended elsewhere is out at its next step", async () => {
   await first.goto(`${url}/console/me`);
   await sound(first, "me");
   await first.getByText("This browser").waitFor();
+  const client = first.locator(".client").first();
+  assert.match(await client.innerText(), /^Chrome \d+ · \w+/);
+  assert.match(await client.getAttribute("title"), /^Mozilla/);
   const before = await first.locator("#sessions + ul > li").count();
   assert.ok(before >= 2);
   // The newest sign-in is the first of the list; this browser's has no button.

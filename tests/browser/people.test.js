@@ -204,6 +204,7 @@ test("who may not change the directory sees no link, no form, and no roles", asy
     assert.equal(await page.locator("#act").count(), 0, address);
     for (const name of [/^Add/, /^Rename/, /^Remove/, /^Roles/]) assert.equal(await page.getByRole("link", { name }).count(), 0, address);
   }
+  assert.deepEqual(await page.getByRole("columnheader").allInnerTexts(), ["Person"]);
   await sound(page, "group-forbidden");
   await page.goto(`${url}/console/roles`);
   await page.getByText("this needs the permission role:read").waitFor();

@@ -1,6 +1,7 @@
 //! The visitor: groups, roles, absences as a calendar, what they are notified of, how they want pages, and the browsers in which they are signed in.
 
 mod absence;
+mod browser;
 mod month;
 
 use std::borrow::Cow;
@@ -116,6 +117,9 @@ struct Away {
 
 struct SignIn {
     id: Uuid,
+    /// The browser in words.
+    browser: String,
+    /// What it said of itself.
     client: String,
     created: Moment,
     used: Moment,
@@ -202,6 +206,7 @@ async fn render(
     let sign_ins = sessions.data.into_iter().map(|one| SignIn {
         is_this: one.id == visitor.session.id,
         id: one.id,
+        browser: browser::named(&one.client),
         client: one.client,
         created: Moment::of(one.created_at, w),
         used: Moment::of(one.used_at, w),

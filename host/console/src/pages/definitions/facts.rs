@@ -30,12 +30,21 @@ pub(super) fn of(w: Words, version: &Version, graph: &Value) -> Vec<(String, Str
         ("fact-sole", sole),
         ("fact-digest", Some(version.digest.clone())),
         ("fact-wit", Some(version.wit.clone())),
-        ("fact-sdk", version.sdk.clone()),
+        ("fact-sdk", version.sdk.as_deref().map(sdk)),
     ];
     let told = facts
         .into_iter()
         .filter_map(|(id, value)| Some((w.t(id).into_owned(), value?)));
     told.collect()
+}
+
+/// The name and version of the SDK that a component was built with. What is none of the form that the SDKs write stays as it is.
+fn sdk(text: &str) -> String {
+    let read: Value = serde_json::from_str(text).unwrap_or_default();
+    match (read["sdk"].as_str(), read["version"].as_str()) {
+        (Some(name), Some(version)) => format!("{name} {version}"),
+        _ => text.to_owned(),
+    }
 }
 
 fn some(text: String) -> Option<String> {

@@ -97,7 +97,7 @@ pub(super) async fn instances(
         "column-instance",
         "column-state",
         "column-definition",
-        "column-due",
+        "column-next-deadline",
         "column-changed",
         "column-people",
     ];

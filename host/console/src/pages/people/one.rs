@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::{Page, Section, Subject, link};
 use crate::api::segment;
+use crate::language::Words;
 use crate::list::{Cell, Link, Table};
 use crate::names::{NAMES_MAX, Names};
 use crate::session::{Halt, Visitor};
@@ -119,6 +120,25 @@ fn action(subject: &Subject, action: &str, of: &str, name: String, may: bool) ->
     }
 }
 
+/// A table whose last column has what may be done with each line. It is left out if the visitor may not change anything.
+fn with_actions(
+    w: Words,
+    heading: &str,
+    columns: &[&str],
+    mut rows: Vec<Vec<Cell>>,
+    may: bool,
+) -> Table {
+    let shown = if may {
+        columns
+    } else {
+        for row in &mut rows {
+            row.pop();
+        }
+        &columns[..columns.len() - 1]
+    };
+    Table::new(w, heading, shown, rows)
+}
+
 fn groups_of(
     visitor: &Visitor,
     subject: &Subject,
@@ -138,7 +158,7 @@ fn groups_of(
     let heading = w.t("groups").into_owned();
     let rows = person.groups.iter().map(row).collect();
     Section {
-        table: Table::new(w, &heading, &["column-group", "column-do"], rows),
+        table: with_actions(w, &heading, &["column-group", "column-do"], rows, may),
         empty: w.t("people-no-groups").into_owned(),
         heading,
     }
@@ -175,7 +195,7 @@ fn absences_of(
         "column-do",
     ];
     Section {
-        table: Table::new(w, &heading, &columns, rows),
+        table: with_actions(w, &heading, &columns, rows, may),
         empty: w.t("people-no-absences").into_owned(),
         heading,
     }
@@ -210,7 +230,7 @@ pub(super) async fn group(visitor: &Visitor, subject: &Subject, id: &str) -> Res
         facts: vec![(w.t("column-id").into_owned(), id)],
         buttons: buttons(visitor, subject, &["rename", "add-member"], may),
         sections: vec![Section {
-            table: Table::new(w, &heading, &["column-person", "column-do"], rows),
+            table: with_actions(w, &heading, &["column-person", "column-do"], rows, may),
             empty: w.t("people-no-members").into_owned(),
             heading,
         }],
