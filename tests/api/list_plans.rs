@@ -1,7 +1,7 @@
 //! Each filter of a list is answered from an index: how many pages its statement reads among many rows that do not match.
 
 use super::*;
-use crate::support::plans::{explained_to_reader, nodes, pages};
+use crate::support::plans::{explained_once, explained_to_reader, nodes, pages};
 
 /// Copies of an instance, nine tenths of which have ended, beside a few that are late, old or somebody's.
 const COPIES: &str = "
@@ -170,4 +170,42 @@ async fn pending_deliveries_are_read_in_their_order() {
         .iter()
         .any(|node| node.contains("webhook_delivery_pending"));
     assert!(is_in_order, "{nodes:?}");
+}
+
+/// A connection keeps such a plan, whatever the tables hold later.
+#[tokio::test]
+async fn what_is_planned_once_finds_rows_by_keys_also_if_tables_were_empty() {
+    let app = TestApp::empty().await;
+    let nil = "'00000000-0000-0000-0000-000000000000'";
+    let nulls = ["null"; 10].join(", ");
+    for (beginning, arguments, indexes) in [
+        (
+            "with place as materialized (\n    select array(",
+            format!("(1, '{{user}}', '{{somebody}}', 'somebody', null, {nil}, null, 128)"),
+            &[
+                "state_instance_due",
+                "participant_pkey",
+                "task_by_instance",
+                "task_due",
+            ][..],
+        ),
+        (
+            "select t.id, t.label, t.status",
+            format!(
+                "(1, 'all', 'somebody', null, null, array[{nil}]::uuid[], 26, '{{}}', '{{}}', {nulls})"
+            ),
+            &["task_pkey", "instance_pkey", "participant_pkey"][..],
+        ),
+    ] {
+        let plan = explained_once(&app.database, beginning, &arguments).await;
+        let nodes = nodes(&plan);
+        for index in indexes {
+            let reads = |node: &String| node.contains("Index") && node.contains(index);
+            assert!(nodes.iter().any(reads), "{index}: {nodes:?}");
+        }
+        assert!(
+            !nodes.iter().any(|node| node.starts_with("Seq Scan")),
+            "{nodes:?}"
+        );
+    }
 }

@@ -8,6 +8,9 @@ use super::postgres::TestDatabase;
 /// How the writer plans.
 const WRITER: &str = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
     set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
+/// How the reader plans what is planned once, for a person who may not see every instance.
+const ONCE: &str = "set role wrkflw_viewer; set wrkflw.tenant = '1'; set wrkflw.viewer = 'somebody'; set plan_cache_mode = force_generic_plan;
+    set enable_seqscan = off; set max_parallel_workers_per_gather = 0; set jit = off; deallocate all;";
 /// How the reader plans.
 const READER: &str = "set role wrkflw_reader; set wrkflw.tenant = '1'; set plan_cache_mode = force_custom_plan; set jit = off; deallocate all;";
 
@@ -23,6 +26,15 @@ pub(crate) async fn explained_query(
     arguments: &str,
 ) -> Value {
     explained_with(database, READER, beginning, arguments).await
+}
+
+/// The plan of a query that the reader plans once for a connection.
+pub(crate) async fn explained_once(
+    database: &TestDatabase,
+    beginning: &str,
+    arguments: &str,
+) -> Value {
+    explained_with(database, ONCE, beginning, arguments).await
 }
 
 /// The same for a tenant, with all kinds of plans.
@@ -55,7 +67,9 @@ async fn explained_with(
         "bulk/settle.sql",
         "instances.sql",
         "instances/narrow.rs",
+        "tasks.sql",
         "tasks/sources.rs",
+        "viewer/due.sql",
         "feed.rs",
         "deliveries.rs",
         "audit.rs",
