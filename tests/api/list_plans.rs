@@ -190,6 +190,21 @@ async fn what_is_planned_once_finds_rows_by_keys_also_if_tables_were_empty() {
             ][..],
         ),
         (
+            "select t.id from task t\n        where t.tenant_id = $1 and t.id = any($5)",
+            format!("(1, '{{user}}', '{{somebody}}', 'somebody', array[{nil}]::uuid[])"),
+            &["task_pkey", "participant_pkey"][..],
+        ),
+        (
+            "select id as \"id!\" from (\n                    (select id from task",
+            format!("(1, {nil}, 128)"),
+            &["task_open"][..],
+        ),
+        (
+            "with stay as materialized",
+            format!("(1, 'Submitted', {nil}, 128)"),
+            &["state_instance_active", "task_by_instance"][..],
+        ),
+        (
             "select t.id, t.label, t.status",
             format!(
                 "(1, 'all', 'somebody', null, null, array[{nil}]::uuid[], 26, '{{}}', '{{}}', {nulls})"

@@ -70,6 +70,7 @@ async fn explained_with(
         "tasks.sql",
         "tasks/sources.rs",
         "viewer/due.sql",
+        "viewer/visible.rs",
         "feed.rs",
         "deliveries.rs",
         "audit.rs",

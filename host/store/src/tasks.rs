@@ -164,8 +164,7 @@ impl<'a> Search<'a> {
         let (tenant, filter) = (self.tenant, self.filter);
         let people = self.absent.with(&filter.actor);
         let mut after = filter.after.map(|place| place.id).unwrap_or_default();
-        let places = self.connection.places().await?;
-        if let Some(few) = sources::few(places, tenant, filter, after).await? {
+        if let Some(few) = self.few(after).await? {
             self.take(&few, PART_MIN).await?;
             return Ok(None);
         }
@@ -174,7 +173,7 @@ impl<'a> Search<'a> {
         let mut rare: Option<&str> = None;
         let mut ready = Vec::new();
         loop {
-            let places = self.connection.places().await?;
+            let places = self.connection.places_once_planned().await?;
             // A rare state has few tasks, and each step reads all its state instances.
             let asked = if rare.is_some() { STEP_MAX } else { step };
             let open = match (rare, seen) {
@@ -218,20 +217,30 @@ impl<'a> Search<'a> {
                 continue;
             }
             is_first = false;
-            let places = self.connection.places().await?;
             // The index of words is slow to find that nearly all have a word, but then the first step fills the page.
-            if let Some(words) = &filter.words
-                && let Some(few) = sources::worded_tasks(places, tenant, words, after).await?
-            {
-                self.take(&few, PART_MIN).await?;
-                return Ok(None);
+            if let Some(words) = &filter.words {
+                let places = self.connection.places().await?;
+                if let Some(few) = sources::worded_tasks(places, tenant, words, after).await? {
+                    self.take(&few, PART_MIN).await?;
+                    return Ok(None);
+                }
             }
-            if let Some(state) = &filter.state
-                && sources::is_rare(self.connection.places().await?, tenant, state).await?
-            {
-                rare = Some(state);
+            if let Some(state) = &filter.state {
+                let places = self.connection.places_once_planned().await?;
+                if sources::is_rare(places, tenant, state).await? {
+                    rare = Some(state);
+                }
             }
         }
+    }
+
+    /// All open tasks after the place that may pass a filter that leaves few of them. None if they are many, or no filter is such.
+    async fn few(&mut self, after: Uuid) -> Result<Option<Vec<Uuid>>, StoreError> {
+        if !sources::may_be_few(self.filter) {
+            return Ok(None);
+        }
+        let places = self.connection.places().await?;
+        sources::few(places, self.tenant, self.filter, after).await
     }
 
     /// The viewer of all open tasks, if they see so few instances that the tasks of these are read.
@@ -240,7 +249,7 @@ impl<'a> Search<'a> {
         let Some(actor) = viewer.filter(|_| self.filter.view == View::All) else {
             return Ok(None);
         };
-        let places = self.connection.places().await?;
+        let places = self.connection.places_once_planned().await?;
         let sees_few = visible::sees_few(places, (self.tenant, actor), SEEN_MAX).await?;
         Ok(sees_few.then_some(actor))
     }
@@ -273,7 +282,7 @@ impl<'a> Search<'a> {
             && self.viewer.is_restricted()
             && !ids.is_empty()
         {
-            let places = self.connection.places().await?;
+            let places = self.connection.places_once_planned().await?;
             let kept = sources::in_state(places, self.tenant, state, &ids).await?;
             let kept: HashSet<_> = kept.into_iter().collect();
             ids.retain(|id| kept.contains(id));
@@ -286,7 +295,7 @@ impl<'a> Search<'a> {
         if let Some(actor) = self.viewer.restricted()
             && self.filter.view == View::All
         {
-            let places = self.connection.places().await?;
+            let places = self.connection.places_once_planned().await?;
             let seen = visible::tasks(places, (self.tenant, actor), &ids).await?;
             let seen: HashSet<_> = seen.into_iter().collect();
             ids.retain(|id| seen.contains(id));
@@ -376,16 +385,16 @@ impl<'a> Search<'a> {
     /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.
     async fn few_of_view(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let (tenant, view, none) = (self.tenant, self.filter.view, Uuid::nil());
-        let places = self.connection.places().await?;
-        let mut few = sources::few(places, tenant, self.filter, none).await?;
+        let mut few = self.few(none).await?;
         if let (None, Some(words)) = (&few, &self.filter.words) {
+            let places = self.connection.places().await?;
             few = sources::worded_tasks(places, tenant, words, none).await?;
         }
         if few.is_some() || view == View::All {
             return Ok(few);
         }
         let people = self.absent.with(&self.filter.actor);
-        let places = self.connection.places().await?;
+        let places = self.connection.places_once_planned().await?;
         let open = sources::open(places, self.viewer, view, &people, none, STEP_MAX).await?;
         Ok((!is_full(&open, STEP_MAX)).then_some(open))
     }

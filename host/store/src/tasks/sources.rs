@@ -146,6 +146,12 @@ pub(super) async fn open_in(
     Ok(open.fetch_all(connection).await?)
 }
 
+/// Whether the filter may leave so few tasks that [`few`] finds them all.
+pub(super) fn may_be_few(filter: &TaskFilter) -> bool {
+    let is_about = filter.entity_type.is_some() && filter.entity_id.is_some();
+    is_about || filter.due_before.is_some()
+}
+
 /// All open tasks after the place that may pass a filter that leaves few of them, in the order of creation. None if they are
 /// many, or no filter is such.
 pub(super) async fn few(
