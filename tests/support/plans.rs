@@ -8,9 +8,6 @@ use super::postgres::TestDatabase;
 /// How the writer plans.
 const WRITER: &str = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
     set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
-/// How the reader plans what is planned once, for a person who may not see every instance.
-const ONCE: &str = "set role wrkflw_viewer; set wrkflw.tenant = '1'; set wrkflw.viewer = 'somebody'; set plan_cache_mode = force_generic_plan;
-    set enable_seqscan = off; set max_parallel_workers_per_gather = 0; set jit = off; deallocate all;";
 /// How the reader plans.
 const READER: &str = "set role wrkflw_reader; set wrkflw.tenant = '1'; set plan_cache_mode = force_custom_plan; set jit = off; deallocate all;";
 
@@ -28,13 +25,18 @@ pub(crate) async fn explained_query(
     explained_with(database, READER, beginning, arguments).await
 }
 
-/// The plan of a query that the reader plans once for a connection.
+/// The plan of a query that the reader plans once for a connection, in one of its roles.
 pub(crate) async fn explained_once(
     database: &TestDatabase,
+    role: &str,
     beginning: &str,
     arguments: &str,
 ) -> Value {
-    explained_with(database, ONCE, beginning, arguments).await
+    let settings = format!(
+        "set role {role}; set wrkflw.tenant = '1'; set wrkflw.viewer = 'somebody'; set plan_cache_mode = force_generic_plan;
+        set enable_seqscan = off; set enable_bitmapscan = off; set max_parallel_workers_per_gather = 0; set jit = off; deallocate all;"
+    );
+    explained_with(database, &settings, beginning, arguments).await
 }
 
 /// The same for a tenant, with all kinds of plans.
@@ -108,9 +110,9 @@ pub(crate) fn pages(plan: &Value) -> i64 {
     of("Shared Hit Blocks") + of("Shared Read Blocks")
 }
 
-/// The kinds of its nodes, with the indexes that they read.
+/// The kinds of its nodes, with the indexes that they read and by what.
 pub(crate) fn nodes(plan: &Value) -> Vec<String> {
-    let own = [&plan["Node Type"], &plan["Index Name"]]
+    let own = [&plan["Node Type"], &plan["Index Name"], &plan["Index Cond"]]
         .map(|value| value.as_str().unwrap_or_default())
         .join(" ");
     let below = plan["Plans"]

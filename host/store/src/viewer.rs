@@ -118,7 +118,7 @@ impl Viewer {
             r#"select set_config('wrkflw.tenant', $1, false) as tenant, set_config('role', $2, false) as role,
                 set_config('wrkflw.viewer', $3, false) as viewer, set_config('wrkflw.groups', $4, false) as groups,
                 set_config('wrkflw.principals', $5, false) as principals, set_config('plan_cache_mode', $6, false) as plans,
-                set_config('enable_seqscan', $7, false) as scans"#,
+                set_config('enable_seqscan', $7, false) as scans, set_config('enable_bitmapscan', $7, false) as bitmaps"#,
             self.tenant.to_string(),
             role,
             viewer,
