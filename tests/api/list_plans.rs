@@ -141,6 +141,7 @@ async fn each_filter_is_answered_from_an_index() {
             "{beginning}: {nodes:?}"
         );
     }
+    kept_plans_look_up_keys(&app).await;
 }
 
 /// Deliveries that wait since before a receiver was repaired, and others that were made since.
@@ -172,10 +173,8 @@ async fn pending_deliveries_are_read_in_their_order() {
     assert!(is_in_order, "{nodes:?}");
 }
 
-/// A connection keeps such a plan, whatever the tables hold later.
-#[tokio::test]
-async fn what_is_planned_once_finds_rows_by_keys_also_if_tables_were_empty() {
-    let app = TestApp::empty().await;
+/// What is planned once for a connection finds rows by keys, whatever its values are.
+async fn kept_plans_look_up_keys(app: &TestApp) {
     let nil = "'00000000-0000-0000-0000-000000000000'";
     let nulls = ["null"; 10].join(", ");
     let (reader, viewer) = ("wrkflw_reader", "wrkflw_viewer");

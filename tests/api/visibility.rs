@@ -10,6 +10,9 @@ use crate::support::guests::{committee, subflows};
 /// seen by everybody, its third by participants and the board. Nobody has a part in anything yet.
 async fn chambers() -> TestApp {
     let app = TestApp::empty().await;
+    // As if the table were so large that statements of lists are planned once for a connection.
+    let large = "update pg_class set reltuples = 20000 where oid = 'task'::regclass";
+    sql(&app, large).await;
     for config in [
         json!({ "observers": ["auditors"] }),
         json!({}),

@@ -28,7 +28,7 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     unavailable(
         claim(&host, "reviewer", &instance).await,
         "unavailable",
-        "no room left",
+        "is full, or fails",
     );
     let start = host
         .send(
@@ -39,7 +39,7 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
             Some(start_of("doc-2")),
         )
         .await;
-    unavailable(start, "unavailable", "no room left");
+    unavailable(start, "unavailable", "is full, or fails");
     assert_eq!(traces(&app).await, before, "nothing half-written");
     let ready = host.send("", "GET", "/readyz", &[], None).await;
     assert_eq!(

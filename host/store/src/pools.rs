@@ -12,7 +12,8 @@ use super::StoreError;
 use super::described::KeptTexts;
 use super::outbox::Outbox;
 use super::pool::{Pool, Renewal};
-use super::viewer::{Plans, Viewer};
+use super::viewer::Viewer;
+use super::viewer::plans::{Plans, Tables};
 
 /// The migrations that this host was built with.
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
@@ -116,6 +117,7 @@ pub struct Reader {
     pub(super) reader: Pool,
     relay: Pool,
     pub(super) texts: KeptTexts,
+    pub(super) tables: Tables,
     /// The time limit of a statement of a snapshot; zero is none.
     pub(super) snapshot_statement_max: Duration,
 }
@@ -246,6 +248,7 @@ impl Store {
             reader: Pool::open(reader, &["set role wrkflw_viewer"], sizes.reader, &renewal),
             relay: Pool::open(relay, &["set role wrkflw_relay"], sizes.relay, &renewal),
             texts: KeptTexts::default(),
+            tables: Tables::default(),
             snapshot_statement_max: Duration::ZERO,
         }))
     }

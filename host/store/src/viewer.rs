@@ -1,5 +1,6 @@
 //! Who reads. The database leaves out what a viewer does not see, in every query of the reader (`migrations/0012_grant_roles.sql`).
 
+pub(super) mod plans;
 pub(super) mod visible;
 
 use std::collections::HashSet;
@@ -7,6 +8,8 @@ use std::collections::HashSet;
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
+
+use plans::Plans;
 
 use super::feed::FeedEntry;
 use super::load::array;
@@ -138,22 +141,13 @@ impl Viewer {
     }
 }
 
-/// How the database plans the statements of a connection of the reader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Plans {
-    /// Each call for its values. Lists have many filters, of which few are set, so the best index depends on them.
-    OfValues,
-    /// Once for a connection: for statements that find all rows by keys, and take as long to plan as to run. A plan that was made for an
-    /// empty table does not scan it.
-    Once,
-}
-
 /// A connection of a viewer who may not see every instance. An index gives the order of a list; to read from it only what the
 /// viewer sees would read past a million others for a page. So a list takes places from an index whoever sees them, a bounded number
 /// at a time, and then reads as the viewer which of these it shows.
 pub(super) struct Looking<'v> {
     viewer: &'v Viewer,
     connection: PoolConnection<Postgres>,
+    may_plan_once: bool,
     /// Whether it sees what the viewer does not see, and how it plans. None before it was used.
     settled: Option<(bool, Plans)>,
 }
@@ -181,6 +175,11 @@ impl Looking<'_> {
 
     async fn settle(&mut self, past: bool, plans: Plans) -> Result<&mut PgConnection, StoreError> {
         let past = past && self.viewer.is_restricted();
+        let plans = if self.may_plan_once {
+            plans
+        } else {
+            Plans::OfValues
+        };
         if self.settled != Some((past, plans)) {
             let all = past.then(|| Viewer::all(self.viewer.tenant));
             let viewer = all.as_ref().unwrap_or(self.viewer);
@@ -240,9 +239,11 @@ fn principals(actor: &Actor) -> Vec<String> {
 impl Reader {
     /// A connection for a list of what the viewer sees.
     pub(super) async fn looking<'v>(&self, viewer: &'v Viewer) -> Result<Looking<'v>, StoreError> {
+        let mut connection = self.reader_connection().await?;
         Ok(Looking {
             viewer,
-            connection: self.reader_connection().await?,
+            may_plan_once: self.tables.are_large(&mut connection).await?,
+            connection,
             settled: None,
         })
     }

@@ -1,0 +1,47 @@
+//! Which statements of lists are planned once for a connection.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use sqlx::PgConnection;
+
+use super::super::StoreError;
+
+/// The pause between looks at the size of tables.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// How the database plans the statements of a connection of the reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plans {
+    /// Each call for its values. Lists have many filters, of which few are set, so the best index depends on them.
+    OfValues,
+    /// Once for a connection: for statements that find all rows by keys, and take as long to plan as to run.
+    Once,
+}
+
+/// Whether the tables of lists are large enough to plan statements once. A plan that is made for empty tables and kept would read whole
+/// indexes of a tenant when they grow. PostgreSQL makes it again whenever a table is analysed, which it does each time that a table of this
+/// size has grown by a tenth.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tables(Arc<Mutex<Option<(Instant, bool)>>>);
+
+impl Tables {
+    /// As the database knew it within the last minute.
+    pub(crate) async fn are_large(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<bool, StoreError> {
+        let known = *self.0.lock().expect("nobody panics while holding it");
+        if let Some((looked_at, are_large)) = known
+            && looked_at.elapsed() < LOOK_EVERY
+        {
+            return Ok(are_large);
+        }
+        let look = sqlx::query_scalar!(
+            r#"select reltuples >= 10000 as "are_large!" from pg_class where oid = 'task'::regclass"#
+        );
+        let are_large = look.fetch_one(connection).await?;
+        *self.0.lock().expect("nobody panics while holding it") = Some((Instant::now(), are_large));
+        Ok(are_large)
+    }
+}
