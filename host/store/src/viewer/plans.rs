@@ -8,7 +8,7 @@ use sqlx::PgConnection;
 use super::super::StoreError;
 
 /// The pause between looks at the size of tables.
-const LOOK_EVERY: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_mins(1);
 
 /// How the database plans the statements of a connection of the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
