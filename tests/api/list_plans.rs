@@ -206,15 +206,6 @@ async fn kept_plans_look_up_keys(app: &TestApp) {
             &[("task_open", "id >")][..],
         ),
         (
-            reader,
-            "with stay as materialized",
-            format!("(1, 'Submitted', {nil}, 128)"),
-            &[
-                ("state_instance_active", "name ="),
-                ("task_by_instance", "instance_id ="),
-            ][..],
-        ),
-        (
             viewer,
             "select t.id, t.label, t.status",
             format!(

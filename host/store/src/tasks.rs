@@ -173,13 +173,16 @@ impl<'a> Search<'a> {
         let mut rare: Option<&str> = None;
         let mut ready = Vec::new();
         loop {
-            let places = self.connection.places_once_planned().await?;
             // A rare state has few tasks, and each step reads all its state instances.
             let asked = if rare.is_some() { STEP_MAX } else { step };
-            let open = match (rare, seen) {
-                (Some(state), _) => sources::open_in(places, tenant, state, after, asked).await?,
-                (None, Some(actor)) => visible::open(places, (tenant, actor), after, asked).await?,
-                (None, None) => {
+            let open = if let Some(state) = rare {
+                let places = self.connection.places().await?;
+                sources::open_in(places, tenant, state, after, asked).await?
+            } else {
+                let places = self.connection.places_once_planned().await?;
+                if let Some(actor) = seen {
+                    visible::open(places, (tenant, actor), after, asked).await?
+                } else {
                     let view = filter.view;
                     sources::open(places, self.viewer, view, &people, after, asked).await?
                 }
@@ -226,7 +229,7 @@ impl<'a> Search<'a> {
                 }
             }
             if let Some(state) = &filter.state {
-                let places = self.connection.places_once_planned().await?;
+                let places = self.connection.places().await?;
                 if sources::is_rare(places, tenant, state).await? {
                     rare = Some(state);
                 }

@@ -15,7 +15,8 @@ const LOOK_EVERY: Duration = Duration::from_mins(1);
 pub(crate) enum Plans {
     /// Each call for its values. Lists have many filters, of which few are set, so the best index depends on them.
     OfValues,
-    /// Once for a connection: for statements that find all rows by keys, and take as long to plan as to run.
+    /// Once for a connection: for statements that find all rows by keys, and take as long to plan as to run. Not for one that looks for a
+    /// value that may be rare or frequent, such as the name of a state.
     Once,
 }
 
