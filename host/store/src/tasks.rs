@@ -175,18 +175,8 @@ impl<'a> Search<'a> {
         loop {
             // A rare state has few tasks, and each step reads all its state instances.
             let asked = if rare.is_some() { STEP_MAX } else { step };
-            let open = if let Some(state) = rare {
-                let places = self.connection.places().await?;
-                sources::open_in(places, tenant, state, after, asked).await?
-            } else {
-                let places = self.connection.places_once_planned().await?;
-                if let Some(actor) = seen {
-                    visible::open(places, (tenant, actor), after, asked).await?
-                } else {
-                    let view = filter.view;
-                    sources::open(places, self.viewer, view, &people, after, asked).await?
-                }
-            };
+            let from = (rare, seen, &*people);
+            let open = self.next_by_creation(from, after, asked).await?;
             let reached = open.last().copied().filter(|_| is_full(&open, asked));
             read += open.len();
             let state = filter.state.as_deref().filter(|_| rare.is_none());
@@ -235,6 +225,24 @@ impl<'a> Search<'a> {
                 }
             }
         }
+    }
+
+    /// The next step in the order of creation: tasks of a rare state, of the instances of a viewer who sees few, or of the view.
+    async fn next_by_creation(
+        &mut self,
+        (rare, seen, people): (Option<&str>, Option<&Actor>, &[String]),
+        after: Uuid,
+        most: i64,
+    ) -> Result<Vec<Uuid>, StoreError> {
+        if let Some(state) = rare {
+            let places = self.connection.places().await?;
+            return sources::open_in(places, self.tenant, state, after, most).await;
+        }
+        let places = self.connection.places_once_planned().await?;
+        if let Some(actor) = seen {
+            return visible::open(places, (self.tenant, actor), after, most).await;
+        }
+        sources::open(places, self.viewer, self.filter.view, people, after, most).await
     }
 
     /// All open tasks after the place that may pass a filter that leaves few of them. None if they are many, or no filter is such.
