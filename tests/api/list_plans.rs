@@ -1,7 +1,7 @@
 //! Each filter of a list is answered from an index: how many pages its statement reads among many rows that do not match.
 
 use super::*;
-use crate::support::plans::{explained_once, explained_to_reader, nodes, pages};
+use crate::support::plans::{explained_once, explained_to_reader, index_searches, nodes, pages};
 
 /// Copies of an instance, nine tenths of which have ended, beside a few that are late, old or somebody's.
 const COPIES: &str = "
@@ -219,10 +219,13 @@ async fn kept_plans_look_up_keys(app: &TestApp) {
         ),
     ] {
         let plan = explained_once(&app.database, role, beginning, &arguments).await;
-        let nodes = nodes(&plan);
+        let (nodes, searches) = (nodes(&plan), index_searches(&plan));
         for (index, by) in reads {
-            let is_read = |node: &String| node.contains(index) && node.contains(by);
-            assert!(nodes.iter().any(is_read), "{index} by {by}: {nodes:?}");
+            let is_read = |search: &String| search.starts_with(index) && search.contains(by);
+            assert!(
+                searches.iter().any(is_read),
+                "{index} by {by}: {searches:?}"
+            );
         }
         assert!(
             !nodes.iter().any(|node| node.starts_with("Seq Scan")),

@@ -82,7 +82,7 @@ async fn until_refused(app: &TestApp, squeeze: impl AsyncFn()) {
             continue;
         }
         assert_eq!(traces(app).await, before, "nothing half-written");
-        unavailable(answer, "unavailable", "no room left");
+        unavailable(answer, "unavailable", "is full, or fails");
         assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 503);
         assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
         app.get("author", "/v1/instances").await.expect(200);

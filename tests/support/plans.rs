@@ -110,9 +110,21 @@ pub(crate) fn pages(plan: &Value) -> i64 {
     of("Shared Hit Blocks") + of("Shared Read Blocks")
 }
 
-/// The kinds of its nodes, with the indexes that they read and by what.
+/// The indexes that it reads, each with its condition.
+pub(crate) fn index_searches(plan: &Value) -> Vec<String> {
+    let own = match (plan["Index Name"].as_str(), plan["Index Cond"].as_str()) {
+        (Some(index), Some(condition)) => Some(format!("{index} {condition}")),
+        _ => None,
+    };
+    let below = plan["Plans"].as_array().into_iter().flatten();
+    own.into_iter()
+        .chain(below.flat_map(index_searches))
+        .collect()
+}
+
+/// The kinds of its nodes, with the indexes that they read.
 pub(crate) fn nodes(plan: &Value) -> Vec<String> {
-    let own = [&plan["Node Type"], &plan["Index Name"], &plan["Index Cond"]]
+    let own = [&plan["Node Type"], &plan["Index Name"]]
         .map(|value| value.as_str().unwrap_or_default())
         .join(" ");
     let below = plan["Plans"]
