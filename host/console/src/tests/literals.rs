@@ -6,10 +6,27 @@ use std::path::Path;
 use super::folder;
 
 /// Literals that are no texts of pages, although they look like it: why, and how each begins.
-const NO_TEXTS: [(&str, &[&str]); 7] = [
+const NO_TEXTS: [(&str, &[&str]); 8] = [
     (
         "names are the same everywhere",
         &["English", "Deutsch", "ไทย", "Kafka"],
+    ),
+    (
+        "names of browsers and systems, and what their headers have",
+        &[
+            "Edg",
+            "Opera",
+            "Samsung",
+            "Firefox",
+            "HeadlessChrome/",
+            "Chrome",
+            "Version/",
+            "Safari",
+            "Windows",
+            "Android",
+            "Mac OS X",
+            "Linux",
+        ],
     ),
     ("credentials of a request", &["Bearer ", "Basic "]),
     (
