@@ -593,7 +593,7 @@ dead-letter-followers = { $count ->
     [one] { $count } Ereignis wartet dahinter
    *[other] { $count } Ereignisse warten dahinter
 }
-dead-letter-instances = { $count ->
+instances-count = { $count ->
     [one] { $count } Instanz
    *[other] { $count } Instanzen
 }

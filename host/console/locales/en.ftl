@@ -593,7 +593,7 @@ dead-letter-followers = { $count ->
     [one] { $count } event waits behind it
    *[other] { $count } events wait behind it
 }
-dead-letter-instances = { $count ->
+instances-count = { $count ->
     [one] { $count } instance
    *[other] { $count } instances
 }

@@ -164,7 +164,7 @@ impl<'a> Search<'a> {
         let (tenant, filter) = (self.tenant, self.filter);
         let people = self.absent.with(&filter.actor);
         let mut after = filter.after.map(|place| place.id).unwrap_or_default();
-        if let Some(few) = self.few(after).await? {
+        if let Some(few) = sources::few(&mut self.connection, tenant, filter, after).await? {
             self.take(&few, PART_MIN).await?;
             return Ok(None);
         }
@@ -245,15 +245,6 @@ impl<'a> Search<'a> {
         sources::open(places, self.viewer, self.filter.view, people, after, most).await
     }
 
-    /// All open tasks after the place that may pass a filter that leaves few of them. None if they are many, or no filter is such.
-    async fn few(&mut self, after: Uuid) -> Result<Option<Vec<Uuid>>, StoreError> {
-        if !sources::may_be_few(self.filter) {
-            return Ok(None);
-        }
-        let places = self.connection.places().await?;
-        sources::few(places, self.tenant, self.filter, after).await
-    }
-
     /// The viewer of all open tasks, if they see so few instances that the tasks of these are read.
     async fn who_sees_few(&mut self) -> Result<Option<&'a Actor>, StoreError> {
         let viewer = self.viewer.restricted();
@@ -272,7 +263,7 @@ impl<'a> Search<'a> {
     }
 
     /// The size of the next step, if `ready` of the tasks that were `read` may be shown and this does not fill the page: what it is
-    /// expected to need, and a quarter more. It grows faster than other steps, because the share of tasks that may be shown is known.
+    /// expected to need by the share of those that may be shown, and a quarter more, at most sixteen times the last one.
     fn expected(&self, step: i64, read: usize, ready: usize) -> i64 {
         let missing = self.wanted().saturating_sub(ready);
         let needed = (missing * read * 5).checked_div(ready * 4);
@@ -396,7 +387,7 @@ impl<'a> Search<'a> {
     /// All tasks that may belong to the view or pass a filter that leaves few of them. None if they are many.
     async fn few_of_view(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let (tenant, view, none) = (self.tenant, self.filter.view, Uuid::nil());
-        let mut few = self.few(none).await?;
+        let mut few = sources::few(&mut self.connection, tenant, self.filter, none).await?;
         if let (None, Some(words)) = (&few, &self.filter.words) {
             let places = self.connection.places().await?;
             few = sources::worded_tasks(places, tenant, words, none).await?;

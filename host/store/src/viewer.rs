@@ -117,6 +117,7 @@ impl Viewer {
                 array(&principals(actor)),
             ),
         };
+        let (cached, scans) = plans.settings();
         let setting = sqlx::query!(
             r#"select set_config('wrkflw.tenant', $1, false) as tenant, set_config('role', $2, false) as role,
                 set_config('wrkflw.viewer', $3, false) as viewer, set_config('wrkflw.groups', $4, false) as groups,
@@ -127,14 +128,8 @@ impl Viewer {
             viewer,
             groups,
             principals,
-            match plans {
-                Plans::OfValues => "force_custom_plan",
-                Plans::Once => "force_generic_plan",
-            },
-            match plans {
-                Plans::OfValues => "on",
-                Plans::Once => "off",
-            }
+            cached,
+            scans
         );
         within(setting.fetch_one(connection)).await?;
         Ok(())

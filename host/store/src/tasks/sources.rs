@@ -8,7 +8,7 @@ use super::{Place, RARE_MAX, TaskFilter, View};
 use crate::StoreError;
 use crate::instances::narrow::worded;
 use crate::time::Time;
-use crate::viewer::Viewer;
+use crate::viewer::{Looking, Viewer};
 use wrkflw_core::ids::TenantId;
 
 /// Limit of the instances about an entity whose tasks are read at once.
@@ -146,21 +146,16 @@ pub(super) async fn open_in(
     Ok(open.fetch_all(connection).await?)
 }
 
-/// Whether the filter may leave so few tasks that [`few`] finds them all.
-pub(super) fn may_be_few(filter: &TaskFilter) -> bool {
-    let is_about = filter.entity_type.is_some() && filter.entity_id.is_some();
-    is_about || filter.due_before.is_some()
-}
-
 /// All open tasks after the place that may pass a filter that leaves few of them, in the order of creation. None if they are
 /// many, or no filter is such.
 pub(super) async fn few(
-    connection: &mut PgConnection,
+    connection: &mut Looking<'_>,
     tenant: TenantId,
     filter: &TaskFilter,
     after: Uuid,
 ) -> Result<Option<Vec<Uuid>>, StoreError> {
     if let (Some(kind), Some(id)) = (&filter.entity_type, &filter.entity_id) {
+        let places = connection.places().await?;
         let about = sqlx::query_scalar!(
             r#"select id as "id!" from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 limit $4"#,
             tenant.0,
@@ -168,9 +163,9 @@ pub(super) async fn few(
             id,
             ABOUT_MAX + 1
         );
-        let about = about.fetch_all(&mut *connection).await?;
+        let about = about.fetch_all(&mut *places).await?;
         if i64::try_from(about.len()).is_ok_and(|found| found <= ABOUT_MAX) {
-            return open_of(connection, tenant, &about, after).await.map(Some);
+            return open_of(places, tenant, &about, after).await.map(Some);
         }
     }
     let Some(before) = filter.due_before else {
@@ -196,9 +191,8 @@ pub(super) async fn few(
         tenant.0,
         Time(before) as _,
         RARE_MAX
-    )
-    .fetch_one(connection)
-    .await?;
+    );
+    let read = read.fetch_one(connection.places().await?).await?;
     let mut due: Vec<Uuid> = read.tasks;
     let is_cut = i64::try_from(due.len()).is_ok_and(|found| found >= RARE_MAX);
     if is_cut || read.states >= RARE_MAX {

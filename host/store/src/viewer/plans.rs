@@ -20,9 +20,19 @@ pub(crate) enum Plans {
     Once,
 }
 
+impl Plans {
+    /// The values of `plan_cache_mode`, and of `enable_seqscan` and `enable_bitmapscan`: a kept plan finds rows by an index.
+    pub(super) fn settings(self) -> (&'static str, &'static str) {
+        match self {
+            Plans::OfValues => ("force_custom_plan", "on"),
+            Plans::Once => ("force_generic_plan", "off"),
+        }
+    }
+}
+
 /// Whether the tables of lists are large enough to plan statements once. A plan that is made for empty tables and kept would read whole
-/// indexes of a tenant when they grow. PostgreSQL makes it again whenever a table is analysed, which it does each time that a table of this
-/// size has grown by a tenth.
+/// indexes of a tenant when they grow. PostgreSQL makes it again whenever a table is analysed; autovacuum does that each time that a table of
+/// this size has changed by a tenth.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tables(Arc<Mutex<Option<(Instant, bool)>>>);
 

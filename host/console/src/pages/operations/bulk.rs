@@ -71,7 +71,7 @@ impl Operation {
 
     fn counts(&self, w: Words) -> String {
         let counts = [
-            ("instances", w.n("dead-letter-instances", self.total)),
+            ("instances", w.n("instances-count", self.total)),
             ("done", w.number(self.done)),
             ("refused", w.number(self.refused)),
             ("failed", w.number(self.failed)),

@@ -110,7 +110,7 @@ async fn render(visitor: &Visitor, after: &str, choices: Choices, choice: &Choic
     let template = All {
         shell: Shell::of(visitor, "operations", heading).await,
         trail: trail(visitor),
-        choices: choices.listing(items, choice, "dead-letter-instances", w),
+        choices: choices.listing(items, choice, "instances-count", w),
         first: (!after.is_empty()).then(|| address("", "")),
         next: found.page.next.map(|next| address("after", &next)),
     };
