@@ -18,6 +18,7 @@ mod delegation;
 mod deliveries;
 mod described;
 mod directory;
+mod directory_lists;
 mod drafts;
 mod dry_run;
 mod eligibility;

@@ -740,11 +740,7 @@ people-no-groups = In keiner Gruppe.
 people-no-members = Die Gruppe hat keine Mitglieder: Arbeit, die ihr angeboten wird, hat niemanden.
 people-no-absences = Weder jetzt noch später abwesend.
 people-roles-about = Zugangstoken sagen, welche Rollen eine Person hat. Hier steht, was jede Rolle erlaubt.
-people-members = { $count ->
-    [one] { $count } Mitglied
-   *[other] { $count } Mitglieder
-}
-people-members-shown = Die ersten { $count } Mitglieder sind aufgeführt.
+people-members = Mitglieder
 people-permissions = { $count ->
     [one] { $count } Berechtigung
    *[other] { $count } Berechtigungen

@@ -740,11 +740,7 @@ people-no-groups = In no group.
 people-no-members = The group has no members: work that is offered to it has nobody.
 people-no-absences = No absence now or ahead.
 people-roles-about = Access tokens say which roles a person has. Here is what each role permits.
-people-members = { $count ->
-    [one] { $count } member
-   *[other] { $count } members
-}
-people-members-shown = The first { $count } members are listed.
+people-members = Members
 people-permissions = { $count ->
     [one] { $count } permission
    *[other] { $count } permissions

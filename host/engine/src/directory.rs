@@ -111,7 +111,7 @@ impl Engine {
         person.ok_or_else(|| Error::missing("person", id))
     }
 
-    /// A group with its members. Checks no permission.
+    /// A group with its first members. Checks no permission.
     pub async fn group(&self, who: &Identity, id: &str) -> Result<Group, Error> {
         let group = self.0.store.group(who.tenant, id).await?;
         group.ok_or_else(|| Error::missing("group", id))

@@ -8,12 +8,19 @@ use super::Environment;
 use super::client::{DryRunArgs, segment};
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
+use super::failure::quoted;
 use super::output::{Column, Format, Output};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PersonCommand {
     /// List people by id
-    List(ListArgs),
+    List {
+        #[command(flatten)]
+        args: ListArgs,
+        /// Only the members of this group
+        #[arg(long, conflicts_with = "q")]
+        group: Option<String>,
+    },
     /// Show a person with their groups
     Show(OneArgs),
     /// Find what people and groups are called, by their ids
@@ -47,7 +54,7 @@ pub(super) enum PersonCommand {
 pub(super) enum GroupCommand {
     /// List groups by id
     List(ListArgs),
-    /// Show a group with its members
+    /// Show a group with its first members
     Show(OneArgs),
     /// Add a group, or rename it
     Set(NamedArgs),
@@ -154,7 +161,7 @@ pub(super) fn person(
     environment: &Environment,
 ) -> Result<()> {
     match command {
-        PersonCommand::List(args) => args.list("people", output, environment),
+        PersonCommand::List { args, group } => args.list("people", group, output, environment),
         PersonCommand::Show(one) => one.show("people", PERSON, output, environment),
         PersonCommand::Names {
             people,
@@ -189,8 +196,19 @@ pub(super) fn group(
     environment: &Environment,
 ) -> Result<()> {
     match command {
-        GroupCommand::List(args) => args.list("groups", output, environment),
-        GroupCommand::Show(one) => one.show("groups", GROUP, output, environment),
+        GroupCommand::List(args) => args.list("groups", None, output, environment),
+        GroupCommand::Show(one) => {
+            let client = one.connection.open(environment)?;
+            let group = client.get(&one.path("groups"), &[])?;
+            output.record(&group, GROUP)?;
+            if group["more"] == true {
+                let of = quoted(&one.id);
+                output.hint(&format!(
+                    "next: `wrkflw person list --group {of}` lists all members"
+                ));
+            }
+            Ok(())
+        }
         GroupCommand::Set(args) => args.set("groups", GROUP, output, environment),
         GroupCommand::Add(args) => {
             let client = args.one.connection.open(environment)?;
@@ -229,9 +247,15 @@ pub(super) fn role(command: RoleCommand, output: Output, environment: &Environme
 }
 
 impl ListArgs {
-    fn list(&self, what: &str, output: Output, environment: &Environment) -> Result<()> {
+    fn list(
+        &self,
+        what: &str,
+        group: Option<String>,
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
         let client = self.connection.open(environment)?;
-        let query: Vec<_> = [("q", self.q.clone())]
+        let query: Vec<_> = [("q", self.q.clone()), ("group", group)]
             .into_iter()
             .chain(self.page.query())
             .collect();

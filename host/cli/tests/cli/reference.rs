@@ -43,6 +43,7 @@ const EXAMPLES: &[&str] = &[
     "group set finance --name Finance",
     "group add finance mara",
     "group show finance",
+    "person list --group finance",
     "group remove finance mara --dry-run",
     "group list",
     "person names mara author --group finance",

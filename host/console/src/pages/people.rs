@@ -171,7 +171,7 @@ async fn render(
         Subject::Groups => lists::groups(visitor, asked).await?,
         Subject::Roles => lists::roles(visitor).await?,
         Subject::Person(id) => one::person(visitor, subject, id).await?,
-        Subject::Group(id) => one::group(visitor, subject, id).await?,
+        Subject::Group(id) => one::group(visitor, asked, subject, id).await?,
         Subject::Role(id) => one::role(visitor, subject, id).await?,
     };
     template.form = form;

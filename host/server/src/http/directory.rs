@@ -38,7 +38,10 @@ view! {
     pub(super) struct Group {
         pub id: String,
         pub name: String,
+        /// The first 100 by id. `GET /v1/people?group=` lists all.
         pub members: Vec<String>,
+        /// Whether it has more members than these.
+        pub more: bool,
     }
 }
 
@@ -162,7 +165,7 @@ pub(super) async fn put_person(
     Ok(axum::Json(Person::from(person).into()))
 }
 
-/// A group with its members.
+/// A group with its first members.
 #[utoipa::path(get, path = "/v1/groups/{id}", tag = "directory", operation_id = "getGroup", params(("id" = String, Path, format = "name")),
     responses((status = 200, body = Group)))]
 pub(super) async fn group(

@@ -79,6 +79,37 @@ impl Reader {
         Ok(Part { rows, next })
     }
 
+    /// At most `limit` members of a group behind this id, in the order of the index of current members.
+    pub async fn members(
+        &self,
+        tenant: TenantId,
+        group: &str,
+        after: &str,
+        limit: usize,
+    ) -> Result<Part, StoreError> {
+        let rows = sqlx::query!(
+            r#"select m.person_id as "id!", coalesce(p.name, m.person_id) as "name!" from (
+                select person_id from membership
+                where tenant_id = $1 and group_id = $2 and valid_to is null and person_id > $3 order by person_id limit $4
+            ) as m left join person p on p.tenant_id = $1 and p.id = m.person_id order by m.person_id"#,
+            tenant.0,
+            group,
+            after,
+            i64::try_from(limit + 1).expect("the size of a page")
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let is_cut = rows.len() > limit;
+        let rows = rows.into_iter().take(limit).map(|row| Named {
+            id: row.id,
+            name: row.name,
+        });
+        let rows: Vec<_> = rows.collect();
+        let next = rows.last().filter(|_| is_cut);
+        let next = next.map(|last| Place::Id(last.id.clone()));
+        Ok(Part { rows, next })
+    }
+
     async fn by_id(
         &self,
         tenant: TenantId,

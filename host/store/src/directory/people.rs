@@ -16,12 +16,17 @@ pub struct Person {
     pub manager: Option<String>,
 }
 
-/// A group with its members.
+/// The members that a group names. [`Reader::members`] has all.
+pub const MEMBERS_NAMED: usize = 100;
+
+/// A group with its first members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     pub id: String,
     pub name: String,
     pub members: Vec<String>,
+    /// Whether it has more members than these.
+    pub more: bool,
 }
 
 impl Reader {
@@ -49,17 +54,25 @@ impl Reader {
     pub async fn group(&self, tenant: TenantId, id: &str) -> Result<Option<Group>, StoreError> {
         let row = sqlx::query!(
             r#"select g.id, g.name, array(
-                select person_id from membership m where m.tenant_id = $1 and m.group_id = $2 and m.valid_to is null order by person_id
+                select person_id from membership m where m.tenant_id = $1 and m.group_id = $2 and m.valid_to is null
+                order by person_id limit $3
             ) as "members!" from "group" g where g.tenant_id = $1 and g.id = $2"#,
             tenant.0,
-            id
+            id,
+            i64::try_from(MEMBERS_NAMED + 1).expect("a small number")
         )
         .fetch_optional(&mut *self.reading(tenant).await?)
         .await?;
-        Ok(row.map(|row| Group {
-            id: row.id,
-            name: row.name,
-            members: row.members,
+        Ok(row.map(|row| {
+            let mut members = row.members;
+            let more = members.len() > MEMBERS_NAMED;
+            members.truncate(MEMBERS_NAMED);
+            Group {
+                id: row.id,
+                name: row.name,
+                members,
+                more,
+            }
         }))
     }
 }

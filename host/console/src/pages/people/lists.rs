@@ -7,7 +7,7 @@ use crate::api::with_query;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::session::{Halt, Visitor};
 
-const PAGE_ROWS: &str = "50";
+pub(super) const PAGE_ROWS: &str = "50";
 /// Permissions of a role that its row names; its page has all.
 const PERMISSIONS_SHOWN: usize = 8;
 

@@ -6,11 +6,12 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{Page, Section, Subject, link};
-use crate::api::segment;
+use super::lists::PAGE_ROWS;
+use super::{Asked, Page, Section, Subject, link};
+use crate::api::{segment, with_query};
 use crate::language::Words;
-use crate::list::{Cell, Link, Table};
-use crate::names::{NAMES_MAX, Names};
+use crate::list::{Cell, Link, Paged, Table};
+use crate::names::Names;
 use crate::session::{Halt, Visitor};
 
 #[derive(Deserialize)]
@@ -39,10 +40,9 @@ struct Absence {
 }
 
 #[derive(Deserialize)]
-struct Group {
+struct Named {
     id: String,
     name: String,
-    members: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -201,32 +201,40 @@ fn absences_of(
     }
 }
 
-pub(super) async fn group(visitor: &Visitor, subject: &Subject, id: &str) -> Result<Page, Halt> {
+pub(super) async fn group(
+    visitor: &Visitor,
+    asked: &Asked,
+    subject: &Subject,
+    id: &str,
+) -> Result<Page, Halt> {
     let w = visitor.w;
-    let found: Group = visitor.get(&format!("/v1/groups/{}", segment(id))).await?;
-    let shown = &found.members[..found.members.len().min(NAMES_MAX)];
-    let ids: Vec<_> = shown.iter().map(String::as_str).collect();
-    let names = Names::of_people(visitor, &ids).await;
+    let parameters = [("group", id), ("limit", PAGE_ROWS), ("after", &asked.after)];
+    let path = format!("/v1/groups/{}", segment(id));
+    let members = with_query("/v1/people", &parameters);
+    let (found, members) = tokio::join!(
+        visitor.get::<Named>(&path),
+        visitor.get::<Paged<Named>>(&members)
+    );
+    let (found, members) = (found?, members?);
     let page = Page::new(visitor, found.name.clone()).await;
     let may = page.may("directory:write");
-    let row = |id: &String| {
-        let name = names.person(id);
-        let remove = w.with("people-remove", "name", &name);
+    let row = |one: &Named| {
+        let remove = w.with("people-remove", "name", &one.name);
+        let person = Subject::Person(one.id.clone()).address();
         vec![
-            Cell::link(name, Subject::Person(id.clone()).address()).below(id.as_str()),
-            action(subject, "remove-member", id, remove, may),
+            Cell::link(one.name.as_str(), person).below(one.id.as_str()),
+            action(subject, "remove-member", &one.id, remove, may),
         ]
     };
-    let heading = w.n("people-members", found.members.len());
-    let rows = shown.iter().map(row).collect();
+    let heading = w.t("people-members").into_owned();
+    let rows = members.data.iter().map(row).collect();
     let id = Link::to(String::new(), found.id.as_str());
+    let address = subject.address();
+    let at = |after: &str| with_query(&address, &[("after", after)]);
     Ok(Page {
         trail: trail(visitor, &Subject::Groups, "groups"),
-        about: if shown.len() < found.members.len() {
-            w.n("people-members-shown", NAMES_MAX)
-        } else {
-            String::new()
-        },
+        first: (!asked.after.is_empty()).then(|| address.clone()),
+        next: members.page.next.map(|next| at(&next)),
         facts: vec![(w.t("column-id").into_owned(), id)],
         buttons: buttons(visitor, subject, &["rename", "add-member"], may),
         sections: vec![Section {

@@ -8,7 +8,7 @@ use utoipa::IntoParams;
 
 use crate::http::App;
 use crate::http::extract::{Caller, Query};
-use crate::http::page::{Page, decode, limit, page_to};
+use crate::http::page::{Page, decode, foreign, limit, page_to};
 use crate::http::problem::Problem;
 use crate::http::view::view;
 use wrkflw_engine::validation::check_name;
@@ -28,6 +28,19 @@ view! {
 pub(in crate::http) struct DirectoryQuery {
     /// The beginning of an id, or of a name in upper or lower case.
     pub q: Option<String>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct PeopleQuery {
+    /// The beginning of an id, or of a name in upper or lower case.
+    pub q: Option<String>,
+    /// The members of this group, by id. Not together with `q`.
+    #[param(format = "name")]
+    pub group: Option<String>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -61,15 +74,38 @@ fn position(place: Place) -> String {
 /// Lists people by id.
 ///
 /// With `q`, people whose id begins with it come first, then those whose name does. Such a page may not be full. There may be
-/// more as long as `page.next` is present.
-#[utoipa::path(get, path = "/v1/people", tag = "directory", operation_id = "listPeople", params(DirectoryQuery),
+/// more as long as `page.next` is present. With `group`, only its members.
+#[utoipa::path(get, path = "/v1/people", tag = "directory", operation_id = "listPeople", params(PeopleQuery),
     responses((status = 200, body = Page<DirectoryEntry>)))]
 pub(in crate::http) async fn people(
     state: State<App>,
     caller: Caller,
-    query: Query<DirectoryQuery>,
+    Query(query): Query<PeopleQuery>,
 ) -> Result<axum::Json<Page<DirectoryEntry>>, Problem> {
-    named(state, caller, query, Kind::Person).await
+    let Some(group) = query.group else {
+        let PeopleQuery {
+            q, after, limit, ..
+        } = query;
+        let query = DirectoryQuery { q, after, limit };
+        return named(state, caller, Query(query), Kind::Person).await;
+    };
+    if query.q.is_some() {
+        let detail = "group: not together with q, which searches all people";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    check_name("/group", &group)?;
+    let (State(app), Caller(who)) = (state, caller);
+    app.engine.permit(&who, "directory:read").await?;
+    let limit = limit(query.limit)?;
+    let after: Option<Position> = decode(query.after.as_deref())?;
+    let after = match after.map_or_else(Place::start, |Position(place)| place) {
+        Place::Id(id) => id,
+        Place::Name(..) => return Err(foreign()),
+    };
+    let reader = app.engine.reader();
+    let part = reader.members(who.tenant, &group, &after, limit as usize);
+    let part = part.await?;
+    Ok(axum::Json(page_to(part.rows, part.next.map(position))))
 }
 
 /// Lists groups by id.
