@@ -1123,7 +1123,8 @@ CREATE TABLE public.tenant (
     id integer NOT NULL,
     name text NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    access_mark uuid DEFAULT gen_random_uuid() NOT NULL
+    access_mark uuid DEFAULT gen_random_uuid() NOT NULL,
+    checkpoint_pos bigint
 );
 ALTER TABLE public.tenant ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.tenant_id_seq

@@ -10,6 +10,9 @@ create table tenant (
     -- with cached data, its commit names the mark of that data and is refused if the mark has changed. The id is random: a
     -- counter could repeat after a fail-over that loses commits, or after a restore.
     access_mark uuid not null default gen_random_uuid(),
+    -- The position up to which entries of the tenant are leaves, if that is behind `checkpoint_cursor.pos`: its last checkpoint was not
+    -- the one that was signed. Null for all others.
+    checkpoint_pos bigint,
     constraint tenant_name_key unique (name)
 );
 

@@ -141,7 +141,8 @@ create index checkpoint_signed_at on checkpoint (tenant_id, signed_at);
 create trigger checkpoint_append_only before update or delete or truncate on checkpoint
     for each statement execute function refuse_change();
 
--- The position up to which entries of all tenants are leaves. The host that locks the row signs.
+-- The position up to which entries of all tenants are leaves, but for those with a `tenant.checkpoint_pos`. The host that locks the row
+-- signs.
 create table checkpoint_cursor (
     one boolean primary key default true constraint checkpoint_cursor_one_check check (one),
     pos bigint not null default 0,

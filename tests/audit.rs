@@ -9,6 +9,7 @@ pub(crate) mod checkpoints;
 mod columns;
 pub(crate) mod commands;
 mod export;
+mod held;
 mod history;
 mod migrations;
 mod proofs;

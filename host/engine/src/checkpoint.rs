@@ -4,7 +4,7 @@
 //! No command waits for it. It continues only from a checkpoint with a valid signature of a known key, so it never signs a tree
 //! that somebody tampered with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::merkle::{self, Range};
 use wrkflw_runtime::clock::Clock;
-use wrkflw_store::checkpoints::{Last, NewLeaf, Signer, Turn};
+use wrkflw_store::checkpoints::{Last, NewLeaf, POSITIONS_MAX, Signer, Turn};
 use wrkflw_store::{Store, StoreError};
 
 /// The pause between looks for new entries. An entry is in a checkpoint after two looks, unless an earlier transaction is still
@@ -51,13 +51,44 @@ pub enum SignError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "checkpoint {number} of tenant {tenant} {detail}; no checkpoint of any tenant is signed until this is resolved: see `wrkflw audit verify --tenant {tenant}`"
+        "checkpoint {number} of tenant {tenant} was signed with a key that this host does not know (keep it in checkpoint_keys, as name:hex or name:public:hex); this host signs no checkpoint until then"
     )]
-    Meddled {
-        tenant: String,
-        number: u64,
-        detail: &'static str,
-    },
+    UnknownKey { tenant: String, number: u64 },
+}
+
+/// Why the tree of a tenant is not continued: its last checkpoint is not the one that was signed.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "checkpoint {number} of tenant {tenant} {detail}; no checkpoint of this tenant is signed until it is restored: see `wrkflw audit verify --tenant {tenant}`"
+)]
+struct Meddled {
+    tenant: String,
+    number: u64,
+    detail: &'static str,
+}
+
+impl Meddled {
+    fn report(&self) {
+        metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
+        tracing::error!("{self}");
+    }
+}
+
+/// The end of a tenant's tree, which was checked.
+struct End {
+    last: Last,
+    tree: Range,
+}
+
+/// What a look has done.
+#[derive(Default)]
+struct Done {
+    checkpoints: u32,
+    leaves: u64,
+    /// Tenants whose entries of this look wait.
+    held: BTreeSet<TenantId>,
+    /// Whether one of these may go on right after this look.
+    is_behind: bool,
 }
 
 impl Checkpointer {
@@ -80,12 +111,7 @@ impl Checkpointer {
                 Ok(_) => EVERY,
                 Err(error) => {
                     metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
-                    match error {
-                        SignError::Store(error) => {
-                            tracing::warn!(%error, "no checkpoint could be signed; the next look tries again");
-                        }
-                        SignError::Meddled { .. } => tracing::error!("{error}"),
-                    }
+                    tracing::warn!(%error, "no checkpoint could be signed; the next look tries again");
                     EVERY
                 }
             };
@@ -103,36 +129,76 @@ impl Checkpointer {
             Turn::Theirs => return Ok(Look::Elsewhere),
             Turn::Ours(signer) => signer,
         };
+        let mut done = Done::default();
+        self.go_on(&mut signer, &mut done).await?;
         let mut leaves: BTreeMap<TenantId, Vec<NewLeaf>> = BTreeMap::new();
-        for leaf in signer.unread().await? {
-            leaves.entry(leaf.tenant).or_default().push(leaf);
+        let (from, to) = (signer.from, signer.to);
+        for leaf in signer.entries(from, to).await? {
+            if !done.held.contains(&leaf.tenant) {
+                leaves.entry(leaf.tenant).or_default().push(leaf);
+            }
         }
-        let (checkpoints, is_cut) = (leaves.len(), signer.is_cut);
-        let mut taken = 0;
         for (tenant, leaves) in leaves {
-            taken += leaves.len() as u64;
-            self.sign(&mut signer, tenant, &leaves).await?;
+            match self.end(&mut signer, tenant).await? {
+                Ok(end) => {
+                    self.sign(&mut signer, (tenant, end), &leaves, &mut done)
+                        .await?;
+                }
+                Err(meddled) => {
+                    meddled.report();
+                    signer.hold(tenant, Some(from)).await?;
+                }
+            }
         }
+        let is_cut = signer.is_cut || done.is_behind;
         signer.commit().await?;
+        let checkpoints = done.checkpoints;
         if checkpoints > 0 {
             self.wake.notify_one();
-            metrics::counter!("wrkflw_checkpoints_total").increment(checkpoints as u64);
-            metrics::counter!("wrkflw_checkpoint_leaves_total").increment(taken);
+            metrics::counter!("wrkflw_checkpoints_total").increment(checkpoints.into());
+            metrics::counter!("wrkflw_checkpoint_leaves_total").increment(done.leaves);
         }
         Ok(Look::Signed {
-            checkpoints: u32::try_from(checkpoints).unwrap_or(u32::MAX),
+            checkpoints,
             is_cut,
         })
+    }
+
+    /// Signs for tenants that were held back and whose last checkpoint is in order again: a part of the entries that waited.
+    async fn go_on(&self, signer: &mut Signer, done: &mut Done) -> Result<(), SignError> {
+        for (tenant, pos) in signer.held().await? {
+            let end = match self.end(signer, tenant).await? {
+                Ok(end) => end,
+                Err(meddled) => {
+                    meddled.report();
+                    done.held.insert(tenant);
+                    continue;
+                }
+            };
+            let to = signer.from.min(pos + POSITIONS_MAX);
+            let mut leaves = signer.entries(pos, to).await?;
+            leaves.retain(|leaf| leaf.tenant == tenant);
+            if !leaves.is_empty() {
+                self.sign(signer, (tenant, end), &leaves, done).await?;
+            }
+            if to == signer.from {
+                signer.hold(tenant, None).await?;
+                continue;
+            }
+            signer.hold(tenant, Some(to)).await?;
+            done.held.insert(tenant);
+            done.is_behind = true;
+        }
+        Ok(())
     }
 
     async fn sign(
         &self,
         signer: &mut Signer,
-        tenant: TenantId,
+        (tenant, End { last, mut tree }): (TenantId, End),
         leaves: &[NewLeaf],
+        done: &mut Done,
     ) -> Result<(), SignError> {
-        let last = signer.last(tenant).await?;
-        let mut tree = self.tree(&last)?;
         let first = tree.size();
         for leaf in leaves {
             tree.push(merkle::leaf(&leaf.digest));
@@ -153,30 +219,48 @@ impl Checkpointer {
         signer
             .keep(tenant, (first, leaves), (&checkpoint, &tree.bytes()))
             .await?;
+        done.checkpoints += 1;
+        done.leaves += leaves.len() as u64;
         Ok(())
     }
 
-    /// The tree of the last checkpoint, after a check that it is the one that was signed.
-    fn tree(&self, last: &Last) -> Result<Range, SignError> {
-        let Some((checkpoint, frontier)) = &last.checkpoint else {
-            return Ok(Range::default());
-        };
-        let meddled = |detail| SignError::Meddled {
+    /// The end of a tenant's tree, after a check that the last checkpoint is the one that was signed.
+    async fn end(
+        &self,
+        signer: &mut Signer,
+        tenant: TenantId,
+    ) -> Result<Result<End, Meddled>, SignError> {
+        let last = signer.last(tenant).await?;
+        let of = last.checkpoint.as_ref();
+        let number = of.map_or(0, |(checkpoint, _)| checkpoint.number);
+        let meddled = |number, detail| Meddled {
             tenant: last.name.clone(),
-            number: checkpoint.number,
+            number,
             detail,
+        };
+        if last.has_leaves_behind {
+            return Ok(Err(meddled(number + 1, "is missing, but has leaves")));
+        }
+        let Some((checkpoint, frontier)) = of else {
+            let tree = Range::default();
+            return Ok(Ok(End { last, tree }));
         };
         match self.keys.verdict(checkpoint) {
             SignatureVerdict::Valid => {}
-            SignatureVerdict::Invalid => return Err(meddled("does not match its signature")),
+            SignatureVerdict::Invalid => {
+                return Ok(Err(meddled(number, "does not match its signature")));
+            }
             SignatureVerdict::UnknownKey => {
-                return Err(meddled(
-                    "was signed with a key that this host does not know (keep it in checkpoint_keys, as name:hex or name:public:hex)",
-                ));
+                let tenant = last.name;
+                return Err(SignError::UnknownKey { tenant, number });
             }
         }
         let tree = Range::from_bytes(checkpoint.size, frontier);
-        tree.filter(|tree| tree.root().as_slice() == checkpoint.root)
-            .ok_or_else(|| meddled("has a frontier that does not match its root"))
+        let tree = tree.filter(|tree| tree.root().as_slice() == checkpoint.root);
+        let Some(tree) = tree else {
+            let detail = "has a frontier that does not match its root";
+            return Ok(Err(meddled(number, detail)));
+        };
+        Ok(Ok(End { last, tree }))
     }
 }

@@ -5,6 +5,8 @@
 //! have ended. To find that out, a host reads the last position, then takes a transaction number, and waits until no
 //! unfinished transaction has a smaller number. Both are stored in the row whose lock makes a host the signer, so any host
 //! can continue. After a restore, transaction numbers begin anew, and an older mark is discarded.
+//!
+//! A tenant whose last checkpoint is not the one that was signed is held back: its own position stays, and the others go on.
 
 mod listed;
 pub mod refused;
@@ -44,6 +46,8 @@ pub struct NewLeaf {
 pub struct Last {
     pub name: String,
     pub checkpoint: Option<(Checkpoint, Vec<u8>)>,
+    /// Whether leaves are stored that are behind it. It was stored with its last leaf, so the checkpoint of these is missing.
+    pub has_leaves_behind: bool,
 }
 
 /// The exclusive right to sign, until it is dropped.
@@ -79,7 +83,8 @@ impl Store {
     pub async fn turn_to_sign(&self) -> Result<Turn, StoreError> {
         transacted(Box::pin(async move {
         let new = sqlx::query_scalar!(
-            r#"select (case when s.is_called then s.last_value else 0 end) > c.pos as "new!"
+            r#"select (case when s.is_called then s.last_value else 0 end) > c.pos
+                or exists (select from tenant where checkpoint_pos is not null) as "new!"
             from event_pos s, checkpoint_cursor c"#
         );
         if new.fetch_optional(&self.writer).await? != Some(true) {
@@ -132,14 +137,41 @@ impl Store {
 }
 
 impl Signer {
-    /// The entries and refused attempts that become leaves, in order.
-    pub async fn unread(&mut self) -> Result<Vec<NewLeaf>, StoreError> {
+    /// The tenants that are held back, and up to which position their entries are leaves.
+    pub async fn held(&mut self) -> Result<Vec<(TenantId, i64)>, StoreError> {
+        transacted(Box::pin(async move {
+            let rows = sqlx::query!(
+                r#"select id, checkpoint_pos as "pos!" from tenant where checkpoint_pos is not null order by id"#
+            );
+            let rows = rows.fetch_all(&mut *self.transaction).await?;
+            Ok(rows.into_iter().map(|row| (TenantId(row.id), row.pos)).collect())
+        }))
+        .await
+    }
+
+    /// Holds a tenant back at a position, or lets it go on with the others.
+    pub async fn hold(&mut self, tenant: TenantId, pos: Option<i64>) -> Result<(), StoreError> {
+        transacted(Box::pin(async move {
+            sqlx::query!(
+                "update tenant set checkpoint_pos = $2 where id = $1",
+                tenant.0,
+                pos
+            )
+            .execute(&mut *self.transaction)
+            .await?;
+            Ok(())
+        }))
+        .await
+    }
+
+    /// The entries and refused attempts behind the first position and up to the second, in order.
+    pub async fn entries(&mut self, from: i64, to: i64) -> Result<Vec<NewLeaf>, StoreError> {
         transacted(Box::pin(async move {
         let rows = sqlx::query!(
             r#"select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint as "xid!", pos, traceparent
             from audit_entry where pos > $1 and pos <= $2"#,
-            self.from,
-            self.to
+            from,
+            to
         )
         .fetch_all(&mut *self.transaction)
         .await?;
@@ -160,7 +192,7 @@ impl Signer {
                 .digest(),
             })
             .collect();
-        let refused = refused_between(&mut self.transaction, self.from, self.to).await?;
+        let refused = refused_between(&mut self.transaction, from, to).await?;
         leaves.extend(refused.into_iter().map(|attempt| NewLeaf {
             tenant: attempt.tenant,
             kind: REFUSED.to_owned(),
@@ -187,6 +219,13 @@ impl Signer {
         )
         .fetch_optional(&mut *self.transaction)
         .await?;
+        let size = row.as_ref().map_or(0, |row| row.size);
+        let behind = sqlx::query_scalar!(
+            r#"select exists (select from audit_leaf where tenant_id = $1 and leaf >= $2) as "behind!""#,
+            tenant.0,
+            size
+        );
+        let has_leaves_behind = behind.fetch_one(&mut *self.transaction).await?;
         let checkpoint = row.map(|row| {
             let checkpoint = Checkpoint {
                 tenant: name.clone(),
@@ -200,7 +239,11 @@ impl Signer {
             };
             (checkpoint, row.frontier)
         });
-        Ok(Last { name, checkpoint })
+        Ok(Last {
+            name,
+            checkpoint,
+            has_leaves_behind,
+        })
     })).await
     }
 

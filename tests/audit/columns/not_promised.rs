@@ -213,6 +213,7 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
         "tenant.access_mark",
         "marks changes for the caches of hosts; the changes are proven",
     ),
+    ("tenant.checkpoint_pos", CURSOR),
     ("webhook_attempt.at", DELIVERED),
     ("webhook_attempt.duration_ms", DELIVERED),
     ("webhook_attempt.error", DELIVERED),

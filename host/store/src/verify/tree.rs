@@ -66,7 +66,10 @@ impl Snapshot {
 
 impl Leaves for Snapshot {
     async fn taken_in(&mut self) -> Result<Option<i64>, StoreError> {
-        let pos = sqlx::query_scalar!("select pos from checkpoint_cursor");
+        let pos = sqlx::query_scalar!(
+            r#"select coalesce(t.checkpoint_pos, c.pos) as "pos!" from checkpoint_cursor c left join tenant t on t.id = $1"#,
+            self.tenant.0
+        );
         Ok(pos.fetch_optional(&mut *self.transaction).await?)
     }
 
@@ -176,13 +179,16 @@ impl Leaves for Snapshot {
 
     async fn unlogged(&mut self, limit: i64) -> Result<Vec<Unlogged>, StoreError> {
         let rows = sqlx::query!(
-            r#"select e.stream_kind as "kind!", e.stream_id as "id!", e.seq as "seq!" from audit_entry e
-            where e.tenant_id = $1 and e.pos <= (select pos from checkpoint_cursor) and not exists (
+            r#"with taken as (
+                select coalesce(t.checkpoint_pos, c.pos) as pos from checkpoint_cursor c left join tenant t on t.id = $1
+            )
+            select e.stream_kind as "kind!", e.stream_id as "id!", e.seq as "seq!" from audit_entry e
+            where e.tenant_id = $1 and e.pos <= (select pos from taken) and not exists (
                 select from audit_leaf l where l.tenant_id = e.tenant_id and l.stream_kind = e.stream_kind
                     and l.stream_id = e.stream_id and l.seq = e.seq)
             union all
             select $2, r.id, 0 from refused_attempt r
-            where r.tenant_id = $1 and r.pos <= (select pos from checkpoint_cursor) and not exists (
+            where r.tenant_id = $1 and r.pos <= (select pos from taken) and not exists (
                 select from audit_leaf l where l.tenant_id = r.tenant_id and l.stream_kind = $2
                     and l.stream_id = r.id and l.seq = 0)
             limit $3"#,

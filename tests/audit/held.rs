@@ -1,0 +1,102 @@
+//! A tenant whose last checkpoint is not the one that was signed.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use wrkflw_engine::checkpoint::{Checkpointer, Look};
+
+use super::checkpoints::{SETTLES_WITHIN, checkpointer, count, keys, sign, verify};
+use super::verify::{approved, behind};
+use crate::support::app::TestApp;
+
+/// The leaves of all tenants but the first.
+const OTHERS: &str = "select count(*) from audit_leaf where tenant_id <> 1";
+
+/// Refused attempts of a tenant.
+async fn refused(app: &TestApp, tenant: &str, count: u32) {
+    let copy = format!(
+        "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, code, detail)
+        select id, gen_random_uuid(), now(), 'ann', 'claim', 'forbidden', 'x' from tenant, generate_series(1, {count})
+        where name = '{tenant}'"
+    );
+    behind(app, &copy).await;
+}
+
+/// Looks until the other tenants have so many leaves.
+async fn others_go_on(app: &TestApp, signer: &Checkpointer, leaves: u64) {
+    let deadline = Instant::now() + SETTLES_WITHIN;
+    while count(app, OTHERS).await < leaves {
+        signer.look().await.expect("a look");
+        assert!(Instant::now() < deadline, "the others wait");
+        crate::support::pause().await;
+    }
+}
+
+/// The others are not kept waiting, and what waited becomes leaves when the checkpoint is restored.
+#[tokio::test]
+async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    approved(&app, "doc-1").await;
+    let (store, roles) = (app.store(), BTreeMap::new());
+    let other = store.ensure_tenant("other", &roles, app.engine.clock().now());
+    other.await.expect("a tenant");
+    sign(&app.engine, &keys).await;
+    let kept = "create table kept_one as select * from checkpoint where tenant_id = 1";
+    behind(&app, kept).await;
+    let own = "select count(*) from audit_leaf where tenant_id = 1";
+    let (before, mut at_others) = (count(&app, own).await, count(&app, OTHERS).await);
+    let signer = checkpointer(&app.engine, &keys);
+    for change in [
+        "update checkpoint set size = size + 1 where tenant_id = 1",
+        "update checkpoint set root = sha256(root) where tenant_id = 1",
+        "update checkpoint set frontier = substring(frontier for length(frontier) - 32) || sha256(frontier) where tenant_id = 1",
+        "delete from checkpoint where tenant_id = 1",
+    ] {
+        let whole =
+            "delete from checkpoint where tenant_id = 1; insert into checkpoint table kept_one";
+        behind(&app, &format!("{whole}; {change}")).await;
+        app.started(&format!("doc-{}", wrkflw_runtime::clock::new_id()))
+            .await;
+        refused(&app, "other", 1).await;
+        at_others += 1;
+        others_go_on(&app, &signer, at_others).await;
+        // A further look finds the same.
+        signer.look().await.expect("a look");
+        assert_eq!(count(&app, own).await, before, "{change}");
+    }
+    // More than a look adds.
+    refused(&app, "default", 12_000).await;
+    refused(&app, "other", 1).await;
+    others_go_on(&app, &signer, at_others + 1).await;
+    behind(&app, "insert into checkpoint table kept_one").await;
+    let stranger = checkpointer(&app.engine, &self::keys(&[("other", 9)]));
+    let error = stranger.look().await.expect_err("an unknown key");
+    assert!(
+        error.to_string().contains("keep it in checkpoint_keys"),
+        "{error}"
+    );
+    // The transaction of the stranger may not have ended yet.
+    let look = loop {
+        match signer.look().await.expect("a look") {
+            Look::Elsewhere => crate::support::pause().await,
+            look => break look,
+        }
+    };
+    let goes_on = matches!(
+        look,
+        Look::Signed {
+            checkpoints: 1..,
+            is_cut: true
+        }
+    );
+    assert!(goes_on, "{look:?}");
+    assert!(count(&app, own).await > before);
+    assert!(sign(&app.engine, &keys).await > 0);
+    let (tally, findings) = verify(&app, &keys, &[]).await;
+    assert_eq!(findings, []);
+    // A refused attempt is a leaf, and no entry.
+    assert_eq!(tally.leaves, tally.entries + 12_005);
+    let held = "select count(*) from tenant where checkpoint_pos is not null";
+    assert_eq!(count(&app, held).await, 0);
+}
