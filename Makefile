@@ -11,7 +11,7 @@ help: ## List these commands
 
 dev: ## Build, and run everything locally; ARGS='--port 9000' passes through
 	@scripts/setup.sh dev
-	@[ -e target/debug/wrkflw ] || echo "dev: building the program and the sample flow; the first time this takes some five minutes on two cores, later seconds" >&2
+	@[ -e target/debug/wrkflw ] || echo "dev: building the program and the sample flow; the first time this takes five to seven minutes on two cores, later seconds" >&2
 	@exec cargo run --package wrkflw -- dev $(ARGS)
 
 build: ## Build the release binary
