@@ -232,6 +232,19 @@ fn data_and_inputs_are_held_against_their_schemas() {
 }
 
 #[test]
+fn an_instance_has_started_at_the_time_that_is_given() {
+    let summer = "2026-07-01T09:00:00.000Z";
+    let started_at = |flow: Scenario<Ruled>| flow.facts().instance.started_at;
+    assert_eq!(started_at(given().now(summer).at(Wait)), summer);
+    // What a test says stays, and so does the start of an instance that goes on.
+    let spring = "2026-04-01T09:00:00.000Z";
+    let given_start = given::<Ruled>().instance(|one| one.started_at = spring.into());
+    assert_eq!(started_at(given_start.now(summer).at(Wait)), spring);
+    let later = given().now(spring).at(Wait).now(summer);
+    assert_eq!(started_at(later), spring);
+}
+
+#[test]
 fn what_is_given_is_what_the_flow_is_told() {
     let colour = Attribute {
         name: "colour".into(),

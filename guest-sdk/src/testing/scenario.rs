@@ -94,10 +94,15 @@ impl<F: Flow> Scenario<F> {
         })
     }
 
-    /// Given this time, as `2026-01-05T09:00:00.000Z`.
+    /// Given this time, as `2026-01-05T09:00:00.000Z`. An instance that comes into a state later has started now, unless a test gave
+    /// another `started_at`.
     #[track_caller]
     pub fn now(mut self, now: &str) -> Self {
-        self.snapshot.now = now.into();
+        let before = std::mem::replace(&mut self.snapshot.now, now.into());
+        let started_at = &mut self.snapshot.instance.started_at;
+        if self.world.instance.is_none() && *started_at == before {
+            now.clone_into(started_at);
+        }
         self.world.now = parsed(now);
         self
     }
