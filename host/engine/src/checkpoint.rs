@@ -111,7 +111,12 @@ impl Checkpointer {
                 Ok(_) => EVERY,
                 Err(error) => {
                     metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
-                    tracing::warn!(%error, "no checkpoint could be signed; the next look tries again");
+                    match error {
+                        SignError::Store(error) => {
+                            tracing::warn!(%error, "no checkpoint could be signed; the next look tries again");
+                        }
+                        SignError::UnknownKey { .. } => tracing::error!("{error}"),
+                    }
                     EVERY
                 }
             };
