@@ -46,6 +46,7 @@ pub(super) const FURTHER: &[&str] = &[
     "/v1/jobs?state=due",
     "/v1/refusals?reason=own_request",
     "/v1/people?q=auth",
+    "/v1/people?group=reviewers",
     "/v1/audit?from=2026-01-01T00:00:00Z",
     "/v1/events?limit=100&include=deliveries",
     "/v1/entities/document/doc-7/custody",
