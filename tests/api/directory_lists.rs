@@ -124,9 +124,11 @@ async fn a_group_names_its_first_members_and_all_are_listed() {
     );
     let none = app.get("author", "/v1/people?group=nobody").await;
     assert_eq!(none.expect(200)["data"], json!([]));
-    app.get("author", "/v1/people?group=crowd&q=p")
-        .await
-        .problem(400, "malformed_request");
+    for query in ["group=crowd&q=p", "group=", "group=%C2%9B", "q=%C2%9B"] {
+        app.get("author", &format!("/v1/people?{query}"))
+            .await
+            .problem(400, "malformed_request");
+    }
     app.get("author", "/v1/people?group=crowd&after=!")
         .await
         .problem(400, "invalid_cursor");

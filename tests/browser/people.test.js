@@ -38,12 +38,34 @@ test("people and groups are found, and lead to each other", async () => {
   await page.getByRole("heading", { level: 1, name }).waitFor();
   await sound(page, "person");
   await page.getByRole("link", { name: "Plan readers", exact: true }).click();
-  await page.getByRole("heading", { name: "1 member" }).waitFor();
+  await page.getByRole("heading", { name: "Members", exact: true }).waitFor();
   assert.equal(new URL(page.url()).pathname, `/console/groups/${of}`);
   await sound(page, "group");
   await page.getByRole("link", { name, exact: true }).waitFor();
   await page.goto(`${url}/console/groups`);
   await sound(page, "groups");
+  await page.context().close();
+});
+
+test("a group has pages of members, and each can be taken out", async () => {
+  const ids = [];
+  for (let number = 0; number < 51; number += 1) ids.push(await person(`Crowd ${number}`));
+  const of = await group("Crowd", ...ids);
+  const last = ids.toSorted().at(-1);
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/groups/${of}`);
+  await page.getByRole("heading", { name: "Members", exact: true }).waitFor();
+  assert.equal(await page.getByText(last, { exact: true }).count(), 0);
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.getByText(last, { exact: true }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Next page" }).count(), 0);
+  await sound(page, "group-members");
+  await page.getByRole("link", { name: /^Remove/ }).click();
+  await page.getByRole("button", { name: /^Confirm/ }).click();
+  await page.getByRole("heading", { name: "Members", exact: true }).waitFor();
+  const left = (await api("GET", `/people?group=${of}&limit=100`)).body;
+  assert.equal(left.data.length, 50);
+  assert.ok(left.data.every((one) => one.id !== last));
   await page.context().close();
 });
 

@@ -93,7 +93,9 @@ pub(in crate::http) async fn people(
         let detail = "group: not together with q, which searches all people";
         return Err(Problem::new("malformed_request", detail));
     }
-    check_name("/group", &group)?;
+    if check_name("/group", &group).is_err() {
+        return Err(no_name("group"));
+    }
     let (State(app), Caller(who)) = (state, caller);
     app.engine.permit(&who, "directory:read").await?;
     let limit = limit(query.limit)?;
@@ -122,6 +124,13 @@ pub(in crate::http) async fn groups(
     named(state, caller, query, Kind::Group).await
 }
 
+/// The problem for a parameter that no name and no beginning of one can be.
+fn no_name(parameter: &str) -> Problem {
+    let detail = "1 to 200 characters, none of them a control character";
+    let problem = Problem::new("malformed_request", format!("{parameter}: {detail}"));
+    problem.at(&format!("/{parameter}"), "malformed", detail)
+}
+
 async fn named(
     State(app): State<App>,
     Caller(who): Caller,
@@ -132,8 +141,7 @@ async fn named(
     let limit = limit(query.limit)?;
     let prefix = query.q.unwrap_or_default();
     if !prefix.is_empty() && check_name("/q", &prefix).is_err() {
-        let detail = "q: 1 to 200 characters, none of them a control character";
-        return Err(Problem::new("malformed_request", detail));
+        return Err(no_name("q"));
     }
     let after: Option<Position> = decode(query.after.as_deref())?;
     let after = after.map_or_else(Place::start, |Position(place)| place);
