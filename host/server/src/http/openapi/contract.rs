@@ -23,8 +23,8 @@ const KEY: &str = "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$";
 const IF_MATCH: &str = "^(\\*|\"[0-9]{1,10}\")$";
 const IDEMPOTENCY_KEY: &str =
     "^(\"[ !#-~]{1,255}\"|[!#-+\\--~]|[!#-+\\--~][ !#-+\\--~]{0,253}[!#-+\\--~])$";
-/// At least one visible character.
-const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
+/// At least one visible character. The host trims U+0085, which `\s` of ECMAScript does not match.
+const REASON: &str = "^[^\\u0000]*[^\\u0000\\s\\u0085][^\\u0000]*$";
 const REASON_CHARS_MAX: usize = 2_000;
 /// What a text in a path or in a field of a body is, as its `format` says, with its pattern and its longest value. A field without a
 /// format takes any text.
