@@ -62,7 +62,8 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
         at_others += 1;
         others_go_on(&app, &signer, at_others).await;
         // A further look finds the same.
-        signer.look().await.expect("a look");
+        let look = signer.look().await.expect("a look");
+        assert!(matches!(look, Look::Signed { held: 1, .. }), "{look:?}");
         assert_eq!(count(&app, own).await, before, "{change}");
     }
     // More than a look adds.
@@ -87,6 +88,7 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
         look,
         Look::Signed {
             checkpoints: 1..,
+            held: 1,
             is_cut: true
         }
     );

@@ -94,8 +94,8 @@ impl<F: Flow> Scenario<F> {
         })
     }
 
-    /// Given this time, as `2026-01-05T09:00:00.000Z`. An instance that comes into a state later has started now, unless a test gave
-    /// another `started_at`.
+    /// Given this time, as `2026-01-05T09:00:00.000Z`. An instance that is given a state after this has started at this time, unless
+    /// a test gives another `started_at`.
     #[track_caller]
     pub fn now(mut self, now: &str) -> Self {
         let before = std::mem::replace(&mut self.snapshot.now, now.into());

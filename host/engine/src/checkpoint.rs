@@ -41,8 +41,13 @@ pub enum Look {
     /// Another host is signing.
     Elsewhere,
     /// The number of signed checkpoints, which is 0 while all new entries wait for unfinished transactions. `is_cut`: there are
-    /// more entries than one look reads.
-    Signed { checkpoints: u32, is_cut: bool },
+    /// more entries than one look reads. `held`: the tenants whose entries wait, because their last checkpoint is not the one that was
+    /// signed, or was not until now.
+    Signed {
+        checkpoints: u32,
+        held: usize,
+        is_cut: bool,
+    },
 }
 
 /// Why nothing could be signed.
@@ -152,6 +157,7 @@ impl Checkpointer {
                 Err(meddled) => {
                     meddled.report();
                     signer.hold(tenant, Some(from)).await?;
+                    done.held.insert(tenant);
                 }
             }
         }
@@ -165,13 +171,21 @@ impl Checkpointer {
         }
         Ok(Look::Signed {
             checkpoints,
+            held: done.held.len(),
             is_cut,
         })
     }
 
-    /// Signs for tenants that were held back and whose last checkpoint is in order again: a part of the entries that waited.
+    /// Signs for tenants that were held back and whose last checkpoint is in order again: a part of the entries that waited, of one
+    /// tenant in a look.
     async fn go_on(&self, signer: &mut Signer, done: &mut Done) -> Result<(), SignError> {
+        let mut has_read = false;
         for (tenant, pos) in signer.held().await? {
+            if has_read {
+                done.held.insert(tenant);
+                done.is_behind = true;
+                continue;
+            }
             let end = match self.end(signer, tenant).await? {
                 Ok(end) => end,
                 Err(meddled) => {
@@ -180,6 +194,7 @@ impl Checkpointer {
                     continue;
                 }
             };
+            has_read = true;
             let to = signer.from.min(pos + POSITIONS_MAX);
             let mut leaves = signer.entries(pos, to).await?;
             leaves.retain(|leaf| leaf.tenant == tenant);
