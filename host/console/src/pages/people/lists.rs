@@ -11,10 +11,11 @@ pub(super) const PAGE_ROWS: &str = "50";
 /// Permissions of a role that its row names; its page has all.
 const PERMISSIONS_SHOWN: usize = 8;
 
+/// A person or a group.
 #[derive(Deserialize)]
-struct Entry {
-    id: String,
-    name: String,
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) name: String,
 }
 
 #[derive(Deserialize)]

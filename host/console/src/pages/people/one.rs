@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::lists::PAGE_ROWS;
+use super::lists::{Entry, PAGE_ROWS};
 use super::{Asked, Page, Section, Subject, link};
 use crate::api::{segment, with_query};
 use crate::language::Words;
@@ -37,12 +37,6 @@ struct Absence {
     from: Timestamp,
     until: Timestamp,
     ended_at: Option<Timestamp>,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    id: String,
-    name: String,
 }
 
 #[derive(Deserialize)]
@@ -212,13 +206,13 @@ pub(super) async fn group(
     let path = format!("/v1/groups/{}", segment(id));
     let members = with_query("/v1/people", &parameters);
     let (found, members) = tokio::join!(
-        visitor.get::<Named>(&path),
-        visitor.get::<Paged<Named>>(&members)
+        visitor.get::<Entry>(&path),
+        visitor.get::<Paged<Entry>>(&members)
     );
     let (found, members) = (found?, members?);
     let page = Page::new(visitor, found.name.clone()).await;
     let may = page.may("directory:write");
-    let row = |one: &Named| {
+    let row = |one: &Entry| {
         let remove = w.with("people-remove", "name", &one.name);
         let person = Subject::Person(one.id.clone()).address();
         vec![
