@@ -143,7 +143,7 @@ async fn add_names(
         r#"select s.name as "state?", t.label as "task?"
         from unnest($1::int[], $2::uuid[], $3::uuid[], $4::uuid[]) with ordinality e (tenant_id, instance_id, state_id, task_id, place)
         left join state_instance s on s.tenant_id = e.tenant_id and s.instance_id = e.instance_id and s.id = e.state_id
-        left join task t on t.tenant_id = e.tenant_id and t.id = e.task_id
+        left join task t on t.tenant_id = e.tenant_id and t.instance_id = e.instance_id and t.id = e.task_id
         order by e.place"#,
         &tenants,
         &instances,

@@ -423,7 +423,7 @@ pub(super) async fn read(
         EntryRow,
         r#"select e.epoch as "epoch!", e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload,
             e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
-            n.name as tenant, i.definition_key, coalesce((
+            (select n.name from tenant n where n.id = e.tenant_id) as "tenant!", i.definition_key, coalesce((
                     select (case when m.payload like '{%' then m.payload::json end -> 'previous' ->> 'version')::int from audit_entry m
                     where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
                       and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
@@ -456,7 +456,6 @@ pub(super) async fn read(
             limit $5
         ) e
         join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
-        join tenant n on n.id = e.tenant_id
         where e.bytes_before < $9
         order by e.epoch, e.xid, e.pos"#,
         tenant.0,

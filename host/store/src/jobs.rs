@@ -107,21 +107,22 @@ impl Store {
                 select (select count(*) from ended) + (select count(*) from put_off) as jobs
             ),
             next as (
-                (select n.id from job n
+                (select n.tenant_id, n.id from job n
                  where n.tenant_id = $1 and n.instance_id = $6 and n.id <> $2 and n.attempts = 0
                     and n.kind not in ('start_child', 'call_service')
                  order by n.due_at, n.id limit 1)
                 union all
-                (select n.id from job n
+                (select n.tenant_id, n.id from job n
                  where n.tenant_id = $1 and n.instance_id = $6 and n.id <> $2 and n.attempts = 0 and n.kind = 'start_child'
                  order by n.due_at, n.id limit 1)
             ),
             free as materialized (
-                select j.id from settled join job j on settled.jobs >= 0 and j.tenant_id = $1 and j.id in (select id from next)
+                select j.tenant_id, j.id from settled join next n on settled.jobs >= 0
+                join job j on j.tenant_id = n.tenant_id and j.id = n.id
                 where j.attempts = 0 and (j.due_at <= $7 or j.lease_until > $7)
                 for update of j skip locked
             )
-            update job j set lease_until = $7 from free where j.tenant_id = $1 and j.id = free.id",
+            update job j set lease_until = $7 from free where j.tenant_id = free.tenant_id and j.id = free.id",
             job.tenant.0,
             job.id,
             Time(job.due_at) as _,

@@ -125,10 +125,12 @@ impl Store {
                 select epoch, began_after from feed_epoch order by epoch desc limit 1
             ) f
             -- A moment far ahead is the mark of a clock that was wrong.
-            where not (c.moved_at > $1::timestamptz and c.moved_at < $1::timestamptz + interval '1 minute') and (c.epoch <> f.epoch or exists (
-                select from audit_entry e
+            where not (c.moved_at > $1::timestamptz and c.moved_at < $1::timestamptz + interval '1 minute') and (c.epoch <> f.epoch or (
+                -- The order leads to the index of the feed. Without statistics, `exists` may read all entries of the tenant.
+                select true from audit_entry e
                 where e.tenant_id = c.tenant_id and e.event_seq is not null and (e.xid, e.pos) > (c.xid, c.pos)
-                  and e.pos > f.began_after and e.xid < pg_snapshot_xmin(pg_current_snapshot())))
+                  and e.pos > f.began_after and e.xid < pg_snapshot_xmin(pg_current_snapshot())
+                order by e.xid, e.pos limit 1))
             order by c.moved_at
             limit 1
             for update of c skip locked"#,

@@ -108,16 +108,16 @@ impl Store {
             r#"with page as materialized (
                 select i.id from instance i
                 where i.tenant_id = $1 and i.definition_key = $2 and i.definition_version = $3
-                  and i.status in ('RUNNING', 'SUSPENDED') and ($5::uuid is null or i.id > $5)
+                  and i.status in ('RUNNING', 'SUSPENDED') and i.id > coalesce($5::uuid, '00000000-0000-0000-0000-000000000000')
                 order by i.id limit $6
             ),
             waiting as materialized (
-                select j.id from page join job j on j.tenant_id = $1 and j.instance_id = page.id
+                select j.tenant_id, j.id from page join job j on j.tenant_id = $1 and j.instance_id = page.id
                 where j.kind <> 'cancel_child' and j.attempts = 0
                 for update of j skip locked
             ),
             held as (
-                update job j set lease_until = $4 from waiting where j.tenant_id = $1 and j.id = waiting.id
+                update job j set lease_until = $4 from waiting where j.tenant_id = waiting.tenant_id and j.id = waiting.id
             )
             select id from page order by id desc limit 1"#,
             tenant.0,

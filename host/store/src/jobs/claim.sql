@@ -7,19 +7,19 @@
 -- read and the lock, the condition is evaluated again on the new row, which has a lease. The statement skips locked rows, so two
 -- claims never wait for each other.
 with looked as materialized (
-    (select j.id, 0 as late from job j
+    (select j.tenant_id, j.id, 0 as late from job j
      where j.tenant_id = $1 and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 0
        and greatest(j.due_at, j.lease_until) <= $2
      order by greatest(j.due_at, j.lease_until) limit $4)
     union all
-    (select j.id, 1 from job j
+    (select j.tenant_id, j.id, 1 from job j
      where j.tenant_id = $1 and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 1
        and greatest(j.due_at, j.lease_until) <= $2
      order by greatest(j.due_at, j.lease_until) limit $4)
     limit $4
 ),
 held as materialized (
-    select j.id, l.late, greatest(j.due_at, j.lease_until) as ready_at, case j.kind
+    select j.tenant_id, j.id, l.late, greatest(j.due_at, j.lease_until) as ready_at, case j.kind
         when 'cancel_child' then null
         when 'start_child' then (
             select least(greatest(e.due_at, e.lease_until, $2), case when e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
@@ -36,27 +36,29 @@ held as materialized (
     end as waits_until,
     (select exists (select from definition_version v where v.tenant_id = $1 and v.stopped_at is not null))
     and j.kind <> 'cancel_child' and exists (
-        select from instance i join definition_version v
-            on v.tenant_id = i.tenant_id and v.key = i.definition_key and v.version = i.definition_version
-        where i.tenant_id = $1 and i.id = j.instance_id and i.status in ('RUNNING', 'SUSPENDED')
-          and v.stopped_at is not null
+        -- By its key: `offset` keeps its status from leading to the index of running instances.
+        select from (
+            select * from instance where tenant_id = j.tenant_id and id = j.instance_id offset 0
+        ) i
+        join definition_version v on v.tenant_id = i.tenant_id and v.key = i.definition_key and v.version = i.definition_version
+        where i.status in ('RUNNING', 'SUSPENDED') and v.stopped_at is not null
     ) as is_stopped
-    from looked l join job j on j.tenant_id = $1 and j.id = l.id
+    from looked l join job j on j.tenant_id = l.tenant_id and j.id = l.id
     where greatest(j.due_at, j.lease_until) <= $2
     for update of j skip locked
 ),
 postponed as (
     update job j set lease_until = case when h.is_stopped then $7 else h.waits_until end
     from held h
-    where j.tenant_id = $1 and j.id = h.id and (h.is_stopped or h.waits_until is not null)
+    where j.tenant_id = h.tenant_id and j.id = h.id and (h.is_stopped or h.waits_until is not null)
     returning j.id
 ),
 mine as (
-    select h.id from held h where not h.is_stopped and h.waits_until is null order by h.late, h.ready_at limit $5
+    select h.tenant_id, h.id from held h where not h.is_stopped and h.waits_until is null order by h.late, h.ready_at limit $5
 ),
 claimed as (
     update job j set lease_until = $3, attempts = j.attempts + 1, claim = gen_random_uuid() from mine
-    where j.tenant_id = $1 and j.id = mine.id
+    where j.tenant_id = mine.tenant_id and j.id = mine.id
     returning j.id, j.kind, j.instance_id, j.due_at, j.payload, j.attempts, j.claim
 )
 select (select count(*) from postponed) as "postponed!", c.id as "id?", c.kind as "kind?", c.instance_id as "instance?",
