@@ -1,7 +1,7 @@
 //! `wrkflw dev`: runs everything on this machine by one command, without configuration. Not for production.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -18,7 +18,7 @@ use super::{Environment, block_on};
 use crate::config::{Role, Settings};
 use wrkflw_engine::Engine;
 use wrkflw_runtime::clock::Clock;
-use wrkflw_store::Store;
+use wrkflw_store::{Store, StoreError};
 
 #[derive(Debug, Args)]
 pub(super) struct DevArgs {
@@ -82,9 +82,8 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         let url = format!("http://{}", listener.local_addr()?);
         output.hint("starting: database, migrations, sample flow and instances");
         let (server, database) = database(&args, &home).await?;
-        Store::migrate(&database)
-            .await
-            .context("the database cannot be brought up to date")?;
+        let kept = (server.is_some() && !args.ephemeral).then(|| cluster(&home));
+        migrate(&database, kept.as_deref()).await?;
         home.keep(DATABASE, &database)?;
         configure(&mut settings, &args, &home, &url, database)?;
         // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
@@ -138,10 +137,28 @@ async fn database(args: &DevArgs, home: &Home) -> Result<(Option<Managed>, Strin
     let server = match &args.database_url {
         Some(url) => return Ok((None, url.clone())),
         None if args.ephemeral => postgres::start_ephemeral().await?,
-        None => postgres::start(&home.folder().join("postgres")).await?,
+        None => postgres::start(&cluster(home)).await?,
     };
     let url = server.url();
     Ok((Some(server), url))
+}
+
+/// The folder of the kept database.
+fn cluster(home: &Home) -> PathBuf {
+    home.folder().join("postgres")
+}
+
+/// Brings the database up to date. `kept` is its folder if it is one of `dev`.
+async fn migrate(database: &str, kept: Option<&Path>) -> Result<()> {
+    let migrated = Store::migrate(database).await;
+    let other = matches!(migrated, Err(StoreError::OtherMigration(_)));
+    migrated.with_context(|| match kept.filter(|_| other) {
+        Some(folder) => format!(
+            "the database cannot be brought up to date. To begin with a new one and lose what this one has, remove {}",
+            folder.display()
+        ),
+        None => "the database cannot be brought up to date".to_owned(),
+    })
 }
 
 fn configure(

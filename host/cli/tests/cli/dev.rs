@@ -424,6 +424,21 @@ fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
     assert_eq!(dev.stop(), Some(0));
 }
 
+#[test]
+fn a_database_of_another_release_is_named_with_its_folder() {
+    let place = Place::new();
+    let mut dev = place.start("dev --empty --port 0");
+    place.sql("update _sqlx_migrations set checksum = '' where version = 1");
+    assert_eq!(dev.stop(), Some(0));
+    let refused = place.run("dev --empty --port 0");
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    let folder = place.folder.join(".wrkflw/postgres");
+    let advice = format!("remove {}", folder.display());
+    assert!(refused.stderr.contains(&advice), "{}", refused.stderr);
+    fs::remove_dir_all(folder).expect("the server has stopped");
+    assert_eq!(place.start("dev --empty --port 0").stop(), Some(0));
+}
+
 /// Temporary folders of `wrkflw dev --ephemeral` in `temporary`.
 fn leftovers(temporary: &std::path::Path) -> Vec<String> {
     let entries = fs::read_dir(temporary).expect("a folder");

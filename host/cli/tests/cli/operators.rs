@@ -4,7 +4,6 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sqlx::Connection as _;
 
 use crate::program::{Place, Running, pause};
 
@@ -54,21 +53,11 @@ fn until_over(place: &Place, operation: &Value) -> Value {
 
 /// Inserts a job for every instance that has failed three times.
 fn fail_jobs(place: &Place) {
-    let socket = place.folder.join(".wrkflw/postgres/socket");
-    let url = format!(
-        "postgres://postgres@localhost/postgres?host={}",
-        socket.display()
-    );
-    let failing = "insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error, lease_until)
+    place.sql(
+        "insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error, lease_until)
         select tenant_id, id, 'deadline', id, timestamptz '2030-01-31 08:00Z', '{}', 3, 'the calendar office is not there',
-            now() + interval '1 hour' from instance";
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(async {
-        let connection = sqlx::PgConnection::connect(&url).await;
-        let mut connection = connection.expect("a connection");
-        let failed = sqlx::raw_sql(failing).execute(&mut connection).await;
-        failed.expect("jobs");
-    });
+            now() + interval '1 hour' from instance",
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use sqlx::Connection as _;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::ids::Digest;
 
@@ -59,6 +60,22 @@ impl Place {
             state,
             builds: shared_builds(),
         }
+    }
+
+    /// Runs statements in the database of the `wrkflw dev` that runs here.
+    pub(crate) fn sql(&self, statements: &'static str) {
+        let socket = self.folder.join(".wrkflw/postgres/socket");
+        let url = format!(
+            "postgres://postgres@localhost/postgres?host={}",
+            socket.display()
+        );
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        runtime.block_on(async {
+            let connection = sqlx::PgConnection::connect(&url).await;
+            let mut connection = connection.expect("a connection");
+            let ran = sqlx::raw_sql(statements).execute(&mut connection).await;
+            ran.expect("statements");
+        });
     }
 
     /// The program with the words of `line` as its arguments.
