@@ -26,8 +26,7 @@ test: ## Check and test everything, with a PostgreSQL and a Kafka of its own
 	@scripts/test.sh
 
 soak: ## The long versions: crashes, races, outages, idle connections, random questions; then fuzzing and the contract
-	@WRKFLW_SOAK=1 TEST_ARGS='--test all -- crashes:: concurrency:: faults:: access:: sandbox:: subflows:: --skip subflows::cancellations --nocapture --test-threads 1 $(ARGS)' scripts/test.sh setup test
-	@WRKFLW_SOAK=1 TEST_ARGS='--release --test all -- subflows::cancellations --nocapture' scripts/test.sh test
+	@WRKFLW_SOAK=1 TEST_ARGS='--test all -- crashes:: concurrency:: faults:: access:: sandbox:: subflows:: --nocapture --test-threads 1 $(ARGS)' scripts/test.sh setup test
 	@fuzz/run.sh 600
 	@scripts/schemathesis.sh 1200
 

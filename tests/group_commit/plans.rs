@@ -84,6 +84,7 @@ fn compared(condition: &str) -> BTreeSet<String> {
     parts
         .map(|part| part.trim_start_matches('(').trim_start_matches("ROW("))
         .filter_map(|part| part.split([' ', ',']).next())
+        .filter(|column| !column.is_empty())
         .map(|column| column.trim_matches('"').to_owned())
         .collect()
 }
@@ -156,8 +157,8 @@ fn is_by_key(node: &Value, indexes: &HashMap<String, Vec<String>>) -> Result<boo
     let columns = &indexes[index];
     let key: BTreeSet<_> = columns.iter().take(compared.len()).cloned().collect();
     // By the tenant alone, too much would be found.
-    let is_narrow = compared.len() >= 2 && compared == key;
-    if is_narrow || SMALL.contains(&index) {
+    let is_narrow = compared.len() >= 2 || SMALL.contains(&index);
+    if is_narrow && compared == key {
         return Ok(true);
     }
     Err(format!("finds rows by {index} where {condition}"))
