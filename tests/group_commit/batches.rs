@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use wrkflw_core::command::Command;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::{ChildInstance, Entity};
+use wrkflw_core::json::Json;
+use wrkflw_runtime::clock;
 use wrkflw_store::commit::{Allocated, Change, CommitResult};
+use wrkflw_store::load::Stored;
 
 use super::fixture::{Fixture, counts, keyed, task_of};
 
@@ -292,4 +297,53 @@ async fn a_turn_is_the_latest_of_those_that_were_applied() {
         .await
         .expect("turns");
     assert_eq!(turns, [("ann".to_owned(), 5), ("bob".to_owned(), 4)]);
+}
+
+fn child() -> ChildInstance {
+    ChildInstance {
+        id: InstanceId(clock::new_id()),
+        key: "subflows".into(),
+        entity: Entity {
+            kind: "errand".into(),
+            id: "child".into(),
+        },
+        data: Json::empty(),
+        on_end: None,
+        detached: false,
+        outcome: None,
+        version: None,
+    }
+}
+
+/// The workers look for jobs after such a statement, and after no other.
+#[tokio::test]
+async fn a_statement_tells_whether_it_added_a_job_that_is_due() {
+    let fixture = Fixture::new().await;
+    let leaves_work = async |change: &Change| {
+        let committed = fixture.store.commit(&[change]).await.expect("results");
+        assert_eq!(committed.results, [CommitResult::Applied]);
+        committed.leaves_work
+    };
+    assert!(!leaves_work(&fixture.start("alone")).await);
+
+    let mut parents = [fixture.start("idle"), fixture.start("begun")];
+    for parent in &mut parents {
+        parent.after.active[0].children.push(child());
+        assert!(leaves_work(parent).await, "the child is to be started");
+    }
+    let [idle, begun] = parents.map(Fixture::applied);
+    let cancel = |stored: Stored| {
+        let instance = stored.instance.id;
+        let reason = "no more".to_owned();
+        fixture.change(Some(stored), "rob", &Command::Cancel { instance, reason })
+    };
+    let (idle, begun) = (cancel(idle), cancel(begun));
+    assert!(
+        !leaves_work(&idle).await,
+        "nobody has begun to start the child"
+    );
+    let sql = "update job set attempts = 1";
+    let attempted = sqlx::query(sql).execute(fixture.database.admin_pool());
+    attempted.await.expect(sql);
+    assert!(leaves_work(&begun).await, "the child is to be cancelled");
 }

@@ -185,7 +185,7 @@ impl Fixture {
     }
 
     pub(super) async fn commit(&self, changes: &[&Change]) -> Vec<CommitResult> {
-        self.store.commit(changes).await.expect("verdicts")
+        self.store.commit(changes).await.expect("results").results
     }
 
     pub(super) async fn load(&self, instance: InstanceId) -> Stored {

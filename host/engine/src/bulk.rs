@@ -273,7 +273,7 @@ impl Engine {
         key: Option<&Idempotency>,
     ) -> Result<Outcome, Error> {
         for _ in 0..TRIES_MAX {
-            let stored = match self.read(who, id).await {
+            let stored = match self.read_for_command(who, id).await {
                 Ok(stored) => stored,
                 Err(error) => return ended_by(error),
             };

@@ -192,6 +192,15 @@ pub struct Allocated {
     pub at: Timestamp,
 }
 
+/// The results of the changes of one statement.
+#[derive(Debug)]
+pub struct Committed {
+    /// One for each change, in their order.
+    pub results: Vec<CommitResult>,
+    /// Whether the statement added jobs that are due at once: all kinds but deadlines.
+    pub leaves_work: bool,
+}
+
 /// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitResult {
@@ -210,7 +219,7 @@ impl Store {
     /// If the database refuses the values of one member, or another transaction locks the row of one, the whole statement
     /// fails and writes nothing. The same happens if a concurrent statement takes the idempotency key of a start; for a
     /// single start, the result is `Taken`. After a broken connection the result of every member is unknown.
-    pub async fn commit(&self, changes: &[&Change]) -> Result<Vec<CommitResult>, StoreError> {
+    pub async fn commit(&self, changes: &[&Change]) -> Result<Committed, StoreError> {
         assert!(changes.len() <= BATCH_MAX);
         let rows = Rows::of(changes);
         let verdicts = if rows.has_rare() {
@@ -221,11 +230,17 @@ impl Store {
         let verdicts = match verdicts.map_err(StoreError::from) {
             // A concurrent statement has taken the idempotency key of the start.
             Err(error) if is_start(changes) && error.violates("idempotency_key_pkey") => {
-                return Ok(vec![CommitResult::Taken]);
+                return Ok(Committed {
+                    results: vec![CommitResult::Taken],
+                    leaves_work: false,
+                });
             }
             verdicts => verdicts?,
         };
-        Ok(verdicts.iter().map(Verdict::read).collect())
+        Ok(Committed {
+            results: verdicts.iter().map(Verdict::read).collect(),
+            leaves_work: verdicts.iter().any(|verdict| verdict.leaves_work),
+        })
     }
 
     async fn write_all(&self, rows: &Rows<'_>) -> Result<Vec<Verdict>, sqlx::Error> {
@@ -280,6 +295,9 @@ impl Store {
 /// The result of the statement for one member.
 #[derive(sqlx::FromRow)]
 struct Verdict {
+    /// Of the statement. The statement without its rare parts adds no jobs.
+    #[sqlx(default)]
+    leaves_work: bool,
     applied: bool,
     revision_ok: bool,
 }

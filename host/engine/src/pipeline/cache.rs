@@ -1,4 +1,4 @@
-//! The instance cache: the instances that this host committed last, the groups and permissions of its last callers, and the
+//! The instance cache: the instances that this host committed last or read for items of bulk operations, the groups and permissions of its last callers, and the
 //! active versions of the definitions that it started last. A command that finds what it needs here reads nothing from the
 //! database.
 //!
@@ -173,14 +173,16 @@ impl InstanceCache {
         }
     }
 
-    /// Caches an instance as a commit left it. An ended instance is removed: no more commands are expected on it.
-    pub(super) fn insert(&self, tenant: TenantId, stored: Stored) {
+    /// Caches an instance as a commit left it, or as it was read for a command. An ended instance is removed: no more commands are
+    /// expected on it.
+    pub(super) fn insert(&self, tenant: TenantId, stored: impl Into<Arc<Stored>>) {
+        let stored = stored.into();
         let key = (tenant, stored.instance.id);
         let ended = stored.instance.status.ended_at().is_some();
         if ended {
             self.0.instances.remove(&key);
         } else {
-            self.0.instances.insert(key, Arc::new(stored));
+            self.0.instances.insert(key, stored);
         }
     }
 

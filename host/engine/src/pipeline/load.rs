@@ -19,7 +19,7 @@ use super::{CommitMode, Mode, Run};
 use crate::Engine;
 use crate::error::Error;
 use crate::offload::{Offload, Place};
-use crate::request::{Reply, Request};
+use crate::request::{Identity, Reply, Request};
 use crate::visibility;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
@@ -253,6 +253,26 @@ impl Engine {
         let cache = &self.0.post_commit.cache;
         cache.note_load(&who, instance, &loaded);
         Ok(loaded)
+    }
+
+    /// Reads an instance that the caller sees, in a batch, and caches it for the command that is to follow. So the command does not
+    /// read it again.
+    pub(crate) async fn read_for_command(
+        &self,
+        who: &Identity,
+        instance: InstanceId,
+    ) -> Result<Arc<Stored>, Error> {
+        let (tenant, who) = (who.tenant, who.caller());
+        let wanted = Wanted::of(who.clone(), instance, self.0.clock.now());
+        let mut loaded = self.loaded_together(wanted).await?;
+        let cache = &self.0.post_commit.cache;
+        cache.note_load(&who, instance, &loaded);
+        let found = loaded.found.take();
+        let stored = Arc::new(found.ok_or_else(|| visibility::missing(instance))?);
+        self.check_seen(tenant, &loaded.actor, &stored.instance)
+            .await?;
+        cache.insert(tenant, stored.clone());
+        Ok(stored)
     }
 
     /// The rows from the database if the cached ones are outdated or the request has a reply by now. None if the cached rows are

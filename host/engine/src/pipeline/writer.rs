@@ -10,16 +10,14 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::task::TaskTracker;
-use uuid::Uuid;
 
 use super::batch::{Batch, Batcher, Bounds, Full};
 use super::cache::InstanceCache;
 use crate::observe;
 use crate::tally::Tally;
 use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
-use wrkflw_core::instance::{Instance, StateInstance};
 use wrkflw_runtime::lru::Lru;
-use wrkflw_store::commit::{BATCH_MAX, Change, CommitResult};
+use wrkflw_store::commit::{BATCH_MAX, Change, CommitResult, Committed};
 use wrkflw_store::{Store, StoreError};
 
 /// Changes that may wait for a connection.
@@ -154,7 +152,7 @@ impl Batch for Commits {
     async fn run(&self, members: Vec<Member>) {
         let changes: Vec<&Change> = members.iter().map(|member| &member.change).collect();
         match (self.store.commit(&changes).await, &self.single) {
-            (Ok(results), _) => self.notify(members, results),
+            (Ok(committed), _) => self.notify(members, committed),
             (Err(error), Some(single)) if members.len() > 1 && error.may_be_of_one() => {
                 metrics::counter!("wrkflw_commit_batches_split_total").increment(1);
                 tracing::warn!(%error, members = members.len(), "a batch failed; its members are applied one by one");
@@ -171,7 +169,8 @@ impl Batch for Commits {
 }
 
 impl Commits {
-    fn notify(&self, members: Vec<Member>, results: Vec<CommitResult>) {
+    fn notify(&self, members: Vec<Member>, committed: Committed) {
+        let results = committed.results;
         let mut waiting = Vec::with_capacity(members.len());
         for (member, result) in members.into_iter().zip(&results) {
             if *result == CommitResult::Applied {
@@ -179,6 +178,9 @@ impl Commits {
                 self.post_commit.applied(member.change);
             }
             waiting.push(member.waiters);
+        }
+        if committed.leaves_work {
+            self.post_commit.wake_workers();
         }
         if results.contains(&CommitResult::Applied) {
             self.post_commit.announce();
@@ -199,7 +201,7 @@ pub struct PostCommit {
     pub(super) cache: InstanceCache,
     /// Notified after each commit with events for the relay.
     pub(crate) wake: Arc<Notify>,
-    /// Changes after each commit with jobs, for the workers of this process.
+    /// Changes after each commit that added jobs which are due at once, for the workers of this process.
     pub(crate) work: watch::Sender<()>,
     /// Counts the commits with events, for event streams.
     pub(crate) commits: watch::Sender<u64>,
@@ -232,11 +234,8 @@ impl PostCommit {
         self.work.send_replace(());
     }
 
-    /// Caches a committed change, and wakes the workers if the change has jobs.
+    /// Counts and caches a committed change.
     pub(super) fn applied(&self, change: Change) {
-        if leaves_work(&change) {
-            self.wake_workers();
-        }
         observe::committed(&change.entries);
         self.tally.committed(change.tenant, &change.entries);
         let before = change
@@ -257,24 +256,4 @@ impl PostCommit {
         }
         self.cache.insert(change.tenant, change.into_left());
     }
-}
-
-/// Whether a commit has jobs that are due at once: for children, for a parent, for services, or for signals sent by correlation.
-fn leaves_work(change: &Change) -> bool {
-    let linked = |instance: &Instance| -> Vec<(Uuid, usize)> {
-        let link = |state_instance: &StateInstance| {
-            let subscriptions = state_instance.correlated().count();
-            let is_linked = subscriptions > 0
-                || !state_instance.children.is_empty()
-                || state_instance.open_call().is_some();
-            is_linked.then_some((state_instance.id.0, subscriptions))
-        };
-        instance.active.iter().filter_map(link).collect()
-    };
-    let before = change.before.as_ref().map(|stored| &stored.instance);
-    let after = &change.after;
-    let tells_parent = after.parent.is_some() && after.status.ended_at().is_some();
-    tells_parent
-        || before.map(linked).unwrap_or_default() != linked(after)
-        || !change.children_of_passed_states().is_empty()
 }

@@ -300,6 +300,7 @@ put as (
     on conflict (tenant_id, id) do update
     set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at, payload = excluded.payload,
         service = excluded.service, lease_until = null, attempts = 0, last_error = null, claim = null
+    returning kind
 ),
 subscribed as (
     insert into signal_subscription (tenant_id, correlation, trigger, entered_at, state_id, instance_id)
@@ -348,6 +349,9 @@ announced as (
     where a.event_seq is not null
 )
 select
+    -- {rare
+    exists (select from put p where p.kind <> 'deadline') as "leaves_work!",
+    -- }rare
     (m.revision_from = 0 and m.is_current or m.member in (select member from locked)
         -- {rare
         or m.member in (select o.member from occupied o)
