@@ -1,6 +1,7 @@
 //! Joined changes of one instance write what the single changes would have written one after the other.
 
 use wrkflw_core::command::Command;
+use wrkflw_core::instance::Instance;
 use wrkflw_store::commit::{Change, CommitResult};
 use wrkflw_store::load::Stored;
 
@@ -116,5 +117,21 @@ async fn all_keys_of_a_change_are_taken_or_none() {
                 .as_ref()
                 .map(|stored| stored.instance.revision)
         );
+    }
+}
+
+/// The cache keeps what a commit leaves.
+#[tokio::test]
+async fn a_commit_leaves_an_instance_without_unused_memory() {
+    let fixture = Fixture::new().await;
+    let left = fixture
+        .decide(&fixture.claimed("one").await, "GO")
+        .into_left();
+    let Instance { past, active, .. } = &left.instance;
+    assert_eq!((past.len(), past.capacity()), (3, 3));
+    assert_eq!((active.len(), active.capacity()), (1, 1));
+    for state_instance in left.instance.state_instances() {
+        let tasks = &state_instance.tasks;
+        assert_eq!(tasks.len(), tasks.capacity());
     }
 }

@@ -387,6 +387,19 @@ impl Instance {
             .sort_by_key(|state_instance| (state_instance.entered_at, state_instance.id));
     }
 
+    /// Frees memory that the lists of large items have allocated and do not use. A list that was empty before its first item has room
+    /// for four.
+    pub fn shrink_to_fit(&mut self) {
+        self.past.shrink_to_fit();
+        self.waiting.shrink_to_fit();
+        self.active.shrink_to_fit();
+        let past = self.past.iter_mut().map(|past| &mut past.state);
+        for state_instance in past.chain(&mut self.waiting).chain(&mut self.active) {
+            state_instance.tasks.shrink_to_fit();
+            state_instance.children.shrink_to_fit();
+        }
+    }
+
     /// All state instances, past ones first.
     pub fn state_instances(&self) -> impl Iterator<Item = &StateInstance> {
         self.past

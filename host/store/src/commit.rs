@@ -153,9 +153,10 @@ impl Change {
     }
 }
 
-/// Sorts the instance as a load does.
+/// Sorts the instance as a load does, and frees what it does not use: it may be kept in memory for long.
 fn stored(mut instance: Instance, head: Head, state_instances: u32) -> Stored {
     instance.sort();
+    instance.shrink_to_fit();
     Stored {
         instance,
         head,
