@@ -142,6 +142,22 @@ async fn a_database_without_statistics_is_read_by_keys() {
     }
 }
 
+/// The planner takes a table that was analysed while it was empty for empty. An operator may have analysed a new database.
+#[tokio::test]
+async fn a_load_reads_no_table_as_a_whole_after_an_early_analysis() {
+    let app = TestApp::start().await;
+    let mut connection = app.database.admin_pool().acquire().await.expect("idle");
+    let analysed = sqlx::raw_sql("analyze").execute(&mut *connection);
+    analysed.await.expect("statistics");
+    let plan = plan(&mut connection, "load", LOAD).await;
+    let nodes = nodes(&plan);
+    let scans = nodes.iter().filter(|node| node["Index Name"].is_string());
+    let whole: Vec<_> = scans
+        .filter(|node| !node["Index Cond"].is_string())
+        .collect();
+    assert!(whole.is_empty(), "{whole:#?}");
+}
+
 /// Whether the node finds rows by the first columns of an index. The error says what it reads otherwise.
 fn is_by_key(node: &Value, indexes: &HashMap<String, Vec<String>>) -> Result<bool, String> {
     let kind = node["Node Type"].as_str().expect("a type");

@@ -91,9 +91,16 @@ select
     )::text, '[]') as "attributes!"
 from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[], $8::bytea[], $9::text[]) with ordinality
     as q (tenant_id, instance_id, subject, roles, key, now, signal, identity, definition, number)
-left join instance i on i.tenant_id = q.tenant_id and i.id = q.instance_id
-left join definition d on d.tenant_id = q.tenant_id and d.key = q.definition
-left join idempotency_key k on k.tenant_id = q.tenant_id and k.principal = q.subject and k.key = q.key
+-- Each by its key, whatever the planner knows of the table: if it was analysed while it was empty, a plain join reads all of it.
+left join lateral (
+    select * from instance where tenant_id = q.tenant_id and id = q.instance_id offset 0
+) i on true
+left join lateral (
+    select * from definition where tenant_id = q.tenant_id and key = q.definition offset 0
+) d on true
+left join lateral (
+    select * from idempotency_key where tenant_id = q.tenant_id and principal = q.subject and key = q.key offset 0
+) k on true
 -- One of an earlier release has no identity: its id alone tells it apart.
 left join lateral (
     select g.received_at, g.content, g.entry_id from signal g
