@@ -1,7 +1,7 @@
 //! The HTTP API: the only folder of this crate that uses `axum`. Handlers read the request, call the engine or the store, and
 //! render the result.
 //!
-//! All routes are in [`routes()`]. [`problem`] turns errors into responses. [`commands`] executes changes of
+//! Each file has the `routes()` of its handlers; [`routes()`] joins them. [`problem`] turns errors into responses. [`commands`] executes changes of
 //! instances. `extract` parses requests, so that handlers get only valid values.
 
 mod actions;
@@ -40,6 +40,7 @@ mod inbox;
 mod include;
 mod instance_commands;
 mod instance_detail;
+mod instance_diagram;
 mod instances;
 mod jobs;
 mod large;
@@ -80,7 +81,6 @@ pub mod views;
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
-use axum::extract::DefaultBodyLimit;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -89,7 +89,6 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use utoipa_axum::router::OpenApiRouter;
-use utoipa_axum::routes;
 
 use self::admission::Admission;
 use self::auth::Authenticator;
@@ -290,183 +289,50 @@ pub fn router(app: App) -> Router {
     Router::new().fallback_service(edge::compressed(Edge::new(routes, app)))
 }
 
-/// Migrations, bulk operations, jobs and dead letters, and what operators see of hosts.
-fn of_many() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(migrations::migrate))
-        .routes(routes!(operations::begin))
-        .routes(routes!(operations::cancel))
-        .routes(routes!(operations::list::list))
-        .routes(routes!(jobs::list))
-        .routes(routes!(series::show))
-        .routes(routes!(refusals::list))
-        .routes(routes!(operations::items))
-        .routes(routes!(operations::stop))
-        .routes(routes!(events::replay::replay))
-        .routes(routes!(dead_letters::list))
-        .routes(routes!(dead_letters::show))
-        .routes(routes!(bulk::tasks))
-}
-
-/// Signals, comments, and notifications.
-fn of_messages() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(signals::send))
-        .routes(routes!(signals::correlate))
-        .routes(routes!(signals::list))
-        .routes(routes!(comments::comment))
-        .routes(routes!(comments::list))
-        .routes(routes!(notifications::list))
-}
-
-/// The caller's own sessions, notifications, saved views and drafts, and tokens for pages of products.
-fn of_oneself() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(notifications::read))
-        .routes(routes!(sessions::end))
-        .routes(routes!(saved_views::put, saved_views::delete))
-        .routes(routes!(embed_tokens::create))
-}
-
-/// What the caller is, has kept and has open.
-fn of_the_caller() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(me::me))
-        .routes(routes!(sessions::list))
-        .routes(routes!(saved_views::list))
-        .routes(routes!(drafts::show, drafts::put))
-}
-
-/// Lists of people and groups, and what concerns several of them.
-fn of_directory() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(directory::lists::people))
-        .routes(routes!(directory::lists::groups))
-        .routes(routes!(directory::put_member, directory::delete_member))
-        .routes(routes!(
-            directory::managers::put_manager,
-            directory::managers::delete_manager
-        ))
-        .routes(routes!(directory::absences::delete))
-        .routes(routes!(directory::roles::put))
-}
-
-/// Reads and changes of a version.
-fn of_versions() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(definitions::show))
-        .routes(routes!(definitions::retire))
-        .routes(routes!(definitions::reinstate))
-        .routes(routes!(definitions::stop))
-        .routes(routes!(definitions::resume))
-        .routes(routes!(definitions::diagram))
-        .routes(routes!(definitions::overview::overview))
-}
-
-fn of_definitions() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(definitions::activate))
-        .routes(routes!(definitions::list::list_all))
-        .routes(routes!(definitions::list::list))
-}
-
-fn of_the_audit() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(audit::audit))
-        .routes(routes!(data_changes::list))
-        .routes(routes!(audit::entries))
-        .routes(routes!(checkpoints::list))
-        .routes(routes!(custody::of_entity))
-        .routes(routes!(custody::of_instance))
-        .routes(routes!(compliance::self_approvals))
-}
-
-fn of_tasks() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(tasks::list))
-        .routes(routes!(task_commands::claim))
-        .routes(routes!(task_commands::release))
-        .routes(routes!(task_commands::decide))
-        .routes(routes!(task_commands::delegate))
-        .routes(routes!(task_commands::resolve))
-        .routes(routes!(task_commands::reassign))
-        .routes(routes!(task_commands::reset))
-        .routes(routes!(task_commands::suspend))
-        .routes(routes!(task_commands::resume))
-}
-
-/// Reads with an `ETag` whose paths have commands that take parameters in the query.
-fn single_with_query() -> OpenApiRouter<App> {
-    OpenApiRouter::new()
-        .routes(routes!(preferences::show, preferences::put))
-        .routes(routes!(
-            directory::absences::list,
-            directory::absences::create
-        ))
-}
-
-/// Every route of the API, with its documentation.
+/// Every route of the API, with its documentation. Each file has its own.
 pub fn routes() -> OpenApiRouter<App> {
-    let upload = OpenApiRouter::new()
-        .routes(routes!(definitions::publish))
-        .layer(DefaultBodyLimit::max(definitions::UPLOAD_BYTES_MAX));
-    let single = OpenApiRouter::new()
-        .merge(of_versions())
-        .routes(routes!(instances::show))
-        .routes(routes!(history::history))
-        .routes(routes!(instances::diagram))
-        .routes(routes!(instances::actions))
-        .routes(routes!(tasks::show))
-        .routes(routes!(signals::show))
-        .routes(routes!(operations::show))
-        .merge(of_the_caller())
-        .routes(routes!(ids::find))
-        .routes(routes!(directory::roles::list))
-        .routes(routes!(directory::roles::show))
-        .routes(routes!(directory::person, directory::put_person))
-        .routes(routes!(directory::group, directory::put_group))
-        .routes(routes!(subscriptions::show, subscriptions::delete))
-        .routes(routes!(subscriptions::create, subscriptions::list))
-        .routes(routes!(calendars::list))
-        .routes(routes!(calendars::show, calendars::put, calendars::delete));
-    let without_query = OpenApiRouter::new()
-        .merge(upload)
-        .merge(conditional::conditional(single))
-        .routes(routes!(verification::verify))
-        .routes(routes!(instances::search))
-        .routes(routes!(directory::names::find))
-        .routes(routes!(subscriptions::retry))
-        .routes(routes!(subscriptions::delivery::test))
-        .routes(routes!(subscriptions::delivery::attempts))
-        .routes(routes!(subscriptions::delivery::retry))
-        .routes(routes!(subscriptions::delivery::discard))
-        .routes(routes!(dead_letters::retry))
-        .routes(routes!(dead_letters::discard))
-        .merge(of_oneself())
-        .routes(routes!(hosts::list))
-        .layer(middleware::from_fn(layers::without_query));
-    OpenApiRouter::new()
-        .merge(without_query)
-        .merge(of_many())
-        .merge(of_messages())
-        .merge(of_directory())
-        .merge(of_definitions())
-        .merge(of_the_audit())
-        .routes(routes!(instances::start, instances::list))
-        .routes(routes!(instance_commands::cancel))
-        .routes(routes!(instance_commands::suspend))
-        .routes(routes!(instance_commands::resume))
-        .routes(routes!(instance_commands::restart))
-        .routes(routes!(entities::history))
-        .merge(of_tasks())
-        .merge(conditional::conditional(single_with_query()))
-        .routes(routes!(eligibility::eligibility))
-        .routes(routes!(events::list))
-        .routes(routes!(events::stream))
-        .routes(routes!(subscriptions::deliveries))
-        .routes(routes!(health::live))
-        .routes(routes!(health::ready))
-        .routes(routes!(health::metrics))
+    let files: [fn() -> OpenApiRouter<App>; 38] = [
+        audit::routes,
+        bulk::routes,
+        calendars::routes,
+        checkpoints::routes,
+        comments::routes,
+        compliance::routes,
+        custody::routes,
+        data_changes::routes,
+        dead_letters::routes,
+        definitions::routes,
+        directory::routes,
+        drafts::routes,
+        eligibility::routes,
+        embed_tokens::routes,
+        entities::routes,
+        events::routes,
+        health::routes,
+        history::routes,
+        hosts::routes,
+        ids::routes,
+        instance_commands::routes,
+        instance_diagram::routes,
+        instances::routes,
+        jobs::routes,
+        me::routes,
+        migrations::routes,
+        notifications::routes,
+        operations::routes,
+        preferences::routes,
+        refusals::routes,
+        saved_views::routes,
+        series::routes,
+        sessions::routes,
+        signals::routes,
+        subscriptions::routes,
+        task_commands::routes,
+        tasks::routes,
+        verification::routes,
+    ];
+    let merged = files.iter().map(|routes| routes());
+    merged.fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }
 
 fn json(text: String) -> Response {

@@ -5,6 +5,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -23,6 +25,13 @@ use wrkflw_store::audit::{self, AuditFilter};
 
 /// All entries are later.
 const EARLIEST: Timestamp = Timestamp::UNIX_EPOCH;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(audit))
+        .routes(routes!(entries))
+}
 
 view! {
     of wrkflw_store::audit::AuditRow;

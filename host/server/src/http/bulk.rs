@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -27,6 +29,11 @@ use wrkflw_store::tasks::{Inbox, TaskFilter};
 const TASKS_MAX: usize = 100;
 /// Maximum number of concurrent commands.
 const AT_ONCE: usize = 8;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(tasks))
+}
 
 /// An action on many tasks, given by their ids or by a filter.
 #[derive(Debug, Deserialize, ToSchema)]

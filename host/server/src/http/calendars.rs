@@ -9,10 +9,14 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::IgnoredAny;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Body, Caller, Path};
 use super::large::rendered;
+use super::layers::without_query;
 use super::page::{Page, page_to};
 use super::problem::Problem;
 use super::view::view;
@@ -22,6 +26,14 @@ use wrkflw_store::StoreError;
 
 /// Rendering a byte of a calendar takes as long as rendering so many bytes of text, because most are dates and times.
 const RENDERED: usize = 4;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show, put, delete));
+    without_query(conditional(single))
+}
 
 view! {
     of wrkflw_store::calendars::CalendarSummary;

@@ -4,6 +4,8 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
 use super::extract::{Caller, Query};
@@ -12,6 +14,11 @@ use super::page::{Page, decode, encode, limit, page_to};
 use super::problem::Problem;
 use wrkflw_core::ids::hex;
 use wrkflw_engine::{CheckpointStatus, ListedCheckpoint};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list))
+}
 
 /// A signed root of all entries of the tenant up to one.
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,6 +5,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -19,6 +21,13 @@ use wrkflw_engine::Error;
 use wrkflw_engine::validation::{check_comment, check_person};
 use wrkflw_store::comments::Comment;
 use wrkflw_store::viewer::Viewer;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(comment))
+        .routes(routes!(list))
+}
 
 /// A comment, and whom it mentions.
 #[derive(Debug, Deserialize, ToSchema)]

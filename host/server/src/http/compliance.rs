@@ -4,6 +4,8 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -13,6 +15,11 @@ use super::problem::Problem;
 use super::view::{each, view};
 use wrkflw_core::moment;
 use wrkflw_store::compliance::Period;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(self_approvals))
+}
 
 view! {
     of wrkflw_store::compliance::SelfApprovals;

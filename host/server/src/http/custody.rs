@@ -12,6 +12,8 @@ use futures_util::stream::try_unfold;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::extract::{Listener, Path, Query};
@@ -31,6 +33,13 @@ use wrkflw_store::viewer::Viewer;
 const PAGES_MAX: u32 = 10_000;
 /// The permission to export.
 const PERMISSION: &str = "audit:read";
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(of_entity))
+        .routes(routes!(of_instance))
+}
 
 view! {
     of wrkflw_engine::CustodyRecord;

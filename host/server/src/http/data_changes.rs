@@ -5,6 +5,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -18,6 +20,11 @@ use wrkflw_core::data_history::DataChange;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
 use wrkflw_engine::DataStepAt;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list))
+}
 
 /// A value that differs after a step. A side without a value is absent.
 #[derive(Debug, Serialize, ToSchema)]

@@ -4,10 +4,13 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::extract::{Body, Caller, Path, Query};
+use super::layers::without_query;
 use super::page::{Page, decode, limit, page, page_or_reached};
 use super::problem::Problem;
 use super::task_commands::ReasonBody;
@@ -18,6 +21,17 @@ use wrkflw_engine::{Error, Identity};
 use wrkflw_store::dead_letters::{self, DeadLetters, Release, Released};
 
 const READ: &str = "dead-letter:read";
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let bare = OpenApiRouter::new()
+        .routes(routes!(retry))
+        .routes(routes!(discard));
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show))
+        .merge(without_query(bare))
+}
 
 view! {
     of wrkflw_store::dead_letters::ParkedEvent;

@@ -1,19 +1,24 @@
 //! Definitions: publish, list, activate, retire, reinstate, stop, draw.
 
-pub(super) mod list;
-pub(super) mod overview;
+mod list;
+mod overview;
 
 use axum::body::Bytes;
+use axum::extract::DefaultBodyLimit;
 use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{BODY_BYTES_MAX, Body, Caller, DryRun, Path, Query, understood};
 use super::large::rendered;
+use super::layers::without_query;
 use super::pace;
 use super::problem::Problem;
 use super::svg;
@@ -30,6 +35,26 @@ use wrkflw_store::definitions::list::VersionFilter;
 pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
 /// Maximum length of a field's name in a problem.
 const FIELD_NAME_CHARS_SHOWN: usize = 64;
+
+/// The routes of this file and of those below it.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let upload = OpenApiRouter::new()
+        .routes(routes!(publish))
+        .layer(DefaultBodyLimit::max(UPLOAD_BYTES_MAX));
+    let single = OpenApiRouter::new()
+        .routes(routes!(show))
+        .routes(routes!(retire))
+        .routes(routes!(reinstate))
+        .routes(routes!(stop))
+        .routes(routes!(resume))
+        .routes(routes!(diagram));
+    OpenApiRouter::new()
+        .routes(routes!(activate))
+        .merge(without_query(upload))
+        .merge(without_query(conditional(single)))
+        .merge(list::routes())
+        .merge(overview::routes())
+}
 
 /// The form that publishes a version.
 #[derive(Deserialize, ToSchema)]

@@ -2,24 +2,43 @@
 //! would be eligible afterwards.
 
 pub(super) mod absences;
-pub(super) mod lists;
-pub(super) mod managers;
-pub(super) mod names;
-pub(super) mod roles;
+mod lists;
+mod managers;
+mod names;
+mod roles;
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
+use super::conditional::conditional;
 use super::eligibility::Orphan;
 use super::extract::{Body, Caller, DryRun, Path, Query};
+use super::layers::without_query;
 use super::problem::Problem;
 use crate::http::view::{each, view};
 use absences::KeptAbsence;
 use roles::Role;
 use wrkflw_engine::{Changed, Identity};
 use wrkflw_store::directory::Membership;
+
+/// The routes of this file and of those below it.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new()
+        .routes(routes!(person, put_person))
+        .routes(routes!(group, put_group));
+    OpenApiRouter::new()
+        .routes(routes!(put_member, delete_member))
+        .merge(without_query(conditional(single)))
+        .merge(absences::routes())
+        .merge(lists::routes())
+        .merge(managers::routes())
+        .merge(names::routes())
+        .merge(roles::routes())
+}
 
 view! {
     of wrkflw_store::directory::people::Person;

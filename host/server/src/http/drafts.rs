@@ -4,13 +4,23 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Body, Caller, Path};
+use super::layers::without_query;
 use super::problem::Problem;
 use wrkflw_core::ids::TaskId;
 use wrkflw_engine::Draft;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(show, put));
+    without_query(conditional(single))
+}
 
 /// A comment that is not sent yet. Nobody else sees it.
 #[derive(Debug, Serialize, ToSchema)]

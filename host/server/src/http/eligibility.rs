@@ -5,6 +5,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -17,6 +19,11 @@ use super::view::{each, view};
 use wrkflw_core::eligibility::{Exclusion, Way};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::moment;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(eligibility))
+}
 
 view! {
     of wrkflw_engine::EligibilityAt;

@@ -6,10 +6,13 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::extract::{Body, Caller, malformed};
+use super::layers::without_query;
 use super::problem::Problem;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
@@ -18,6 +21,12 @@ use wrkflw_engine::{EMBEDDING_MAX, EmbedTarget, EmbeddingScope, NewEmbedding};
 /// Minutes of a token whose request names none.
 const MINUTES: u32 = 10;
 const MINUTES_MAX: u64 = EMBEDDING_MAX.as_secs() / 60;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let bare = OpenApiRouter::new().routes(routes!(create));
+    without_query(bare)
+}
 
 /// What the page may do.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, ToSchema)]

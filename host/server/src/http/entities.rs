@@ -5,6 +5,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -17,6 +19,11 @@ use super::view::view;
 use wrkflw_core::instance::Entity;
 use wrkflw_engine::validation::check_id;
 use wrkflw_store::entities::{self, EntityHistory};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(history))
+}
 
 view! {
     of wrkflw_store::entities::EntityInstance;

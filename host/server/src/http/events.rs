@@ -7,7 +7,7 @@ mod deliveries;
 mod live;
 mod places;
 mod reader;
-pub(super) mod replay;
+mod replay;
 mod tail;
 
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use self::deliveries::{EventDeliveries, EventPart};
@@ -47,6 +49,14 @@ const EARLIEST: &str = "earliest";
 const PERMISSION: &str = "event:read";
 /// When a client may try again that found too many streams open.
 const RETRY_AFTER_SECONDS: u32 = 10;
+
+/// The routes of this file and of those below it.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(stream))
+        .merge(replay::routes())
+}
 
 /// Declares the query of a route that reads events: its own parameters, and those of the filter.
 macro_rules! event_query {

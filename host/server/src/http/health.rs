@@ -10,6 +10,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
 use tokio_util::sync::CancellationToken;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
 use super::admission::Admission;
@@ -21,6 +23,14 @@ use wrkflw_store::pools::Readiness;
 
 /// The timeout of the database in a probe.
 const READY_WITHIN: Duration = Duration::from_secs(2);
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(live))
+        .routes(routes!(ready))
+        .routes(routes!(metrics))
+}
 
 /// The state that probes and metrics read.
 #[derive(Clone)]

@@ -7,13 +7,17 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::comments::CommentView;
+use super::conditional::conditional;
 use super::extract::{Caller, Path};
 use super::instances::read;
 use super::large::rendered;
+use super::layers::without_query;
 use super::page::LIMIT_MAX;
 use super::problem::Problem;
 use super::shapes::EscalationReason;
@@ -27,6 +31,12 @@ use wrkflw_store::comments::Comment;
 use wrkflw_store::load::Stored;
 use wrkflw_store::past::{Moves, PastMove};
 use wrkflw_store::viewer::Viewer;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(history));
+    without_query(conditional(single))
+}
 
 /// The state instances of an instance with their tasks and decisions: the past ones, oldest first, then the active ones.
 #[derive(Debug, Serialize, ToSchema)]

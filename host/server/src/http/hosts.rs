@@ -4,12 +4,21 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::extract::Caller;
+use super::layers::without_query;
 use super::problem::Problem;
 use super::view::{each, view};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let bare = OpenApiRouter::new().routes(routes!(list));
+    without_query(bare)
+}
 
 view! {
     of wrkflw_store::hosts::HostRow;

@@ -3,10 +3,14 @@
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Caller, Path};
+use super::layers::without_query;
 use super::problem::Problem;
 use super::shapes::{IdKind, NamedStatus};
 use wrkflw_core::ids::InstanceId;
@@ -20,6 +24,12 @@ const CANDIDATES_MAX: i64 = 5;
 const DIGITS: usize = 32;
 /// The shortest beginning.
 const DIGITS_MIN: usize = 4;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(find));
+    without_query(conditional(single))
+}
 
 /// An instance or a task whose id begins as requested.
 #[derive(Debug, Serialize, ToSchema)]

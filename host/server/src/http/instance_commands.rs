@@ -4,6 +4,8 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Deserialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -16,6 +18,15 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
 use wrkflw_engine::validation::{check_document, check_reason};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(cancel))
+        .routes(routes!(suspend))
+        .routes(routes!(resume))
+        .routes(routes!(restart))
+}
 
 /// The body of a restart.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -1,8 +1,6 @@
-//! Instances: start, list, show, and their history, actions and diagram.
+//! Instances: start, list, search, show, and their actions.
 
 use std::collections::BTreeMap;
-
-use std::collections::HashMap;
 
 use axum::extract::State;
 use axum::http::header;
@@ -10,30 +8,30 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::actions::ActionView;
 use super::commands::{CommandAnswer, run};
-use super::conditional::Changing;
+use super::conditional::{Changing, conditional};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::include::{commas, words};
 use super::instance_detail::{self, InstanceDetail, InstanceLine};
 use super::large::rendered;
+use super::layers::without_query;
 use super::misfit::of_parameter;
 use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{AttributeCondition, Search, conditions, of_body};
 use super::shapes::InstanceStatus;
 use super::started::add_progress;
-use super::svg;
 use super::view::{each, view};
-use super::views::is_hidden;
-use crate::diagram::{Taken, TakenEdge};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::InstanceId;
-use wrkflw_core::instance::{Candidate, Entity, Instance, StateInstance};
+use wrkflw_core::instance::Entity;
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_core::search::UntypedCondition;
@@ -41,6 +39,18 @@ use wrkflw_engine::Identity;
 use wrkflw_engine::validation::{check_document, check_id};
 use wrkflw_store::instances::InstanceFilter;
 use wrkflw_store::load::Stored;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new()
+        .routes(routes!(show))
+        .routes(routes!(actions));
+    let bare = OpenApiRouter::new().routes(routes!(search));
+    OpenApiRouter::new()
+        .routes(routes!(start, list))
+        .merge(without_query(conditional(single)))
+        .merge(without_query(bare))
+}
 
 view! {
     of wrkflw_store::instances::InstanceSummary;
@@ -385,108 +395,6 @@ pub(super) async fn actions(
         omitted,
     };
     rendered(&app, who.tenant, bytes, || actions).await
-}
-
-/// The diagram of the definition with the path that the instance took.
-#[utoipa::path(get, path = "/v1/instances/{id}/diagram.svg", tag = "instances", operation_id = "getInstanceDiagram", params(("id" = Uuid, Path)),
-    responses((status = 200, content_type = "image/svg+xml", body = String)))]
-pub(super) async fn diagram(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-) -> Result<Response, Problem> {
-    let stored = read(&app, &who, id).await?;
-    let version = app
-        .engine
-        .version(who.tenant, &stored.instance.definition)
-        .await?;
-    let (tenant, viewer) = (who.tenant, who.subject);
-    let draw = move || crate::diagram::svg(&version.graph, Some(&taken(&stored.instance, &viewer)));
-    Ok(svg(app.engine.offload().run(tenant, draw).await?))
-}
-
-/// The edges that the instance took, in the order of the state instances that they led to, as this person may see them.
-fn taken(instance: &Instance, viewer: &str) -> Taken {
-    let mut taken = Taken::default();
-    let state_instances: HashMap<_, _> = instance
-        .state_instances()
-        .map(|state_instance| (state_instance.id, state_instance))
-        .collect();
-    let left = instance.past.iter();
-    let left_trigger: HashMap<_, _> = left
-        .map(|past| (past.state.id, &past.left_trigger))
-        .collect();
-    for state_instance in instance.state_instances() {
-        *taken.visits.entry(state_instance.name.clone()).or_default() += 1;
-        let entered_trigger = state_instance.entered_trigger.as_ref();
-        let entered_trigger =
-            entered_trigger.filter(|_| !is_hidden(instance.hidden_entry(state_instance), viewer));
-        let sources = state_instance.predecessors.iter();
-        for source in sources.filter_map(|id| state_instances.get(id)) {
-            // Each branch of a join came by the trigger that ended its last state.
-            let trigger = match left_trigger.get(&source.id) {
-                Some(trigger) if state_instance.predecessors.len() > 1 => Some(*trigger),
-                _ => entered_trigger,
-            };
-            if let Some(trigger) = trigger {
-                taken.edges.push(TakenEdge {
-                    source: source.name.clone(),
-                    trigger: trigger.clone(),
-                    target: state_instance.name.clone(),
-                });
-            }
-        }
-    }
-    for state_instance in &instance.active {
-        let active = taken.active.entry(state_instance.name.clone()).or_default();
-        active.extend(work(state_instance));
-    }
-    taken
-}
-
-/// Who owns the open tasks of a state instance, or may claim them, and when it or its next task is due.
-fn work(state_instance: &StateInstance) -> Vec<String> {
-    let open = || {
-        state_instance
-            .tasks
-            .iter()
-            .filter(|task| task.status.is_open())
-    };
-    let (mut owners, mut candidates) = (Vec::new(), Vec::new());
-    for task in open() {
-        if let Some(owner) = task.owner() {
-            push_new(&mut owners, owner);
-        } else {
-            let ids = task.candidates.iter().map(Candidate::id);
-            ids.for_each(|id| push_new(&mut candidates, id));
-        }
-    }
-    let due = open()
-        .filter_map(|task| task.due_at)
-        .chain(state_instance.due_at)
-        .min();
-    [("with", owners), ("for", candidates)]
-        .into_iter()
-        .filter(|(_, people)| !people.is_empty())
-        .map(|(how, people)| format!("{how} {}", few(&people)))
-        .chain(due.map(|due| format!("due {} UTC", due.strftime("%F %R"))))
-        .collect()
-}
-
-fn push_new<'a>(people: &mut Vec<&'a str>, id: &'a str) {
-    if !people.contains(&id) {
-        people.push(id);
-    }
-}
-
-/// The first of them, and how many more there are.
-fn few(people: &[&str]) -> String {
-    const SHOWN_MAX: usize = 2;
-    let shown = people[..people.len().min(SHOWN_MAX)].join(", ");
-    match people.len().saturating_sub(SHOWN_MAX) {
-        0 => shown,
-        more => format!("{shown} +{more}"),
-    }
 }
 
 pub(super) async fn read(app: &App, who: &Identity, id: Uuid) -> Result<Stored, Problem> {

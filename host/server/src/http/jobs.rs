@@ -4,6 +4,8 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -13,6 +15,11 @@ use super::problem::Problem;
 use super::shapes::{JobKind, MaybeVersionFields};
 use super::view::view;
 use wrkflw_store::jobs::{Jobs, ListedJob};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list))
+}
 
 view! {
     of wrkflw_store::jobs::ListedJob;

@@ -7,9 +7,11 @@ use axum::body::HttpBody as _;
 use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
-use axum::middleware::Next;
+use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use utoipa_axum::router::OpenApiRouter;
 
+use super::App;
 use super::misfit::of_parameter;
 use super::newline::ended;
 use super::observe::Change;
@@ -88,9 +90,13 @@ fn guard(headers: &mut HeaderMap, path: &str) {
     }
 }
 
-/// Refuses query parameters on routes that have none. A misspelt or misplaced one, such as `dryRun` on a route without dry
-/// runs, must not be ignored.
-pub(super) async fn without_query(request: Request, next: Next) -> Response {
+/// Makes these routes refuse query parameters, because they have none. A misspelt or misplaced one, such as `dryRun` on a route
+/// without dry runs, must not be ignored.
+pub(super) fn without_query(router: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    router.layer(from_fn(refuse_query))
+}
+
+async fn refuse_query(request: Request, next: Next) -> Response {
     match request.uri().query() {
         None | Some("") => next.run(request).await,
         Some(query) => {

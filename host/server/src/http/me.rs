@@ -3,12 +3,22 @@
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
+use super::conditional::conditional;
 use super::directory::absences::KeptAbsence;
 use super::extract::Caller;
+use super::layers::without_query;
 use super::problem::Problem;
 use super::view::each;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(me));
+    without_query(conditional(single))
+}
 
 /// The caller: what the token says, what the directory says, and what both permit.
 #[derive(Debug, Serialize, ToSchema)]

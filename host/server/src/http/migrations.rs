@@ -7,6 +7,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -27,6 +29,11 @@ use wrkflw_core::instance::{Instance, OpenDeadline};
 use wrkflw_core::json::whole;
 use wrkflw_engine::migration::{Preview, Side};
 use wrkflw_engine::validation::check_states;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(migrate))
+}
 
 /// The version to which an instance is migrated.
 #[derive(Debug, Deserialize, ToSchema)]

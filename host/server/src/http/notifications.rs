@@ -8,10 +8,13 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::extract::{Body, Caller, Path, Query};
+use super::layers::without_query;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::{NotificationKind, RecipientType};
@@ -20,6 +23,14 @@ use super::view::view;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_engine::Identity;
 use wrkflw_store::notifications::{Notification, NotificationFilter};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let bare = OpenApiRouter::new().routes(routes!(read));
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .merge(without_query(bare))
+}
 
 view! {
     of wrkflw_store::notifications::Notification;

@@ -1,6 +1,6 @@
 //! Bulk operations: migrations and cancellations of many instances in the background.
 
-pub(super) mod list;
+mod list;
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,14 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
+use super::layers::without_query;
 use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
@@ -23,6 +27,18 @@ use wrkflw_core::json::Json;
 use wrkflw_core::json::whole;
 use wrkflw_engine::Identity;
 use wrkflw_engine::bulk::{self, Many};
+
+/// The routes of this file and of those below it.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(show));
+    OpenApiRouter::new()
+        .routes(routes!(begin))
+        .routes(routes!(cancel))
+        .routes(routes!(items))
+        .routes(routes!(stop))
+        .merge(without_query(conditional(single)))
+        .merge(list::routes())
+}
 
 view! {
     of wrkflw_engine::bulk::Trial;

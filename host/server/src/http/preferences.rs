@@ -3,8 +3,11 @@
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Body, Caller};
 use super::problem::Problem;
 use super::shapes::NotificationKind;
@@ -17,6 +20,12 @@ const KINDS_MAX: usize = 5;
 
 /// The longest tag of a language that is kept (RFC 5646 advises 35).
 const LANGUAGE_CHARS_MAX: usize = 35;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(show, put));
+    conditional(single)
+}
 
 /// The colours of pages.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, ToSchema)]

@@ -4,6 +4,8 @@ use axum::extract::State;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -15,6 +17,11 @@ use super::shapes::CommandName;
 use super::view::view;
 use wrkflw_core::moment;
 use wrkflw_store::attempts::{AttemptFilter, AttemptRow, Attempts};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list))
+}
 
 view! {
     of wrkflw_store::attempts::AttemptRow;

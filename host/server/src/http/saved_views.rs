@@ -4,12 +4,25 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Body, Caller, Path};
+use super::layers::without_query;
 use super::problem::Problem;
 use wrkflw_engine::SavedView;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(list));
+    let bare = OpenApiRouter::new().routes(routes!(put, delete));
+    OpenApiRouter::new()
+        .merge(without_query(conditional(single)))
+        .merge(without_query(bare))
+}
 
 /// A saved view of the list of tasks.
 #[derive(Debug, Serialize, ToSchema)]

@@ -6,6 +6,8 @@ use axum::extract::State;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::App;
 use super::extract::{Caller, Query};
@@ -24,6 +26,11 @@ const HOUR: i64 = 3_600;
 const STEP_MAX: i64 = 86_400;
 /// The most steps of an answer: the minutes of a day, and a few.
 const STEPS_MAX: i64 = 1_500;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(show))
+}
 
 /// The name of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -5,12 +5,25 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Caller, Path};
+use super::layers::without_query;
 use super::problem::Problem;
 use super::view::{each, view};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(list));
+    let bare = OpenApiRouter::new().routes(routes!(end));
+    OpenApiRouter::new()
+        .merge(without_query(conditional(single)))
+        .merge(without_query(bare))
+}
 
 view! {
     of wrkflw_engine::SessionRow;

@@ -5,12 +5,16 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::commands::{CommandAnswer, CommandResult, render, respond, run};
 use super::comments::seen;
+use super::conditional::conditional;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query, malformed};
+use super::layers::without_query;
 use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
@@ -23,6 +27,16 @@ use wrkflw_engine::validation::{check_document, check_id, check_key};
 use wrkflw_engine::{Correlated, Done, Rendered, Rendering, SentSignal, SignalStatus};
 use wrkflw_runtime::clock;
 use wrkflw_store::receipts::ReceivedSignal;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(show));
+    OpenApiRouter::new()
+        .routes(routes!(send))
+        .routes(routes!(correlate))
+        .routes(routes!(list))
+        .merge(without_query(conditional(single)))
+}
 
 /// The id and input of a signal.
 #[derive(Debug, Deserialize, ToSchema)]

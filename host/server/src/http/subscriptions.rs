@@ -1,6 +1,6 @@
 //! Subscriptions of webhooks: create, list, delete, and their deliveries.
 
-pub(super) mod delivery;
+mod delivery;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -9,10 +9,14 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Body, Caller, Path, Query};
+use super::layers::without_query;
 use super::page::{Page, decode, limit, page, page_to};
 use super::problem::Problem;
 use super::tasks::Empty;
@@ -21,6 +25,19 @@ use wrkflw_engine::Subscribing;
 
 /// The prefix of secrets, by which scanners find leaked ones.
 const SECRET_PREFIX: &str = "whsec_";
+
+/// The routes of this file and of those below it.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new()
+        .routes(routes!(show, delete))
+        .routes(routes!(create, list));
+    let bare = OpenApiRouter::new().routes(routes!(retry));
+    OpenApiRouter::new()
+        .routes(routes!(deliveries))
+        .merge(without_query(conditional(single)))
+        .merge(without_query(bare))
+        .merge(delivery::routes())
+}
 
 view! {
     of wrkflw_store::deliveries::KeptDelivery;

@@ -5,6 +5,8 @@ use axum::response::Response;
 use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
@@ -17,6 +19,20 @@ use wrkflw_core::ids::TaskId;
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_engine::validation::{check_comment, check_document, check_id, check_reason};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(claim))
+        .routes(routes!(release))
+        .routes(routes!(decide))
+        .routes(routes!(delegate))
+        .routes(routes!(resolve))
+        .routes(routes!(reassign))
+        .routes(routes!(reset))
+        .routes(routes!(suspend))
+        .routes(routes!(resume))
+}
 
 /// A decision.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -6,14 +6,18 @@ use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::conditional::conditional;
 use super::extract::{Caller, Path, Query};
 use super::inbox;
 use super::include::{commas, words};
 use super::instance_detail::{InstanceDetail, named};
 use super::large::rendered;
+use super::layers::without_query;
 use super::misfit::{self, of_parameter};
 use super::outcomes::OutcomeView;
 use super::page::{Page, decode, limit};
@@ -28,6 +32,14 @@ use wrkflw_core::instance::{Candidate, StateInstance, Suspension};
 use wrkflw_core::moment;
 use wrkflw_engine::Error;
 use wrkflw_store::tasks::{self, TaskFilter, View};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(show));
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .merge(without_query(conditional(single)))
+}
 
 view! {
     of tasks::TaskSummary;

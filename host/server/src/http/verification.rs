@@ -3,13 +3,22 @@
 use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
 use super::extract::{Caller, Path};
+use super::layers::without_query;
 use super::problem::Problem;
 use super::view::{each, view};
 use wrkflw_core::ids::InstanceId;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let bare = OpenApiRouter::new().routes(routes!(verify));
+    without_query(bare)
+}
 
 view! {
     of wrkflw_engine::Verification;

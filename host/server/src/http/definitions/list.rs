@@ -5,6 +5,8 @@ use std::str::FromStr;
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::extract::{Caller, Path, Query};
@@ -17,6 +19,13 @@ use wrkflw_core::check::names::is_name;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::definitions::list::{VersionChoice, VersionFilter};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(list_all))
+        .routes(routes!(list))
+}
 
 /// Which versions of each definition a list has.
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]

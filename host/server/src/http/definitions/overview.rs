@@ -4,11 +4,15 @@ use axum::extract::State;
 use axum::response::Response;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{VersionDetail, detail};
 use crate::http::App;
+use crate::http::conditional::conditional;
 use crate::http::extract::{Caller, Path};
 use crate::http::large::rendered;
+use crate::http::layers::without_query;
 use crate::http::problem::Problem;
 use crate::http::versions::VersionSummary;
 use wrkflw_core::ids::VersionRef;
@@ -17,6 +21,12 @@ use wrkflw_store::definitions::list::VersionFilter;
 
 /// How many versions are shown.
 const VERSIONS_MAX: i64 = 25;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(overview));
+    without_query(conditional(single))
+}
 
 /// A version and its instances.
 #[derive(Debug, Serialize, ToSchema)]

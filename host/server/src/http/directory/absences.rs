@@ -5,16 +5,27 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::{DirectoryAnswer, DirectoryResult};
 use crate::http::App;
+use crate::http::conditional::conditional;
 use crate::http::extract::{Body, Caller, DryRun, Options, Path, Query};
 use crate::http::problem::Problem;
 use crate::http::view::{each, view};
 use wrkflw_core::absence::Absence;
 use wrkflw_core::moment;
 use wrkflw_engine::Changed;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new().routes(routes!(list, create));
+    OpenApiRouter::new()
+        .routes(routes!(delete))
+        .merge(conditional(single))
+}
 
 view! {
     of wrkflw_store::directory::absences::KeptAbsence;

@@ -5,6 +5,8 @@ use std::str::FromStr;
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::extract::{Caller, Query};
@@ -13,6 +15,13 @@ use crate::http::problem::Problem;
 use crate::http::view::view;
 use wrkflw_engine::validation::check_name;
 use wrkflw_store::directory::lists::{Kind, Place};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(people))
+        .routes(routes!(groups))
+}
 
 view! {
     of wrkflw_store::directory::lists::Named;

@@ -3,12 +3,19 @@
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::{DirectoryAnswer, DirectoryResult, Person};
 use crate::http::App;
 use crate::http::extract::{Body, Caller, DryRun, Path, Query};
 use crate::http::problem::Problem;
 use wrkflw_engine::Identity;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(put_manager, delete_manager))
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

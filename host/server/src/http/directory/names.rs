@@ -4,13 +4,22 @@ use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use crate::http::App;
 use crate::http::extract::{Body, Caller, malformed};
+use crate::http::layers::without_query;
 use crate::http::problem::Problem;
 
 /// How many people, and how many groups, one request may name.
 const IDS_MAX: usize = 200;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let bare = OpenApiRouter::new().routes(routes!(find));
+    without_query(bare)
+}
 
 /// Whose names are asked for.
 #[derive(Debug, Default, Deserialize, ToSchema)]

@@ -3,13 +3,27 @@
 use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::DirectoryAnswer;
 use crate::http::App;
+use crate::http::conditional::conditional;
 use crate::http::extract::{Body, Caller, DryRun, Path, Query};
+use crate::http::layers::without_query;
 use crate::http::page::{Page, page_to};
 use crate::http::problem::Problem;
 use crate::http::view::view;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let single = OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(show));
+    OpenApiRouter::new()
+        .routes(routes!(put))
+        .merge(without_query(conditional(single)))
+}
 
 view! {
     of wrkflw_store::directory::roles::Role;

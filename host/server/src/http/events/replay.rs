@@ -3,6 +3,8 @@
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::position;
@@ -14,6 +16,11 @@ use wrkflw_core::event_filter::EventFilter;
 use wrkflw_core::ids::TenantId;
 use wrkflw_store::feed::FeedCursor;
 use wrkflw_store::replay::{REPLAYED_MAX, Replay};
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(replay))
+}
 
 /// Which events are sent again, and why.
 #[derive(Debug, Deserialize, ToSchema)]

@@ -1,6 +1,8 @@
 //! The operations of a tenant.
 
 use axum::extract::State;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
 use super::OperationView;
 use crate::http::App;
@@ -8,6 +10,11 @@ use crate::http::extract::{Caller, Query};
 use crate::http::instances::PageQuery;
 use crate::http::page::{AtTime, Page, decode, limit, page};
 use crate::http::problem::Problem;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    OpenApiRouter::new().routes(routes!(list))
+}
 
 /// Lists operations with their progress, newest first. A caller who may not see every instance is shown their own.
 #[utoipa::path(get, path = "/v1/operations", tag = "operations", operation_id = "listOperations", params(PageQuery),

@@ -5,16 +5,29 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 use uuid::Uuid;
 
 use crate::http::App;
 use crate::http::extract::{Body, Caller, Path};
+use crate::http::layers::without_query;
 use crate::http::page::{Page, page_to};
 use crate::http::problem::Problem;
 use crate::http::task_commands::ReasonBody;
 use crate::http::tasks::Empty;
 use crate::http::view::view;
 use wrkflw_engine::Error;
+
+/// The routes of this file.
+pub(super) fn routes() -> OpenApiRouter<App> {
+    let bare = OpenApiRouter::new()
+        .routes(routes!(test))
+        .routes(routes!(attempts))
+        .routes(routes!(retry))
+        .routes(routes!(discard));
+    without_query(bare)
+}
 
 view! {
     of wrkflw_store::deliveries::Attempt;
