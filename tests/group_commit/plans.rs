@@ -151,7 +151,9 @@ async fn a_load_reads_no_table_as_a_whole_after_an_early_analysis() {
     analysed.await.expect("statistics");
     let plan = plan(&mut connection, "load", LOAD).await;
     let nodes = nodes(&plan);
-    let scans = nodes.iter().filter(|node| node["Index Name"].is_string());
+    let scans = nodes
+        .iter()
+        .filter(|node| node["Relation Name"].is_string());
     let whole: Vec<_> = scans
         .filter(|node| !node["Index Cond"].is_string())
         .collect();

@@ -294,10 +294,7 @@ impl Engine {
     pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
         let asked = Asked::at(self.0.clock.now());
         let loaded = self.loaded(&who.caller(), id, asked).await?;
-        let stored = loaded.found.ok_or_else(|| visibility::missing(id))?;
-        self.check_seen(who.tenant, &loaded.actor, &stored.instance)
-            .await?;
-        Ok(stored)
+        self.seen(who.tenant, id, loaded).await
     }
 
     /// The caller's present groups and permissions, and the absent people they act for.

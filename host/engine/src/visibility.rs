@@ -9,6 +9,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::participant::{Circle, READ_ALL};
+use wrkflw_store::load::{Loaded, Stored};
 use wrkflw_store::viewer::Viewer;
 
 impl Engine {
@@ -74,6 +75,19 @@ impl Engine {
         }
         let viewer = Viewer::of(tenant, actor.clone(), true);
         Ok(self.0.store.sees(&viewer, instance.id).await?)
+    }
+
+    /// The loaded instance, if there is one and the actor sees it.
+    pub(super) async fn seen(
+        &self,
+        tenant: TenantId,
+        id: InstanceId,
+        loaded: Loaded,
+    ) -> Result<Stored, Error> {
+        let stored = loaded.found.ok_or_else(|| missing(id))?;
+        self.check_seen(tenant, &loaded.actor, &stored.instance)
+            .await?;
+        Ok(stored)
     }
 
     /// Answers for an instance that the actor does not see as for one that does not exist.

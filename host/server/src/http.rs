@@ -1,8 +1,8 @@
 //! The HTTP API: the only folder of this crate that uses `axum`. Handlers read the request, call the engine or the store, and
 //! render the result.
 //!
-//! Each file has the `routes()` of its handlers; [`routes()`] joins them. [`problem`] turns errors into responses. [`commands`] executes changes of
-//! instances. `extract` parses requests, so that handlers get only valid values.
+//! Each file has the `routes()` of its handlers; [`routes()`] joins them. [`problem`] turns errors into responses. [`commands`]
+//! executes changes of instances. `extract` parses requests, so that handlers get only valid values.
 
 mod actions;
 pub mod admission;
@@ -291,7 +291,7 @@ pub fn router(app: App) -> Router {
 
 /// Every route of the API, with its documentation. Each file has its own.
 pub fn routes() -> OpenApiRouter<App> {
-    let files: [fn() -> OpenApiRouter<App>; 38] = [
+    let files: &[fn() -> OpenApiRouter<App>] = &[
         audit::routes,
         bulk::routes,
         calendars::routes,

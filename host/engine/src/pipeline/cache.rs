@@ -1,5 +1,5 @@
-//! The instance cache: the instances that this host committed last or read for items of bulk operations, the groups and permissions of its last callers, and the
-//! active versions of the definitions that it started last. A command that finds what it needs here reads nothing from the
+//! The instance cache: the instances that this host committed last, or read for items of bulk operations, the groups and permissions
+//! of its last callers, and the active versions of the definitions that it started last. A command that finds what it needs here reads nothing from the
 //! database.
 //!
 //! No decision depends on the cache alone. The commit compares the instance's last entry and the tenant's access mark with the

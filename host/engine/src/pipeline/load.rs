@@ -248,7 +248,12 @@ impl Engine {
             signal: request.command.signal(),
             ..Wanted::of(who, instance, self.0.clock.now())
         };
-        let who = wanted.who.clone();
+        self.load_noted(wanted).await
+    }
+
+    /// Loads for a command, and compares the cache with what was read.
+    async fn load_noted(&self, wanted: Wanted) -> Result<Loaded, Error> {
+        let (who, instance) = (wanted.who.clone(), wanted.instance);
         let loaded = self.loaded_together(wanted).await?;
         let cache = &self.0.post_commit.cache;
         cache.note_load(&who, instance, &loaded);
@@ -262,16 +267,11 @@ impl Engine {
         who: &Identity,
         instance: InstanceId,
     ) -> Result<Arc<Stored>, Error> {
-        let (tenant, who) = (who.tenant, who.caller());
-        let wanted = Wanted::of(who.clone(), instance, self.0.clock.now());
-        let mut loaded = self.loaded_together(wanted).await?;
+        let wanted = Wanted::of(who.caller(), instance, self.0.clock.now());
+        let loaded = self.load_noted(wanted).await?;
+        let stored = Arc::new(self.seen(who.tenant, instance, loaded).await?);
         let cache = &self.0.post_commit.cache;
-        cache.note_load(&who, instance, &loaded);
-        let found = loaded.found.take();
-        let stored = Arc::new(found.ok_or_else(|| visibility::missing(instance))?);
-        self.check_seen(tenant, &loaded.actor, &stored.instance)
-            .await?;
-        cache.insert(tenant, stored.clone());
+        cache.insert(who.tenant, stored.clone());
         Ok(stored)
     }
 

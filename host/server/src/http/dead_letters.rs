@@ -24,13 +24,14 @@ const READ: &str = "dead-letter:read";
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let bare = OpenApiRouter::new()
-        .routes(routes!(retry))
-        .routes(routes!(discard));
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(show))
-        .merge(without_query(bare))
+        .merge(without_query(
+            OpenApiRouter::new()
+                .routes(routes!(retry))
+                .routes(routes!(discard)),
+        ))
 }
 
 view! {

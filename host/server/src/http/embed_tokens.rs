@@ -24,8 +24,7 @@ const MINUTES_MAX: u64 = EMBEDDING_MAX.as_secs() / 60;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let bare = OpenApiRouter::new().routes(routes!(create));
-    without_query(bare)
+    without_query(OpenApiRouter::new().routes(routes!(create)))
 }
 
 /// What the page may do.

@@ -16,8 +16,7 @@ use super::view::{each, view};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let bare = OpenApiRouter::new().routes(routes!(list));
-    without_query(bare)
+    without_query(OpenApiRouter::new().routes(routes!(list)))
 }
 
 view! {

@@ -45,11 +45,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     let single = OpenApiRouter::new()
         .routes(routes!(show))
         .routes(routes!(actions));
-    let bare = OpenApiRouter::new().routes(routes!(search));
     OpenApiRouter::new()
         .routes(routes!(start, list))
         .merge(without_query(conditional(single)))
-        .merge(without_query(bare))
+        .merge(without_query(OpenApiRouter::new().routes(routes!(search))))
 }
 
 view! {

@@ -26,10 +26,9 @@ use wrkflw_store::notifications::{Notification, NotificationFilter};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let bare = OpenApiRouter::new().routes(routes!(read));
     OpenApiRouter::new()
         .routes(routes!(list))
-        .merge(without_query(bare))
+        .merge(without_query(OpenApiRouter::new().routes(routes!(read))))
 }
 
 view! {

@@ -18,10 +18,11 @@ use wrkflw_engine::SavedView;
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
     let single = OpenApiRouter::new().routes(routes!(list));
-    let bare = OpenApiRouter::new().routes(routes!(put, delete));
     OpenApiRouter::new()
         .merge(without_query(conditional(single)))
-        .merge(without_query(bare))
+        .merge(without_query(
+            OpenApiRouter::new().routes(routes!(put, delete)),
+        ))
 }
 
 /// A saved view of the list of tasks.

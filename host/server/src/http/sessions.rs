@@ -19,10 +19,9 @@ use super::view::{each, view};
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
     let single = OpenApiRouter::new().routes(routes!(list));
-    let bare = OpenApiRouter::new().routes(routes!(end));
     OpenApiRouter::new()
         .merge(without_query(conditional(single)))
-        .merge(without_query(bare))
+        .merge(without_query(OpenApiRouter::new().routes(routes!(end))))
 }
 
 view! {

@@ -31,11 +31,10 @@ pub(super) fn routes() -> OpenApiRouter<App> {
     let single = OpenApiRouter::new()
         .routes(routes!(show, delete))
         .routes(routes!(create, list));
-    let bare = OpenApiRouter::new().routes(routes!(retry));
     OpenApiRouter::new()
         .routes(routes!(deliveries))
         .merge(without_query(conditional(single)))
-        .merge(without_query(bare))
+        .merge(without_query(OpenApiRouter::new().routes(routes!(retry))))
         .merge(delivery::routes())
 }
 

@@ -16,8 +16,7 @@ use wrkflw_core::ids::InstanceId;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let bare = OpenApiRouter::new().routes(routes!(verify));
-    without_query(bare)
+    without_query(OpenApiRouter::new().routes(routes!(verify)))
 }
 
 view! {

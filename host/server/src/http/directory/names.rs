@@ -17,8 +17,7 @@ const IDS_MAX: usize = 200;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let bare = OpenApiRouter::new().routes(routes!(find));
-    without_query(bare)
+    without_query(OpenApiRouter::new().routes(routes!(find)))
 }
 
 /// Whose names are asked for.

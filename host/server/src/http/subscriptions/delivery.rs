@@ -21,12 +21,13 @@ use wrkflw_engine::Error;
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    let bare = OpenApiRouter::new()
-        .routes(routes!(test))
-        .routes(routes!(attempts))
-        .routes(routes!(retry))
-        .routes(routes!(discard));
-    without_query(bare)
+    without_query(
+        OpenApiRouter::new()
+            .routes(routes!(test))
+            .routes(routes!(attempts))
+            .routes(routes!(retry))
+            .routes(routes!(discard)),
+    )
 }
 
 view! {
