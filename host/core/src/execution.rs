@@ -312,14 +312,13 @@ impl<'a> Execution<'a> {
                 self.begin_work(asked, work)?;
             } else if !self.entering.is_empty() {
                 self.enter_pending()?;
-            } else if self.take_buffered() || self.begin_joins()? || self.assign_migrated_states() {
+            } else if self.begin_joins()? || self.assign_migrated_states() {
             } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
                 self.review(staffing_check);
+            } else if self.refuse_outgrown()? || self.take_buffered() {
             } else {
                 self.check_still_assignable()?;
-                if !self.refuse_outgrown()? {
-                    return Ok(None);
-                }
+                return Ok(None);
             }
         }
         let question = match &self.phase {

@@ -81,8 +81,6 @@ impl Execution<'_> {
         if asked.is_empty() {
             return false;
         }
-        // A refusal ends the command, even if a buffered signal has set a savepoint: a migration has a caller.
-        self.savepoint = None;
         self.phase = Phase::Enter(asked);
         true
     }

@@ -1,11 +1,11 @@
-//! A trigger without a caller: a deadline, a child's end, a buffered signal.
+//! Triggers without a caller: a deadline, a child's end, a service's reply, a buffered signal.
 //!
-//! If flow logic refuses it, or refuses anything that follows from it, the command does not fail. The instance stays as it was
+//! If flow logic refuses one, or refuses anything that follows from it, the command does not fail. The instance stays as it was
 //! before the trigger, and the refusal is recorded.
+//!
+//! Each trigger is settled before the next is taken: states are entered, joins begin, staffing is checked, and the size is checked.
+//! So what is refused always belongs to the newest savepoint, and one is enough.
 
-use std::collections::VecDeque;
-
-use super::fallback::StaffingCheck;
 use super::fault::{self, ExecutionError};
 use super::{Execution, Phase};
 use crate::answer::{Reason, Refusal};
@@ -22,23 +22,25 @@ pub(super) struct Savepoint {
     instance: Instance,
     /// How many events there were.
     events: usize,
-    ready_joins: VecDeque<(StateId, bool)>,
-    staffing_checks: VecDeque<StaffingCheck>,
     router_steps: u32,
+    /// For what remains of the command if the trigger is refused.
+    may_enlarge: bool,
 }
 
 impl Execution<'_> {
-    /// Saves the execution, in case the trigger is refused.
+    /// Saves the execution, in case the trigger is refused. Everything before the trigger is settled, so no joins or checks are
+    /// pending.
     pub(super) fn set_savepoint(&mut self, state: StateId, trigger: &str) {
         self.savepoint = Some(Box::new(Savepoint {
             state,
             trigger: trigger.to_owned(),
             instance: self.instance.clone(),
             events: self.events.len(),
-            ready_joins: self.ready_joins.clone(),
-            staffing_checks: self.staffing_checks.clone(),
             router_steps: self.router_steps,
+            // What remains of a command of the host has happened: a deadline passed, a child ended or a service answered.
+            may_enlarge: self.may_enlarge && !self.context.actor.is_host(),
         }));
+        self.may_enlarge = true;
     }
 
     /// Takes a refusal of flow logic.
@@ -58,9 +60,10 @@ impl Execution<'_> {
         };
         self.instance = savepoint.instance;
         self.events.truncate(savepoint.events);
-        self.ready_joins = savepoint.ready_joins;
-        self.staffing_checks = savepoint.staffing_checks;
         self.router_steps = savepoint.router_steps;
+        self.may_enlarge = savepoint.may_enlarge;
+        self.ready_joins.clear();
+        self.staffing_checks.clear();
         self.entering.clear();
         self.works.clear();
         self.phase = Phase::Settle;
@@ -68,8 +71,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Refuses a trigger without a caller, or else the command, if the facts for flow logic would be too large. Whether it refused a
-    /// trigger.
+    /// If the facts for flow logic would be too large, refuses the trigger without a caller, or else the command. Returns whether a
+    /// trigger was refused.
     pub(super) fn refuse_outgrown(&mut self) -> Result<bool, ExecutionError> {
         if !self.may_enlarge || self.instance.status.ended_at().is_some() {
             return Ok(false);
@@ -78,8 +81,6 @@ impl Execution<'_> {
             return Ok(false);
         };
         self.reject(outgrown)?;
-        // What remains of a command of the host has happened: a deadline passed, a child ended or a service answered.
-        self.may_enlarge = !self.context.actor.is_host();
         Ok(true)
     }
 

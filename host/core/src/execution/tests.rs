@@ -28,6 +28,7 @@ mod ownership;
 mod people;
 mod random;
 mod reoffer;
+mod savepoints;
 mod script;
 mod separate;
 mod services;

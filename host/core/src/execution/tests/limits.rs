@@ -127,7 +127,7 @@ fn however_much_is_said_everybody_has_room_left() {
 }
 
 /// Work that logic could not be told of.
-fn crowded() -> Assignment {
+pub(super) fn crowded() -> Assignment {
     let crowd: Vec<_> = (0..VOTERS)
         .map(|number| Principal::User(format!("a-member-of-the-crowd-{number:03}")))
         .collect();
