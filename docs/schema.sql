@@ -1025,7 +1025,8 @@ CREATE TABLE public.signal_inbox (
     after_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
     after_state uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
     taken integer DEFAULT 0 NOT NULL,
-    refused integer DEFAULT 0 NOT NULL
+    refused integer DEFAULT 0 NOT NULL,
+    acknowledged boolean DEFAULT false NOT NULL
 );
 
 CREATE TABLE public.signal_subscription (

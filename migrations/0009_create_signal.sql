@@ -65,6 +65,8 @@ create table signal_inbox (
     after_state uuid not null default '00000000-0000-0000-0000-000000000000',
     taken int not null default 0,
     refused int not null default 0,
+    -- Whether a request that did not store it was answered that it is kept. The request that stored it then cannot withdraw it.
+    acknowledged boolean not null default false,
     primary key (tenant_id, id)
 );
 create unique index signal_inbox_identity on signal_inbox (tenant_id, correlation, signal_id, identity);

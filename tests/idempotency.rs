@@ -314,7 +314,7 @@ async fn a_start_and_a_command_with_one_key_do_not_both_act() {
         .expect(200);
     let task = task_of(&app.started("doc-1").await);
     let (here, there) = (app.host(), app.beside().await);
-    let gate = Gate::shut(&app.database).await;
+    let gate = Gate::shut(&app.database, "instance").await;
     let body = Some(start_body("doc-2"));
     let starting = there.send("reviewer", "POST", "/v1/instances", &[KEY], body);
     let claiming = async {

@@ -16,6 +16,7 @@ mod signals;
 mod stopped;
 mod subscriptions;
 mod waits;
+mod withdrawn;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

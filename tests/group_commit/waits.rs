@@ -216,7 +216,7 @@ async fn a_start_in_doubt_that_runs_late_starts_no_second_instance() {
     let app = TestApp::start().await;
     let wire = Wire::to(app.database.url()).await;
     let host = app.beside_at(wire.url(), LONG).await;
-    let gate = Gate::shut(&app.database).await;
+    let gate = Gate::shut(&app.database, "instance").await;
     let starting = host.send(
         "author",
         "POST",

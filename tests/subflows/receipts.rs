@@ -158,38 +158,6 @@ async fn an_idempotency_key_is_honoured() {
     timers.stop().await;
 }
 
-/// The key of a repeat is taken by another command after the repeat has looked for it. The signal was acknowledged before, so it
-/// stays.
-#[tokio::test]
-async fn a_repeat_whose_key_is_taken_meanwhile_withdraws_nothing() {
-    let app = fixture().await;
-    let kept = pay(&app, "p-1", 1).await.expect(202)["signal"]["signalId"].clone();
-    sql(
-        &app,
-        "create function take_key() returns trigger language plpgsql security definer as $$ begin
-            if new.fingerprint <> '\\xff' then
-                insert into idempotency_key (tenant_id, principal, key, fingerprint, status, body, headers, created_at, command_id)
-                values (new.tenant_id, new.principal, new.key, '\\xff', 200, '', '{}', now(), gen_random_uuid());
-            end if;
-            return new;
-        end $$;
-        create trigger take_key before insert on idempotency_key for each row execute function take_key()",
-    )
-    .await;
-    let keyed = async |id: &'static str| {
-        let headers = [("idempotency-key", id)];
-        let sent = app.host();
-        let sent = sent.send("author", "POST", PAID, &headers, Some(payment(id, 1)));
-        sent.await.problem(422, "idempotency_key_reused")
-    };
-    keyed("p-1").await;
-    let found = told(&app, "author", &kept).await.expect(200);
-    assert_eq!(found["status"], "KEPT");
-    // A signal that only the refused request has stored is withdrawn.
-    keyed("p-2").await;
-    assert_eq!(counted(&app, "select count(*) from signal_inbox").await, 1);
-}
-
 #[tokio::test]
 async fn only_the_sender_sees_the_status_of_a_signal() {
     let app = fixture().await;

@@ -43,7 +43,7 @@ impl Plug<'_> {
     }
 }
 
-/// Blocks the next statement that inserts an instance, after its checks and before it writes.
+/// Blocks the next statement that inserts a row into a table, after its checks and before it writes.
 pub(crate) struct Gate<'a> {
     database: &'a TestDatabase,
     keeper: Transaction<'static, Postgres>,
@@ -57,10 +57,14 @@ impl Gate<'_> {
             end if;
             return new;
         end $$;
-        create trigger wait_at_gate before insert on instance for each row execute function wait_at_gate()";
+        create trigger wait_at_gate before insert on";
 
-    pub(crate) async fn shut(database: &TestDatabase) -> Gate<'_> {
-        let made = sqlx::raw_sql(Gate::MAKE).execute(database.admin_pool());
+    pub(crate) async fn shut<'a>(database: &'a TestDatabase, table: &str) -> Gate<'a> {
+        let sql = format!(
+            "{} {table} for each row execute function wait_at_gate()",
+            Gate::MAKE
+        );
+        let made = sqlx::raw_sql(sqlx::AssertSqlSafe(sql)).execute(database.admin_pool());
         made.await.expect("a trigger");
         let mut keeper = database.admin_pool().begin().await.expect("a transaction");
         let shut = sqlx::query("select pg_advisory_xact_lock(4711)").execute(&mut *keeper);

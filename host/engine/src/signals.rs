@@ -149,7 +149,7 @@ impl Engine {
             rendered: (rendering.kept)(Some(id)),
         };
         if kept.to_all.is_some() {
-            // Delivered only when the sender has the answer: until then the signal can be withdrawn.
+            // The workers are woken only then. A signal that no job has begun to deliver can still be withdrawn.
             let reply = self.acknowledge(who, key, answer).await;
             self.wake_workers();
             return reply;
@@ -169,22 +169,29 @@ impl Engine {
     }
 
     /// Answers that a signal is kept, under the request's key if it has one. If the key belongs to another request, the signal is
-    /// withdrawn, unless an earlier request has acknowledged it.
+    /// withdrawn and the request refused. A signal that stays, because it has had an effect or a repeat was told that it is kept, is
+    /// not refused.
     async fn acknowledge(
         &self,
         who: &Identity,
         key: Option<&Idempotency>,
         answer: Answer,
     ) -> Result<Reply, Error> {
+        let (store, tenant, signal) = (&self.0.store, who.tenant, answer.signal);
+        if !answer.is_new && !store.acknowledge_signal(tenant, signal).await? {
+            return Err(StoreError::Lost.into());
+        }
         let Some(key) = key else {
             return Ok(Reply::fresh(answer.rendered));
         };
-        let reply = self.keep(who, key, answer.rendered).await;
-        if let (Err(Error::KeyReused), true) = (&reply, answer.is_new) {
-            let withdrawn = self.0.store.withdraw_signal(who.tenant, answer.signal);
-            withdrawn.await?;
+        match self.keep(who, key, answer.rendered.clone()).await {
+            Err(Error::KeyReused)
+                if answer.is_new && !store.withdraw_signal(tenant, signal).await? =>
+            {
+                Ok(Reply::fresh(answer.rendered))
+            }
+            reply => reply,
         }
-        reply
     }
 
     /// The answer that sending the signal would get. Nothing is written. The limits of kept signals are not checked.

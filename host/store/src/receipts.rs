@@ -67,14 +67,6 @@ pub struct SignalContent {
     pub state: Option<StateId>,
 }
 
-/// Whether a signal was deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Forgotten {
-    Yes,
-    /// A worker has claimed its job, or the instance has it.
-    No,
-}
-
 impl Reader {
     /// A page of the signals that an instance has received, newest first: those before the entry with this number. The viewer sees
     /// the instance.
@@ -257,46 +249,52 @@ impl Store {
         Ok(())
     }
 
-    /// Deletes a signal and its job, because its request is refused. Does nothing if a worker has claimed the job.
-    pub async fn forget_signal(
+    /// Records that a request which did not store the signal is answered that it is kept. From then on it is not withdrawn. False
+    /// if it has been withdrawn already.
+    pub async fn acknowledge_signal(
         &self,
         tenant: TenantId,
         signal: Uuid,
-    ) -> Result<Forgotten, StoreError> {
-        let left = sqlx::query_scalar!(
+    ) -> Result<bool, StoreError> {
+        let found = sqlx::query!(
+            "update signal_inbox set acknowledged = true where tenant_id = $1 and id = $2",
+            tenant.0,
+            signal
+        );
+        let found = found.execute(&self.writer).await?;
+        Ok(found.rows_affected() == 1)
+    }
+
+    /// Deletes a signal and its job, because the request that stored it is refused. Returns false if it stays: because another
+    /// request was answered that it is kept, an instance has taken it, or a worker has claimed its job.
+    pub async fn withdraw_signal(
+        &self,
+        tenant: TenantId,
+        signal: Uuid,
+    ) -> Result<bool, StoreError> {
+        let stays = sqlx::query_scalar!(
             r#"with open as (
-                select tenant_id, id from signal_inbox
-                where tenant_id = $1 and id = $2 and delivered_at is null
+                select tenant_id, id, not to_all and instance_id is null as unassigned from signal_inbox
+                where tenant_id = $1 and id = $2 and delivered_at is null and not acknowledged and taken = 0 and refused = 0
                 for update
             ), idle as (
                 delete from job j using open
                 where j.tenant_id = open.tenant_id and j.id = open.id and j.lease_until is null
                 returning j.tenant_id, j.id
-            ), forgotten as (
-                delete from signal_inbox s using idle where s.tenant_id = idle.tenant_id and s.id = idle.id
+            ), withdrawn as (
+                delete from signal_inbox s using open
+                where s.tenant_id = open.tenant_id and s.id = open.id and (
+                    exists(select from idle)
+                    or (open.unassigned and not exists(select from job j where j.tenant_id = $1 and j.id = $2))
+                )
                 returning s.id
             )
             select exists(select from signal_inbox where tenant_id = $1 and id = $2)
-                and not exists(select from forgotten) as "left!""#,
+                and not exists(select from withdrawn) as "stays!""#,
             tenant.0,
             signal
-        )
-        .fetch_one(&self.writer)
-        .await?;
-        Ok(if left { Forgotten::No } else { Forgotten::Yes })
-    }
-
-    /// Deletes a signal that is neither assigned nor partly delivered, because its request is refused.
-    pub async fn withdraw_signal(&self, tenant: TenantId, signal: Uuid) -> Result<(), StoreError> {
-        sqlx::query!(
-            "delete from signal_inbox where tenant_id = $1 and id = $2 and instance_id is null and delivered_at is null
-              and taken = 0 and refused = 0",
-            tenant.0,
-            signal
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(())
+        );
+        Ok(!stays.fetch_one(&self.writer).await?)
     }
 
     /// Stores the reply to a request that changed no instance. If the key has a reply already, returns that.

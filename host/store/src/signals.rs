@@ -133,7 +133,7 @@ impl Store {
                 set id = excluded.id, definition_key = excluded.definition_key, input = excluded.input,
                     sender = excluded.sender, received_at = excluded.received_at, instance_id = null,
                     delivered_at = null, refusal = null, to_all = excluded.to_all, after_at = excluded.after_at,
-                    after_state = excluded.after_state, taken = 0, refused = 0
+                    after_state = excluded.after_state, taken = 0, refused = 0, acknowledged = false
                 where signal_inbox.tenant_id = $1 and (
                     signal_inbox.refusal is not null
                     or (signal_inbox.delivered_at is null and signal_inbox.instance_id is null

@@ -173,6 +173,7 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("signal.received_at", SIGNALS),
     ("signal.signal_id", SIGNALS),
     ("signal.tenant_id", SIGNALS),
+    ("signal_inbox.acknowledged", SIGNALS),
     ("signal_inbox.after_at", SIGNALS),
     ("signal_inbox.after_state", SIGNALS),
     ("signal_inbox.correlation", SIGNALS),

@@ -19,7 +19,6 @@ use wrkflw_store::StoreError;
 use wrkflw_store::commit::matching;
 use wrkflw_store::jobs::Job;
 use wrkflw_store::load::Asked;
-use wrkflw_store::receipts::Forgotten;
 use wrkflw_store::signals::Kept;
 
 /// How long after the request's timeout a job delivers an assigned signal, if the host that assigned it has died.
@@ -132,13 +131,13 @@ impl Engine {
                 .await?;
             return Ok(Left::Nothing);
         }
-        if store.forget_signal(tenant, kept.signal).await? == Forgotten::Yes {
+        if store.withdraw_signal(tenant, kept.signal).await? {
             return Ok(Left::Nothing);
         }
         Ok(match self.still_kept(tenant, kept).await? {
             None => Left::Nothing,
             Some(settled) if settled.is_settled => Left::Settled(Box::new(settled)),
-            // A concurrent delivery handles it. Its status is open, and the sender can query it.
+            // A concurrent delivery handles it, or a repeat was told that it is kept. Its sender can query it.
             Some(_) => Left::Open,
         })
     }
