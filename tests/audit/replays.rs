@@ -121,7 +121,7 @@ async fn a_forged_history_does_not_run_again() {
     assert_eq!((first.id, first.seq), (id.0, Some(5)));
     assert_eq!(
         first.detail,
-        "the event of entry 5 is another one than was recorded at /comment"
+        "the event of entry 5 differs from what is recorded at /comment"
     );
 }
 
@@ -155,7 +155,7 @@ async fn what_commands_ran_on_is_named_where_it_is_gone_or_another() {
             "definition_version",
             "update definition_version set config = '{\"reviewers\":\"approvers\"}'",
             "replay",
-            "the config of document-approval version 1 is another one",
+            "the config of document-approval version 1 differs from what is recorded",
         ),
         (
             "definition_version",

@@ -176,7 +176,7 @@ impl Replayer {
             let (recorded, number) = evaluations
                 .next()
                 .ok_or_else(|| Differs(format!("`{function}` is asked once more")))?;
-            let at = |what| format!("{what} of evaluation {number}, `{function}`,");
+            let at = |what| format!("{what} of evaluation {number} (`{function}`)");
             let again = question.recorded(last.as_ref());
             same(&at("the question"), &recorded.question, &again)?;
             let instance = execution.instance();
@@ -195,10 +195,19 @@ impl Replayer {
             last = Some(question);
         }
         let outcome = execution.finish();
-        same("the number of evaluations left", &evaluations.count(), &0)?;
-        same("the number of look-ups left", &lookups.len(), &0)?;
-        same("the number of ids left", &made.len(), &0)?;
-        same("whether ids are lacking", &lacking, &false)?;
+        let unused = [
+            (evaluations.count(), "evaluations"),
+            (lookups.len(), "look-ups"),
+            (made.len(), "ids"),
+        ];
+        if let Some((count, what)) = unused.into_iter().find(|(count, _)| *count > 0) {
+            return Err(Differs(format!(
+                "{count} of the recorded {what} are not used"
+            )));
+        }
+        if lacking {
+            return Err(Differs("it makes more ids than are recorded".into()));
+        }
         of_events(entries, &outcome.events)?;
         Ok(outcome.instance)
     }
@@ -252,10 +261,15 @@ fn pinned_down(record: &Record, version: &Version, entry: &Entry) -> Result<(), 
 fn of_events(entries: &[Entry], again: &[Event]) -> Result<(), ReplayError> {
     same("the number of events", &entries.len(), &again.len())?;
     for (entry, event) in entries.iter().zip(again) {
-        let what = format!("the event of entry {}", entry.seq);
-        same(&what, &entry.draft.payload, event)?;
-        let later = entry.draft.evidence.is_some() && entry.seq != entries[0].seq;
-        same(&format!("{what} whether it has evidence"), &later, &false)?;
+        let (seq, draft) = (entry.seq, &entry.draft);
+        // The text may have been changed by hand, so it need not be JSON.
+        let payload = Json::stored(draft.payload.as_str())
+            .map_err(|_| Differs(format!("the payload of entry {seq} cannot be read")))?;
+        same(&format!("the event of entry {seq}"), &payload, event)?;
+        if draft.evidence.is_some() && seq != entries[0].seq {
+            let detail = format!("entry {seq} has evidence, which only the first of a command has");
+            return Err(Differs(detail));
+        }
     }
     Ok(())
 }
@@ -273,7 +287,7 @@ fn same(what: &str, recorded: &impl Serialize, again: &impl Serialize) -> Result
         format!(" at {at}")
     };
     Err(Differs(format!(
-        "{what} is another one than was recorded{place}"
+        "{what} differs from what is recorded{place}"
     )))
 }
 
@@ -317,6 +331,46 @@ fn hex(text: &str) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+    use uuid::Uuid;
+    use wrkflw_core::audit::{Draft, Head, Stream, StreamKind};
+    use wrkflw_core::ids::CommandId;
+
+    /// As in an export that was changed by hand.
+    #[test]
+    fn a_payload_that_is_not_json_is_a_finding() {
+        let event = Event::FlowResumed {};
+        let entry = |payload: Json| {
+            let stream = Stream {
+                tenant: TenantId(1),
+                kind: StreamKind::Instance,
+                id: Uuid::from_u128(7),
+            };
+            let draft = Draft {
+                id: Uuid::from_u128(1),
+                kind: event.kind().into(),
+                revision: 2,
+                command: CommandId(Uuid::from_u128(2)),
+                actor: None,
+                task: None,
+                payload,
+                evidence: None,
+                salt: [3; 16],
+                at: jiff::Timestamp::UNIX_EPOCH,
+                public: true,
+                traceparent: None,
+            };
+            [Head::genesis(stream).append(stream, draft)]
+        };
+        let again = [event.clone()];
+        assert_eq!(of_events(&entry(Json::of(&event)), &again), Ok(()));
+        for (text, expected) in [
+            ("{", "the payload of entry 1 cannot be read"),
+            ("1", "the event of entry 1 differs from what is recorded"),
+        ] {
+            let error = of_events(&entry(Json::from_canonical(text)), &again);
+            assert_eq!(error.expect_err("another event").to_string(), expected);
+        }
+    }
 
     #[test]
     fn a_difference_is_named_by_its_place() {
@@ -329,7 +383,7 @@ mod tests {
             };
             assert_eq!(
                 error.to_string(),
-                format!("it is another one than was recorded{suffix}")
+                format!("it differs from what is recorded{suffix}")
             );
         };
         check(

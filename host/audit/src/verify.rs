@@ -97,6 +97,16 @@ struct Problem {
     detail: String,
 }
 
+/// What is wrong if number `got` comes where `next` is expected. None if they are the same.
+fn out_of_step((one, many): (&str, &str), next: u64, got: u64) -> Option<String> {
+    match got.checked_sub(next) {
+        Some(0) => None,
+        Some(1) => Some(format!("{one} {next} is missing")),
+        Some(_) => Some(format!("{many} {next} to {} are missing", got - 1)),
+        None => Some(format!("{one} {got} comes again or out of order")),
+    }
+}
+
 impl Problem {
     fn new(seq: Option<u64>, code: &'static str, detail: impl Into<String>) -> Problem {
         Problem {

@@ -1,6 +1,6 @@
 //! Verifies one stream: its entries have no gap, the hash of each covers that of the one before, and the last is the head.
 
-use super::Problem;
+use super::{Problem, out_of_step};
 use crate::record::rows::{EntryRow, HeadRow};
 use wrkflw_core::audit::{Head, Stream};
 use wrkflw_core::ids::hex;
@@ -21,20 +21,11 @@ impl Chain {
     /// Verifies the next stored entry. It continues from the stored hash, even a wrong one, so that one change is one finding.
     pub(super) fn follow(&mut self, row: &EntryRow, problems: &mut Vec<Problem>) {
         let (last, seq) = (self.head.seq, row.seq);
-        if seq != last + 1 {
-            let detail = if seq == last + 2 {
-                format!("entry {} is missing", last + 1)
-            } else {
-                format!(
-                    "entries {} to {} are missing",
-                    last + 1,
-                    seq.saturating_sub(1)
-                )
-            };
+        if let Some(detail) = out_of_step(("entry", "entries"), last.saturating_add(1), seq) {
             problems.push(Problem::new(Some(seq), "gap", detail));
             self.torn = true;
         }
-        self.head.seq = seq;
+        self.head.seq = last.max(seq);
         let entry = match &row.entry {
             Ok(entry) => entry,
             Err(why) => {
@@ -48,7 +39,7 @@ impl Chain {
             problems.push(Problem::new(Some(seq), "malformed", detail));
         }
         if let Some(number) = entry.event_seq {
-            if !self.torn && number != self.head.event_seq + 1 {
+            if !self.torn && number != self.head.event_seq.saturating_add(1) {
                 let detail = format!("it is public event {number}, after {}", self.head.event_seq);
                 problems.push(Problem::new(Some(seq), "event_seq", detail));
             }

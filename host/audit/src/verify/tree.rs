@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::Problem;
+use super::{Problem, out_of_step};
 use crate::keys::{CheckpointKeys, SignatureVerdict};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::hex;
@@ -23,6 +23,8 @@ pub(super) struct Tree<'a> {
     keys: &'a CheckpointKeys,
     /// Checkpoints that were kept elsewhere, by size.
     kept: Vec<&'a Checkpoint>,
+    /// How many of `kept` have been passed: the log has more leaves than they cover.
+    passed: usize,
     range: Range,
     /// The number of the next leaf.
     next: u64,
@@ -42,6 +44,7 @@ impl<'a> Tree<'a> {
         Tree {
             keys,
             kept,
+            passed: 0,
             range: Range::default(),
             next: 0,
             torn: false,
@@ -57,32 +60,37 @@ impl<'a> Tree<'a> {
 
     /// Adds the next stored leaf.
     pub(super) fn leaf(&mut self, leaf: u64, digest: &[u8], found: &mut Vec<Found>) {
-        if leaf != self.next {
-            let detail = format!(
-                "leaves {} to {} are missing",
-                self.next,
-                leaf.saturating_sub(1)
-            );
-            found.push(of(LEAF, Problem::new(Some(self.next), "leaf_gap", detail)));
+        if let Some(detail) = out_of_step(("leaf", "leaves"), self.next, leaf) {
+            found.push(of(
+                LEAF,
+                Problem::new(Some(leaf.min(self.next)), "leaf_gap", detail),
+            ));
             self.torn = true;
         }
-        self.next = leaf.saturating_add(1);
+        self.next = self.next.max(leaf.saturating_add(1));
         if self.torn {
             return;
         }
         self.range.push(merkle::leaf(digest));
-        let (size, root) = (self.range.size(), self.range.root());
-        for kept in self.kept.iter().filter(|kept| kept.size == size) {
+        self.compare_kept(found);
+    }
+
+    /// Compares the checkpoints that were kept for just this many leaves. The root is computed only for them.
+    fn compare_kept(&mut self, found: &mut Vec<Found>) {
+        let size = self.range.size();
+        while let Some(kept) = self.kept.get(self.passed).filter(|kept| kept.size <= size) {
+            self.passed += 1;
+            if kept.size < size {
+                continue;
+            }
+            let root = self.range.root();
             if kept.root != root {
                 let detail = format!(
-                    "the log's first {size} leaves have the root {}, but the checkpoint that was kept has {}",
+                    "the log's first {size} leaves have the root {}, but the kept checkpoint has {}",
                     hex(&root),
                     hex(&kept.root)
                 );
-                found.push(of(
-                    CHECKPOINT,
-                    Problem::new(Some(kept.number), "kept", detail),
-                ));
+                found.push(of_checkpoint(kept, "kept", detail));
             }
         }
     }
@@ -98,10 +106,8 @@ impl<'a> Tree<'a> {
             found.push(of(CHECKPOINT, Problem::new(Some(row.number), code, detail)));
         };
         let before = self.before.as_ref();
-        let expected = before.map_or(0, |before| before.number) + 1;
-        if row.number != expected {
-            let last = row.number.saturating_sub(1);
-            let detail = format!("checkpoints {expected} to {last} are missing before it");
+        let expected = before.map_or(1, |before| before.number.saturating_add(1));
+        if let Some(detail) = out_of_step(("checkpoint", "checkpoints"), expected, row.number) {
             finding("checkpoint_gap", detail);
         }
         let previous =
@@ -117,7 +123,7 @@ impl<'a> Tree<'a> {
         if before.is_some_and(|before| before.size >= row.size) {
             finding(
                 "checkpoint_order",
-                "it has no more leaves than the one before".into(),
+                "it must cover more leaves than the checkpoint before, and does not".into(),
             );
         }
         if let Some((code, detail)) = signature(self.keys, row) {
@@ -139,7 +145,9 @@ impl<'a> Tree<'a> {
                 finding("frontier", "its frontier is not that of the log".into());
             }
         }
-        self.before = Some(row.clone());
+        if row.number >= expected {
+            self.before = Some(row.clone());
+        }
     }
 
     /// Compares the last checkpoint with the last leaf, and the checkpoints that were kept with both.
@@ -158,26 +166,20 @@ impl<'a> Tree<'a> {
             ));
         }
         for kept in &self.kept {
-            let mut finding = |code, detail: String| {
-                found.push(of(
-                    CHECKPOINT,
-                    Problem::new(Some(kept.number), code, detail),
-                ));
-            };
+            let mut finding = |code, detail: String| found.push(of_checkpoint(kept, code, detail));
             if let Some((code, detail)) = signature(self.keys, kept) {
-                finding(code, format!("the checkpoint that was kept: {detail}"));
+                finding(code, format!("the kept checkpoint: {detail}"));
             }
             if kept.size > self.next {
                 let detail = format!(
-                    "the checkpoint that was kept covers {} leaves, and the log has {}: it was taken back",
+                    "the kept checkpoint covers {} leaves, but the log has only {}: the last ones were removed",
                     kept.size, self.next
                 );
                 finding("rewound", detail);
             } else if self.torn && kept.size > self.range.size() {
-                finding(
-                    "kept",
-                    "leaves before it are missing, so its root cannot be made".into(),
-                );
+                let detail =
+                    "the kept checkpoint cannot be compared, because an earlier leaf is missing";
+                finding("kept", detail.into());
             }
         }
     }
@@ -191,11 +193,14 @@ pub(super) fn signature(keys: &CheckpointKeys, row: &Checkpoint) -> Option<(&'st
     match keys.verdict(row) {
         SignatureVerdict::Valid => None,
         SignatureVerdict::Invalid => {
-            let detail = format!("it is not as it was signed with key {}", row.key_id);
+            let detail = format!("the signature with key {} does not match it", row.key_id);
             Some(("signature", detail))
         }
         SignatureVerdict::UnknownKey => {
-            let detail = format!("no checkpoint key named {}, which signed it", row.key_id);
+            let detail = format!(
+                "it is signed with key {}, which is not among the given keys",
+                row.key_id
+            );
             Some(("signature_key", detail))
         }
     }
@@ -208,4 +213,86 @@ pub(super) fn of_checkpoint(row: &Checkpoint, code: &'static str, detail: String
 
 fn of(stream: &str, problem: Problem) -> Found {
     (stream.to_owned(), Uuid::nil(), problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::Timestamp;
+
+    fn checkpoint(number: u64, size: u64, root: Vec<u8>) -> Checkpoint {
+        Checkpoint {
+            tenant: "acme".into(),
+            number,
+            size,
+            root,
+            previous_root: Vec::new(),
+            signed_at: Timestamp::UNIX_EPOCH,
+            key_id: "k".into(),
+            signature: Vec::new(),
+        }
+    }
+
+    fn told(found: &[Found], code: &str) -> Vec<String> {
+        let found = found.iter().filter(|(_, _, problem)| problem.code == code);
+        found
+            .map(|(_, _, problem)| problem.detail.clone())
+            .collect()
+    }
+
+    #[test]
+    fn leaves_that_come_again_are_not_taken_for_missing_ones() {
+        let (keys, mut found) = (CheckpointKeys::default(), Vec::new());
+        let mut tree = Tree::new(&keys, [].iter());
+        for leaf in [0, 1, 1, 0, 2, 5, u64::MAX, u64::MAX] {
+            tree.leaf(leaf, &[], &mut found);
+        }
+        let last = u64::MAX - 1;
+        assert_eq!(
+            told(&found, "leaf_gap"),
+            [
+                "leaf 1 comes again or out of order".to_owned(),
+                "leaf 0 comes again or out of order".into(),
+                "leaves 3 to 4 are missing".into(),
+                format!("leaves 6 to {last} are missing"),
+            ]
+        );
+    }
+
+    #[test]
+    fn checkpoints_have_any_number_in_any_order() {
+        let (keys, mut found) = (CheckpointKeys::default(), Vec::new());
+        let mut tree = Tree::new(&keys, [].iter());
+        for number in [1, 3, 2, 4, u64::MAX, 5, u64::MAX] {
+            tree.checkpoint(&checkpoint(number, number, Vec::new()), None, &mut found);
+        }
+        let last = u64::MAX - 1;
+        assert_eq!(
+            told(&found, "checkpoint_gap"),
+            [
+                "checkpoint 2 is missing".to_owned(),
+                "checkpoint 2 comes again or out of order".into(),
+                format!("checkpoints 5 to {last} are missing"),
+                "checkpoint 5 comes again or out of order".into(),
+            ]
+        );
+    }
+
+    /// Also those of one size, and one of no leaves.
+    #[test]
+    fn each_kept_checkpoint_is_compared() {
+        let mut range = Range::default();
+        range.push(merkle::leaf(&[1]));
+        let right = checkpoint(1, 1, range.root().to_vec());
+        let wrong = checkpoint(2, 1, vec![0; 32]);
+        let later = checkpoint(3, 3, vec![0; 32]);
+        let (keys, mut found) = (CheckpointKeys::default(), Vec::new());
+        let kept = [later, wrong, right, checkpoint(4, 0, Vec::new())];
+        let mut tree = Tree::new(&keys, kept.iter());
+        for leaf in 0..4 {
+            tree.leaf(leaf, &[1], &mut found);
+        }
+        let numbers: Vec<_> = found.iter().map(|(_, _, problem)| problem.seq).collect();
+        assert_eq!(numbers, [Some(2), Some(3)], "{found:?}");
+    }
 }
