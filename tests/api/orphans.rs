@@ -161,3 +161,30 @@ async fn a_list_of_orphans_has_an_end() {
         (&json!([]), &json!(false))
     );
 }
+
+/// Tasks that others can do come first, more than two pages of them.
+#[tokio::test]
+async fn an_orphan_is_found_behind_many_other_tasks() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let orphan = &instance["states"][0]["tasks"][0]["id"];
+    sql(
+        &app,
+        "create temporary table copy as select lpad(to_hex(n), 32, '0')::uuid as id from generate_series(1, 1100) n;
+        insert into task
+        select (jsonb_populate_record(t, jsonb_build_object('id', c.id, 'candidates', (t.candidates::jsonb || '[{\"type\":\"user\",\"id\":\"admin\"}]')::text))).*
+        from task t, copy c where t.id not in (select id from copy);
+        insert into task_candidate select t.tenant_id, 'group', 'reviewers', c.id from copy c join task t on t.id = c.id",
+    )
+    .await;
+    delete(&app, "admin", &format!("{MEMBER}reviewer2"))
+        .await
+        .expect(200);
+    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    let orphans = told["orphans"].as_array().expect("orphans");
+    assert_eq!(orphans.len(), 1, "{told}");
+    assert_eq!(
+        (&orphans[0]["taskId"], &told["more"]),
+        (orphan, &json!(false))
+    );
+}

@@ -226,34 +226,28 @@ impl Engine {
         for _ in 0..BATCHES_MAX {
             let Concerned { people, groups } = &concerned;
             let store = &self.0.store;
-            let batch = store.work_of(&viewer, people, groups, after, BATCH).await?;
-            after = batch.last().map(|open| open.task);
-            let is_last = i64::try_from(batch.len()).is_ok_and(|read| read < BATCH);
-            let orphans = self.orphans(who.tenant, at, change, batch).await?;
+            let page = store.work_of(&viewer, people, groups, after, BATCH).await?;
+            let (orphans, cut) = self.orphans(who.tenant, at, change, page.work).await?;
             preview.orphans.extend(orphans);
-            if preview.orphans.len() > TASKS_MAX {
-                preview.orphans.truncate(TASKS_MAX);
-                preview.more = true;
-                return Ok(preview);
-            }
-            if is_last {
-                return Ok(preview);
-            }
-            if Instant::now() >= until {
+            preview.more |= cut || preview.orphans.len() > TASKS_MAX;
+            preview.orphans.truncate(TASKS_MAX);
+            after = page.next;
+            if after.is_none() || preview.orphans.len() == TASKS_MAX || Instant::now() >= until {
                 break;
             }
         }
-        preview.more = true;
+        preview.more |= after.is_some();
         Ok(preview)
     }
 
+    /// The orphans among these tasks, and whether there may be more.
     async fn orphans(
         &self,
         tenant: TenantId,
         at: Timestamp,
         change: &Change,
         mut batch: Vec<OpenWork>,
-    ) -> Result<Vec<Orphan>, Error> {
+    ) -> Result<(Vec<Orphan>, bool), Error> {
         for open in &mut batch {
             let version = self.version(tenant, &open.definition).await?;
             let state = version.graph.state(&open.state);
@@ -299,23 +293,34 @@ impl Engine {
     }
 }
 
-/// The tasks on which somebody can act by this directory, and nobody after the change.
-fn orphaned(batch: Vec<OpenWork>, directory: &Directory, change: &Change) -> Vec<Orphan> {
+/// The tasks on which somebody can act by this directory, and nobody after the change. Also whether there may be more of them,
+/// because not everybody could be examined.
+fn orphaned(batch: Vec<OpenWork>, directory: &Directory, change: &Change) -> (Vec<Orphan>, bool) {
     let changed = directory.after(change);
     let (mut before, mut after) = (Judge::of(directory), Judge::of(&changed));
-    let orphan = |open: OpenWork| {
-        let eligibility = after.judge(&open.work);
-        let lost = eligibility.is_nobody() && !before.judge(&open.work).is_nobody();
-        lost.then(|| Orphan {
-            task: open.task,
-            instance: open.instance,
-            definition: open.definition,
-            state: open.state,
-            label: open.label,
-            why: eligibility.why_nobody(),
-        })
+    let mut cut = false;
+    let mut is_nobody = |eligibility: &Eligibility| {
+        cut |= eligibility.eligible.is_empty() && eligibility.cut;
+        eligibility.is_nobody()
     };
-    batch.into_iter().filter_map(orphan).collect()
+    let mut orphans = Vec::new();
+    for open in batch {
+        let eligibility = after.judge(&open.work);
+        if !eligibility.eligible.is_empty() || is_nobody(&before.judge(&open.work)) {
+            continue;
+        }
+        if is_nobody(&eligibility) {
+            orphans.push(Orphan {
+                task: open.task,
+                instance: open.instance,
+                definition: open.definition,
+                state: open.state,
+                label: open.label,
+                why: eligibility.why_nobody(),
+            });
+        }
+    }
+    (orphans, cut)
 }
 
 /// The estimated time to list the open work of an instance: each task with everybody whom it excludes.
@@ -422,3 +427,6 @@ impl TaskEligibility {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::viewer::Viewer;
@@ -22,8 +23,17 @@ pub struct OpenWork {
     pub work: Work,
 }
 
+/// A page of open tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkPage {
+    pub work: Vec<OpenWork>,
+    /// The task after which the next page begins; none if this page is the last. It may be one that the viewer does not see.
+    pub next: Option<Uuid>,
+}
+
 impl Reader {
-    /// Open tasks that are offered to these people or groups, or owned by these people, in the order of their ids.
+    /// Open tasks that are offered to these people or groups, or owned by these people, in the order of their ids. A page is read
+    /// from the indexes of each person and group, and its cost does not grow with the tasks on other pages.
     pub async fn work_of(
         &self,
         viewer: &Viewer,
@@ -31,8 +41,10 @@ impl Reader {
         groups: &BTreeSet<String>,
         after: Option<Uuid>,
         limit: i64,
-    ) -> Result<Vec<OpenWork>, StoreError> {
-        let list = |names: &BTreeSet<String>| -> Vec<String> { names.iter().cloned().collect() };
+    ) -> Result<WorkPage, StoreError> {
+        let mut reading = self.reading(viewer).await?;
+        let tasks = page(&mut reading, viewer, (people, groups), after, limit).await?;
+        let is_last = i64::try_from(tasks.len()).is_ok_and(|read| read < limit);
         let rows = sqlx::query!(
             r#"select t.id, t.label, t.owner, t.candidates, t.ownership, s.name as state, s.exclude,
                 t.instance_id, i.definition_key, i.definition_version, i.requesters, i.initiator,
@@ -46,28 +58,15 @@ impl Reader {
             from task t
             join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
             join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
-            where t.tenant_id = $1 and t.status in ('PENDING', 'CLAIMED')
-              and t.id in (
-                  select c.task_id from task_candidate c
-                  where c.tenant_id = $1 and c.kind = 'user' and c.principal = any($2)
-                  union
-                  select c.task_id from task_candidate c
-                  where c.tenant_id = $1 and c.kind = 'group' and c.principal = any($3)
-                  union
-                  select o.id from task o where o.tenant_id = $1 and o.status = 'CLAIMED' and o.owner = any($2)
-              )
-              and ($4::uuid is null or t.id > $4)
-            order by t.id
-            limit $5"#,
+            where t.tenant_id = $1 and t.id = any($2) and t.status in ('PENDING', 'CLAIMED')
+            order by t.id"#,
             viewer.tenant.0,
-            &list(people),
-            &list(groups),
-            after,
-            limit
-        )
-        .fetch_all(&mut *self.reading(viewer).await?)
-        .await?;
-        rows.into_iter()
+            &tasks
+        );
+        let rows = rows.fetch_all(&mut *reading).await?;
+        let next = tasks.last().copied().filter(|_| !is_last);
+        let work: Result<_, StoreError> = rows
+            .into_iter()
             .map(|row| {
                 let wrong = |error| StoreError::inconsistent("task", row.id, error);
                 let candidates: Vec<Candidate> =
@@ -96,6 +95,43 @@ impl Reader {
                     },
                 })
             })
-            .collect()
+            .collect();
+        Ok(WorkPage { work: work?, next })
     }
+}
+
+/// The tasks of a page, in the order of their ids.
+async fn page(
+    reading: &mut PgConnection,
+    viewer: &Viewer,
+    (people, groups): (&BTreeSet<String>, &BTreeSet<String>),
+    after: Option<Uuid>,
+    limit: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let list = |names: &BTreeSet<String>| -> Vec<String> { names.iter().cloned().collect() };
+    let tasks = sqlx::query_scalar!(
+        r#"select c.task_id as "task_id!" from (
+            select 'user' as kind, unnest($2::text[]) as principal
+            union all select 'group', unnest($3::text[])
+        ) p cross join lateral (
+            select c.task_id from task_candidate c
+            where c.tenant_id = $1 and c.kind = p.kind and c.principal = p.principal
+              and c.task_id > coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
+            order by c.task_id limit $5
+        ) c
+        union
+        select o.id from unnest($2::text[]) p (owner) cross join lateral (
+            select o.id from task o
+            where o.tenant_id = $1 and o.status = 'CLAIMED' and o.owner = p.owner
+              and o.id > coalesce($4::uuid, '00000000-0000-0000-0000-000000000000')
+            order by o.id limit $5
+        ) o
+        order by 1 limit $5"#,
+        viewer.tenant.0,
+        &list(people),
+        &list(groups),
+        after,
+        limit
+    );
+    Ok(tasks.fetch_all(reading).await?)
 }
