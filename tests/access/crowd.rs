@@ -1,5 +1,7 @@
 //! Far more connections than requests: what they cost, that they are closed in the end, and that they keep nobody out.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use tokio::io::AsyncWriteExt as _;
@@ -132,6 +134,7 @@ async fn idle_connections_make_room_for_others() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_house_says_so_at_once() {
     const PLACES: usize = 10;
+    const CROWD: usize = 200;
     let app = TestApp::empty().await;
     let places = PLACES.to_string();
     let settings = [("connections_max", places.as_str()), ("head_max", "3600")];
@@ -150,6 +153,11 @@ async fn a_full_house_says_so_at_once() {
         .await
         .expect("a refusal");
     assert_eq!(refused.header("retry-after"), Some("1"));
+    // A crowd is refused together, not one after the other: each would wait 50 ms.
+    let crowd = join_all((0..CROWD).map(|_| host.ask("GET /livez", &[], "")));
+    let crowd = tokio::time::timeout(Duration::from_secs(5), crowd).await;
+    let statuses = crowd.expect("at once").into_iter().map(|reply| reply.status);
+    assert_eq!(statuses.filter(|status| *status == 503).count(), CROWD);
     // What they began is answered all the same.
     busy[0]
         .write_all(b"connection: close\r\n\r\n")
@@ -160,5 +168,5 @@ async fn a_full_house_says_so_at_once() {
     let refusals = host
         .measure("wrkflw_http_connections_ended_total{reason=\"no_room\"}")
         .await;
-    assert!(refusals.is_some_and(|count| count >= 1.0));
+    assert!(refusals.is_some_and(|count| count >= 201.0));
 }

@@ -17,6 +17,7 @@ use axum::Router;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -25,7 +26,7 @@ const OTHER_FILES: usize = 512;
 /// The backlog of connections that are not accepted yet; `net.core.somaxconn` limits it. A client that finds it full retries
 /// only after a second, so a burst of connections must fit. The library's default is 128.
 const UNACCEPTED_MAX: u32 = 4096;
-/// How long a new connection waits until an idle one is closed.
+/// How long a new connection waits until an idle one is closed. If none was, those that come as long after it are refused at once.
 const ROOM_WAIT: Duration = Duration::from_millis(50);
 /// The pause after a failure to accept connections.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
@@ -99,7 +100,10 @@ pub async fn serve(
     cancel: CancellationToken,
 ) -> io::Result<()> {
     let connections = TaskTracker::new();
-    let room = Arc::new(Semaphore::new(affordable(limits.connections_max)));
+    let mut room = Room {
+        places: Arc::new(Semaphore::new(affordable(limits.connections_max))),
+        full_until: None,
+    };
     let shared = Shared {
         router,
         timeouts: limits.timeouts,
@@ -108,7 +112,7 @@ pub async fn serve(
     };
     while let Some(accepted) = cancel.run_until_cancelled(listener.accept()).await {
         match accepted {
-            Ok((stream, _)) => match place(&room, &shared.crowded).await {
+            Ok((stream, _)) => match room.place(&shared.crowded).await {
                 Some(permit) => {
                     let shared = shared.clone();
                     connections.spawn(async move {
@@ -133,15 +137,30 @@ pub async fn serve(
     Ok(())
 }
 
-/// Waits shortly for a place among the connections. If all are taken, idle connections are closed, so that a client with
-/// many idle connections does not keep others out.
-async fn place(room: &Arc<Semaphore>, crowded: &Notify) -> Option<OwnedSemaphorePermit> {
-    if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
-        return Some(permit);
+/// The places for connections.
+struct Room {
+    places: Arc<Semaphore>,
+    /// Until when nobody waits for a place, because somebody did in vain.
+    full_until: Option<Instant>,
+}
+
+impl Room {
+    /// A place for a new connection. If all are taken, idle connections are closed, so that a client with many idle connections
+    /// does not keep others out, and this waits for [`ROOM_WAIT`] at most. Other connections are not accepted meanwhile, so a
+    /// crowd does not wait one after the other.
+    async fn place(&mut self, crowded: &Notify) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.places).try_acquire_owned() {
+            return Some(permit);
+        }
+        if self.full_until.is_some_and(|until| Instant::now() < until) {
+            return None;
+        }
+        crowded.notify_waiters();
+        let freed = Arc::clone(&self.places).acquire_owned();
+        let permit = tokio::time::timeout(ROOM_WAIT, freed).await.ok();
+        self.full_until = permit.is_none().then(|| Instant::now() + ROOM_WAIT);
+        permit?.ok()
     }
-    crowded.notify_waiters();
-    let freed = tokio::time::timeout(ROOM_WAIT, Arc::clone(room).acquire_owned());
-    freed.await.ok()?.ok()
 }
 
 fn refuse(stream: &TcpStream) {
