@@ -154,7 +154,7 @@ impl Client {
         json(&self.answer(request, text(body)?)?)
     }
 
-    /// A command on many instances.
+    /// A start, a signal by correlation, or a command on many instances. These have no revision to compare.
     pub(super) fn attempt(
         &self,
         path: &str,

@@ -174,7 +174,7 @@ pub(super) fn behind_the_command(mut arguments: Vec<OsString>) -> Vec<OsString> 
     arguments
 }
 
-/// Says of which `wrkflw dev` a command is.
+/// The `wrkflw dev` that a command is sent to, for messages.
 pub(super) fn of(note: &Note) -> String {
     let folder = note.folder.display();
     format!("of the `wrkflw dev` {} in {folder}", note.name)

@@ -35,7 +35,7 @@ pub(super) enum DefinitionCommand {
     Activate {
         #[command(flatten)]
         version: VersionArgs,
-        /// Although groups, people or calendars that it uses do not exist
+        /// Activate it also if groups, people, calendars, permissions or services that it uses do not exist
         #[arg(long)]
         force: bool,
         /// Show what it affects, and change nothing

@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::answer;
-use super::client::{ChangeArgs, Client, segment};
+use super::client::{AttemptArgs, ChangeArgs, Client, segment};
 use super::connection::ConnectionArgs;
 use super::definition::{PageArgs, draw};
 use super::failure::{Exit, Failure};
@@ -158,7 +158,7 @@ pub(super) struct StartArgs {
     #[arg(long, value_name = "JSON", default_value = "{}")]
     data: String,
     #[command(flatten)]
-    change: ChangeArgs,
+    attempt: AttemptArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -336,7 +336,7 @@ fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<
         ("data", argument::json("--data", &args.data)?),
     ]);
     let client = args.connection.open(environment)?;
-    let started = client.change("/v1/instances", &body, &args.change)?;
+    let started = client.attempt("/v1/instances", &body, &args.attempt)?;
     show_changed(&client, &started, None, output)
 }
 

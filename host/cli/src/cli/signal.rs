@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::Value;
 
-use super::client::{ChangeArgs, segment};
+use super::client::{AttemptArgs, segment};
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
 use super::instance::OneArgs;
@@ -52,7 +52,7 @@ pub(super) struct SendArgs {
     #[arg(long, value_name = "JSON", default_value = "{}")]
     input: String,
     #[command(flatten)]
-    change: ChangeArgs,
+    attempt: AttemptArgs,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -118,7 +118,7 @@ pub(super) fn run(command: SignalCommand, output: Output, environment: &Environm
             }
             let client = args.connection.open(environment)?;
             let path = format!("/v1/signals/{}", segment(&args.trigger));
-            let sent = client.change(&path, &Json::object(body), &args.change)?;
+            let sent = client.attempt(&path, &Json::object(body), &args.attempt)?;
             output.record(&sent, SENT)?;
             if let Some(hint) = kept(&sent, args.deliver) {
                 output.hint(&hint);

@@ -32,7 +32,7 @@ pub(in crate::cli) struct PublishArgs {
     /// Use it for new instances at once
     #[arg(long)]
     activate: bool,
-    /// Activate it although groups, people or calendars that it uses do not exist
+    /// Activate it also if groups, people, calendars, permissions or services that it uses do not exist
     #[arg(long, requires = "activate")]
     force: bool,
     #[command(flatten)]
