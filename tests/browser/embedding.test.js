@@ -245,6 +245,19 @@ test("a token does not serve a page of another origin, and what the page has sta
   await other.stop();
 });
 
+test("the product asks for the document that the page names, also with slashes in its number", async () => {
+  const { id } = await started(`Outer ${number}`);
+  const body = { definitionKey: "document-approval", entityType: "rfa", entityId: `${number}/7`, data: { title: "Inner" } };
+  const inner = (await api("POST", "/instances", body, tokenOf("author"))).body.instance.id;
+  const asked = (entity) => {
+    const headers = { origin: product.url, cookie: "person=reviewer" };
+    return fetch(`${product.url}/wrkflw-token`, { method: "POST", headers, body: new URLSearchParams({ entity }) });
+  };
+  assert.equal((await (await asked(`rfa/${number}`)).json()).instanceId, id);
+  assert.equal((await (await asked(`rfa/${number}/7`)).json()).instanceId, inner);
+  for (const entity of ["", "rfa", `/${number}`]) assert.equal((await asked(entity)).status, 403, entity);
+});
+
 test("the element is small", async () => {
   const answer = await fetch(`${url}/embed/wrkflw-instance.js`);
   const size = gzipSync(await answer.text()).length;
