@@ -156,7 +156,10 @@ async fn a_full_house_says_so_at_once() {
     // A crowd is refused together, not one after the other: each would wait 50 ms.
     let crowd = join_all((0..CROWD).map(|_| host.ask("GET /livez", &[], "")));
     let crowd = tokio::time::timeout(Duration::from_secs(5), crowd).await;
-    let statuses = crowd.expect("at once").into_iter().map(|reply| reply.status);
+    let statuses = crowd
+        .expect("at once")
+        .into_iter()
+        .map(|reply| reply.status);
     assert_eq!(statuses.filter(|status| *status == 503).count(), CROWD);
     // What they began is answered all the same.
     busy[0]

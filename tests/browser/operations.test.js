@@ -176,6 +176,39 @@ test("all refused events are discarded with a reason, after a page has said what
   await page.context().close();
 });
 
+test("more events than one command sends are counted, paged and said to be left", async () => {
+  const id = await refused(tooLarge);
+  const columns = "tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at";
+  sql(`insert into dead_letter (${columns}) select tenant_id, instance_id, seq + more, partition, pos + more, error, 1, now()
+    from dead_letter, generate_series(100, 1249) more where instance_id = '${id}' and seq = (select min(seq) from dead_letter where instance_id = '${id}')`);
+  const waiting = Number(sql(`select count(*) from dead_letter where instance_id = '${id}'`));
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/operations/dead-letters/${id}`);
+  assert.equal(await page.locator("tbody tr").count(), 100);
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.locator("#banner").getByText(tooLarge).waitFor();
+  assert.equal(await page.locator("tbody tr").count(), 100);
+  await page.getByRole("link", { name: "Discard" }).click();
+  await page.locator("#preview").getByText("1,000 events behind it are sent.").waitFor();
+  await page.locator("#preview").getByText("More events of this instance wait.").waitFor();
+  await page.goto(`${url}/console/operations/dead-letters/${id}?do=retry`);
+  await page.locator("#preview").getByText("1,000 events are sent again, in their order.").waitFor();
+  await page.getByLabel("Reason").fill("It takes them now");
+  await page.getByRole("button", { name: "Confirm: Send again" }).click();
+  await page.getByText("More events of this instance wait. Do it again for them.").waitFor();
+  assert.equal(Number(sql(`select count(*) from dead_letter where instance_id = '${id}'`)), waiting - 1000);
+  // The list of all instances says so, too.
+  sql(`with moved as (delete from outbox_event where instance_id = '${id}' returning *)
+    insert into dead_letter (${columns}) select tenant_id, instance_id, seq, partition, pos, 'still too large', 1, now() from moved`);
+  await page.goto(`${url}/console/operations/dead-letters`);
+  await choice(page, id).check();
+  await page.getByLabel("Reason").fill("Once more");
+  await page.getByRole("button", { name: "Send the chosen ones again" }).click();
+  await page.getByText("More events of 1 instance wait.").waitFor();
+  await page.context().close();
+  sql(`delete from dead_letter where instance_id = '${id}'; delete from outbox_event where instance_id = '${id}'`);
+});
+
 test("a refused event shows its content, and is discarded with what that means", async () => {
   const id = await refused(tooLarge);
   const page = await signedIn(browser, "admin");

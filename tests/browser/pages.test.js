@@ -105,6 +105,10 @@ test("search finds instances and people", async () => {
   await page.getByText("Rita Reviewer").waitFor();
   await page.goto(`${url}/console/search?q=${name}-nothing`);
   await page.getByText("Nothing matches").waitFor();
+  // A query without a word keeps its place, and says why it finds nothing.
+  await page.goto(`${url}/console/search?q=--`);
+  await page.getByRole("heading", { name: "Search" }).waitFor();
+  await page.getByRole("alert").waitFor();
   await page.context().close();
 });
 
@@ -139,7 +143,7 @@ test("search finds pages and actions that one may open, and flows", async () => 
 
 test("notifications are listed, counted, and marked as read", async () => {
   const name = entity("note");
-  const { task } = await started(name, `Plan ${name}`);
+  const { id, task } = await started(name, `Plan ${name}`);
   await api("POST", `/tasks/${task}/decide`, { outcome: "REJECT", comment: "no" }, tokenOf("reviewer"));
   const page = await signedIn(browser, "author");
   const link = page.getByRole("link", { name: `Plan ${name}` });
@@ -156,7 +160,18 @@ test("notifications are listed, counted, and marked as read", async () => {
   const before = await button.count();
   await button.first().click();
   assert.equal(await button.count(), before - 1);
+  // On a later page, the reader stays there.
+  sql(`insert into notification
+    select (jsonb_populate_record(null::notification, to_jsonb(n) || jsonb_build_object('id', gen_random_uuid(), 'read_at', null))).*
+    from (select * from notification where instance_id = '${id}' and recipient = 'author' limit 1) n, generate_series(1, 60)`);
+  await page.goto(`${url}/console/notifications`);
+  await page.getByRole("link", { name: "Next page" }).click();
+  const later = page.url();
+  await page.getByRole("button", { name: /Mark as read/ }).first().click();
+  await page.waitForLoadState();
+  assert.equal(page.url(), later);
   await page.context().close();
+  sql(`delete from notification where instance_id = '${id}'`);
 });
 
 test("a notification shows the title of the state, and what the flow calls the priority", async () => {

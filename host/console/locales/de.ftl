@@ -501,6 +501,7 @@ panel-overdue = Überfällig
 panel-overdue-about = Laufende Instanzen mit einem Zustand oder einer Aufgabe, deren Frist vorbei ist.
 panel-stale = Liegen geblieben
 panel-stale-about = Laufende Instanzen, in denen sich seit 14 Tagen nichts geändert hat.
+panel-unread = Vielleicht gibt es welche, die Sie sehen dürfen, hinter vielen anderen. Öffnen Sie die Liste.
 panel-dead-letters = Abgelehnte Ereignisse
 panel-dead-letters-about = Ereignisse, die Kafka endgültig abgelehnt hat. Spätere Ereignisse derselben Instanz warten dahinter.
 panel-webhooks = Webhooks
@@ -633,6 +634,11 @@ dead-letter-discard-rest = { $count ->
 }
 dead-letter-done-retry = Die Ereignisse werden erneut gesendet. Lehnt Kafka eines wieder ab, erscheint es wieder hier.
 dead-letter-done-discard = Das Ereignis ist verworfen, und die dahinter werden gesendet.
+dead-letter-more = Weitere Ereignisse dieser Instanz warten. Wiederholen Sie den Schritt für diese.
+dead-letter-more-of = { $count ->
+    [one] Weitere Ereignisse von { $count } Instanz warten. Senden Sie auch diese noch einmal.
+   *[other] Weitere Ereignisse von { $count } Instanzen warten. Senden Sie auch diese noch einmal.
+}
 dead-letter-gone = Kein Ereignis dieser Instanz wartet.
 webhooks-about = Die Empfänger von Ereignissen. Schlägt einer fehl, wird mit wachsenden Pausen wiederholt, und am Ende wird er abgeschaltet.
 webhooks-empty = Es gibt keinen Empfänger.

@@ -501,6 +501,7 @@ panel-overdue = Overdue
 panel-overdue-about = Running instances with a state or task whose deadline has passed.
 panel-stale = Stale
 panel-stale-about = Running instances in which nothing has changed for 14 days.
+panel-unread = There may be some that you see, behind many that you do not see. Open the list.
 panel-dead-letters = Refused events
 panel-dead-letters-about = Events that Kafka refused for good. Later events of the same instance wait behind them.
 panel-webhooks = Webhooks
@@ -633,6 +634,11 @@ dead-letter-discard-rest = { $count ->
 }
 dead-letter-done-retry = The events are sent again. If Kafka refuses one again, it comes back here.
 dead-letter-done-discard = The event is discarded, and those behind it are sent.
+dead-letter-more = More events of this instance wait. Do it again for them.
+dead-letter-more-of = { $count ->
+    [one] More events of { $count } instance wait. Send them again, too.
+   *[other] More events of { $count } instances wait. Send them again, too.
+}
 dead-letter-gone = No event of this instance waits.
 webhooks-about = The receivers of events. A failing one is tried again with increasing pauses, and disabled in the end.
 webhooks-empty = There is no receiver.

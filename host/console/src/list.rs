@@ -3,12 +3,16 @@
 
 use askama::Template;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::api::with_query;
+use crate::api::{Trouble, with_query};
 use crate::language::Words;
 use crate::moment::Moment;
 use crate::session::Visitor;
 use crate::shell::Shell;
+
+/// Limit of the empty pages of the API that are read for one page with rows.
+const EMPTY_PAGES_MAX: usize = 10;
 
 /// A page of a list of the API.
 #[derive(Deserialize)]
@@ -17,13 +21,39 @@ pub(crate) struct Paged<T> {
     pub(crate) page: Next,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(crate) struct Next {
     pub(crate) next: Option<String>,
     #[serde(default)]
     pub(crate) count: Option<i64>,
     #[serde(default)]
     pub(crate) capped: Option<bool>,
+}
+
+/// The first page with rows, from the place `after` on. A page may have none although others follow: the API bounds what it reads for
+/// one, and the visitor may not see that.
+pub(crate) async fn page_with_rows<T: DeserializeOwned>(
+    visitor: &Visitor,
+    after: &str,
+    path: impl Fn(&str) -> String,
+) -> Result<Paged<T>, Trouble> {
+    let mut found: Paged<T> = visitor.api.get(&path(after)).await?;
+    for _ in 0..EMPTY_PAGES_MAX {
+        let Some(next) = found.page.next.as_deref().filter(|_| found.data.is_empty()) else {
+            break;
+        };
+        found = visitor.api.get(&path(next)).await?;
+    }
+    Ok(found)
+}
+
+impl<T> Default for Paged<T> {
+    fn default() -> Paged<T> {
+        Paged {
+            data: Vec::new(),
+            page: Next::default(),
+        }
+    }
 }
 
 /// What the address of a page with a list says.

@@ -23,6 +23,7 @@ use wrkflw_server::http::extract::Vouched;
 
 use crate::api::{Api, Trouble, with_query};
 use crate::language::Words;
+use crate::list::{Paged, page_with_rows};
 use crate::pages;
 use crate::{Console, ROOT};
 
@@ -128,6 +129,16 @@ impl Visitor {
             .get(path)
             .await
             .map_err(|trouble| self.halt(&trouble))
+    }
+
+    /// As [`page_with_rows`]. If that fails, the answer is a page that says why.
+    pub(crate) async fn page_with_rows<T: DeserializeOwned>(
+        &self,
+        after: &str,
+        path: impl Fn(&str) -> String,
+    ) -> Result<Paged<T>, Halt> {
+        let found = page_with_rows(self, after, path).await;
+        found.map_err(|trouble| self.halt(&trouble))
     }
 
     /// Sends a change to the API. If that fails, the answer is a page that says why.

@@ -75,6 +75,8 @@ struct Row {
 struct Page {
     shell: Shell,
     rows: Vec<Row>,
+    /// The place after which the rows begin; empty on the first page.
+    after: String,
     next: Option<String>,
 }
 
@@ -103,6 +105,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let template = Page {
         shell: Shell::of(&visitor, "notifications", title).await,
         rows: rows.collect(),
+        after: asked.after,
         next: found
             .page
             .next
@@ -111,9 +114,10 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     Ok(page(StatusCode::OK, &template))
 }
 
-/// Marks one as read, and stays on the list.
-async fn read(Path(id): Path<Uuid>, Posted { visitor, .. }: Posted) -> Answer {
+/// Marks one as read, and shows the same page of the list again.
+async fn read(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answer {
     let path = format!("/v1/notifications/{id}/read");
     let _: Value = visitor.post(&path, &json!({}), None).await?;
-    Ok(Redirect::to("/console/notifications").into_response())
+    let here = with_query("/console/notifications", &[("after", fields.get("after"))]);
+    Ok(Redirect::to(&here).into_response())
 }

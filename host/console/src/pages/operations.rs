@@ -15,12 +15,11 @@ use axum::Router;
 use axum::extract::Query;
 use axum::http::StatusCode;
 use axum::routing::{get, post};
-use serde::de::DeserializeOwned;
 
 use crate::Console;
-use crate::api::Trouble;
+use crate::api::{Trouble, with_query};
 use crate::language::Words;
-use crate::list::{Link, Paged};
+use crate::list::{Link, Paged, page_with_rows};
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
 
@@ -126,6 +125,10 @@ impl Panel {
         let mut panel = Panel::empty(visitor, name, address);
         match found {
             Ok(found) => {
+                if found.data.is_empty() && found.page.next.is_some() {
+                    panel.refusal = visitor.w.t("panel-unread").into_owned();
+                    return panel;
+                }
                 let known = found.page.count.unwrap_or_default();
                 let is_more = found.page.next.is_some() && found.page.count.is_none();
                 let is_more = is_more || found.page.capped == Some(true);
@@ -144,10 +147,6 @@ impl Panel {
         }
         panel
     }
-}
-
-async fn list<T: DeserializeOwned>(visitor: &Visitor, path: &str) -> Result<Paged<T>, Trouble> {
-    visitor.api.get(path).await
 }
 
 async fn show(Query(asked): Query<figures::Asked>, visitor: Visitor) -> Answer {
@@ -178,18 +177,23 @@ async fn show(Query(asked): Query<figures::Asked>, visitor: Visitor) -> Answer {
 async fn troubles(visitor: &Visitor) -> Vec<Panel> {
     let w = visitor.w;
     let counted = COUNTED_MAX.to_string();
-    let (letters, jobs) = (
-        format!("/v1/dead-letters?limit={counted}"),
-        format!("/v1/jobs?limit={counted}"),
-    );
-    let paths = lists::WHICH.map(|which| lists::path(which, "", "3"));
+    let counting = |path: &'static str| {
+        let counted = &counted;
+        move |after: &str| with_query(path, &[("limit", counted), ("after", after)])
+    };
+    let instances = |which: &'static str| {
+        page_with_rows::<lists::Instance>(visitor, "", move |after| lists::path(which, after, "3"))
+    };
+    let [unassignable, overdue, stale] = lists::WHICH;
     let (letters, hooks, jobs, lost, overdue, stale) = tokio::join!(
-        list::<dead_letters::DeadLetter>(visitor, &letters),
-        list::<lists::Subscription>(visitor, "/v1/subscriptions"),
-        list::<lists::Job>(visitor, &jobs),
-        list::<lists::Instance>(visitor, &paths[0]),
-        list::<lists::Instance>(visitor, &paths[1]),
-        list::<lists::Instance>(visitor, &paths[2]),
+        page_with_rows::<dead_letters::DeadLetter>(visitor, "", counting("/v1/dead-letters")),
+        visitor
+            .api
+            .get::<Paged<lists::Subscription>>("/v1/subscriptions"),
+        page_with_rows::<lists::Job>(visitor, "", counting("/v1/jobs")),
+        instances(unassignable),
+        instances(overdue),
+        instances(stale),
     );
     // Only receivers that do not get what they are meant to get are trouble.
     let hooks = hooks.map(|mut hooks| {

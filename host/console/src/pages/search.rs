@@ -11,12 +11,12 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::Console;
-use crate::api::{segment, with_query};
+use crate::api::{Trouble, segment, with_query};
 use crate::form::Person;
 use crate::language::Words;
 use crate::list::{Link, Paged};
 use crate::places;
-use crate::session::{Answer, Visitor};
+use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Reader, Shell, page};
 
 /// Results of each kind.
@@ -72,6 +72,8 @@ struct Page {
     flows: Vec<Link>,
     instances: Vec<Found>,
     people: Vec<Person>,
+    /// Why instances were not searched for these words.
+    refusal: Option<Trouble>,
 }
 
 impl Page {
@@ -90,6 +92,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         flows: Vec::new(),
         instances: Vec::new(),
         people: Vec::new(),
+        refusal: None,
     };
     if template.q.is_empty() {
         return Ok(page(StatusCode::OK, &template));
@@ -108,20 +111,38 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     ];
     let flows = with_query("/v1/definitions", &flows);
     let (instances, people, flows) = tokio::join!(
-        visitor.get::<Paged<Instance>>(&instances),
+        visitor.api.get::<Paged<Instance>>(&instances),
         visitor.api.get::<Paged<Person>>(&people),
         visitor.api.get::<Paged<Flow>>(&flows),
     );
-    let instances = instances?.data.into_iter();
-    template.instances = instances.map(|one| Found::of(one, w)).collect();
-    // Who may not read the directory or flows finds instances all the same.
-    template.people = people.map_or_else(|_| Vec::new(), |found| found.data);
-    let flows = flows.map_or_else(|_| Vec::new(), |found| found.data);
+    match instances {
+        Ok(found) => {
+            let found = found.data.into_iter();
+            template.instances = found.map(|one| Found::of(one, w)).collect();
+        }
+        // A query without a word, such as `--`.
+        Err(trouble) if matches!(trouble.status, 400 | 422) => template.refusal = Some(trouble),
+        Err(trouble) => return Err(visitor.halt(&trouble)),
+    }
+    template.people = rows_if_readable(&visitor, people)?;
+    let flows = rows_if_readable(&visitor, flows)?;
     if let Some(reader) = &template.shell.reader {
         template.places = places(&template.q, reader, &flows, w);
     }
     template.flows = flows.iter().map(Flow::link).collect();
     Ok(page(StatusCode::OK, &template))
+}
+
+/// The rows of a list. None if the visitor may not read it, who finds instances all the same, or if the words cannot be searched for.
+fn rows_if_readable<T>(
+    visitor: &Visitor,
+    found: Result<Paged<T>, Trouble>,
+) -> Result<Vec<T>, Halt> {
+    match found {
+        Ok(found) => Ok(found.data),
+        Err(trouble) if matches!(trouble.status, 400 | 403 | 422) => Ok(Vec::new()),
+        Err(trouble) => Err(visitor.halt(&trouble)),
+    }
 }
 
 /// The words by which flows are searched. A search such as `start invoice` also names the action, and no flow has that word. If there are

@@ -4,6 +4,8 @@
 pub(super) mod many;
 mod sent;
 
+use std::borrow::Cow;
+
 use askama::Template;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
@@ -16,6 +18,7 @@ use uuid::Uuid;
 use super::{ROOT, trail};
 use crate::api::{Trouble, with_query};
 use crate::confirm::Confirm;
+use crate::language::Words;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::moment::Moment;
 use crate::pages::operations::choices::Sent;
@@ -24,13 +27,15 @@ use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
 const PAGE_ROWS: &str = "100";
+/// How many events the API sends again at once.
+const RELEASED_MAX: usize = 1000;
 /// Pages of an instance's events that are searched for the content of one.
 const EVENT_PAGES_MAX: usize = 5;
 /// The actions of one instance's events.
 const ACTIONS: [&str; 2] = ["retry", "discard"];
 
 /// An event that waits.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ParkedEvent {
     pub(super) instance_id: Uuid,
@@ -60,6 +65,8 @@ pub(super) struct DeadLetter {
 #[derive(Deserialize)]
 struct Moved {
     released: u32,
+    /// More events wait.
+    more: bool,
 }
 
 /// What the address of an instance's events says.
@@ -71,6 +78,9 @@ pub(super) struct AskedOne {
     done: String,
     /// The event that was sent again.
     event: String,
+    /// More events wait than one command sends.
+    more: bool,
+    after: String,
 }
 
 #[derive(Template)]
@@ -80,12 +90,14 @@ struct One {
     trail: Vec<Link>,
     instance: Uuid,
     here: String,
-    done: Option<String>,
+    done: Vec<String>,
     confirm: Option<Confirm>,
     /// The refused event; none if none waits any more.
     first: Option<First>,
     table: Table,
     sent: Option<Sent>,
+    first_page: Option<String>,
+    next: Option<String>,
 }
 
 /// The refused event, behind which the others wait.
@@ -101,35 +113,75 @@ pub(super) async fn one(
     Query(asked): Query<AskedOne>,
     visitor: Visitor,
 ) -> Answer {
-    let events = events(&visitor, id).await?;
-    let confirm = form(&visitor, id, &events, &asked.action);
-    render(&visitor, id, &events, &asked, confirm, StatusCode::OK).await
+    let waiting = Waiting::read(&visitor, id, &asked.after).await?;
+    let confirm = form(&visitor, id, &waiting, &asked.action).await?;
+    render(&visitor, id, waiting, &asked, confirm, StatusCode::OK).await
 }
 
-/// The waiting events of an instance, the refused one first. None if no event waits.
-async fn events(visitor: &Visitor, id: Uuid) -> Result<Vec<ParkedEvent>, Halt> {
-    let path = format!("/v1/dead-letters/{id}?limit={PAGE_ROWS}");
-    let found = visitor.api.get::<Paged<ParkedEvent>>(&path).await;
-    match found {
-        Ok(found) => Ok(found.data),
-        Err(trouble) if trouble.status == 404 => Ok(Vec::new()),
+/// The waiting events of an instance.
+struct Waiting {
+    /// The refused event, behind which the others wait; none if none waits.
+    first: Option<ParkedEvent>,
+    shown: Paged<ParkedEvent>,
+}
+
+impl Waiting {
+    async fn read(visitor: &Visitor, id: Uuid, after: &str) -> Result<Waiting, Halt> {
+        let shown = events(visitor, id, after).await?;
+        let first = if after.is_empty() {
+            shown.data.first().cloned()
+        } else {
+            events(visitor, id, "").await?.data.into_iter().next()
+        };
+        Ok(Waiting { first, shown })
+    }
+}
+
+/// A page of the waiting events of an instance, in their order; the refused one is the first of the first page.
+async fn events(visitor: &Visitor, id: Uuid, after: &str) -> Result<Paged<ParkedEvent>, Halt> {
+    let parameters = [("limit", PAGE_ROWS), ("after", after)];
+    let path = with_query(&format!("/v1/dead-letters/{id}"), &parameters);
+    match visitor.api.get(&path).await {
+        Ok(found) => Ok(found),
+        Err(trouble) if trouble.status == 404 => Ok(Paged::default()),
         Err(trouble) => Err(visitor.halt(&trouble)),
     }
 }
 
-fn form(visitor: &Visitor, id: Uuid, events: &[ParkedEvent], action: &str) -> Option<Confirm> {
+/// How many events wait, counted until it is more than a command discards and sends.
+async fn counted(visitor: &Visitor, id: Uuid) -> Result<usize, Halt> {
+    let (mut count, mut after) = (0, Some(String::new()));
+    while let Some(place) = after.take_if(|_| count <= RELEASED_MAX + 1) {
+        let found = events(visitor, id, &place).await?;
+        count += found.data.len();
+        after = found.page.next;
+    }
+    Ok(count)
+}
+
+async fn form(
+    visitor: &Visitor,
+    id: Uuid,
+    waiting: &Waiting,
+    action: &str,
+) -> Result<Option<Confirm>, Halt> {
     let w = visitor.w;
-    let action = ACTIONS.into_iter().find(|one| *one == action)?;
-    let first = events.first()?;
-    let page = format!("{ROOT}/dead-letters/{id}");
-    let effects = match action {
-        "retry" => vec![w.n("dead-letter-retry-effect", events.len())],
-        _ => vec![
-            w.with("dead-letter-discard-effect", "kind", &first.kind()),
-            w.n("dead-letter-discard-rest", events.len() - 1),
-        ],
+    let action = ACTIONS.into_iter().find(|one| *one == action);
+    let (Some(action), Some(first)) = (action, &waiting.first) else {
+        return Ok(None);
     };
-    Some(Confirm {
+    let page = format!("{ROOT}/dead-letters/{id}");
+    let count = counted(visitor, id).await?;
+    let (mut effects, mut sent, mut text) = (Vec::new(), count, "dead-letter-retry-effect");
+    if action == "discard" {
+        effects.push(w.with("dead-letter-discard-effect", "kind", &first.kind()));
+        (sent, text) = (count.saturating_sub(1), "dead-letter-discard-rest");
+    }
+    effects.push(w.n(text, sent.min(RELEASED_MAX)));
+    if sent > RELEASED_MAX {
+        effects.push(w.t("dead-letter-more").into_owned());
+    }
+    Ok(Some(Confirm {
         hidden: vec![
             ("do", action.to_owned()),
             ("entry", first.entry.to_string()),
@@ -142,13 +194,13 @@ fn form(visitor: &Visitor, id: Uuid, events: &[ParkedEvent], action: &str) -> Op
             format!("{page}#act"),
             page,
         )
-    })
+    }))
 }
 
 async fn render(
     visitor: &Visitor,
     id: Uuid,
-    events: &[ParkedEvent],
+    Waiting { first, shown }: Waiting,
     asked: &AskedOne,
     confirm: Option<Confirm>,
     status: StatusCode,
@@ -173,30 +225,12 @@ async fn render(
         "column-attempts",
         "column-since",
     ];
-    let rows = events.iter().map(row).collect();
-    let first = match events.first() {
-        Some(event) => {
-            let fact = |id: &str, value: String| (w.t(id).into_owned(), value);
-            let content = match event.event_id {
-                Some(event) => content(visitor, id, event).await,
-                None => None,
-            };
-            Some(First {
-                kind: event.kind(),
-                error: event.error.clone(),
-                facts: vec![
-                    fact("column-attempts", w.number(event.attempts)),
-                    fact("column-since", Moment::of(event.parked_at, w).relative),
-                    fact(
-                        "fact-event",
-                        event.event_id.map(|id| id.to_string()).unwrap_or_default(),
-                    ),
-                ],
-                content,
-            })
-        }
+    let rows = shown.data.iter().map(row).collect();
+    let first = match first {
+        Some(event) => Some(First::of(visitor, id, event).await),
         None => None,
     };
+    let (here, next) = (format!("{ROOT}/dead-letters/{id}"), shown.page.next);
     let mut trail = trail(visitor);
     trail.push(Link::to(
         format!("{ROOT}/dead-letters"),
@@ -206,19 +240,51 @@ async fn render(
         shell: Shell::of(visitor, "operations", w.t("dead-letter").into_owned()).await,
         trail,
         instance: id,
-        here: format!("{ROOT}/dead-letters/{id}"),
         sent: sent(visitor, id, asked).await,
-        done: match asked.done.as_str() {
-            "" => None,
-            done => w
-                .known(&format!("dead-letter-done-{done}"))
-                .map(std::borrow::Cow::into_owned),
-        },
+        done: asked.told(w),
         confirm,
         first,
         table: Table::new(w, &w.t("dead-letter-waiting"), &columns, rows),
+        first_page: (!asked.after.is_empty()).then(|| here.clone()),
+        next: next.map(|next| with_query(&here, &[("after", &next)])),
+        here,
     };
     Ok(page(status, &template))
+}
+
+impl First {
+    async fn of(visitor: &Visitor, id: Uuid, event: ParkedEvent) -> First {
+        let w = visitor.w;
+        let fact = |id: &str, value: String| (w.t(id).into_owned(), value);
+        let (kind, number) = (event.kind(), event.event_id);
+        let content = match number {
+            Some(event) => content(visitor, id, event).await,
+            None => None,
+        };
+        First {
+            kind,
+            error: event.error,
+            facts: vec![
+                fact("column-attempts", w.number(event.attempts)),
+                fact("column-since", Moment::of(event.parked_at, w).relative),
+                fact(
+                    "fact-event",
+                    number.map(|id| id.to_string()).unwrap_or_default(),
+                ),
+            ],
+            content,
+        }
+    }
+}
+
+impl AskedOne {
+    /// What was done, for the reader.
+    fn told(&self, w: Words) -> Vec<String> {
+        let done = w.known(&format!("dead-letter-done-{}", self.done));
+        let more = done.is_some() && self.more;
+        let more = more.then(|| w.t("dead-letter-more"));
+        done.into_iter().chain(more).map(Cow::into_owned).collect()
+    }
 }
 
 /// What became of the events that were just sent again.
@@ -265,25 +331,26 @@ pub(super) async fn act(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted
         }
         _ => json!({ "reason": reason }),
     };
-    let events = events(&visitor, id).await?;
-    let Some(confirm) = form(&visitor, id, &events, action) else {
+    let waiting = Waiting::read(&visitor, id, "").await?;
+    let Some(confirm) = form(&visitor, id, &waiting, action).await? else {
         let asked = AskedOne::default();
-        return render(&visitor, id, &events, &asked, None, StatusCode::CONFLICT).await;
+        return render(&visitor, id, waiting, &asked, None, StatusCode::CONFLICT).await;
     };
     let path = format!("/v1/dead-letters/{id}/{action}");
     let answer: Result<Moved, Trouble> = visitor.api.post(&path, &body, None).await;
     match answer {
-        Ok(_) => {
-            let event = events.first().and_then(|first| first.event_id);
+        Ok(moved) => {
+            let event = waiting.first.and_then(|first| first.event_id);
             let event = event.map(|event| event.to_string()).unwrap_or_default();
-            let parameters = [("done", action), ("event", &event)];
+            let more = if moved.more { "true" } else { "" };
+            let parameters = [("done", action), ("event", &event), ("more", more)];
             let to = with_query(&format!("{ROOT}/dead-letters/{id}"), &parameters);
             Ok(Redirect::to(&to).into_response())
         }
         Err(trouble) => {
             let confirm = confirm.refuse(&trouble, &fields);
             let (asked, status) = (AskedOne::default(), trouble.status());
-            render(&visitor, id, &events, &asked, Some(confirm), status).await
+            render(&visitor, id, waiting, &asked, Some(confirm), status).await
         }
     }
 }

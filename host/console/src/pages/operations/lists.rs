@@ -79,7 +79,8 @@ pub(super) async fn instances(
     let Some(which) = WHICH.into_iter().find(|one| *one == which) else {
         return Ok(missing(&visitor));
     };
-    let found: Paged<Instance> = visitor.get(&path(which, &asked.after, PAGE_ROWS)).await?;
+    let path = |after: &str| path(which, after, PAGE_ROWS);
+    let found: Paged<Instance> = visitor.page_with_rows(&asked.after, path).await?;
     let row = |one: &Instance| {
         vec![
             Cell::link(one.title(), one.address()).below(one.entity()),
@@ -143,8 +144,8 @@ impl Job {
 
 pub(super) async fn jobs(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let w = visitor.w;
-    let path = with_query("/v1/jobs", &[("limit", PAGE_ROWS), ("after", &asked.after)]);
-    let found: Paged<Job> = visitor.get(&path).await?;
+    let path = |after: &str| with_query("/v1/jobs", &[("limit", PAGE_ROWS), ("after", after)]);
+    let found: Paged<Job> = visitor.page_with_rows(&asked.after, path).await?;
     let row = |job: &Job| {
         let address = format!("/console/instances/{}", job.instance_id);
         let flow = job.definition_key.clone().unwrap_or_default();
@@ -255,14 +256,16 @@ pub(super) async fn refusals(Query(refused): Query<Refused>, visitor: Visitor) -
         after,
     } = refused;
     let asked = Asked { after };
-    let parameters = [
-        ("reason", reason.as_str()),
-        ("from", from.as_str()),
-        ("limit", PAGE_ROWS),
-        ("after", &asked.after),
-    ];
-    let path = with_query("/v1/refusals", &parameters);
-    let found: Paged<Refusal> = visitor.get(&path).await?;
+    let path = |after: &str| {
+        let parameters = [
+            ("reason", reason.as_str()),
+            ("from", from.as_str()),
+            ("limit", PAGE_ROWS),
+            ("after", after),
+        ];
+        with_query("/v1/refusals", &parameters)
+    };
+    let found: Paged<Refusal> = visitor.page_with_rows(&asked.after, path).await?;
     let row = |one: &Refusal| {
         let about = one.instance_id.map_or_else(Cell::default, |id| {
             Cell::link(w.t("column-instance"), format!("/console/instances/{id}"))

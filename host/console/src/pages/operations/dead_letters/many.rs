@@ -86,7 +86,7 @@ pub(in crate::pages::operations) async fn all(
 
 async fn render(visitor: &Visitor, after: &str, choices: Choices, choice: &Choice) -> Answer {
     let w = visitor.w;
-    let found: Paged<DeadLetter> = visitor.get(&list_path(after)).await?;
+    let found: Paged<DeadLetter> = visitor.page_with_rows(after, list_path).await?;
     let item = |letter: DeadLetter| {
         let key = Key::of(&letter);
         let event = letter.event;
@@ -138,7 +138,7 @@ pub(in crate::pages::operations) async fn act(Posted { visitor, fields }: Posted
         return render(&visitor, "", choices, &choice).await;
     }
     let mut sent = Vec::new();
-    let mut released = 0;
+    let (mut released, mut left) = (0, 0_usize);
     let mut discarded: usize = 0;
     for key in keys {
         let Some(one) = Key::parse(&key) else {
@@ -152,10 +152,14 @@ pub(in crate::pages::operations) async fn act(Posted { visitor, fields }: Posted
         };
         let path = format!("/v1/dead-letters/{}/{command}", one.instance);
         match visitor.api.post::<Moved>(&path, &body, None).await {
-            Ok(_) if discards => discarded += 1,
             Ok(moved) => {
-                released += moved.released;
-                sent.push(key);
+                left += usize::from(moved.more);
+                if discards {
+                    discarded += 1;
+                } else {
+                    released += moved.released;
+                    sent.push(key);
+                }
             }
             Err(trouble) => {
                 let id = one.instance.to_string();
@@ -169,6 +173,9 @@ pub(in crate::pages::operations) async fn act(Posted { visitor, fields }: Posted
     }
     if released > 0 {
         choices.done.push(w.n("dead-letter-sent", released));
+    }
+    if left > 0 {
+        choices.done.push(w.n("dead-letter-more-of", left));
     }
     choices.bounding(sent.len(), w);
     sent.truncate(FOLLOWED_MAX);
