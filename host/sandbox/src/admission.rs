@@ -46,6 +46,10 @@ pub enum AdmitError {
 impl Sandbox {
     /// Scans and compiles a component and calls its `describe` for `config` twice.
     pub async fn admit(&self, bytes: &[u8], config: &Json) -> Result<Admission, AdmitError> {
+        if config.as_str().len() > CONFIG_BYTES_MAX {
+            let message = format!("the config is longer than {CONFIG_BYTES_MAX} bytes");
+            return Err(rejected("config_too_large", "", &message));
+        }
         let bytes: Arc<[u8]> = bytes.into();
         let bytes_max = self.0.settings.component_bytes_max;
         let (digest, scanned) = tokio::task::spawn_blocking({
@@ -75,10 +79,6 @@ impl Sandbox {
     }
 
     async fn describe(&self, ready: &Arc<Ready>, config: &Json) -> Result<Graph, AdmitError> {
-        if config.as_str().len() > CONFIG_BYTES_MAX {
-            let message = format!("the config is longer than {CONFIG_BYTES_MAX} bytes");
-            return Err(rejected("config_too_large", "", &message));
-        }
         let call = Arc::new(Call::Describe(config.to_string()));
         let first = self.0.caller.run(ready, &call).await;
         let first = first.answer.map_err(refused)?;
