@@ -223,7 +223,7 @@ impl Replayer {
         }
         let found = source::version(&*self.source, tenant, reference).await;
         let version = Arc::new(found.map_err(Unable)?);
-        // Compiled code may be cached, but the stored component must be the right one all the same.
+        // The compiled code may be cached, so the stored component would not be read. It must be the right one, too.
         self.component(version.component).await.map_err(Unable)?;
         self.versions.insert(key, version.clone()).await;
         Ok(version)

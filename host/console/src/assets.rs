@@ -68,7 +68,7 @@ fn embed_style() -> String {
     style + include_str!("../assets/embed.css")
 }
 
-/// The styles of drawings. They follow the device; here, also a reader who chose light or dark.
+/// The styles of diagrams. A diagram alone follows the setting of the device; in the console, also the choice of the reader.
 static DIAGRAM: LazyLock<Asset> = LazyLock::new(|| Asset {
     name: "diagram.css",
     media_type: "text/css; charset=utf-8",

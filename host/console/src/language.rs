@@ -49,7 +49,7 @@ static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
                 resource
             });
             let mut bundle = FluentBundle::new_concurrent(vec![id]);
-            // Templates isolate the directions of texts of others themselves.
+            // Templates isolate the writing direction of inserted texts, so the bundle need not.
             bundle.set_use_isolating(false);
             bundle.add_resource_overriding(resource);
             let has_points = WITH_POINTS.contains(code);
@@ -131,7 +131,7 @@ impl Words {
         }
     }
 
-    /// As a person prefers it, as far as they chose and the console has it.
+    /// These words with the preferred language and time zone of a person. What they did not choose, or the console does not have, stays.
     pub(crate) fn preferring(self, preference: &Preference) -> Words {
         let language = preference.language.as_deref().and_then(preferred);
         Words {

@@ -233,7 +233,7 @@ impl Member {
         self.name
     }
 
-    /// Whether events without a value do not have it.
+    /// Whether an event without a value leaves the member out.
     pub(crate) fn may_be_absent(&self) -> bool {
         self.presence != Always || matches!(self.shape, Input)
     }
@@ -278,7 +278,7 @@ impl Shape {
             Anything => json!({}),
             Record(members) => record(members.iter().flatten()),
             Flattened(members) => record(members.iter()),
-            // A list of elements without a schema has none either.
+            // A list whose elements may be anything may itself be anything.
             List(Anything) => Anything.schema(),
             List(shape) => json!({"type": "array", "items": shape.schema()}),
         }

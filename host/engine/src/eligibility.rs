@@ -73,7 +73,7 @@ pub struct TaskEligibility {
     pub owner: Option<String>,
     pub eligible: Vec<AblePerson>,
     pub excluded: Vec<ExcludedPerson>,
-    /// Those of the eligible whom the directory does not know now.
+    /// The eligible people who are not in the directory now.
     pub unknown: Vec<String>,
     pub more: bool,
 }
@@ -177,7 +177,7 @@ impl Engine {
         })
     }
 
-    /// Finds those of the eligible whom the directory does not know. Members of groups are known.
+    /// Finds the eligible people who are not in the directory. Members of groups are in it, so only those named one by one are looked up.
     async fn mark_unknown(
         &self,
         tenant: TenantId,

@@ -398,14 +398,16 @@ fn inbox_full(full: &Keeping, new: &NewSignal) -> Rejection {
     let message = match full {
         Keeping::FullForCorrelation => {
             format!(
-                "{INBOX_MAX} signals of yours with the correlation key {correlation} wait already, the most that may; send more when some are taken or have expired"
+                "{INBOX_MAX} signals of yours with the correlation key {correlation} are waiting, which is the limit; send more when some are taken or have expired"
             )
         }
         Keeping::FullToAll => {
-            format!("{TO_ALL_OF_SENDER_MAX} signals of yours are being delivered to all; try again")
+            format!(
+                "{TO_ALL_OF_SENDER_MAX} signals of yours are being delivered to all, which is the limit; try again later"
+            )
         }
         _ => format!(
-            "{INBOX_OF_SENDER_MAX} signals of yours wait already, the most that may; send more when some are taken or have expired"
+            "{INBOX_OF_SENDER_MAX} signals of yours are waiting, which is the limit; send more when some are taken or have expired"
         ),
     };
     Rejection::not_now("limit_reached", message)

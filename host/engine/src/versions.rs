@@ -1,7 +1,7 @@
 //! The cache of parsed definition versions.
 //!
-//! A published version does not change, but after the database is restored, the same number may have other content. So an entry is
-//! used only if its content is the stored one, where the caller has read that.
+//! A published version does not change. But after the database was restored, the same number may have other content. So a caller who
+//! has read the stored content gets a cached version only if it is the same.
 
 use std::sync::Arc;
 

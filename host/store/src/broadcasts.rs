@@ -17,7 +17,7 @@ pub struct Recipient {
 /// What was done in one portion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Portion {
-    /// The last state instance that is done; none if that is the one before.
+    /// The last state instance that is done; none if no one of this portion is.
     pub last: Option<Place>,
     pub taken: u32,
     pub refused: u32,

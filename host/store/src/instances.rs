@@ -157,7 +157,7 @@ impl Reader {
             until: Instant::now() + SEARCH_TIME_MAX,
             looked: false,
         };
-        // The index of words is slow to find that nearly all have a word, but then the newest fill the page.
+        // If nearly all instances have the word, the newest ones fill the page, and reading them is faster than the index of words.
         if filter.words.is_some() {
             let more = search.walk(GLANCED, GLANCED).await?;
             if !more || search.page.wanted() == 0 {
@@ -177,7 +177,7 @@ impl Reader {
             .or_else(|| search.probes.iter().position(Probe::is_range))
             .or((!search.probes.is_empty()).then_some(0));
         let more = match leading {
-            // Indexes of attributes lead from the newest on only.
+            // The indexes of attributes are read from the newest instance on, so they do not serve this order.
             _ if filter.oldest_first => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
             None => search.walk(EXAMINED_MAX, WINDOW_MIN).await?,
             Some(probe) => search.walk(WALKED_MAX, WINDOW_MIN).await? && search.led(probe).await?,
@@ -195,7 +195,7 @@ struct Search<'a> {
     filter: &'a InstanceFilter,
     probes: Vec<Probe<'a>>,
     page: Page,
-    /// All instances down to this one were examined.
+    /// The last instance that was examined. The search goes on behind it.
     after: Option<Uuid>,
     examined: usize,
     /// When the search ends.
@@ -244,7 +244,7 @@ impl Search<'_> {
         {
             narrowed = both(narrowed, narrow::lasting(connection, tenant, before).await?);
         }
-        // For others, the walk reads these indexes in the order of the list.
+        // For a viewer who sees all, the walk reads these indexes in the order of the list instead.
         if self.viewer.is_restricted() {
             narrowed = both(narrowed, narrow::about(connection, tenant, filter).await?);
             let status = filter.status.as_ref();
@@ -367,7 +367,7 @@ impl Search<'_> {
             let last = last.map(|last| last.line.id);
             self.page.take(looked);
             self.examined += size;
-            // None: the statement came to the oldest instance, or the page was full before.
+            // Without a last one, the statement reached the end of the list, or the page was full before.
             match last {
                 Some(last) => self.after = Some(last),
                 None => return Ok(false),
@@ -452,7 +452,7 @@ fn bounded(size: usize) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
 }
 
-/// The ids that both have. None has all.
+/// The ids that are in both sets. None stands for the set of all ids.
 fn both(one: Option<Vec<Uuid>>, other: Option<Vec<Uuid>>) -> Option<Vec<Uuid>> {
     match (one, other) {
         (Some(one), Some(other)) => Some(common(one, &other)),

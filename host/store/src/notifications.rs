@@ -43,7 +43,7 @@ pub struct NotificationFilter<'a> {
     /// Notifications to this person and to the groups that they are in now.
     pub person: &'a str,
     pub unread: bool,
-    /// Only of this kind; else of all kinds that the person has not muted.
+    /// Only of this kind; none for all kinds. Kinds that the person has muted are left out in both cases.
     pub kind: Option<Kind>,
     /// Only older notifications.
     pub before: Option<Uuid>,
@@ -61,8 +61,8 @@ impl Reader {
             Some(kind) => vec![kind.name().to_owned()],
             None => KINDS.iter().map(|kind| kind.name().to_owned()).collect(),
         };
-        // One index scan for the read and one for the unread notifications of each kind, of the person and of each group, so
-        // that the cost depends only on the size of the page.
+        // One index scan each for the unread and the read notifications of each kind, of the person and of each of their groups.
+        // So the cost depends on these numbers and on the size of the page, not on how many notifications there are.
         let rows = sqlx::query!(
             r#"with name (kind, id) as (
                 select 'user', $2::text

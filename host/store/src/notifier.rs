@@ -29,14 +29,14 @@ const INSERT: &str = "insert into notification (
 /// What happens to notifications that exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// Nothing is written, and the error is [`StoreError::is_known_notification`]. A cursor moves with the notifications behind it, so
-    /// there are none. To look for them costs the database a quarter more.
+    /// The statement fails with [`StoreError::is_known_notification`], and nothing is written. A cursor moves in the transaction that writes
+    /// the notifications, so this happens only after the cursor was moved back. To look for them would cost a quarter more.
     Refused,
     /// They stay unchanged. The cursor was moved back, for example by a restore.
     Skipped,
 }
 
-/// A public entry behind the notifier's cursor.
+/// A public entry that the notifier has not read yet.
 #[derive(Debug)]
 pub struct Unsent {
     /// The number of the history and the transaction that wrote the entry.
@@ -62,7 +62,7 @@ pub struct Delivery {
     pub version: u32,
 }
 
-/// A tenant's locked cursor with the entries behind it. Dropping it without [`Reading::finish`] changes nothing.
+/// A tenant's locked cursor with the entries that follow it. Dropping it without [`Reading::finish`] changes nothing.
 #[derive(Debug)]
 pub struct Reading {
     transaction: Transaction<'static, Postgres>,
@@ -102,8 +102,8 @@ impl Store {
         Ok(())
     }
 
-    /// Locks the cursor that was moved longest ago, of the tenants with new entries. Skips cursors that were moved after
-    /// `round` or that another notifier has locked. None if there is no other.
+    /// Locks a cursor of a tenant with new entries: the one that was moved longest ago. Skips those that were moved after `round`, and
+    /// those that another notifier has locked. None if no cursor is left.
     pub async fn read_unsent(
         &self,
         limit: i64,
@@ -158,8 +158,7 @@ impl Store {
         let Read { rows, more } = read(&mut transaction, tenant, asked).await?;
         let end = match rows.last() {
             Some(last) if more => last.cursor(),
-            // No other entries exist before the horizon. Entries of the transaction at the horizon have positions behind this
-            // cursor.
+            // All entries before the horizon were read. Those of the transaction at the horizon come after this cursor.
             _ => FeedCursor::before(cursor.current, horizon),
         };
         let unsent = |mut row: EntryRow| Unsent {

@@ -192,7 +192,7 @@ impl EntryLine {
         self.seq
     }
 
-    /// The digest that its leaf covers, and the position by which it must be a leaf or not.
+    /// The digest that its leaf covers, and its position in the log. Every entry up to the position that the tree has taken in is a leaf.
     pub fn leaf(&self) -> (Hash, i64) {
         (self.place.digest(&self.hash), self.place.pos)
     }

@@ -294,7 +294,7 @@ impl Client {
             )
             .next("check the URL of the server"),
         };
-        // A server that starts or stops, or the proxy before it, answers for a moment so.
+        // A server that is starting or stopping, or a proxy in front of it, answers like this for a moment.
         if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() {
             let seconds = headers.get(RETRY_AFTER).and_then(|text| text.to_str().ok());
             let seconds = seconds.and_then(|text| text.trim().parse().ok());

@@ -27,7 +27,7 @@ use crate::zone;
 /// Where the entries are.
 const ROOT: &str = "/console/audit";
 const PAGE_ROWS: &str = "50";
-/// Characters of an entry's content that a row shows; the page of the instance has the rest.
+/// How many characters of an entry's content a row shows. The page of the instance shows all.
 const CONTENT_CHARS_MAX: usize = 200;
 
 pub(crate) fn routes() -> Router<Console> {
@@ -148,7 +148,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     let path = asked.path(sort, PAGE_ROWS, &asked.after, w);
     let (found, refusal, status) = match visitor.api.get::<Paged<Entry>>(&path).await {
         Ok(found) => (Some(found), None, StatusCode::OK),
-        // A filter that cannot be is mended in place.
+        // The page shows a refused filter with its error, so that the reader can change it.
         Err(trouble) if matches!(trouble.status, 400 | 422) => {
             let status = trouble.status();
             (None, Some(trouble), status)

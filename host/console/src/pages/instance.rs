@@ -87,7 +87,7 @@ struct Page {
     banner: Banner,
     form: Option<Form>,
     done: Option<String>,
-    /// What leads back to before a decision that was just made.
+    /// Links that undo a decision that was just made.
     undo: Vec<Link>,
     tabs: Vec<Tab>,
     tab: &'static str,

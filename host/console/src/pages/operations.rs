@@ -1,6 +1,8 @@
-//! What an operator looks after: a panel for each kind of trouble, and the list behind it. `figures` has what was counted and measured
-//! over time, `hosts` the hosts that run, `lists` the lists of jobs, instances, refusals and webhooks, `dead_letters` the events that Kafka refused, `choices` what is chosen among many, `deliveries` those of webhooks, `bulk` operations on many
-//! instances.
+//! The pages for operators: a panel for each kind of trouble, and its list.
+//!
+//! `figures` shows what was counted and measured over time, and `hosts` the hosts that run. `lists` has the lists of jobs, instances,
+//! refusals and webhooks. `dead_letters` has the events that Kafka refused, `deliveries` the deliveries of webhooks, and `choices` the
+//! form by which some of them are chosen. `bulk` has operations on many instances.
 
 mod bulk;
 mod choices;

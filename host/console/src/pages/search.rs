@@ -67,7 +67,7 @@ struct Found {
 struct Page {
     shell: Shell,
     q: String,
-    /// Pages and actions, each with the page that it belongs to.
+    /// Pages and actions, each with the name of the page on which it is.
     places: Vec<(Link, String)>,
     flows: Vec<Link>,
     instances: Vec<Found>,

@@ -219,7 +219,7 @@ fn a_blind_decision_says_neither_who_made_it_nor_how() {
     assert_eq!(event.attribute("authid"), None);
 }
 
-/// The attributes come before the member that says it.
+/// In the payload, the attributes come before the member `blind`, by which they are hidden.
 #[test]
 fn what_a_blind_decision_did_is_told_without_the_decision() {
     let continued = |blind: &str| {

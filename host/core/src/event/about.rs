@@ -6,7 +6,7 @@ use super::{CUSTOM, Event};
 use crate::ids::TaskId;
 use crate::json::{Member, members};
 
-/// The state instance and the task of a payload, with what the payload itself says of them.
+/// The state instance and the task that an event is about, as its payload names them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct About {
     pub state: Option<Uuid>,
@@ -18,7 +18,7 @@ pub struct About {
 }
 
 impl About {
-    /// Those of a stored payload; none of a damaged one.
+    /// Reads them from a stored payload. A damaged one names none.
     pub fn of(kind: &str, payload: &str) -> About {
         members(payload).map_or_else(|_| About::default(), |all| About::among(kind, &all))
     }

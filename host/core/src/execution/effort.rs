@@ -58,7 +58,7 @@ pub(super) fn input_schema(text: &Json) -> Result<Schema, SchemaError> {
 fn checking_input(schema: Option<&Json>, input: &Json) -> Duration {
     schema.map_or(Duration::ZERO, |schema| match INPUTS.get(schema) {
         Some(known) => known.effort(input),
-        // Its cost is known once it is compiled.
+        // The cost of a schema is known only after it was compiled. Until then the limit is taken.
         None if input.as_str().len() > SMALL_BYTES_MAX => schema::COMPILE_MAX,
         None => schema::compile_max(schema.as_str()),
     })
@@ -201,8 +201,8 @@ impl Execution<'_> {
         creating + self.taking() + copying(&self.instance)
     }
 
-    /// The time to check the buffered signals that a state may take. It is not computed for each of them, because there may be
-    /// many, and nearly all were found valid when they came.
+    /// The time to check the buffered signals that a state may take. There may be many, and nearly all were found valid when they
+    /// came, so it is estimated for all of them at once.
     fn taking(&self) -> Duration {
         let is_checked =
             |way: &Transition| way.input.is_some() && way.by.contains(&FiredBy::Signal);

@@ -64,7 +64,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Resumes the task for which this deadline was set. False if it is none of a suspended task, or was set for another time.
+    /// Resumes the suspended task that this deadline resumes. False if no suspended task has this deadline at this time.
     pub(super) fn resumes(&mut self, id: DeadlineId, due_at: Timestamp) -> bool {
         let found = self.instance.active.iter().find_map(|state_instance| {
             let mut tasks = state_instance.tasks.iter();

@@ -60,7 +60,7 @@ pub struct Proofs {
 }
 
 impl Proofs {
-    /// The proof of a leaf; none for a leaf that was not requested.
+    /// The proof of a leaf. None if the leaf was not asked for.
     pub fn of(&self, leaf: u64) -> Option<Proof> {
         let hash = |span: Span| {
             let roots: Option<Vec<Hash>> = perfect(span)

@@ -96,7 +96,7 @@ fn what_all_decisions_say_has_an_end_too() {
 
 #[test]
 fn states_left_keep_what_they_have_and_have_no_more_than_a_command_reads() {
-    // Nobody decided there, and nobody said anything: it is the data of items that such states keep.
+    // These states have no decisions and no texts. Their size is the data of their items.
     let mut instance = past(&[0; 64]);
     for past in &mut instance.past {
         past.state.tasks[0].status = TaskStatus::Cancelled {

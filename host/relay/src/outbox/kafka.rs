@@ -23,7 +23,7 @@ use wrkflw_core::cloudevent::{CloudEvent, STRUCTURED_CONTENT_TYPE};
 /// How long a broker may take to describe the topic.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(5);
 
-/// The header of a record that was published before.
+/// The header that marks a record as a repetition of one that was published before.
 const REPLAYED: &str = "wrkflw-replayed";
 
 /// Whether a refused record ends its producer.

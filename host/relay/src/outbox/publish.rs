@@ -283,7 +283,7 @@ fn park(messages: &mut [Message], tried: usize) {
             State::Failed(Failure::Refused(reason)) if index < tried => (reason.clone(), ATTEMPTS),
             State::Failed(_) | State::Unsent | State::Sent(_) => continue,
         };
-        // A replayed event was published before: it is dropped, and those behind it need not wait.
+        // A replayed event was published before. If it is refused now, it is dropped, and those behind it are not parked.
         if !message.replayed {
             parked.insert(message.stream);
         }

@@ -1,7 +1,7 @@
 //! Verifies bearer tokens and reads the caller from them.
 //!
-//! Tokens are JWTs, signed with a shared secret or a key of an identity provider. The key determines which algorithms
-//! may verify a token, never the token alone. Groups and permissions are not read here: they are in the directory.
+//! Tokens are JWTs, signed with a shared secret or a key of an identity provider. The algorithms that may
+//! verify a token depend on the key, not on what the token says. Groups and permissions are read from the directory, not here.
 //! Start at [`Authenticator::authenticate`].
 
 mod accepted;
@@ -53,7 +53,7 @@ enum Keys {
 }
 
 impl Authenticator {
-    /// Fails if tokens cannot be checked, or not safely, with these settings.
+    /// Fails if tokens cannot be checked safely with these settings.
     pub fn new(settings: AuthSettings, clock: Clock) -> Result<Authenticator, String> {
         let keys = match settings.check()? {
             KeySource::Secret(secret) => Keys::Secret(Arc::new(Key::from_secret(secret.bytes()))),

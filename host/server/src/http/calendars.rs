@@ -24,7 +24,7 @@ use wrkflw_core::calendar::Calendar;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::StoreError;
 
-/// Rendering a byte of a calendar takes as long as rendering so many bytes of text, because most are dates and times.
+/// The cost of rendering a byte of a calendar, in bytes of ordinary text. Dates and times cost more than text.
 const RENDERED: usize = 4;
 
 /// The routes of this file.

@@ -1,7 +1,8 @@
-//! Reads of single things and of short lists without pages: each answer has an `ETag`, and a caller who has that version gets 304 without a body.
+//! Conditional reads. An answer about a single thing, or with a short list without pages, has an `ETag`. A caller who sends it in
+//! `If-None-Match` gets 304 without a body while nothing has changed.
 //!
-//! An instance and a task have their revision, which `If-Match` takes. Anything else has a weak tag of its content. The answer
-//! is made either way; only its transfer is saved. A tag counts for every encoding of the answer.
+//! The tag of an instance or a task is its revision, which `If-Match` takes. Any other tag is a weak digest of the content. The
+//! answer is computed in both cases; only its transfer is saved. A tag is the same for each encoding of the answer.
 
 use axum::body::{Body, HttpBody as _, to_bytes};
 use axum::extract::Request;

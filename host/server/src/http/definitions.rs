@@ -270,7 +270,7 @@ async fn detail(
         ..VersionFilter::default()
     };
     let versions = app.engine.reader().versions(who.tenant, filter);
-    // After a restore of the database, the cache may have a version that the database lacks, and an earlier one comes first.
+    // After the database was restored, the cache may have a version that the database does not. Then an earlier one comes first.
     let mut versions = versions.await?.into_iter();
     let summary = versions.find(|one| one.version == reference.version);
     let summary = summary.ok_or_else(|| Error::no_version(reference))?;

@@ -60,7 +60,7 @@ fn taken(instance: &Instance, viewer: &str) -> Taken {
             entered_trigger.filter(|_| !is_hidden(instance.hidden_entry(state_instance), viewer));
         let sources = state_instance.predecessors.iter();
         for source in sources.filter_map(|id| state_instances.get(id)) {
-            // Each branch of a join came by the trigger that ended its last state.
+            // Each branch that a join waited for is drawn with the trigger by which its last state was left.
             let trigger = match left_trigger.get(&source.id) {
                 Some(trigger) if state_instance.predecessors.len() > 1 => Some(*trigger),
                 _ => entered_trigger,

@@ -142,7 +142,7 @@ impl From<Line> for NotificationSummary {
     }
 }
 
-/// The version that the instance runs now, and the state. None if the notification is about no state.
+/// The version that the instance runs now, with the name of the state. None if the notification is about no state.
 fn place(notification: &Notification) -> Option<(VersionRef, String)> {
     let version = VersionRef {
         key: notification.definition_key.clone()?,

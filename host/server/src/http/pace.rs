@@ -21,7 +21,7 @@ const BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 /// How long bodies may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// The time for every body, from the end of the head to its last byte. Each 16 KiB received add a second.
+    /// The time to receive a body, from the admission of its request to its last byte. Each 16 KiB received add a second.
     pub body_max: Duration,
 }
 

@@ -190,7 +190,7 @@ pub(super) struct Rows<'a> {
     pub(super) becomes_sole: bool,
 }
 
-/// The columns that all rows of a member share.
+/// The columns that all rows of one member of a batch have in common.
 #[derive(Clone, Copy)]
 struct Of {
     member: i32,

@@ -82,7 +82,8 @@ pub(super) async fn due(
     Ok(sorted(ids.fetch_all(connection).await?))
 }
 
-/// The instances with an active state that was entered before this moment: among them are all that run and have not changed since.
+/// The instances with an active state that was entered before this moment. All running instances that have not changed since are
+/// among them.
 pub(super) async fn lasting(
     connection: &mut PgConnection,
     tenant: TenantId,

@@ -1,5 +1,5 @@
-//! Rows as columns and values, in PostgreSQL's JSON form, for the comparison with entries. Long texts of versions, and
-//! components, are replaced by their SHA-256 in hexadecimal digits.
+//! Rows as JSON objects of their columns, for the comparison with entries. Components and the long texts of versions are replaced by
+//! their SHA-256 in hexadecimal digits.
 
 use std::collections::BTreeMap;
 

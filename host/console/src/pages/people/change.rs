@@ -37,7 +37,7 @@ impl Change {
     }
 
     pub(super) async fn make(&self, visitor: &Visitor, key: Option<&str>) -> Result<(), Trouble> {
-        // Only what is created takes a key; the others may be repeated without.
+        // Only a creation takes a key. The other changes can be repeated without one.
         let key = key.filter(|_| self.method == Method::POST);
         let (method, body) = (self.method.clone(), self.body.as_ref());
         let answer = visitor
@@ -111,7 +111,7 @@ pub(super) fn of_person(id: &str, action: &str, of: &str, filled: &Fields) -> Ch
     }
 }
 
-/// A moment in UTC, as a field gives it. What is none goes to the API as it is, and the refusal names it.
+/// A moment in UTC from the text of a field. A text that is no moment is passed on unchanged, so that the API refuses it by name.
 fn moment(text: &str) -> String {
     let whole = format!("{text}Z");
     let parsed = [format!("{text}:00Z"), whole]

@@ -159,7 +159,7 @@ mod tests {
         // Now all have the same.
         let more = places.take(TenantId(1), "more");
         assert_eq!(more.err(), Some(Full::Host));
-        // What was ended gives back no place of another.
+        // A stream that was ended does not free the place of another one.
         drop(first);
         let left = third.len() + second.len() - ended(&second);
         assert_eq!(places.held().streams.len(), left);
