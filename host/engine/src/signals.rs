@@ -149,7 +149,7 @@ impl Engine {
             rendered: (rendering.kept)(Some(id)),
         };
         if kept.to_all.is_some() {
-            // The workers are woken only then. A signal that no job has begun to deliver can still be withdrawn.
+            // The workers are woken after the answer is stored: while none has begun to deliver the signal, it can still be withdrawn.
             let reply = self.acknowledge(who, key, answer).await;
             self.wake_workers();
             return reply;

@@ -33,7 +33,7 @@ pub struct WorkPage {
 
 impl Reader {
     /// Open tasks that are offered to these people or groups, or owned by these people, in the order of their ids. A page is read
-    /// from the indexes of each person and group, and its cost does not grow with the tasks on other pages.
+    /// from the indexes of each person and group, so its cost grows with their number, not with the tasks on other pages.
     pub async fn work_of(
         &self,
         viewer: &Viewer,

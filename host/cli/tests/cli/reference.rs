@@ -355,8 +355,8 @@ const HEAD: &str = "\
 # The command line
 
 Every command with its arguments and an example. A test runs the examples on an empty `wrkflw dev` and compares what they print. The commands without
-an example need a tool or do not end by themselves; other tests run them. `ID`, `TASK`, `LAST` (the id that an earlier example printed), `TIME`, `HEX` and `N` stand for what differs in each run. Long
-output is cut.
+an example need a tool or do not end by themselves; other tests run them. `ID`, `TASK`, `LAST` (the id that an earlier example printed), `TIME`, `HEX` and
+`N` stand for what differs in each run. Long output is cut.
 
 Options of every command: `--output json` prints the API's JSON, `-q` prints data and errors only. Options of every command that asks a server,
 also before the command: `--server URL` and `--token TOKEN`; against `wrkflw dev` they are not needed: `--as USER` acts as one of its people (default:

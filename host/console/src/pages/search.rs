@@ -133,7 +133,8 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     Ok(page(StatusCode::OK, &template))
 }
 
-/// The rows of a list. None if the visitor may not read it, who finds instances all the same, or if the words cannot be searched for.
+/// The rows of a list. There are none if the visitor may not read the list, or if it cannot be searched for these words: the search
+/// shows what it finds in the other lists.
 fn rows_if_readable<T>(
     visitor: &Visitor,
     found: Result<Paged<T>, Trouble>,
