@@ -32,6 +32,7 @@ mod heads;
 mod histories;
 mod hostile;
 mod inboxes;
+mod isolation;
 mod list_plans;
 mod lists;
 mod lookups;

@@ -5,7 +5,7 @@ mod backlog;
 mod clocks;
 mod costs;
 mod database;
-mod dead_letters;
+pub(crate) mod dead_letters;
 mod disk;
 mod files;
 mod overload;

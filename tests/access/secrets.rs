@@ -296,6 +296,11 @@ async fn a_wrong_secret_is_named_and_not_shown() {
                 "[\"api\", \"relay\"]\nkafka_brokers = \"127.0.0.1:9\"",
             ),
         ),
+        (
+            "sasl.pasword",
+            replaced("kafka_properties", &format!("\"sasl.pasword={MARK}\""))
+                .replace("[\"api\"]", "[\"relay\"]\nkafka_brokers = \"127.0.0.1:9\""),
+        ),
         ("line", format!("{base}{good}jwt_secret = \"{MARK}\n")),
     ];
     let marks = [MARK.to_owned(), SEAL.to_owned(), JWT.to_owned()];

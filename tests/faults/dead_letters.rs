@@ -25,12 +25,12 @@ const HUGE: usize = 30_000;
 const LIMIT: (&str, &str) = ("max.message.bytes", "20000");
 
 /// Sends this database's events to a topic of its own.
-pub(super) struct Sending {
+pub(crate) struct Sending {
     _ends: DropGuard,
     _tasks: JoinSet<()>,
 }
 
-pub(super) fn settings(app: &TestApp) -> KafkaSettings {
+pub(crate) fn settings(app: &TestApp) -> KafkaSettings {
     KafkaSettings {
         brokers: shared_address(),
         topic: topic_of(&app.database),
@@ -38,7 +38,7 @@ pub(super) fn settings(app: &TestApp) -> KafkaSettings {
     }
 }
 
-pub(super) fn send(app: &TestApp, settings: &KafkaSettings) -> Sending {
+pub(crate) fn send(app: &TestApp, settings: &KafkaSettings) -> Sending {
     let cancel = CancellationToken::new();
     let outbox = app.store().outbox();
     let relay = Relay::new(outbox, settings.clone(), Naming::default()).expect("sound settings");

@@ -37,7 +37,7 @@ impl EventFacts {
     }
 }
 
-/// Conditions that all must hold. None of them is needed.
+/// Conditions that all must hold. Without any, every event matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EventFilter {
     /// Types below the operator's prefix, or families such as `task.*`.

@@ -14,6 +14,7 @@ mod places;
 mod post;
 pub mod settings;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -75,6 +76,7 @@ impl Notifier {
             commits,
             wake,
             cancel: cancel.clone(),
+            troubled: HashMap::new(),
         };
         let mut tasks = JoinSet::new();
         let cancelled = cancel.clone();

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use wrkflw_core::cloudevent::PublicEntry;
 use wrkflw_core::event::{About, DefinitionTexts};
 use wrkflw_core::graph::Graph;
-use wrkflw_core::ids::TenantId;
+use wrkflw_core::ids::{TenantId, VersionRef};
 use wrkflw_core::template::Labels;
 
 /// Definition versions whose texts a process keeps. When there are more, it forgets all.
@@ -27,6 +27,10 @@ type VersionKey = (i32, String, i32);
 /// The texts of definition versions. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeptTexts(Arc<Mutex<HashMap<VersionKey, Arc<DefinitionTexts>>>>);
+
+/// The definition versions of a batch that this release cannot read, with the reasons. A later release may have published them.
+#[derive(Debug, Default)]
+pub(super) struct UnreadableVersions(HashMap<VersionKey, String>);
 
 /// An entry of which the context is to be read.
 pub(super) struct Undescribed<'e> {
@@ -58,25 +62,28 @@ impl KeptTexts {
         kept.insert(key, texts);
     }
 
-    /// Reads the context of the entries. Their labels must be those that the instances have now.
+    /// Reads the context of the entries. Their labels must be those that the instances have now. The entries of unreadable versions
+    /// must not be sent: they would lack what the version makes public.
     pub(super) async fn describe(
         &self,
         connection: &mut PgConnection,
         entries: &mut [Undescribed<'_>],
-    ) -> Result<(), sqlx::Error> {
+    ) -> Result<UnreadableVersions, sqlx::Error> {
         if entries.is_empty() {
-            return Ok(());
+            return Ok(UnreadableVersions::default());
         }
-        self.add_definitions(connection, entries).await?;
+        let unreadable = self.add_definitions(connection, entries).await?;
         add_names(connection, entries).await?;
-        undo_later_changes(connection, entries).await
+        undo_later_changes(connection, entries).await?;
+        Ok(unreadable)
     }
 
     async fn add_definitions(
         &self,
         connection: &mut PgConnection,
         entries: &mut [Undescribed<'_>],
-    ) -> Result<(), sqlx::Error> {
+    ) -> Result<UnreadableVersions, sqlx::Error> {
+        let mut unreadable = UnreadableVersions::default();
         let mut unknown: Vec<VersionKey> = entries
             .iter()
             .map(Undescribed::version)
@@ -98,12 +105,17 @@ impl KeptTexts {
                 &versions
             );
             for row in rows.fetch_all(&mut *connection).await? {
-                let graph: Graph = serde_json::from_str(&row.graph)
-                    .map_err(|error| sqlx::Error::Decode(Box::new(error)))?;
-                let texts = Arc::new(DefinitionTexts::of(&graph));
                 let key = (row.tenant_id, row.key, row.version);
-                self.keep(key.clone(), texts.clone());
-                read.insert(key, texts);
+                match serde_json::from_str::<Graph>(&row.graph) {
+                    Ok(graph) => {
+                        let texts = Arc::new(DefinitionTexts::of(&graph));
+                        self.keep(key.clone(), texts.clone());
+                        read.insert(key, texts);
+                    }
+                    Err(error) => {
+                        unreadable.0.insert(key, error.to_string());
+                    }
+                }
             }
         }
         for one in entries {
@@ -111,16 +123,33 @@ impl KeptTexts {
             let texts = read.get(&key).cloned().or_else(|| self.get(&key));
             one.entry.context.definition = texts.unwrap_or_default();
         }
-        Ok(())
+        Ok(unreadable)
+    }
+}
+
+impl UnreadableVersions {
+    /// Why the version of this entry cannot be read.
+    pub(super) fn reason(&self, tenant: TenantId, entry: &PublicEntry) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let error = self.0.get(&version_of(tenant, entry))?;
+        let VersionRef { key, version } = &entry.definition;
+        Some(format!(
+            "this release cannot read version {version} of the definition {key}: {error}"
+        ))
     }
 }
 
 impl Undescribed<'_> {
     fn version(&self) -> VersionKey {
-        let definition = &self.entry.definition;
-        let version = definition.version.cast_signed();
-        (self.tenant.0, definition.key.clone(), version)
+        version_of(self.tenant, self.entry)
     }
+}
+
+fn version_of(tenant: TenantId, entry: &PublicEntry) -> VersionKey {
+    let VersionRef { key, version } = &entry.definition;
+    (tenant.0, key.clone(), version.cast_signed())
 }
 
 /// Adds the names of states and tasks that the entries mention and do not say.

@@ -106,7 +106,7 @@ impl FeedEntry {
 /// A page of the feed.
 #[derive(Debug)]
 pub struct FeedPage {
-    /// Whoever sees them.
+    /// Also those that the reader of the page does not see: the caller leaves them out.
     pub entries: Vec<FeedEntry>,
     /// Whether the given cursor is not valid here: its entry does not exist, as after a restored backup, or its history is
     /// unknown.
@@ -267,9 +267,16 @@ impl Reader {
                 entry,
             })
             .collect();
-        self.texts
+        let unreadable = self
+            .texts
             .describe(&mut connection, &mut undescribed)
             .await?;
+        let unreadable = entries
+            .iter()
+            .find_map(|one| unreadable.reason(tenant, &one.entry));
+        if let Some(reason) = unreadable {
+            return Err(sqlx::Error::Decode(reason.into()).into());
+        }
         gather(&mut connection, tenant, &mut entries).await?;
         Ok(FeedPage {
             entries,

@@ -26,13 +26,14 @@ const INSERT: &str = "insert into notification (
         $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
         $10::timestamptz[], $11::timestamptz[]) n";
 
-/// What happens to notifications that exist already.
+/// How notifications are inserted of which some may exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Known {
-    /// The statement fails with [`StoreError::is_known_notification`], and nothing is written. A cursor moves in the transaction that writes
-    /// the notifications, so this happens only after the cursor was moved back. To look for them would cost a quarter more.
+    /// If one exists, the statement fails with [`StoreError::is_known_notification`], and nothing is written. A cursor moves in the transaction
+    /// that writes the notifications, so one exists only after the cursor was moved back. A look for existing ones in each batch would cost a
+    /// quarter more.
     Refused,
-    /// They stay unchanged. The cursor was moved back, for example by a restore.
+    /// Those that exist stay unchanged, and the others are written.
     Skipped,
 }
 
@@ -60,6 +61,18 @@ pub struct Delivery {
     pub seq: i64,
     /// The definition version of the instance at that event.
     pub version: u32,
+}
+
+/// A tenant's locked cursor. Dropping it changes nothing.
+#[derive(Debug)]
+pub struct LockedCursor {
+    transaction: Transaction<'static, Postgres>,
+    pub tenant: TenantId,
+    start: FeedCursor,
+    /// The number of the current history.
+    epoch: i32,
+    /// The oldest transaction that was still unfinished.
+    horizon: i64,
 }
 
 /// A tenant's locked cursor with the entries that follow it. Dropping it without [`Reading::finish`] changes nothing.
@@ -104,19 +117,14 @@ impl Store {
 
     /// Locks a cursor of a tenant with new entries: the one that was moved longest ago. Skips those that were moved after `round`, and
     /// those that another notifier has locked. None if no cursor is left.
-    pub async fn read_unsent(
+    pub async fn lock_notifier_cursor(
         &self,
-        limit: i64,
         round: Timestamp,
-    ) -> Result<Option<Reading>, StoreError> {
-        within(Box::pin(self.next_reading(limit, round))).await
+    ) -> Result<Option<LockedCursor>, StoreError> {
+        within(Box::pin(self.next_cursor(round))).await
     }
 
-    async fn next_reading(
-        &self,
-        limit: i64,
-        round: Timestamp,
-    ) -> Result<Option<Reading>, StoreError> {
+    async fn next_cursor(&self, round: Timestamp) -> Result<Option<LockedCursor>, StoreError> {
         let mut transaction = self.writer.begin().await?;
         let cursor = sqlx::query!(
             r#"select c.tenant_id, c.epoch, c.xid::text::bigint as "xid!", c.pos, f.epoch as current,
@@ -145,21 +153,53 @@ impl Store {
             pos: cursor.pos,
             ..FeedCursor::before(cursor.epoch, cursor.xid)
         };
-        let (tenant, horizon) = (TenantId(cursor.tenant_id), cursor.horizon);
-        let subscribers = subscribers(&mut transaction, tenant).await?;
+        Ok(Some(LockedCursor {
+            transaction,
+            tenant: TenantId(cursor.tenant_id),
+            start,
+            epoch: cursor.current,
+            horizon: cursor.horizon,
+        }))
+    }
+
+    /// Puts a tenant's cursor behind those of the others, without moving it: as if it had been moved at `at`.
+    pub async fn postpone_notifier_cursor(
+        &self,
+        tenant: TenantId,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "update notifier_cursor set moved_at = $2 where tenant_id = $1",
+            tenant.0,
+            Time(at) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+}
+
+impl LockedCursor {
+    /// Reads at most `limit` entries that follow the cursor.
+    pub async fn read(self, limit: i64) -> Result<Reading, StoreError> {
+        within(Box::pin(self.read_entries(limit))).await
+    }
+
+    async fn read_entries(mut self, limit: i64) -> Result<Reading, StoreError> {
+        let subscribers = subscribers(&mut self.transaction, self.tenant).await?;
         let types = subscribers.is_empty().then_some(&EVENT_TYPES[..]);
         let asked = Asked {
-            start,
-            horizon,
+            start: self.start,
+            horizon: self.horizon,
             types,
             instance: None,
             limit,
         };
-        let Read { rows, more } = read(&mut transaction, tenant, asked).await?;
+        let Read { rows, more } = read(&mut self.transaction, self.tenant, asked).await?;
         let end = match rows.last() {
             Some(last) if more => last.cursor(),
             // All entries before the horizon were read. Those of the transaction at the horizon come after this cursor.
-            _ => FeedCursor::before(cursor.current, horizon),
+            _ => FeedCursor::before(self.epoch, self.horizon),
         };
         let unsent = |mut row: EntryRow| Unsent {
             epoch: row.epoch,
@@ -168,14 +208,14 @@ impl Store {
             requesters: std::mem::take(&mut row.requesters),
             entry: row.entry(),
         };
-        Ok(Some(Reading {
-            transaction,
-            tenant,
+        Ok(Reading {
+            transaction: self.transaction,
+            tenant: self.tenant,
             end,
             unsent: rows.into_iter().map(unsent).collect(),
             more,
             subscribers,
-        }))
+        })
     }
 }
 

@@ -69,6 +69,8 @@ pub struct Waiting {
     pub replayed: bool,
     /// The audit entry or checkpoint of the event, or why it cannot be read.
     pub entry: Result<Public, String>,
+    /// Why the event must wait for a later release.
+    pub unreadable: Option<String>,
 }
 
 impl Waiting {
@@ -171,9 +173,15 @@ impl Outbox {
             .iter_mut()
             .filter_map(Waiting::undescribed)
             .collect::<Vec<_>>();
-        self.texts
+        let unreadable = self
+            .texts
             .describe(&mut transaction, &mut undescribed)
             .await?;
+        for event in &mut events {
+            if let Ok(Public::Entry(entry)) = &event.entry {
+                event.unreadable = unreadable.reason(event.tenant, entry);
+            }
+        }
         Ok(Some(Claim {
             transaction,
             partition: partition.partition,
@@ -395,6 +403,7 @@ impl From<Row> for Waiting {
             seq: row.seq,
             follows_parked: row.follows_parked,
             replayed: row.replayed,
+            unreadable: None,
             entry: match row.checkpoint {
                 Some(_) => signed(row).map(Public::Checkpoint),
                 None => public_entry(row).map(Public::Entry),

@@ -19,6 +19,8 @@ use wrkflw_store::outbox::{Claim, OutboxError, Reach, Settlement, Waiting};
 /// How often a worker reads each partition once from its beginning. The fence makes that unnecessary, but it finds events below a
 /// floor that was set by hand.
 const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// The pause of a partition with events that this release cannot read. A relay of a later release can claim the partition after it.
+const UNREADABLE_PAUSE: Duration = Duration::from_secs(1);
 /// The pauses between turns while there are no events.
 const IDLE: Backoff = Backoff {
     first: Duration::from_millis(5),
@@ -179,6 +181,8 @@ impl PartitionWorker {
         wrkflw_fault::point("relay.acknowledged");
         alarm(&claim, &parked);
         measure_lag(&claim.events, &acknowledged);
+        let mut events = claim.events.iter();
+        let unreadable = events.find_map(|event| event.unreadable.clone());
         let published = acknowledged.len();
         // Counted although settling may fail: Kafka has these events, and gets them again then.
         metrics::counter!("wrkflw_relay_published_total").increment(published as u64);
@@ -202,7 +206,7 @@ impl PartitionWorker {
         }
         wrkflw_fault::point("relay.settled");
         let Some(failure) = failure else {
-            return Ok(());
+            return self.wait_for_release(partition, unreadable).await;
         };
         if !self.cancel.is_cancelled() {
             let pause = Self::BACK_OFF.pause(u32::try_from(failures).unwrap_or(0));
@@ -212,6 +216,22 @@ impl PartitionWorker {
                 .await?;
         }
         Err(failure.into())
+    }
+
+    /// Pauses a partition with events that this release cannot read.
+    async fn wait_for_release(
+        &self,
+        partition: i16,
+        unreadable: Option<String>,
+    ) -> Result<(), TurnError> {
+        if let Some(reason) = unreadable {
+            tracing::warn!(partition, "events wait in the outbox: {reason}");
+            let outbox = &self.relay.outbox;
+            outbox
+                .back_off(partition, UNREADABLE_PAUSE, &reason)
+                .await?;
+        }
+        Ok(())
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! First all events are sent together. If the broker refuses a record, all records of its batch fail, and the report does not say
 //! which one was refused. So the rest is then sent one by one. Only events that the broker refuses by themselves are parked,
-//! together with the later events of their instances.
+//! together with the later events of their instances. An event that this release cannot read is not sent, and neither are the later ones
+//! of its instance: they wait for another relay.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -44,8 +45,8 @@ const FOLLOWS_PARKED: &str = "an earlier event of its instance is parked";
 pub(super) struct Published {
     pub(super) acknowledged: Vec<i64>,
     pub(super) parked: Vec<Parked>,
-    /// The failure of transport, if there was one. Without one, events may still be open: the host stops, or more than
-    /// [`ALONE_EVENTS_MAX`] had to be sent singly.
+    /// The failure of transport, if there was one. Without one, events may still be open: they need a later release, the host stops, or
+    /// more than [`ALONE_EVENTS_MAX`] had to be sent singly.
     pub(super) failure: Option<Failure>,
 }
 
@@ -66,6 +67,8 @@ enum State {
     Acknowledged,
     Failed(Failure),
     Parked(Parked),
+    /// It or an earlier event of its instance needs a later release.
+    Unreadable,
 }
 
 /// Publishes `events`. Leaves none in `producer` after a failure of transport or a refused event: the caller connects a new one.
@@ -76,10 +79,18 @@ pub(super) async fn publish(
     naming: &Naming,
     cancel: &CancellationToken,
 ) -> Published {
-    let mut messages: Vec<Message> = events
-        .iter()
-        .map(|waiting| message(waiting, naming))
-        .collect();
+    let mut unreadable: HashSet<Stream> = HashSet::new();
+    let mut messages = Vec::with_capacity(events.len());
+    for waiting in events {
+        let mut message = message(waiting, naming);
+        if waiting.unreadable.is_some() {
+            unreadable.insert(message.stream);
+        }
+        if matches!(message.state, State::Unsent) && unreadable.contains(&message.stream) {
+            message.state = State::Unreadable;
+        }
+        messages.push(message);
+    }
     if let Some(together) = producer {
         send_together(together, &mut messages);
         wrkflw_fault::point("relay.produced");
@@ -278,7 +289,7 @@ fn park(messages: &mut [Message], tried: usize) {
     let mut parked: HashSet<Stream> = HashSet::new();
     for (index, message) in messages.iter_mut().enumerate() {
         let (error, attempts) = match &message.state {
-            State::Acknowledged | State::Parked(_) => continue,
+            State::Acknowledged | State::Parked(_) | State::Unreadable => continue,
             _ if parked.contains(&message.stream) => (FOLLOWS_PARKED.to_owned(), 0),
             State::Failed(Failure::Refused(reason)) if index < tried => (reason.clone(), ATTEMPTS),
             State::Failed(_) | State::Unsent | State::Sent(_) => continue,
@@ -297,7 +308,10 @@ fn park(messages: &mut [Message], tried: usize) {
 
 impl Message {
     fn is_open(&self) -> bool {
-        !matches!(self.state, State::Acknowledged | State::Parked(_))
+        !matches!(
+            self.state,
+            State::Acknowledged | State::Parked(_) | State::Unreadable
+        )
     }
 
     /// Returns an error only for a failure of the transport.
@@ -324,7 +338,8 @@ impl Message {
             | State::Unsent
             | State::Sent(_)
             | State::Acknowledged
-            | State::Parked(_) => Ok(()),
+            | State::Parked(_)
+            | State::Unreadable => Ok(()),
         }
     }
 }
@@ -343,7 +358,11 @@ fn conclude(messages: Vec<Message>, failure: Option<Failure>) -> Published {
                 published.acknowledged.push(message.pos);
             }
             State::Parked(parked) => published.parked.push(parked),
-            State::Acknowledged | State::Unsent | State::Sent(_) | State::Failed(_) => {
+            State::Acknowledged
+            | State::Unsent
+            | State::Sent(_)
+            | State::Failed(_)
+            | State::Unreadable => {
                 left.insert(message.stream);
             }
         }

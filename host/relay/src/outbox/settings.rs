@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::error::KafkaError;
 
 use wrkflw_core::checkpoint::topic_beside;
 
@@ -96,7 +97,22 @@ fn is_topic(name: &str) -> bool {
         && !matches!(name, "." | "..")
 }
 
+/// What the client says, without the value of a property, which may be a password.
+fn named(error: &KafkaError) -> String {
+    match error {
+        KafkaError::ClientConfig(_, _, property, _) => {
+            format!("it has no property {property:?}, or the value of that property is invalid")
+        }
+        error => error.to_string(),
+    }
+}
+
 impl KafkaSettings {
+    /// Whether the client takes the settings. Makes no connection.
+    pub fn checked(&self) -> Result<(), KafkaSettingsError> {
+        self.client_config().map(drop)
+    }
+
     /// The producer's configuration, or what is wrong with the settings. Makes no connection.
     pub(super) fn client_config(&self) -> Result<ClientConfig, KafkaSettingsError> {
         self.check()?;
@@ -114,7 +130,7 @@ impl KafkaSettings {
         config.set_log_level(RDKafkaLogLevel::Warning);
         config
             .create_native_config()
-            .map_err(|error| KafkaSettingsError::Client(error.to_string()))?;
+            .map_err(|error| KafkaSettingsError::Client(named(&error)))?;
         Ok(config)
     }
 

@@ -1,21 +1,21 @@
 //! Makes notifications and deliveries from public entries. One turn reads some entries of one tenant and moves its cursor behind
-//! them.
+//! them. A turn that fails holds up no other tenant: its tenant comes last in the next round, with half as many entries.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::Notifier;
 use wrkflw_core::cloudevent::suffix_of;
+use wrkflw_core::ids::TenantId;
 use wrkflw_core::notification::{self, Notification, Recipient};
 use wrkflw_runtime::worker::{Backoff, Worker};
 use wrkflw_store::StoreError;
-use wrkflw_store::notifier::{Delivery, Known, Unsent};
+use wrkflw_store::notifier::{Delivery, Known, LockedCursor, Unsent};
 use wrkflw_store::subscriptions::Subscriber;
 
 /// Entries read at a time.
@@ -32,6 +32,25 @@ pub(super) struct FanOut {
     /// Changed when there is something to deliver.
     pub(super) wake: watch::Sender<()>,
     pub(super) cancel: CancellationToken,
+    /// The tenants whose last turn failed, until they have caught up.
+    pub(super) troubled: HashMap<TenantId, Turn>,
+}
+
+/// How a tenant is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    /// Entries read at a time.
+    limit: i64,
+    known: Known,
+}
+
+impl Default for Turn {
+    fn default() -> Turn {
+        Turn {
+            limit: BATCH,
+            known: Known::Refused,
+        }
+    }
 }
 
 impl Worker for FanOut {
@@ -59,32 +78,49 @@ impl Worker for FanOut {
 
 impl FanOut {
     /// Gives each tenant with new entries one turn. Returns whether a tenant has more entries than one turn reads.
-    async fn write_all(&self) -> Result<bool, StoreError> {
-        self.notifier.store.ensure_notifier_cursors().await?;
+    async fn write_all(&mut self) -> Result<bool, StoreError> {
+        let store = &self.notifier.store;
+        store.ensure_notifier_cursors().await?;
         let (round, mut more) = (self.notifier.clock.now(), false);
         while !self.cancel.is_cancelled() {
-            match self.write(round).await? {
-                Some(of_tenant) => more |= of_tenant,
-                None => break,
-            }
+            let cursor = self.notifier.store.lock_notifier_cursor(round).await?;
+            let Some(cursor) = cursor else { break };
+            more |= self.write(cursor).await?;
         }
         Ok(more)
     }
 
-    /// Returns whether the tenant may have more entries. None when every tenant with new entries had its turn in this round.
-    async fn write(&self, round: Timestamp) -> Result<Option<bool>, StoreError> {
-        match self.write_new(round, Known::Refused).await {
-            Err(error) if error.is_known_notification() => {
-                self.write_new(round, Known::Skipped).await
+    /// Returns whether the tenant may have more entries.
+    async fn write(&mut self, cursor: LockedCursor) -> Result<bool, StoreError> {
+        let tenant = cursor.tenant;
+        let turn = self.troubled.get(&tenant).copied().unwrap_or_default();
+        match self.write_new(cursor, turn).await {
+            Ok(more) => {
+                if !more {
+                    self.troubled.remove(&tenant);
+                }
+                Ok(more)
             }
-            written => written,
+            // The tenant has another turn in this round.
+            Err(error) if error.is_known_notification() => {
+                let known = Known::Skipped;
+                self.troubled.insert(tenant, Turn { known, ..turn });
+                Ok(false)
+            }
+            Err(error) => {
+                let limit = (turn.limit / 2).max(1);
+                self.troubled.insert(tenant, Turn { limit, ..turn });
+                tracing::warn!(%error, tenant.id = tenant.0, limit, "notifications and deliveries of a tenant could not be made; the host tries again with fewer events");
+                let notifier = &self.notifier;
+                let at = notifier.clock.now();
+                notifier.store.postpone_notifier_cursor(tenant, at).await?;
+                Ok(false)
+            }
         }
     }
 
-    async fn write_new(&self, round: Timestamp, known: Known) -> Result<Option<bool>, StoreError> {
-        let Some(mut reading) = self.notifier.store.read_unsent(BATCH, round).await? else {
-            return Ok(None);
-        };
+    async fn write_new(&self, cursor: LockedCursor, turn: Turn) -> Result<bool, StoreError> {
+        let mut reading = cursor.read(turn.limit).await?;
         let more = reading.more;
         let (mut notifications, mut deliveries) = (Vec::new(), Vec::new());
         let all: Vec<_> = std::mem::take(&mut reading.unsent)
@@ -113,7 +149,7 @@ impl FanOut {
                 &notifications,
                 &deliveries,
                 self.notifier.clock.now(),
-                known,
+                turn.known,
             )
             .await?;
         wrkflw_fault::point("notifier.moved");
@@ -121,7 +157,7 @@ impl FanOut {
         if waits {
             self.wake.send_replace(());
         }
-        Ok(Some(more))
+        Ok(more)
     }
 }
 

@@ -138,7 +138,8 @@ impl Store {
         Ok(queues.collect())
     }
 
-    /// Claims that number of due deliveries of each queue until `lease_end`.
+    /// Claims that number of due deliveries of each queue until `lease_end`. Those that this release cannot read stay leased and
+    /// are not returned, so that they hold up no other one.
     pub async fn claim_deliveries(
         &self,
         now: Timestamp,
@@ -201,8 +202,16 @@ impl Store {
         });
         let mut undescribed: Vec<_> = undescribed.collect();
         let mut connection = self.writer.acquire().await?;
-        within(self.texts.describe(&mut connection, &mut undescribed)).await?;
+        let unreadable = within(self.texts.describe(&mut connection, &mut undescribed)).await?;
         drop(connection);
+        claimed.retain(|one| {
+            let entry = one.entry.as_ref();
+            let reason = entry.and_then(|entry| unreadable.reason(one.queue.tenant, entry));
+            if let Some(reason) = &reason {
+                tracing::warn!(subscription.id = %one.queue.subscription, message.id = %one.message, "a webhook waits until its lease ends: {reason}");
+            }
+            reason.is_none()
+        });
         Ok(claimed)
     }
 }
