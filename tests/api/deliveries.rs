@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use sqlx::{Postgres, Transaction};
+
 use super::notifications::{notifier, settings};
 use super::webhooks::{subscribe, waiting};
 use super::*;
+use crate::support::plug::{count, within};
 use crate::support::receiver::Receiver;
 
 const AT_ONCE: Duration = Duration::ZERO;
@@ -69,7 +72,7 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
     let id = made["id"].as_str().expect("an id");
     let all = format!("/v1/subscriptions/{id}/deliveries/retry");
     let retried = app.post("admin", &all, json!({})).await.expect(200);
-    assert_eq!(retried, json!({ "retried": 0 }));
+    assert_eq!(retried, json!({ "retried": 0, "more": false }));
     let (first, _) = (hook.next().await, hook.next().await);
     let retry = path(&made, &dead, "retry");
     assert_eq!(app.post("admin", &retry, json!({})).await.status, 204);
@@ -258,4 +261,83 @@ async fn events_tell_on_request_what_became_of_them_at_each_webhook() {
     app.get("admin", "/v1/events?include=nothing")
         .await
         .problem(400, "malformed_request");
+}
+
+/// Until a statement waits for a lock.
+async fn awaited(app: &TestApp) {
+    let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    let awaited = async {
+        while count(&app.database, waiting).await == 0 {
+            crate::support::pause().await;
+        }
+    };
+    within(awaited).await;
+}
+
+async fn begun(app: &TestApp, change: &'static str) -> Transaction<'static, Postgres> {
+    let mut transaction = app.database.admin_pool().begin().await.expect("one");
+    let changed = sqlx::raw_sql(change).execute(&mut *transaction).await;
+    changed.expect(change);
+    transaction
+}
+
+/// A delivery that is not ended by the deletion of its subscription would wait for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_for_a_subscription_that_is_deleted_meanwhile() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    for what in ["test", "retry"] {
+        let made = subscribe(&app, &hook.url, &["task.created"]).await;
+        let working = notifier(&app, settings(&[]));
+        app.started(&format!("doc-{what}")).await;
+        hook.next().await;
+        let delivered = waiting(&app, &made, "delivered", 1).await.remove(0);
+        drop(working);
+        let path = match what {
+            "test" => format!(
+                "/v1/subscriptions/{}/test",
+                made["id"].as_str().expect("an id")
+            ),
+            _ => path(&made, &delivered, "retry"),
+        };
+        let deletion = begun(&app, "delete from subscription").await;
+        let request = app.post("admin", &path, json!({}));
+        let committed = async {
+            awaited(&app).await;
+            deletion.commit().await.expect("committed");
+        };
+        let (answer, ()) = tokio::join!(request, committed);
+        answer.problem(404, "not_found");
+        let left = "select count(*) from webhook_delivery where state <> 'delivered'";
+        assert_eq!(count(&app.database, left).await, 0, "{what}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_can_be_deleted_while_a_failure_is_stored() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[500]);
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let _working = notifier(&app, settings(&[Duration::from_hours(1)]));
+    app.started("doc-1").await;
+    hook.next().await;
+    waiting(&app, &made, "pending", 1).await;
+    let mut failure = begun(&app, "update webhook_delivery set attempts = attempts + 1").await;
+    let storing = async {
+        awaited(&app).await;
+        let counted = sqlx::query("update subscription set failures = failures + 1");
+        counted.execute(&mut *failure).await.expect("no deadlock");
+        failure.commit().await.expect("committed");
+    };
+    let id = made["id"].as_str().expect("an id");
+    let path = format!("/v1/subscriptions/{id}");
+    let host = app.host();
+    let deletion = host.send("admin", "DELETE", &path, &[], None);
+    let (deleted, ()) = within(async { tokio::join!(deletion, storing) }).await;
+    deleted.expect(204);
+    assert_eq!(
+        count(&app.database, "select count(*) from webhook_delivery").await,
+        0
+    );
 }

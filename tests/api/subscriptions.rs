@@ -80,3 +80,30 @@ async fn a_body_names_the_version_that_its_event_was_of() {
     };
     assert_eq!(again.body, first.body);
 }
+
+#[tokio::test]
+async fn what_comes_while_a_subscription_is_disabled_is_never_sent() {
+    let app = TestApp::start().await;
+    let (mut hook, mut other) = (Receiver::start().await, Receiver::start().await);
+    hook.answers(&[410]);
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    subscribe(&app, &other.url, &["task.created"]).await;
+    let _working = notifier(&app, settings(&[]));
+    let first = app.started("doc-1").await;
+    for hook in [&mut hook, &mut other] {
+        assert_eq!(hook.next().await.body["subject"], first["id"]);
+    }
+    waiting(&app, &made, "dead", 1).await;
+    app.started("doc-2").await;
+    // The entries are read for all subscriptions at once.
+    other.next().await;
+    let retry = format!(
+        "/v1/subscriptions/{}/deliveries/retry",
+        made["id"].as_str().expect("an id")
+    );
+    app.post("admin", &retry, json!({})).await.expect(200);
+    assert_eq!(hook.next().await.body["subject"], first["id"]);
+    let third = app.started("doc-3").await;
+    assert_eq!(hook.next().await.body["subject"], third["id"]);
+    assert_eq!(deliveries(&app, &made, "").await.len(), 2);
+}

@@ -164,12 +164,12 @@ async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
 
     let retry = path(&made, "/deliveries/retry");
     let retried = app.post("admin", &retry, json!({})).await.expect(200);
-    assert_eq!(retried, json!({ "retried": 1 }));
+    assert_eq!(retried, json!({ "retried": 1, "more": false }));
     assert_eq!(hook.next().await.id(), failed[0].id());
     waiting(&app, &made, "pending", 0).await;
     waiting(&app, &made, "dead", 0).await;
     let retried = app.post("admin", &retry, json!({})).await.expect(200);
-    assert_eq!(retried, json!({ "retried": 0 }));
+    assert_eq!(retried, json!({ "retried": 0, "more": false }));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use super::validation::{check_key, check_reason};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::subscription::{Patterns, Reach, SUBSCRIPTIONS_MAX, target};
 use wrkflw_runtime::clock;
-use wrkflw_store::deliveries::TESTS_MAX;
+use wrkflw_store::deliveries::{Retried, TESTS_MAX};
 use wrkflw_store::subscriptions::{NewSubscription, Subscription};
 
 /// The permission that changes of subscriptions need.
@@ -65,7 +65,7 @@ impl Engine {
         })
     }
 
-    /// Deletes a subscription and its pending deliveries.
+    /// Deletes a subscription and its pending and dead deliveries.
     pub async fn unsubscribe(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
         self.permit(who, WRITE).await?;
         let note = self.note(&who.subject);
@@ -76,8 +76,8 @@ impl Engine {
         }
     }
 
-    /// Makes given-up deliveries of a subscription due again, the oldest first, and enables it. Returns the number of deliveries.
-    pub async fn retry_deliveries(&self, who: &Identity, id: Uuid) -> Result<u64, Error> {
+    /// Makes dead deliveries of a subscription due again, the oldest first, and enables it.
+    pub async fn retry_deliveries(&self, who: &Identity, id: Uuid) -> Result<Retried, Error> {
         self.permit(who, WRITE).await?;
         let now = self.0.clock.now();
         let retried = self.0.store.retry_deliveries(who.tenant, id, now).await?;
@@ -96,6 +96,8 @@ impl Engine {
         {
             return Ok(message);
         }
+        // It may have been deleted meanwhile.
+        self.subscription(who, id).await?;
         let detail = format!("{TESTS_MAX} tests of this subscription wait to be sent");
         Err(Rejection::not_now("limit_reached", detail).into())
     }

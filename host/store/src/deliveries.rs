@@ -10,6 +10,7 @@ mod one;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::outbox::BACKLOG_COUNTED_MAX;
@@ -67,6 +68,14 @@ pub struct DeliveryBacklog {
     pub dead: i64,
     /// When the oldest pending delivery was created.
     pub since: Option<Timestamp>,
+}
+
+/// The result of a retry of all dead deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retried {
+    pub count: u64,
+    /// Whether more are dead.
+    pub more: bool,
 }
 
 impl Reader {
@@ -231,17 +240,16 @@ impl Store {
         Ok(())
     }
 
-    /// Makes dead deliveries due again, the oldest first and at most [`RETRIES_MAX`], and enables the subscription. Returns their
-    /// number. None if there is no such subscription.
+    /// Makes dead deliveries due again, the oldest first and at most [`RETRIES_MAX`], and enables the subscription. None if there is no
+    /// such subscription.
     pub async fn retry_deliveries(
         &self,
         tenant: TenantId,
         subscription: Uuid,
         at: Timestamp,
-    ) -> Result<Option<u64>, StoreError> {
+    ) -> Result<Option<Retried>, StoreError> {
         transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
-        // In the order of a single delivery that is retried: first the deliveries, then the subscription.
         let retried = sqlx::query!(
             "update webhook_delivery d set state = 'pending', attempts = 0, due_at = $3, lease_until = null
              from (
@@ -256,18 +264,21 @@ impl Store {
         )
         .execute(&mut *transaction)
         .await?;
-        let found = sqlx::query!(
-            "update subscription set active = true, failures = 0, disabled_reason = null where tenant_id = $1 and id = $2",
+        let more = sqlx::query_scalar!(
+            r#"select exists(
+                select from webhook_delivery where tenant_id = $1 and subscription_id = $2 and state = 'dead'
+            ) as "more!""#,
             tenant.0,
             subscription
         )
-        .execute(&mut *transaction)
+        .fetch_one(&mut *transaction)
         .await?;
-        if found.rows_affected() == 0 {
+        if !enable(&mut transaction, tenant, subscription).await? {
             return Ok(None);
         }
         transaction.commit().await?;
-        Ok(Some(retried.rows_affected()))
+        let count = retried.rows_affected();
+        Ok(Some(Retried { count, more }))
     })).await
     }
 
@@ -294,4 +305,19 @@ impl Store {
 
 fn milliseconds(took: Duration) -> i32 {
     i32::try_from(took.as_millis()).unwrap_or(i32::MAX)
+}
+
+/// Enables a subscription. False if there is none. Every transaction that changes deliveries and their subscription changes the
+/// deliveries first, so that two of them do not block each other.
+async fn enable(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    subscription: Uuid,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query!(
+        "update subscription set active = true, failures = 0, disabled_reason = null where tenant_id = $1 and id = $2",
+        tenant.0,
+        subscription
+    );
+    Ok(found.execute(connection).await?.rows_affected() > 0)
 }

@@ -141,7 +141,7 @@ impl Store {
     })).await
     }
 
-    /// Deletes a subscription and its deliveries. False if there is none.
+    /// Deletes a subscription and its pending and dead deliveries. False if there is none.
     pub async fn unsubscribe(
         &self,
         tenant: TenantId,
@@ -150,6 +150,8 @@ impl Store {
     ) -> Result<bool, StoreError> {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
+            // Deliveries first, as in every transaction that changes both.
+            delete_open(&mut transaction, tenant, id).await?;
             let deleted = sqlx::query!(
                 "delete from subscription where tenant_id = $1 and id = $2",
                 tenant.0,
@@ -160,14 +162,8 @@ impl Store {
             if deleted.rows_affected() == 0 {
                 return Ok(false);
             }
-            // A separate statement sees what a notifier committed while the first one waited for its lock.
-            sqlx::query!(
-                "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2 and state in ('pending', 'dead')",
-                tenant.0,
-                id
-            )
-            .execute(&mut *transaction)
-            .await?;
+            // A separate statement sees what others committed while the last one waited for its lock.
+            delete_open(&mut transaction, tenant, id).await?;
             let about = json!({ "subscription": id });
             record(
                 &mut transaction,
@@ -182,6 +178,22 @@ impl Store {
         }))
         .await
     }
+}
+
+/// Deletes the pending and dead deliveries of a subscription.
+async fn delete_open(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    subscription: Uuid,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2 and state in ('pending', 'dead')",
+        tenant.0,
+        subscription
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Appends an entry to the tenant's own stream of operations.

@@ -22,6 +22,7 @@ use super::problem::Problem;
 use super::tasks::Empty;
 use super::view::view;
 use wrkflw_engine::Subscribing;
+use wrkflw_store::deliveries::Retried;
 
 /// The prefix of secrets, by which scanners find leaked ones.
 const SECRET_PREFIX: &str = "whsec_";
@@ -133,6 +134,8 @@ pub(super) struct DeliveryQuery {
 pub(super) struct RetryCount {
     /// How many deliveries are sent again: at most 1000 at a time, oldest first.
     pub retried: u64,
+    /// Whether more are dead. If so, repeat the request.
+    pub more: bool,
 }
 
 /// Sends events to a URL from now on. The host creates the secret that signs them.
@@ -180,7 +183,7 @@ pub(super) async fn show(
     Ok(axum::Json(app.engine.subscription(&who, id).await?.into()))
 }
 
-/// Deletes a subscription and its open deliveries.
+/// Deletes a subscription and its pending and dead deliveries.
 #[utoipa::path(delete, path = "/v1/subscriptions/{id}", tag = "subscriptions", operation_id = "deleteSubscription", params(("id" = Uuid, Path)),
     responses((status = 204)))]
 pub(super) async fn delete(
@@ -229,6 +232,7 @@ pub(super) async fn retry(
     Path(id): Path<Uuid>,
     Body { .. }: Body<Empty>,
 ) -> Result<axum::Json<RetryCount>, Problem> {
-    let retried = app.engine.retry_deliveries(&who, id).await?;
-    Ok(axum::Json(RetryCount { retried }))
+    let Retried { count, more } = app.engine.retry_deliveries(&who, id).await?;
+    let retried = count;
+    Ok(axum::Json(RetryCount { retried, more }))
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::enable;
 use crate::pool::transacted;
 use crate::streams::Note;
 use crate::subscriptions::record;
@@ -70,7 +71,8 @@ impl Reader {
 pub const TESTS_MAX: i64 = 10;
 
 impl Store {
-    /// Adds a test to the deliveries of a subscription. False if too many wait, or there is no such subscription.
+    /// Adds a test to the deliveries of a subscription. False if too many wait, or there is no such subscription. The lock prevents the
+    /// deletion of the subscription until the test is inserted.
     pub async fn test_subscription(
         &self,
         tenant: TenantId,
@@ -86,7 +88,8 @@ impl Store {
              where s.tenant_id = $1 and s.id = $2 and (
                  select count(*) from webhook_delivery d
                  where d.tenant_id = $1 and d.subscription_id = $2 and d.state = 'pending' and d.test
-             ) < $5",
+             ) < $5
+             for key share of s",
             tenant.0,
             subscription,
             message,
@@ -105,21 +108,25 @@ impl Store {
         delivery: Uuid,
         at: Timestamp,
     ) -> Result<bool, StoreError> {
-        let enabled = sqlx::query!(
-            "with again as (
-                update webhook_delivery set state = 'pending', attempts = 0, due_at = $4, lease_until = null
-                where tenant_id = $1 and subscription_id = $2 and message_id = $3
-                returning message_id
-            )
-            update subscription set active = true, failures = 0, disabled_reason = null
-            where tenant_id = $1 and id = $2 and exists (select from again)",
-            tenant.0,
-            subscription,
-            delivery,
-            Time(at) as _
-        );
-        let enabled = enabled.execute(&self.writer).await?;
-        Ok(enabled.rows_affected() > 0)
+        transacted(Box::pin(async move {
+            let mut transaction = self.writer.begin().await?;
+            let again = sqlx::query!(
+                "update webhook_delivery set state = 'pending', attempts = 0, due_at = $4, lease_until = null
+                where tenant_id = $1 and subscription_id = $2 and message_id = $3",
+                tenant.0,
+                subscription,
+                delivery,
+                Time(at) as _
+            );
+            let again = again.execute(&mut *transaction).await?;
+            let found = again.rows_affected() > 0
+                && enable(&mut transaction, tenant, subscription).await?;
+            if found {
+                transaction.commit().await?;
+            }
+            Ok(found)
+        }))
+        .await
     }
 
     /// Gives up a delivery that the receiver has not accepted. False if there is no such delivery.
