@@ -1,5 +1,7 @@
 //! Pages of the console over HTTP, as a browser without scripts loads and sends them.
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
 use super::client::{Reply, exchange};
@@ -204,4 +206,58 @@ async fn the_verification_of_an_instance_stays_in_the_view_that_is_worked_throug
     let verify = verify.replace("&#38;", "&");
     assert_eq!(verify, format!("{page}&tab=audit&verify=true"));
     browser.load(&verify).await;
+}
+
+/// Cookies that nobody was given cost a place and a look at most.
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_take_places_as_the_api_does() {
+    const IN_FLIGHT_MAX: usize = 2;
+    let app = TestApp::start().await;
+    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+    let settings = [
+        ("jwt_secret", secret.as_str()),
+        ("requests_in_flight_max", "2"),
+    ];
+    let host = Host::start(app.database.url(), &settings).await;
+    let cookie = format!("__Host-wrkflw-session=1.{}", "A".repeat(43));
+    let headers = [("cookie", cookie.as_str())];
+    let mut stuck = app.database.admin_pool().begin().await.expect("begun");
+    let lock = sqlx::query("lock table session in access exclusive mode");
+    lock.execute(&mut *stuck).await.expect("locked");
+    let asked = 2 * 5 * IN_FLIGHT_MAX;
+    let pages = (0..asked).map(|_| host.ask("GET /console", &headers, ""));
+    let mut answers = pages.collect::<FuturesUnordered<_>>();
+    for _ in 0..asked - IN_FLIGHT_MAX {
+        let refused = answers.next().await.expect("an answer");
+        let met = (refused.status, refused.code());
+        assert_eq!(met, (503, "overloaded".to_owned()), "{}", refused.text);
+        assert_eq!(refused.header("retry-after"), Some("1"));
+    }
+    stuck.rollback().await.expect("an end");
+    while let Some(answer) = answers.next().await {
+        let leads = answer.header("location").expect("a page");
+        assert!(leads.starts_with("/console/sign-in"), "{leads}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_refused_that_could_be_asked_for_in_two_ways() {
+    let app = TestApp::empty().await;
+    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+    let host = Host::start(app.database.url(), &[("jwt_secret", &secret)]).await;
+    for path in ["/console", "/console/sign-in"] {
+        for (headers, status) in [("", 200), ("host: b\r\n", 400)] {
+            let text =
+                format!("GET {path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n{headers}\r\n");
+            let received = exchange(host.address, text.as_bytes()).await;
+            let reply = Reply::parse(&received).expect("an answer");
+            let met = if reply.status == 303 {
+                200
+            } else {
+                reply.status
+            };
+            assert_eq!(met, status, "{path}: {}", reply.text);
+            assert!(met == 200 || reply.code() == "malformed_request");
+        }
+    }
 }

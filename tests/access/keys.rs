@@ -236,6 +236,40 @@ async fn a_silent_provider_holds_up_nobody_whose_key_is_known() {
     tokio::join!(waiting, served);
 }
 
+/// Of all that arrive while the provider is silent, none waits for the whole timeout of a fetch, which is 5 s.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_provider_holds_up_nobody_for_long() {
+    const TOKENS: usize = 20;
+    const WAIT_MAX: Duration = Duration::from_secs(4);
+    let app = TestApp::empty().await;
+    let (known, stranger) = (Signer::ed25519("known"), Signer::es256("stranger"));
+    let provider = Provider::start(&[&known]).await;
+    let ages = [("fresh", "1"), ("interval_min", "1")];
+    let host = trusting(&app, &provider, &ages).await;
+    until(&host, &known, (200, String::new())).await;
+    provider.answer(Answer::Silence);
+    let hits = provider.hits();
+    // Until a key that was known is no longer fresh.
+    let asking = async {
+        while provider.hits() == hits {
+            assert_eq!(met(&host, &known).await.0, 200);
+        }
+    };
+    tokio::time::timeout(TIMEOUT, asking)
+        .await
+        .expect("a fetch");
+    let begun = Instant::now();
+    let replies = join_all((0..TOKENS).map(|_| met(&host, &stranger))).await;
+    assert!(
+        replies.iter().all(|reply| *reply == unavailable()),
+        "{replies:?}"
+    );
+    assert!(begun.elapsed() < WAIT_MAX, "{:?}", begun.elapsed());
+    let begun = Instant::now();
+    assert_eq!(met(&host, &known).await.0, 200);
+    assert!(begun.elapsed() < WAIT_MAX, "{:?}", begun.elapsed());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn invented_keys_are_no_way_to_flood_the_provider() {
     const TOKENS: usize = 400;

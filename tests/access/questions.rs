@@ -55,12 +55,13 @@ pub(super) const FURTHER: &[&str] = &[
 ];
 
 /// What finds nothing here: whether there is more behind the twenty thousand entries that one question looks at, attempts of
-/// webhooks, titles that changed, and calls of services. The size of a table is that of all tenants together.
+/// webhooks, titles that changed, calls of services, and entries whose leaves are missing. The size of a table is that of all tenants together.
 pub(super) const FAR: &[&str] = &[
     "select at as \"at: Time\", status, duration_ms, error from webhook_attempt",
     "select e.place as \"place!\", m.type as \"kind!\", m.payload as \"payload!\"",
     "select id, attempts, last_error, greatest(due_at, lease_until) as \"next_at!: Time\" from job",
     "select reltuples >= 10000 as",
     "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
+    "with taken as (",
     "select seq from audit_entry\n            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3",
 ];

@@ -159,8 +159,8 @@ pub(crate) fn input(schema: &Value, filled: &Fields) -> Value {
             "number" | "json" => parsed(text).or_else(|| Some(Value::String(text.to_owned()))),
             _ => Some(Value::String(text.to_owned())),
         };
-        let name = field.name.trim_start_matches(PREFIX).to_owned();
-        members.extend(value.map(|value| (name, value)));
+        let name = field.name.strip_prefix(PREFIX).unwrap_or(&field.name);
+        members.extend(value.map(|value| (name.to_owned(), value)));
     }
     Value::Object(members)
 }
@@ -257,6 +257,14 @@ mod tests {
         let schema = json!({ "properties": { "amount": { "type": "number" } } });
         let form = filled(&[("input.amount", "a lot")]);
         assert_eq!(input(&schema, &form), json!({ "amount": "a lot" }));
+    }
+
+    #[test]
+    fn a_member_may_have_the_name_of_a_field() {
+        let schema = json!({ "properties": { "amount": {}, "input.amount": {} } });
+        let form = filled(&[("input.amount", "1"), ("input.input.amount", "2")]);
+        let expected = json!({ "amount": 1, "input.amount": 2 });
+        assert_eq!(input(&schema, &form), expected);
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //!
 //! - [`router()`] serves the pages in front of the API.
 //! - `provider` is the identity provider at which people sign in, if there is one.
-//! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics.
+//! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics. The server's `beside` limits requests as those
+//!   of the API are limited.
 //! - `api` calls the API, and `data` is what it says of instances; `language` has the texts, `zone` the time zone of a reader; `shell` is the frame of a page;
 //!   `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.
@@ -122,6 +123,7 @@ impl Deref for Console {
 /// The console in front of the API. A browser that asks for `/` is led to the console.
 pub fn router(app: App, entrance: Entrance) -> Router {
     let api = http::router(app.clone());
+    let beside = app.beside();
     let console = Console(Arc::new(Shared {
         app,
         api: api.clone(),
@@ -133,6 +135,7 @@ pub fn router(app: App, entrance: Entrance) -> Router {
         SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));
     let pages = pages::routes()
         .merge(assets::routes())
+        .layer(middleware::from_fn_with_state(beside, http::beside))
         .layer(middleware::from_fn(guard::surround))
         .layer(CompressionLayer::new().compress_when(worth));
     Router::new()

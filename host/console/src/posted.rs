@@ -15,6 +15,8 @@ use crate::session::{Halt, Visitor};
 
 /// The largest form: a comment and an input, encoded.
 const FORM_BYTES_MAX: usize = 256 * 1024;
+/// The most fields of a form. Forms look their fields up one after the other.
+const FIELDS_MAX: usize = 3000;
 /// How long a form may take to arrive.
 const FORM_TIME_MAX: Duration = Duration::from_secs(10);
 /// The field with the token of the session.
@@ -95,7 +97,11 @@ pub(crate) async fn fields(body: Body) -> Result<Fields, Halt> {
     let fields = url::form_urlencoded::parse(&bytes).into_owned();
     // Browsers end lines of texts with both characters.
     let fields = fields.map(|(name, value)| (name, value.replace("\r\n", "\n")));
-    Ok(Fields(fields.collect()))
+    let fields: Vec<_> = fields.take(FIELDS_MAX + 1).collect();
+    if fields.len() > FIELDS_MAX {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE.into_response().into());
+    }
+    Ok(Fields(fields))
 }
 
 pub(crate) fn refused(headers: &HeaderMap) -> Halt {
@@ -154,6 +160,14 @@ mod tests {
         ] {
             assert!(!own(foreign), "{foreign:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_form_has_so_many_fields() {
+        let form = |count: usize| Body::from("a&".repeat(count));
+        let taken = fields(form(FIELDS_MAX)).await.map_err(|_| ());
+        assert_eq!(taken.map(|fields| fields.0.len()), Ok(FIELDS_MAX));
+        assert!(fields(form(FIELDS_MAX + 1)).await.is_err());
     }
 
     #[test]

@@ -83,6 +83,13 @@ impl Admission {
         }))
     }
 
+    /// Another one with the same limits, for routes that make requests to the API themselves. If both shared the places, all could be
+    /// taken by requests that wait for one.
+    #[must_use]
+    pub fn beside(&self) -> Admission {
+        Admission::new(self.0.in_flight_max, self.0.waiting_max)
+    }
+
     /// Waits until the requests in flight are answered. The caller must have cancelled `App::cancel`.
     pub async fn drained(&self) {
         self.0.requests.close();

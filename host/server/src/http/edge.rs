@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body as ResponseBody;
-use axum::extract::{DefaultBodyLimit, Request};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use tower::Service;
@@ -61,6 +62,17 @@ impl Edge {
         })
         .await
     }
+}
+
+/// The steps before a route that another crate serves beside the API, such as a page: the checks of the head, a place of
+/// `app.admission`, and the limit of a slow body. The caller limits the body's size and answers a panic.
+pub async fn beside(State(app): State<App>, request: Request, next: Next) -> Response {
+    layers::checked(request, |request| {
+        admission::admit(&app, request, |request| {
+            next.run(pace::keep(app.pace, request))
+        })
+    })
+    .await
 }
 
 /// Limits the size and the slowness of the body, and makes a panic a response.

@@ -44,10 +44,6 @@ pub(super) async fn surround<F: Future<Output = Response>>(
     let headers = request.headers();
     let request_id = request_id(headers);
     let path = request.uri().path().to_owned();
-    let size: usize = headers
-        .iter()
-        .map(|(name, value)| name.as_str().len() + value.len())
-        .sum();
     let traceparent = telemetry::traceparent(
         headers
             .get("traceparent")
@@ -56,16 +52,9 @@ pub(super) async fn surround<F: Future<Output = Response>>(
     let trace = Trace::new(request_id.clone(), traceparent);
     let change = Change::begin(&request, &trace);
     request.extensions_mut().insert(trace);
-    let response = if size > HEADER_BYTES_MAX {
-        Problem::new(
-            "headers_too_large",
-            format!("headers have at most {HEADER_BYTES_MAX} bytes together"),
-        )
-        .into_response()
-    } else if let Err(problem) = check_head(&request) {
-        problem.into_response()
-    } else {
-        next(request).await
+    let response = match check_head(&request) {
+        Err(problem) => problem.into_response(),
+        Ok(()) => next(request).await,
     };
     if let Some(change) = change {
         change.end(&response);
@@ -147,10 +136,34 @@ pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     Problem::new("internal", "the request failed; the host's log has its id").into_response()
 }
 
-/// Refuses a request with an ambiguous head, or with a body in an encoding that this host does not decode. If a header comes
-/// twice, one program reads the first value and another the last: a proxy may have checked the other one.
+/// The same checks for a route that another crate serves beside the API.
+pub(super) async fn checked<F: Future<Output = Response>>(
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
+    let path = request.uri().path().to_owned();
+    let request_id = request_id(request.headers());
+    let mut response = match check_head(&request) {
+        Err(problem) => problem.into_response(),
+        Ok(()) => next(request).await,
+    };
+    match response.extensions_mut().remove::<Problem>() {
+        Some(problem) => ended(problem.render(&path, &request_id)),
+        None => response,
+    }
+}
+
+/// Refuses a request with a head that is too large or ambiguous, or with a body in an encoding that this host does not decode. If a
+/// header comes twice, one program reads the first value and another the last: a proxy may have checked the other one.
 fn check_head(request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
+    let sizes = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len());
+    if sizes.sum::<usize>() > HEADER_BYTES_MAX {
+        let detail = format!("headers have at most {HEADER_BYTES_MAX} bytes together");
+        return Err(Problem::new("headers_too_large", detail));
+    }
     // As many values as names: no header is repeated.
     if headers.len() != headers.keys_len() {
         once(headers)?;

@@ -75,9 +75,11 @@ impl Shape {
         if self.comment != "none" && !comment.is_empty() {
             body.insert("comment".to_owned(), json!(comment));
         }
-        let mentions = mentioned(filled);
-        if self.is_comment() && !mentions.is_empty() {
-            body.insert("mentions".to_owned(), json!(mentions));
+        if self.is_comment() {
+            let mentions = mentioned(filled);
+            if !mentions.is_empty() {
+                body.insert("mentions".to_owned(), json!(mentions));
+            }
         }
         Value::Object(body)
     }
@@ -103,10 +105,13 @@ impl Shape {
     }
 }
 
-/// The people whom a form mentions, each once.
+/// The people whom a form mentions, each once; of too many, as many as the API refuses.
 fn mentioned(filled: &Fields) -> Vec<String> {
     let mut people: Vec<String> = Vec::new();
     for person in filled.all("mention").map(str::trim) {
+        if people.len() > MENTIONS_MAX {
+            break;
+        }
         if !person.is_empty() && !people.iter().any(|one| one == person) {
             people.push(person.to_owned());
         }

@@ -1,8 +1,8 @@
 //! The cached keys of the identity provider.
 //!
 //! A token with an unknown key causes a fetch, because providers rotate keys. Many such tokens at once cause one fetch,
-//! and invented key ids at most one per interval. While the provider does not answer, the last good set is used for a
-//! limited time: a withdrawn key must not stay valid forever.
+//! and invented key ids at most one per interval. A request with a key that is no longer fresh waits for a fetch, so a
+//! withdrawn key is not accepted again. While the provider does not answer, the last good set is used for a limited time.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -22,6 +22,9 @@ use wrkflw_runtime::http_client::{HttpClient, Route, is_loopback};
 
 /// The timeout of a fetch, from the name's resolution to the last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a request waits for a fetch. Then it is answered with the keys that are known, so that a provider that does not answer
+/// slows down few requests.
+const WAIT_MAX: Duration = Duration::from_secs(2);
 /// The largest response that is read.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
@@ -85,31 +88,39 @@ impl Jwks {
         if algorithm.family() == AlgorithmFamily::Hmac {
             return Err(AuthError::Untrusted);
         }
-        match self.look(id, algorithm) {
-            Found::Fresh(key) => return Ok(key),
-            Found::Stale(key) => {
-                if let Ok(turn) = Arc::clone(&self.fetching).try_lock_owned() {
-                    drop(self.fetch(turn));
-                }
-                return Ok(key);
-            }
-            Found::Missing => {}
-        }
-        let turn = Arc::clone(&self.fetching).lock_owned().await;
-        if let Found::Fresh(key) | Found::Stale(key) = self.look(id, algorithm) {
+        if let Found::Fresh(key) = self.look(id, algorithm) {
             return Ok(key);
+        }
+        let renewing = tokio::time::timeout(WAIT_MAX, self.renew(id, algorithm));
+        let is_over = renewing.await.is_ok();
+        match self.look(id, algorithm) {
+            Found::Fresh(key) | Found::Stale(key) => Ok(key),
+            Found::Missing if is_over && self.has_failed() == Some(false) => {
+                Err(AuthError::Untrusted)
+            }
+            Found::Missing => Err(AuthError::Unavailable),
+        }
+    }
+
+    /// Fetches the keys, or waits for the task that fetches them. After a failure, only the task that tries again waits.
+    async fn renew(self: &Arc<Jwks>, id: Option<&str>, algorithm: Algorithm) {
+        let turn = match Arc::clone(&self.fetching).try_lock_owned() {
+            Ok(turn) => turn,
+            Err(_) if self.has_failed() == Some(true) => return,
+            Err(_) => Arc::clone(&self.fetching).lock_owned().await,
+        };
+        if matches!(self.look(id, algorithm), Found::Fresh(_)) {
+            return;
         }
         // If the task panicked, the keys are unchanged.
         if let Some(fetch) = self.fetch(turn) {
             fetch.await.ok();
         }
-        match self.look(id, algorithm) {
-            Found::Fresh(key) | Found::Stale(key) => Ok(key),
-            Found::Missing if self.last_attempt().is_some_and(|attempt| attempt.succeeded) => {
-                Err(AuthError::Untrusted)
-            }
-            Found::Missing => Err(AuthError::Unavailable),
-        }
+    }
+
+    /// Whether the last fetch failed. None if there was none.
+    fn has_failed(&self) -> Option<bool> {
+        self.last_attempt().map(|attempt| !attempt.succeeded)
     }
 
     fn look(&self, id: Option<&str>, algorithm: Algorithm) -> Found {
