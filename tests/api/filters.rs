@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::events::Stream;
+use super::notifications::reading;
 use super::*;
 use crate::support::plans::{explained_query, nodes, pages};
 use wrkflw_store::feed::READ_BYTES_MAX;
@@ -72,14 +73,16 @@ async fn each_filter_finds_what_it_names_and_nothing_else() {
     ] {
         assert_eq!(found(&app, query).await.0, expected, "{query}");
     }
-    let problem = app.get("author", "/v1/events?type=task.eaten").await;
-    let problem = problem.problem(400, "malformed_request");
-    assert!(
-        problem["detail"]
-            .as_str()
-            .expect("a detail")
-            .contains("task.eaten")
-    );
+    for (query, reason) in [
+        ("type=task.eaten", "task.eaten"),
+        ("type=notification.mention", "/v1/notifications"),
+        ("type=notification.*", "/v1/notifications"),
+    ] {
+        let problem = app.get("author", &format!("/v1/events?{query}")).await;
+        let problem = problem.problem(400, "malformed_request");
+        let detail = problem["detail"].as_str().expect("a detail");
+        assert!(detail.contains(reason), "{detail}");
+    }
 }
 
 /// A page that found nothing leads on, and neither filter reads the whole table.
@@ -189,8 +192,7 @@ async fn large_events_make_short_pages() {
     // The notifier knows that there are more, so it does not wait for the next commit.
     let store = app.store();
     store.ensure_notifier_cursors().await.expect("cursors");
-    let reading = store.read_unsent(1_000, app.engine.clock().now()).await;
-    let reading = reading.expect("an answer").expect("entries");
+    let reading = reading(&app, 1_000).await.expect("entries");
     assert!(reading.more && reading.unsent.len() <= of_page + 2);
     drop(reading);
 

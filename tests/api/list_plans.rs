@@ -66,7 +66,7 @@ async fn each_filter_is_answered_from_an_index() {
     let nil = "'00000000-0000-0000-0000-000000000000'";
     let ordered = |status: &str, oldest: bool| {
         format!(
-            "({tenant}, null, '{status}', null, null, null, null, null, null, null, null, '{{}}', '{{}}', '{{}}', '{{}}', null, 26, 26, null, null, null, null, null, null, {oldest})"
+            "({tenant}, null, '{status}', null, null, null, null, null, null, null, null, '{{}}', '{{}}', '{{}}', '{{}}', null, 26, 26, null, null, null, null, null, null, {oldest}, false)"
         )
     };
     let instances = |status| ordered(status, false);

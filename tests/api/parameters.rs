@@ -152,6 +152,30 @@ async fn every_parameter_that_cannot_be_read_is_named_in_words_of_the_api() {
     assert_eq!(tried, all);
 }
 
+/// Above all a dry run that would be none.
+#[tokio::test]
+async fn an_operation_without_parameters_in_its_query_takes_none() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let mut tried = 0;
+    for (operation, about) in document.operations() {
+        let (_, path) = operation.split_once(' ').expect("a path");
+        let parameters = about["parameters"].as_array();
+        let mut parameters = parameters.into_iter().flatten();
+        if !path.starts_with("/v1/") || parameters.any(|one| one["in"] == "query") {
+            continue;
+        }
+        let path = filled(path, |part| (part == "version").then_some("1"));
+        let path = format!("{path}?dryRun=true");
+        let answer = send(&app, &operation, &path, &json!({})).await;
+        assert_eq!(answer.status, 400, "{operation}: {}", answer.text);
+        let problem = answer.problem(400, "malformed_request");
+        assert_eq!(problem["errors"][0]["pointer"], "/dryRun", "{operation}");
+        tried += 1;
+    }
+    assert!(tried > 30, "{tried}");
+}
+
 /// A request with a fault in its query, the code of its problem, the pointer, and how the detail begins.
 const FAULTS: &[(&str, &str, &str, &str)] = &[
     (

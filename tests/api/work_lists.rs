@@ -289,6 +289,9 @@ async fn a_blind_decision_is_not_listed_before_its_state_ends() {
         (&shown["pastOwners"], &shown["people"]["reviewer"]),
         (&json!([]), &Value::Null)
     );
+    let found = "/v1/instances?everOwner=reviewer";
+    assert_eq!(ids(&app, "approver", found).await, [json!(null); 0]);
+    assert_eq!(ids(&app, "reviewer", found).await, [instance["id"].clone()]);
 }
 
 #[tokio::test]

@@ -71,8 +71,8 @@ pub fn document(naming: &Naming, topics: &Topics) -> Value {
             "title": "wrkflw events",
             "version": env!("CARGO_PKG_VERSION"),
             "description": "CloudEvents 1.0 about workflow instances, delivered at least once, in order per instance. Events \
-                with the same id are duplicates. The sequence counts an instance's events without gaps. Members are only \
-                ever added.",
+                with the same id are duplicates. The sequence counts an instance's events; only an event that an operator \
+                discarded leaves a gap. Members are only ever added.",
         },
         "defaultContentType": DATA_CONTENT_TYPE,
         "channels": {
@@ -152,7 +152,7 @@ fn headers() -> Value {
             "ce_time": {"type": "string", "format": "date-time", "description": "When it happened."},
             "ce_dataschema": {"type": "string", "format": "uri", "description": "URL of the data's schema."},
             "ce_partitionkey": text("The instance's id, also the record's key."),
-            "ce_sequence": {"type": "string", "pattern": "^[0-9]{20}$", "description": "Counts from 1, without gaps."},
+            "ce_sequence": {"type": "string", "pattern": "^[0-9]{20}$", "description": "Counts from 1. Only a discarded event leaves a gap."},
             "ce_traceparent": text("The W3C trace context of the request that caused it."),
             "ce_authtype": {"enum": ["user", "system", "unknown"], "description": "Whether a person or the host itself acted; `unknown` where a blind decision is hidden."},
             "ce_authid": text("Who acted."),

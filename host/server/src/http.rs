@@ -93,6 +93,7 @@ use utoipa_axum::router::OpenApiRouter;
 use self::admission::Admission;
 use self::auth::Authenticator;
 use self::edge::Edge;
+pub use self::edge::beside;
 use self::events::Streams;
 use self::pace::Pace;
 use self::problem::Problem;
@@ -196,6 +197,13 @@ impl App {
     #[must_use]
     pub fn admitting(self, admission: Admission) -> App {
         self.with(|app| app.admission = admission)
+    }
+
+    /// For routes that make requests to the API themselves: with places of their own.
+    #[must_use]
+    pub fn beside(&self) -> App {
+        let admission = self.admission.beside();
+        self.clone().admitting(admission)
     }
 
     /// Sets the token that announces a shutdown before it begins.
@@ -335,13 +343,13 @@ pub fn routes() -> OpenApiRouter<App> {
     merged.fold(OpenApiRouter::new(), OpenApiRouter::merge)
 }
 
-fn json(text: String) -> Response {
+fn json(text: impl Into<axum::body::Body>) -> Response {
     (
         [(
             header::CONTENT_TYPE,
             HeaderValue::from_static("application/json"),
         )],
-        text,
+        text.into(),
     )
         .into_response()
 }

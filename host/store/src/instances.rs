@@ -66,6 +66,8 @@ pub struct InstanceFilter {
     pub owner: Option<String>,
     /// The owner, or the last one, of any task.
     pub ever_owner: Option<String>,
+    /// Whether that person asks. Others do not find a blind decision before its state ends.
+    pub ever_owner_asks: bool,
     /// Words of its title, summary, entity or of a text attribute.
     pub words: Option<String>,
     /// Not changed since.
@@ -350,13 +352,10 @@ impl Search<'_> {
     /// Examines one instance after the other, in the order of the list. True if there may be more.
     async fn walk(&mut self, most: usize, first: usize) -> Result<bool, StoreError> {
         let filter = self.filter;
-        let searches = !filter.conditions.is_empty()
-            || [&filter.owner, &filter.ever_owner, &filter.words]
-                .iter()
-                .any(|one| one.is_some())
-            || [filter.updated_before, filter.due_before]
-                .iter()
-                .any(Option::is_some);
+        let texts = [&filter.owner, &filter.ever_owner, &filter.words];
+        let is_timed = filter.updated_before.or(filter.due_before).is_some();
+        let is_worded = texts.iter().any(|one| one.is_some());
+        let searches = is_timed || is_worded || !filter.conditions.is_empty();
         let mut size = if searches { first } else { self.page.wanted() };
         if let Some(actor) = self.viewer.restricted() {
             return self.seen(actor, most, size).await;
@@ -411,7 +410,8 @@ impl Search<'_> {
             filter.due_before.map(Time) as _,
             filter.ever_owner,
             filter.words,
-            filter.oldest_first
+            filter.oldest_first,
+            filter.ever_owner_asks
         )
         .fetch_all(self.connection.seen().await?)
         .await?;

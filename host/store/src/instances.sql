@@ -31,7 +31,11 @@ from (
             ))
             and ($24::text is null or has_words($1, i.id, i.title, i.summary, i.entity_id, words_query($1, $24)))
             and ($23::text is null or exists (
-                select from task t where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $23
+                select from task t
+                join state_instance s on s.tenant_id = $1 and s.instance_id = t.instance_id and s.id = t.state_id
+                where t.tenant_id = $1 and t.instance_id = i.id and t.owner = $23
+                  -- A blind state hides from others what was decided in it, until it ends.
+                  and (t.status <> 'COMPLETED' or not s.blind or s.left_at is not null or $26::boolean)
             ))
             -- Without conditions, the planner leaves this out.
             and (cardinality($12::text[]) = 0 or not exists (

@@ -1,10 +1,15 @@
 //! Writes comma-separated values (RFC 4180) that are safe to open in a spreadsheet.
 //!
 //! A cell that a spreadsheet would take for a formula gets a leading apostrophe, which spreadsheets read as "this is
-//! text". Otherwise cells are not changed.
+//! text". Where a list is separated by semicolons or tabs, a spreadsheet splits cells there and at ends of lines, in spite of
+//! quotes. So the parts behind those get apostrophes, too. Otherwise cells are not changed.
 
-/// The characters with which a formula, or an attempt to smuggle one in, begins.
-const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
+/// The characters with which a formula begins, also in full width.
+const FORMULA: [char; 8] = [
+    '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
+];
+/// What may separate cells besides commas. At the beginning of a cell, some of them lead to a formula as well.
+const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
 
 /// One record with its end of line.
 pub(super) fn record<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
@@ -19,12 +24,22 @@ pub(super) fn record<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 fn push(line: &mut String, cell: &str) {
-    let guard = if cell.starts_with(FORMULA) { "'" } else { "" };
-    if cell.contains(['"', ',', '\r', '\n']) {
-        line.extend(["\"", guard, &cell.replace('"', "\"\""), "\""]);
-    } else {
-        line.extend([guard, cell]);
+    let is_quoted = cell.contains(['"', ',', ';', '\r', '\n']);
+    line.extend(is_quoted.then_some('"'));
+    if cell.starts_with(&SEPARATORS[1..]) {
+        line.push('\'');
     }
+    // Whether a spreadsheet may take the next character for the first one of a cell.
+    let mut begins = true;
+    for character in cell.chars() {
+        if begins && FORMULA.contains(&character) {
+            line.push('\'');
+        }
+        line.push(character);
+        line.extend((character == '"').then_some('"'));
+        begins = SEPARATORS.contains(&character) || begins && character == '"';
+    }
+    line.extend(is_quoted.then_some('"'));
 }
 
 #[cfg(test)]
@@ -41,21 +56,38 @@ mod tests {
             "",
             "ünïcode; ok",
         ];
-        let expected = "plain,\"a,b\",\"say \"\"no\"\"\",\"two\nlines\",,ünïcode; ok\r\n";
+        let expected = "plain,\"a,b\",\"say \"\"no\"\"\",\"two\nlines\",,\"ünïcode; ok\"\r\n";
         assert_eq!(record(cells), expected);
     }
 
     #[test]
     fn formulas_become_text() {
-        for cell in ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"] {
+        for cell in ["=1+1", "+1", "-1", "@SUM(A1)", "\tx"] {
             assert_eq!(record([cell]), format!("'{cell}\r\n"));
         }
-        for cell in ["\r=1", "\n=1", "=HYPERLINK(\"x\",1)"] {
-            let quoted = cell.replace('"', "\"\"");
-            assert_eq!(record([cell]), format!("\"'{quoted}\"\r\n"));
-        }
+        assert_eq!(record(["\u{ff1d}1"]), "'\u{ff1d}1\r\n");
+        let cell = "=HYPERLINK(\"x\",1)";
+        let expected = "\"'=HYPERLINK(\"\"x\"\",1)\"\r\n";
+        assert_eq!(record([cell]), expected);
         for cell in ["1-1", "a=b", "'=1", " =1"] {
             assert_eq!(record([cell]), format!("{cell}\r\n"));
+        }
+    }
+
+    /// A list separated by semicolons or tabs is split there, and at ends of lines, because the quote is not at the beginning of a cell.
+    #[test]
+    fn formulas_behind_other_separators_become_text() {
+        for (cell, expected) in [
+            ("a;=1", "\"a;'=1\""),
+            ("a;\"=1", "\"a;\"\"'=1\""),
+            ("a\t+1", "a\t'+1"),
+            ("a\n@x", "\"a\n'@x\""),
+            ("\r=1", "\"'\r'=1\""),
+            ("\n=1", "\"'\n'=1\""),
+            ("a\n\nb; c", "\"a\n\nb; c\""),
+            ("a,=1", "\"a,=1\""),
+        ] {
+            assert_eq!(record([cell]), format!("{expected}\r\n"));
         }
     }
 }

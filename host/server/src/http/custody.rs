@@ -17,11 +17,12 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::extract::{Listener, Path, Query};
+use super::large::marked;
 use super::misfit::of_parameter;
 use super::page::{LIMIT_MAX, Page, decode, limit, page_to};
 use super::problem::Problem;
 use super::view::{maybe, view};
-use super::{App, csv, json};
+use super::{App, csv};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
 use wrkflw_engine::validation::check_id;
@@ -195,7 +196,7 @@ pub(super) enum Format {
     /// Pages, with all that a verifier needs.
     #[default]
     Json,
-    /// One file (RFC 4180). A cell that begins with `=`, `+`, `-`, `@`, a tab or an end of line has an apostrophe before it.
+    /// One file (RFC 4180). What a spreadsheet could read as a formula has an apostrophe before it.
     Csv,
 }
 
@@ -282,7 +283,7 @@ async fn export(
         serde_json::to_string(&page).expect("records serialise")
     };
     let page = app.engine.custody(&caller.who, &question, text).await?;
-    Ok(json(page))
+    Ok(marked(page, caller.who.tenant))
 }
 
 /// A part of a file, and where the next one begins.

@@ -36,6 +36,7 @@ use super::problem::Problem;
 use super::shapes::CloudEventShape;
 use wrkflw_core::cloudevent::{CloudEvent, Naming};
 use wrkflw_core::event_filter::EventFilter;
+use wrkflw_core::event_schema::public_types;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
 use wrkflw_core::subscription::Patterns;
@@ -120,9 +121,14 @@ fn patterns(asked: Option<String>, naming: &Naming) -> Result<Option<Patterns>, 
     };
     let own = asked.strip_prefix(&naming.event_type(""));
     let own = own.unwrap_or(&asked).to_owned();
-    let patterns = Patterns::new(vec![own]);
-    let unknown = |(_, detail)| of_parameter("type", format!("type: {detail}"));
-    patterns.map(Some).map_err(unknown)
+    let unknown = |detail: &str| of_parameter("type", format!("type: {detail}"));
+    let patterns = Patterns::new(vec![own]).map_err(|(_, detail)| unknown(&detail))?;
+    if !public_types().any(|public| patterns.matches(&public.suffix())) {
+        return Err(unknown(
+            "the feed has no notifications; subscribe a webhook to them, or read /v1/notifications",
+        ));
+    }
+    Ok(Some(patterns))
 }
 
 /// The position that `after` names. None if there is none.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::from_fn;
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -40,7 +41,9 @@ pub(super) async fn show(headers: HeaderMap) -> Response {
 /// What describes the API and its events, in which nothing changes while the host runs.
 pub(super) fn descriptions(openapi: Arc<str>) -> Router<App> {
     let tag = conditional::tag_of(openapi.as_bytes());
-    let openapi = move || async move { ([(header::ETAG, tag)], super::json(openapi.to_string())) };
+    // All answers share the text.
+    let openapi = Bytes::copy_from_slice(openapi.as_bytes());
+    let openapi = move || async move { ([(header::ETAG, tag)], super::json(openapi)) };
     Router::new()
         .route("/openapi.json", get(openapi))
         .route("/asyncapi.json", get(openapi::asyncapi))

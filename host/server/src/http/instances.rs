@@ -300,6 +300,7 @@ async fn found(
         entity_id: query.entity_id,
         initiator: query.initiator,
         owner: query.owner,
+        ever_owner_asks: query.ever_owner.as_ref() == Some(&who.subject),
         ever_owner: query.ever_owner,
         words: words(query.q)?,
         updated_before: query.updated_before,

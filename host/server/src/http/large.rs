@@ -25,7 +25,18 @@ pub(super) async fn rendered<T: Serialize>(
     if bytes <= INLINE_BYTES_MAX {
         return Ok(json(render()));
     }
-    let mut response = json(app.engine.offload().run(tenant, render).await?);
-    response.extensions_mut().insert(Large(tenant));
-    Ok(response)
+    Ok(marked(
+        app.engine.offload().run(tenant, render).await?,
+        tenant,
+    ))
+}
+
+/// Responds with this JSON, which was rendered elsewhere, and marks it if it is large.
+pub(super) fn marked(text: String, tenant: TenantId) -> Response {
+    let is_large = text.len() > INLINE_BYTES_MAX;
+    let mut response = json(text);
+    if is_large {
+        response.extensions_mut().insert(Large(tenant));
+    }
+    response
 }

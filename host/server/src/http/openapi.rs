@@ -171,8 +171,8 @@ fn describe_headers(path: &str, operation: &mut Operation) {
 fn description() -> String {
     let mut text = String::from(
         "A workflow engine for work that people decide.\n\nRequests below `/v1/` need a bearer token: one of your identity \
-         provider, or what `wrkflw token NAME` prints for a person of `wrkflw dev`.\n\nEvery command takes `Idempotency-Key` and \
-         `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
+         provider, or what `wrkflw token NAME` prints for a person of `wrkflw dev`.\n\nCommands on instances, tasks and the directory take \
+         `Idempotency-Key` and `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
     );
     let lines = CODES
         .iter()

@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(begin))
         .routes(routes!(cancel))
         .routes(routes!(items))
-        .routes(routes!(stop))
+        .merge(without_query(OpenApiRouter::new().routes(routes!(stop))))
         .merge(without_query(conditional(single)))
         .merge(list::routes())
 }

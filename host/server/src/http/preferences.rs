@@ -9,6 +9,7 @@ use utoipa_axum::routes;
 use super::App;
 use super::conditional::conditional;
 use super::extract::{Body, Caller};
+use super::layers::without_query;
 use super::problem::Problem;
 use super::shapes::NotificationKind;
 use wrkflw_core::notification::Kind;
@@ -24,7 +25,7 @@ const LANGUAGE_CHARS_MAX: usize = 35;
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
     let single = OpenApiRouter::new().routes(routes!(show, put));
-    conditional(single)
+    without_query(conditional(single))
 }
 
 /// The colours of pages.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::position;
 use crate::http::App;
 use crate::http::extract::{Body, Caller};
+use crate::http::layers::without_query;
 use crate::http::page::encode;
 use crate::http::problem::Problem;
 use wrkflw_core::event_filter::EventFilter;
@@ -19,7 +20,7 @@ use wrkflw_store::replay::{REPLAYED_MAX, Replay};
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
-    OpenApiRouter::new().routes(routes!(replay))
+    without_query(OpenApiRouter::new().routes(routes!(replay)))
 }
 
 /// Which events are sent again, and why.
@@ -44,7 +45,7 @@ pub(in crate::http) struct ReplayBody {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::http) struct ReplayedView {
-    /// How many events are sent again. Those that wait behind a dead letter are not among them.
+    /// How many events are sent again. Those that were not sent yet, such as those behind a dead letter, are not among them.
     pub replayed: u32,
     /// The value of `after` to go on with.
     pub next: String,
