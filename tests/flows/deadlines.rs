@@ -1,6 +1,7 @@
 //! Deadlines over HTTP: each action, with real flow logic, when the host's clock says so.
 
 use super::*;
+use wrkflw_engine::budgets::Budgets;
 
 /// A vote of the reviewers under one deadline of its task.
 fn under(deadline: &Value) -> Value {
@@ -395,4 +396,35 @@ async fn work_that_is_escalated_to_its_requester_is_not_theirs_to_decide() {
     assert_eq!(noted, 1);
     app.post("approver", &path, json!({})).await.expect(200);
     prove_all(&app).await;
+}
+
+/// A refusal would be tried again for ever, and the later jobs of the instance would wait for it.
+#[tokio::test]
+async fn what_follows_from_a_deadline_may_open_more_than_a_command() {
+    let (app, time) = chambers_at().await;
+    let budgets = Budgets {
+        open_jobs_max: 1,
+        ..Budgets::default()
+    };
+    let engine = app.engine_with_clock(time.clock()).await.budgeted(budgets);
+    let store = app.store().clone();
+    let app = app.with_engine(store, engine);
+    let later = [600, 700].map(|after| json!({ "after": after, "do": "remind" }));
+    let offer =
+        json!({ "groups": ["reviewers"], "deadlines": [{ "after": 60, "do": "escalate" }] });
+    let data = json!({
+        "assign": { "offers": [offer] },
+        "overdue": { "offers": [{ "groups": ["approvers"], "deadlines": later }] },
+    });
+    let instance = vote(&app, "many", data).await;
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 60).await;
+    timers.stop().await;
+    assert_eq!(passed(&app, &instance).await.len(), 1);
+    let open = "select count(*) from job where kind = 'deadline'";
+    let open: i64 = sqlx::query_scalar(open)
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a count");
+    assert_eq!(open, 2);
 }

@@ -59,15 +59,17 @@ impl Budgets {
     }
 
     /// Refuses a change that opens more than the limit. An instance that is above a lowered limit may keep what is open, but not
-    /// open more.
+    /// open more. What the host does with an existing instance is never refused: a deadline has passed, a
+    /// child has ended, a service has answered.
     pub(super) fn check(
         self,
         before: Option<&Instance>,
         after: &Instance,
+        is_host: bool,
     ) -> Result<(), Rejection> {
         let open = open(after);
         let most = usize::try_from(self.open_jobs_max).unwrap_or(usize::MAX);
-        if open <= most || before.is_some_and(|before| open <= self::open(before)) {
+        if open <= most || before.is_some_and(|before| is_host || open <= self::open(before)) {
             return Ok(());
         }
         let message = format!(

@@ -13,6 +13,7 @@ use crate::ids::{StateId, TaskId};
 use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
 use crate::question::EntryCause;
+use crate::rejection::Rejection;
 use crate::text::counted;
 
 /// How many tasks one state instance may have.
@@ -36,6 +37,21 @@ pub(super) enum LookupPurpose {
     ChangeOwner(Box<OwnerChange>),
     /// To check that the people whom a comment mentions exist.
     Comment(Box<Event>),
+}
+
+/// Refuses offers that a state has no room for, with all tasks that it has had.
+pub(super) fn room(asked: &Asked, assignment: &Assignment) -> Result<(), Rejection> {
+    let Asked { state_instance, .. } = asked;
+    let (had, more) = (state_instance.tasks.len(), assignment.offers.len());
+    if had + more <= TASKS_MAX {
+        return Ok(());
+    }
+    let state = &state_instance.name;
+    let message = format!(
+        "{state} has had {} and takes no {more} more",
+        counted(had, "task")
+    );
+    Err(Rejection::not_now("limit_reached", message))
 }
 
 impl Execution<'_> {
@@ -294,13 +310,6 @@ impl Execution<'_> {
                 },
                 share.numerator,
                 share.denominator
-            ));
-        }
-        if state_instance.tasks.len() + assignment.offers.len() > TASKS_MAX {
-            return refuse(format!(
-                "{state} has had {} and takes no {} more",
-                counted(state_instance.tasks.len(), "task"),
-                assignment.offers.len()
             ));
         }
         if assignment.exclude.len() > EXCLUDED_MAX {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::assign::LookupPurpose;
+use super::assign::{self, LookupPurpose};
 use super::deadline;
 use super::fault::{self, ExecutionError, Fault};
 use super::{Execution, Moving, Pending, Phase, ROUTER_STEPS_MAX};
@@ -14,7 +14,6 @@ use crate::instance::StateInstance;
 use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
 use crate::question::{Entry, EntryCause, Occurrence, Source};
-use crate::rejection::Rejection;
 
 pub(super) const ENTER: &str = "enter";
 /// How many subscriptions a state instance may have.
@@ -178,23 +177,13 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Takes a refusal of `enter`.
+    /// Takes a refusal of `enter`. For overdue work it is a fault: no caller would see it, and the work would stay overdue.
     pub(super) fn work_refused(
         &mut self,
         asked: &[Asked],
         refusal: Refusal,
     ) -> Result<(), ExecutionError> {
         let rejection = fault::rejection(ENTER, refusal)?;
-        self.work_rejected(asked, rejection)
-    }
-
-    /// Ends the command with this rejection. For overdue work it is a fault: no caller would see it, and the work would stay
-    /// overdue.
-    fn work_rejected(
-        &mut self,
-        asked: &[Asked],
-        rejection: Rejection,
-    ) -> Result<(), ExecutionError> {
         let is_overdue = |asked: &&Asked| matches!(asked.cause, EntryCause::Overdue { .. });
         let Some(overdue) = asked.iter().find(is_overdue) else {
             return self.reject(rejection);
@@ -238,8 +227,11 @@ impl Execution<'_> {
     ) -> Result<(), ExecutionError> {
         match work {
             Work::Task(assignment) => match self.for_members(&asked, assignment, findings) {
-                Ok(assignment) => self.allocate(asked, assignment, findings),
-                Err(rejection) => self.work_rejected(&[asked], rejection),
+                Ok(assignment) => match assign::room(&asked, &assignment) {
+                    Ok(()) => self.allocate(asked, assignment, findings),
+                    Err(rejection) => self.reject(rejection),
+                },
+                Err(rejection) => self.reject(rejection),
             },
             Work::Service(call) => self.enter_service(asked.state_instance, call, findings),
             Work::Wait(waiting) => self.enter_wait(asked.state_instance, waiting, findings),

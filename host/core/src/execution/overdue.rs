@@ -15,6 +15,8 @@ use crate::instance::{Candidate, OpenDeadline, StateInstance, Status, Task, Task
 use crate::json::Json;
 use crate::question::{EntryCause, Occurrence, Source};
 
+/// What a refused escalation is recorded as, where others have their trigger.
+const ESCALATION: &str = "escalate";
 /// The code of a refused trigger that the instance's version does not declare.
 const NOT_DECLARED: &str = "trigger_not_declared";
 
@@ -135,12 +137,14 @@ impl Execution<'_> {
         }
     }
 
-    /// Asks `enter` for a new assignment of the overdue work.
+    /// Asks `enter` for a new assignment of the overdue work. If it goes beyond a limit of the host, the work stays as it was, and the
+    /// refusal is recorded: the tasks that earlier escalations withdrew count, so one that repeats meets a limit in the end.
     fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
         let overdue = self.overdue(state, task);
         if overdue.is_empty() {
             return;
         }
+        self.set_savepoint(state, ESCALATION);
         self.emit(Event::TaskEscalated {
             state,
             task,

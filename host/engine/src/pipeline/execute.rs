@@ -84,7 +84,8 @@ impl Engine {
         if request.dry_run {
             check_dry_run(before, command, &executed.outcome.events)?;
         }
-        self.0.budgets.check(before, after)?;
+        let is_host = loaded.actor.is_host();
+        self.0.budgets.check(before, after, is_host)?;
         let tenant_name = &request.who.tenant_name;
         let record = || {
             let entries = self.entries(request, &loaded, &executed, command_id, now);

@@ -136,6 +136,43 @@ fn a_late_state_goes_to_others_as_far_as_it_is_open() {
     );
 }
 
+/// The tasks that were withdrawn count, so one that repeats meets the limit in the end. Later deadlines are not held up.
+#[test]
+fn an_escalation_beyond_a_limit_is_recorded_and_changes_nothing() {
+    const OFFERS: usize = 150;
+    let assign = |_: &str, _: &EntryCause| {
+        let mut assignment = offers(&["crew"; OFFERS]);
+        assignment.deadlines = vec![every(60, after(60, OverdueAction::Escalate))];
+        assignment
+    };
+    let mut script = Script::new()
+        .drawn(graph())
+        .assigning_for(assign)
+        .planning(|_, _| Ok(Plan::default()))
+        .started();
+    let mut told = Vec::new();
+    for number in 1..=8 {
+        let before = script.instance().active[0].tasks.clone();
+        let events = pass(&mut script, 0, 60 * number + 1);
+        if let [
+            Event::DeadlinePassed { next, .. },
+            Event::TriggerRefused { trigger, code, .. },
+        ] = &events[..]
+        {
+            assert!(next.is_some(), "it passes again");
+            assert_eq!(script.instance().active[0].tasks, before);
+            told.push((trigger.clone(), code.clone()));
+        } else {
+            assert_eq!(told.len(), 0, "{:?}", kinds(&events));
+        }
+    }
+    let refused = ("escalate".to_owned(), "limit_reached".to_owned());
+    assert!(
+        told.len() >= 2 && told.iter().all(|one| *one == refused),
+        "{told:?}"
+    );
+}
+
 #[test]
 fn an_escalation_cannot_ask_for_more_votes_than_there_are() {
     for (needed, is_fault) in [(2, false), (3, true)] {
