@@ -31,6 +31,9 @@ create table task (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index task_by_instance on task (tenant_id, instance_id);
 create index task_by_owner on task (tenant_id, owner, id) where status = 'CLAIMED';
+-- What substitutes have claimed, by the absent person. If a substitute owns a task by a claim, its ownership has no other member.
+create index task_substituted on task (tenant_id, (ownership::jsonb ->> 'onBehalfOf'), id)
+    where status = 'CLAIMED' and ownership like '{"onBehalfOf":%';
 -- For lists of open tasks, in the order of creation. Without it, a page of few open tasks would read past all ended ones.
 -- A list of what everybody of the tenant sees reads past none that is restricted.
 create index task_open on task (tenant_id, restricted, id) where status in ('PENDING', 'CLAIMED');

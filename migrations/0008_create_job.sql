@@ -7,8 +7,8 @@ set local role wrkflw_owner;
 create table job (
     tenant_id int not null,
     id uuid not null,
-    -- `reassess_instance` reassesses an instance of a stopped version. It is a job, because jobs wait until the version is
-    -- resumed.
+    -- `reassess_instance` reassesses an instance of a stopped version, one whose reassessment has failed, or one with a task that
+    -- was given back to a delegator. It is a job, because jobs wait until the version is resumed, and are tried again each by itself.
     kind text not null constraint job_kind_check
         check (kind in (
             'deadline', 'start_child', 'cancel_child', 'child_ended', 'match_signals', 'deliver_signal', 'reassess_instance',
@@ -43,19 +43,21 @@ create index job_stuck on job (id) where attempts >= 10;
 -- Failed jobs, for operators.
 create index job_failing on job (tenant_id, id) where last_error is not null;
 
--- Changes of the directory, after which the open tasks that they concern are reassessed. Each has one row.
+-- Changes of the directory, after which the open tasks that they concern are reassessed. Changes of one principal share a row that
+-- no worker has claimed yet.
 create table reassessment (
     tenant_id int not null,
     id uuid not null,
     kind text not null constraint reassessment_kind_check check (kind in ('user', 'group')),
     principal text not null,
+    -- The time of the last change that the row serves, by the clock of the database.
     created_at timestamptz not null,
     -- The earliest time of the reassessment. For an absence that begins or ends later, it is that time.
     due_at timestamptz not null,
-    -- How far the walk has come: the stage - tasks offered to the principal, tasks that it owns, unassignable states - and
-    -- the last task or instance that is done.
+    -- How far the walk has come: the stage - tasks offered to the principal, tasks that it owns, tasks that substitutes claimed by
+    -- its absence, unassignable states - and the last task or instance that is done.
     stage text not null default 'offered' constraint reassessment_stage_check
-        check (stage in ('offered', 'owned', 'unassignable')),
+        check (stage in ('offered', 'owned', 'substituted', 'unassignable')),
     after uuid not null default '00000000-0000-0000-0000-000000000000',
     lease_until timestamptz,
     attempts int not null default 0,
@@ -67,6 +69,8 @@ create table reassessment (
 -- When a row may be claimed: it is due, and no worker has claimed it.
 create index reassessment_ready on reassessment (greatest(due_at, lease_until));
 create index reassessment_share on reassessment (tenant_id, greatest(due_at, lease_until));
+-- The rows that another change of the principal may share.
+create index reassessment_unclaimed on reassessment (tenant_id, kind, principal) where lease_until is null;
 
 -- Bulk operations: a command on many instances, run in the background.
 create table bulk_operation (

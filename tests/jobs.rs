@@ -1,10 +1,11 @@
 //! Background jobs and reassessments, claimed by lease from a real PostgreSQL.
 //!
-//! `claims` tests the store alone; `worker` and `reassessments` run the worker with fake handlers that record their calls.
+//! `claims` and `reassessments` test the store alone; `worker` and `walks` run the worker with fake handlers that record their calls.
 
 mod claims;
 mod fair;
 mod reassessments;
+mod walks;
 mod worker;
 
 use jiff::{SignedDuration, Timestamp};

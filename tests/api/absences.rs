@@ -257,6 +257,70 @@ async fn of_two_who_would_close_a_circle_one_is_away() {
     assert_eq!(rows(&app).await["absence"], 10);
 }
 
+/// Absences of one person, one after the other; of many people with one substitute; and of one person at one time.
+const MANY: &str = "
+    insert into absence (tenant_id, id, person_id, substitute_id, definition_key, active_from, active_until, created_at, created_by)
+    select t.id, gen_random_uuid(), person, substitute, key, timestamptz '2100-01-01Z' + first * interval '1 day',
+        timestamptz '2100-01-01Z' + (first + 1) * interval '1 day', now(), person
+    from tenant t, (
+        select 'reviewer' as person, 'reviewer2' as substitute, null as key, n as first from generate_series(1, 99) n
+        union all select 'p' || n, 'approver', null, 1 from generate_series(1, 200) n
+        union all select 'reviewer2', 'author', 'd' || n, 1 from generate_series(1, 20) n
+    ) many where t.name = 'default'";
+
+#[tokio::test]
+async fn absences_are_limited_for_a_person_and_for_a_substitute() {
+    let app = TestApp::empty().await;
+    sql(&app, MANY).await;
+    let add = async |person: &str, body: Value| app.post(person, &path(person), body).await;
+    let of_substitute = add("author", away("approver", 5, 6)).await;
+    assert_eq!(
+        of_substitute.body["detail"],
+        "at most 200 present and future absences name one substitute; end one of them first, or choose another substitute"
+    );
+    let at = |pointer: &str| (pointer.to_owned(), "too_many".to_owned());
+    assert_eq!(fault(of_substitute), at("/substitute"));
+    let mut one_more = away("author", 1, 2);
+    one_more["definitionKey"] = json!("document-approval");
+    let at_a_time = add("reviewer2", one_more).await;
+    assert_eq!(
+        at_a_time.body["detail"],
+        "a person has at most 20 absences at a time; end one of them first"
+    );
+    assert_eq!(fault(at_a_time), at("/from"));
+    add("reviewer2", away("author", 2, 3)).await.expect(201);
+
+    // Of two requests for the last place, one gets it.
+    let other = app.beside().await;
+    let theirs = path("reviewer");
+    let (first, second) = join(
+        add("reviewer", away("author", 200, 201)),
+        other.send(
+            "reviewer",
+            "POST",
+            &theirs,
+            &[],
+            Some(away("author", 202, 203)),
+        ),
+    )
+    .await;
+    let (added, refused) = if first.status == 201 {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    assert_eq!(
+        refused.body["detail"],
+        "a person has at most 100 present and future absences; end one of them first"
+    );
+    assert_eq!(fault(refused), at("/from"));
+    let added = added.expect(201);
+    let one = added["absence"]["id"].as_str().expect("an id");
+    let one = format!("{theirs}/{one}");
+    delete(&app, "reviewer", &one).await.expect(200);
+    add("reviewer", away("author", 204, 205)).await.expect(201);
+}
+
 #[tokio::test]
 async fn a_dry_run_is_judged_and_writes_nothing() {
     let app = TestApp::empty().await;

@@ -1,6 +1,7 @@
 //! Tasks handed on and back.
 
 use super::people::{inbox, known, refused, tell};
+use super::substitutes::{owner, until_released};
 use super::*;
 
 fn to(person: &str) -> Value {
@@ -68,6 +69,26 @@ async fn a_delegation_is_handed_back_once() {
     }
     let again = tell(&app, "dee", &task, "resolve", json!({})).await;
     assert_eq!(again.problem(403, "forbidden")["reason"], "not_owner");
+}
+
+#[tokio::test]
+async fn what_is_given_back_to_who_may_not_decide_it_any_more_is_released() {
+    let app = TestApp::start().await;
+    known(&app, &["dee"]).await;
+    let instance = app.started("doc-1").await;
+    let task = claimed(&app, "reviewer", &instance).await;
+    let told = tell(&app, "reviewer", &task, "delegate", to("dee")).await;
+    told.expect(200);
+    let left = delete(&app, "admin", "/v1/groups/reviewers/members/reviewer").await;
+    left.expect(200);
+    // The reassessments of that change leave the task alone, which is the delegate's. They are over when it is given back.
+    sql(&app, "delete from reassessment").await;
+    let back = tell(&app, "dee", &task, "resolve", json!({})).await;
+    back.expect(200);
+    assert_eq!(owner(&app, &instance).await, "reviewer");
+    let timers = app.timers();
+    until_released(&app, &instance).await;
+    timers.stop().await;
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! Who the caller is, roles, and ids by their beginning.
 
-use super::people::{absent_during, known, managed};
+use super::people::{absent_during, known, managed, member};
 use super::*;
 use crate::audit::verify::everything;
 use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw_core::ids::TenantId;
 
 #[tokio::test]
 async fn a_caller_is_told_who_they_are() {
@@ -397,4 +398,37 @@ async fn operations_are_listed_newest_first() {
         }
     }
     assert_eq!(ids, begun);
+}
+
+/// Members who are added one after the other, as by an import.
+#[tokio::test]
+async fn changes_of_a_group_share_a_reassessment_that_has_not_begun() {
+    let app = TestApp::empty().await;
+    sql(&app, "delete from reassessment").await;
+    for person in ["p1", "p2", "p3"] {
+        member(&app, "approvers", person).await;
+    }
+    let of_group = async || {
+        let all = reassessments(&app).await.into_iter();
+        all.filter(|(whose, _)| whose == "group approvers").count()
+    };
+    assert_eq!((of_group().await, reassessments(&app).await.len()), (1, 4));
+    // Its age is that of the last change.
+    let newest = "select kind from reassessment where created_at = (select max(created_at) from reassessment) order by kind";
+    let newest: Vec<String> = sqlx::query_scalar(newest)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("kinds");
+    assert_eq!(newest, ["group", "user"]);
+    // A worker that has claimed it may have read the members before the next change.
+    let now = app.engine.clock().now();
+    let until = now + jiff::SignedDuration::from_mins(1);
+    let store = app.store();
+    let begun = store
+        .claim_reassessments(now, until, 10, TenantId(0))
+        .await
+        .expect("a claim");
+    assert_eq!(begun.len(), 4);
+    member(&app, "approvers", "p4").await;
+    assert_eq!(of_group().await, 2);
 }

@@ -1,7 +1,10 @@
 //! Substitutes of absent people: what they see, what they may do, and until when.
 
-use super::people::{absent, absent_during, all_back, inbox, member, tell};
+use std::time::Duration;
+
+use super::people::{absent, absent_during, all_back, inbox, known, member, tell};
 use super::*;
+use crate::support::pause;
 
 const NOTHING: [(String, Value); 0] = [];
 
@@ -86,6 +89,76 @@ async fn standing_ends_with_the_absence_and_with_the_membership() {
     assert_eq!(left.problem(403, "forbidden")["reason"], "not_a_candidate");
     let released = tell(&app, "reviewer2", &task, "release", json!({})).await;
     released.expect(200);
+}
+
+/// Names a substitute by the API, from now on for an hour. Returns the path of the absence.
+async fn away(app: &TestApp, person: &str, substitute: &str) -> String {
+    let now = app.engine.clock().now();
+    let until = now + jiff::SignedDuration::from_hours(1);
+    let body = json!({ "substitute": substitute, "from": now, "until": until });
+    let path = format!("/v1/people/{person}/absences");
+    let added = app.post("admin", &path, body).await.expect(201);
+    let id = added["absence"]["id"].as_str().expect("an id");
+    format!("{path}/{id}")
+}
+
+/// The owner of the only task of the instance.
+pub(super) async fn owner(app: &TestApp, instance: &Value) -> Value {
+    let id = instance["id"].as_str().expect("an id");
+    let shown = app.get("admin", &format!("/v1/instances/{id}")).await;
+    shown.expect(200)["states"][0]["tasks"][0]["owner"].clone()
+}
+
+/// Starts an instance whose only task this person claims.
+async fn taken(app: &TestApp, user: &str, entity: &str) -> Value {
+    let instance = app.started(entity).await;
+    claimed(app, user, &instance).await;
+    assert_eq!(owner(app, &instance).await, user);
+    instance
+}
+
+pub(super) async fn until_released(app: &TestApp, instance: &Value) {
+    let waiting = async {
+        while !owner(app, instance).await.is_null() {
+            pause().await;
+        }
+    };
+    let released = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+    released.expect("the task is released");
+}
+
+#[tokio::test]
+async fn what_a_substitute_claimed_goes_back_when_the_absence_ends() {
+    let app = TestApp::start().await;
+    known(&app, &["sue", "tom"]).await;
+    let timers = app.timers();
+
+    // It is ended early.
+    let absence = away(&app, "reviewer", "sue").await;
+    let instance = taken(&app, "sue", "doc-1").await;
+    delete(&app, "admin", &absence).await.expect(200);
+    until_released(&app, &instance).await;
+    claimed(&app, "reviewer2", &instance).await;
+
+    // Its time is over.
+    away(&app, "reviewer", "sue").await;
+    let instance = taken(&app, "sue", "doc-2").await;
+    sql(
+        &app,
+        "update absence set active_until = now() where ended_at is null;
+        update reassessment set due_at = now() where due_at > now()",
+    )
+    .await;
+    app.engine.wake_workers();
+    until_released(&app, &instance).await;
+
+    // A link of a chain is ended.
+    away(&app, "reviewer", "sue").await;
+    let link = away(&app, "sue", "tom").await;
+    let instance = taken(&app, "tom", "doc-3").await;
+    delete(&app, "admin", &link).await.expect(200);
+    until_released(&app, &instance).await;
+    timers.stop().await;
 }
 
 #[tokio::test]

@@ -1,24 +1,14 @@
-//! Which instances a change of groups or absences affects, and how the worker processes them.
+//! Which instances a change of groups or absences affects, and how its row is claimed.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::collections::BTreeSet;
 
-use futures_util::future::BoxFuture;
-use serde_json::json;
-use tokio::sync::Notify;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Candidate;
-use wrkflw_engine::job_handlers::JobHandlers;
-use wrkflw_engine::{Engine, Error};
-use wrkflw_store::bulk::{Batch, Outcome};
-use wrkflw_store::commit::reassessing;
 use wrkflw_store::reassessments::{Concerned, Mark};
 
 use super::*;
-use crate::support::app::{TestApp, Timers};
-use crate::support::guests::subflows;
+use crate::support::app::TestApp;
+use crate::support::plans;
 
 const TENANT: TenantId = TenantId(1);
 
@@ -53,7 +43,7 @@ impl Fixture {
         while let Some(from) = mark {
             let page = self
                 .store
-                .instances_concerned(TENANT, principal, from, limit);
+                .instances_concerned(TENANT, principal, from, limit, noon());
             let Concerned {
                 instances,
                 stopped,
@@ -69,7 +59,7 @@ impl Fixture {
     }
 }
 
-async fn instance(database: &TestDatabase, status: &str) -> InstanceId {
+pub(super) async fn instance(database: &TestDatabase, status: &str) -> InstanceId {
     let id = clock::new_id();
     let sql = "insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type,
             entity_id, initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
@@ -82,7 +72,7 @@ async fn instance(database: &TestDatabase, status: &str) -> InstanceId {
     InstanceId(id)
 }
 
-async fn task(
+pub(super) async fn task(
     database: &TestDatabase,
     of: InstanceId,
     offered_to: Option<(&str, &str)>,
@@ -107,7 +97,12 @@ async fn task(
     }
 }
 
-async fn change(database: &TestDatabase, kind: &str, principal: &str, due_at: Timestamp) {
+pub(super) async fn change(
+    database: &TestDatabase,
+    kind: &str,
+    principal: &str,
+    due_at: Timestamp,
+) {
     let sql = "insert into reassessment (tenant_id, id, kind, principal, created_at, due_at) values (1, $1, $2, $3, now(), $4::text::timestamptz)";
     sqlx::query(sql)
         .bind(clock::new_id())
@@ -162,6 +157,68 @@ async fn open_work_of_the_principal_is_found_and_no_other() {
             .concerned(&Candidate::User("crew".into()), limit)
             .await;
         assert_eq!(found, BTreeSet::from([namesake, stranded]), "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_claimed_for_the_absent_is_found_by_each_link_of_their_chain() {
+    let fixture = Fixture::new().await;
+    let (for_ann, own) = (
+        fixture.instance("RUNNING").await,
+        fixture.instance("RUNNING").await,
+    );
+    for one in [for_ann, own] {
+        fixture
+            .task(one, Some(("group", "crew")), Some("dot"))
+            .await;
+    }
+    let marks = format!(
+        "update task set ownership = '{{\"onBehalfOf\":\"ann\"}}' where instance_id = '{}'",
+        for_ann.0
+    );
+    fixture.run(&marks).await;
+    fixture
+        .run(
+            "insert into absence (tenant_id, id, person_id, substitute_id, active_from, active_until, created_at, created_by)
+            select 1, gen_random_uuid(), person, substitute, timestamptz '2026-10-05 11:00Z', timestamptz '2026-10-05 13:00Z', now(), person
+            from (values ('ann', 'bob'), ('bob', 'cat'), ('cat', 'dot'), ('dot', 'eve')) as links (person, substitute)",
+        )
+        .await;
+    let found = async |person: &str| fixture.concerned(&Candidate::User(person.into()), 1).await;
+    for person in ["ann", "bob", "cat"] {
+        assert_eq!(found(person).await, BTreeSet::from([for_ann]), "{person}");
+    }
+    assert_eq!(found("dot").await, BTreeSet::from([for_ann, own]));
+    assert_eq!(found("eve").await, BTreeSet::new());
+    // The end of the first link was a change of its own, whose principal is the absent person.
+    fixture
+        .run("update absence set ended_at = now() where person_id = 'ann'")
+        .await;
+    assert_eq!(found("ann").await, BTreeSet::from([for_ann]));
+    assert_eq!(found("bob").await, BTreeSet::new());
+}
+
+/// The statement that finds such work reads none of what others own.
+#[tokio::test]
+async fn what_was_claimed_for_the_absent_is_read_by_keys() {
+    let app = TestApp::empty().await;
+    let others = "insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at)
+        select 1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 0, 'l', 'CLAIMED', 'p' || n, '[]', now()
+        from generate_series(1, 5000) n;
+        analyze task";
+    let added = sqlx::raw_sql(others).execute(app.database.admin_pool());
+    added.await.expect("tasks");
+    let nil = "00000000-0000-0000-0000-000000000000";
+    let arguments = format!("(1, 'ann', '2026-10-05 12:00Z', 3, '{nil}', 100)");
+    let beginning = "with recursive absent";
+    let plan = plans::explained(&app.database, beginning, &arguments).await;
+    let searches = plans::index_searches(&plan);
+    for (index, by) in [
+        ("task_substituted", "onBehalfOf"),
+        ("absence_by_substitute", "substitute_id ="),
+    ] {
+        let is_read = |search: &String| search.starts_with(index) && search.contains(by);
+        assert!(searches.iter().any(is_read), "{index}: {searches:?}");
     }
 }
 
@@ -237,229 +294,4 @@ async fn tenants_take_turns_with_their_reassessments() {
         turns.push(after.0);
     }
     assert_eq!(turns, [1, 2, 3, 1, 1]);
-}
-
-/// Counts the reassessments of each instance. Some fail a number of times.
-#[derive(Default)]
-struct CountingHandlers {
-    seen: Mutex<BTreeMap<InstanceId, u32>>,
-    order: Mutex<Vec<InstanceId>>,
-    refuses: Mutex<BTreeMap<InstanceId, u32>>,
-    changed: Notify,
-}
-
-impl JobHandlers for CountingHandlers {
-    fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
-        panic!("there is no job, and here is {job:?}");
-    }
-
-    fn item<'a>(
-        &'a self,
-        batch: &'a Batch,
-        _: InstanceId,
-    ) -> BoxFuture<'a, Result<Outcome, Error>> {
-        panic!("there is no operation, and here is {batch:?}");
-    }
-
-    fn reassessment(&self, _: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async move {
-            self.order.lock().expect("a lock").push(instance);
-            *self
-                .seen
-                .lock()
-                .expect("a lock")
-                .entry(instance)
-                .or_default() += 1;
-            self.changed.notify_one();
-            let mut refuses = self.refuses.lock().expect("a lock");
-            match refuses.get_mut(&instance) {
-                Some(times) if *times > 0 => {
-                    *times -= 1;
-                    Err(Error::Busy)
-                }
-                _ => Ok(()),
-            }
-        })
-    }
-}
-
-/// A host whose time passes only when the test says so: a walk is the last one if it begins long enough after the change, which on
-/// a busy machine may be the first one.
-struct Standing {
-    engine: Engine,
-    time: Arc<AtomicI64>,
-}
-
-impl Standing {
-    async fn begin(app: &TestApp) -> Standing {
-        let now = app.engine.clock().now().as_millisecond();
-        let time = Arc::new(AtomicI64::new(now));
-        let clock = clock::Clock::Manual(time.clone());
-        let engine = app.engine_with_clock(clock).await;
-        Standing { engine, time }
-    }
-
-    /// A change of the group at this moment. By the database's clock it is old, so that only this host's time counts.
-    async fn change(&self, database: &TestDatabase, group: &str) {
-        let now = self.engine.clock().now();
-        change(database, "group", group, now).await;
-        let aged = sqlx::query("update reassessment set created_at = now() - interval '1 hour'");
-        aged.execute(database.admin_pool()).await.expect("an age");
-    }
-
-    /// Lets time pass, and the worker look, until this holds.
-    async fn pass_until(&self, holds: impl AsyncFn() -> bool) {
-        let passing = async {
-            while !holds().await {
-                self.time.fetch_add(1_000, Ordering::SeqCst);
-                self.engine.wake_workers();
-                tokio::task::yield_now().await;
-            }
-        };
-        let passed = tokio::time::timeout(Duration::from_secs(30), passing);
-        passed.await.expect("in time");
-    }
-
-    async fn pass_until_done(&self, store: &Store) {
-        let done = async || store.next_reassessment().await.expect("a look").is_none();
-        self.pass_until(done).await;
-    }
-}
-
-#[tokio::test]
-async fn instances_of_a_stopped_version_get_a_job_and_no_reassessment() {
-    let app = TestApp::empty().await;
-    let published = app.publish("subflows", subflows(), &json!({})).await;
-    published.expect(201);
-    let stop = "/v1/definitions/subflows/versions/1/stop";
-    let stopped = app.post("admin", stop, json!({ "reason": "harm" })).await;
-    stopped.expect(200);
-    let (rests, runs) = (
-        instance(&app.database, "RUNNING").await,
-        instance(&app.database, "RUNNING").await,
-    );
-    for one in [rests, runs] {
-        task(&app.database, one, Some(("group", "crew")), None).await;
-    }
-    let of_stopped = "update instance set definition_key = 'subflows' where id = $1";
-    sqlx::query(of_stopped)
-        .bind(rests.0)
-        .execute(app.database.admin_pool())
-        .await
-        .expect("an update");
-    let time = Standing::begin(&app).await;
-    time.change(&app.database, "crew").await;
-    let handlers = Arc::new(CountingHandlers::default());
-    let timers = Timers::start(&time.engine, handlers.clone());
-    handlers.changed.notified().await;
-    time.pass_until_done(app.store()).await;
-    timers.stop().await;
-    let seen = handlers.seen.lock().expect("a lock").clone();
-    assert_eq!(seen, BTreeMap::from([(runs, 2)]), "once in each walk");
-    let left: Vec<(Uuid, Uuid, i32)> = sqlx::query_as("select id, instance_id, attempts from job")
-        .fetch_all(app.database.admin_pool())
-        .await
-        .expect("jobs");
-    assert_eq!(
-        left,
-        [(reassessing(rests), rests.0, 0)],
-        "one, whatever the walks"
-    );
-}
-
-#[tokio::test]
-async fn every_instance_is_reassessed_although_one_fails() {
-    // More than one page, and more than a host processes before others have their turn.
-    const INSTANCES: usize = 1_230;
-    let app = TestApp::empty().await;
-    let mut all = BTreeSet::new();
-    for _ in 0..INSTANCES {
-        let one = instance(&app.database, "RUNNING").await;
-        task(&app.database, one, Some(("group", "crew")), None).await;
-        all.insert(one);
-    }
-    let handlers = Arc::new(CountingHandlers::default());
-    let refusing = *all.first().expect("instances");
-    handlers.refuses.lock().expect("a lock").insert(refusing, 1);
-    let time = Standing::begin(&app).await;
-    time.change(&app.database, "crew").await;
-
-    let timers = Timers::start(&time.engine, handlers.clone());
-    handlers.changed.notified().await;
-    let tries = || {
-        handlers
-            .seen
-            .lock()
-            .expect("a lock")
-            .get(&refusing)
-            .copied()
-    };
-    time.pass_until(async || tries() >= Some(2)).await;
-    // All others were processed before it was tried again.
-    let seen = handlers.seen.lock().expect("a lock").clone();
-    assert_eq!(seen.keys().copied().collect::<BTreeSet<_>>(), all);
-    // After the last one the worker finds nothing.
-    time.pass_until_done(app.store()).await;
-    timers.stop().await;
-    let seen = handlers.seen.lock().expect("a lock").clone();
-    assert!(
-        seen.values().all(|times| *times >= 2),
-        "there is a second walk"
-    );
-}
-
-/// A host whose clock is ahead sees the change as old, while commands that began before it are still running.
-#[tokio::test]
-async fn a_fast_clock_does_not_make_the_first_walk_the_last() {
-    let app = TestApp::empty().await;
-    let one = instance(&app.database, "RUNNING").await;
-    task(&app.database, one, Some(("group", "crew")), None).await;
-    change(&app.database, "group", "crew", app.engine.clock().now()).await;
-    let ahead = app.engine.clock().now() + Duration::from_hours(1);
-    let clock = clock::Clock::Manual(Arc::new(AtomicI64::new(ahead.as_millisecond())));
-    let engine = app.engine_with_clock(clock).await;
-    let handlers = Arc::new(CountingHandlers::default());
-    let timers = Timers::start(&engine, handlers.clone());
-    handlers.changed.notified().await;
-    timers.stop().await;
-    let next = app.store().next_reassessment().await.expect("a look");
-    assert!(next.is_some_and(|next| next > ahead), "{next:?}");
-}
-
-/// A change that affects many instances of one tenant does not delay another tenant's change until its end.
-#[tokio::test]
-async fn a_change_that_affects_many_instances_lets_others_go_first() {
-    const MANY: usize = 1_230;
-    let app = TestApp::empty().await;
-    let now = app.engine.clock().now();
-    for _ in 0..MANY {
-        let one = instance(&app.database, "RUNNING").await;
-        task(&app.database, one, Some(("group", "crew")), None).await;
-    }
-    change(&app.database, "group", "crew", now).await;
-    let other = instance(&app.database, "RUNNING").await;
-    task(&app.database, other, Some(("group", "others")), None).await;
-    change(&app.database, "group", "others", now).await;
-    let of_another = "update task set tenant_id = 2 where id in (select task_id from task_candidate where principal = 'others');
-        update instance set tenant_id = 2 where id in (select instance_id from task where tenant_id = 2);
-        update task_candidate set tenant_id = 2 where principal = 'others';
-        update reassessment set tenant_id = 2 where principal = 'others'";
-    let moved = sqlx::raw_sql(of_another).execute(app.database.admin_pool());
-    moved.await.expect("another tenant");
-
-    let handlers = Arc::new(CountingHandlers::default());
-    let timers = Timers::start(&app.engine, handlers.clone());
-    let place = async {
-        loop {
-            handlers.changed.notified().await;
-            let order = handlers.order.lock().expect("a lock");
-            if let Some(place) = order.iter().position(|one| *one == other) {
-                return place;
-            }
-        }
-    };
-    let place = tokio::time::timeout(Duration::from_secs(30), place).await;
-    let place = place.expect("in time");
-    timers.stop().await;
-    assert!(place < MANY, "{place} were looked at before it");
 }

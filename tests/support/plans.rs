@@ -76,6 +76,7 @@ async fn explained_with(
         "feed.rs",
         "deliveries.rs",
         "audit.rs",
+        "reassessments.rs",
     ];
     let file = files.map(|name| {
         let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -3,6 +3,8 @@
 //! A new absence is checked against the existing ones: no chain of substitutes leads back to a person in it, and none is
 //! longer than [`LINKS_MAX`]. [`eligibility`](super::eligibility) checks what a substitute may do when they act.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::refusal::Refusal;
@@ -11,6 +13,13 @@ use super::refusal::Refusal;
 pub const LINKS_MAX: usize = 3;
 /// The longest absence.
 pub const DAYS_MAX: i64 = 366;
+/// The most absences of a person that are in force at a time, each for another definition. Every command of a substitute loads them.
+pub const AT_A_TIME_MAX: usize = 20;
+/// The most present and future absences of a person: each has rows of its own for its beginning and its end.
+pub const OF_PERSON_MAX: i64 = 100;
+/// The most present and future absences that name one substitute. Others add them, so that they bound what others may cost the
+/// substitute.
+pub const OF_SUBSTITUTE_MAX: i64 = 200;
 
 /// The absence of a person, with their substitute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,11 +65,32 @@ impl Absence {
                 until: double.until,
             });
         }
+        if self.most_at_a_time(held) > AT_A_TIME_MAX {
+            return Err(Refusal::TooManyAtATime);
+        }
         let chain = Chain {
             people: vec![&self.person, &self.substitute],
             reach: Reach::of(self),
         };
         chain.extend_forward(held)
+    }
+
+    /// The most absences of the person that are in force at one moment of this one, with this one.
+    fn most_at_a_time(&self, held: &[Absence]) -> usize {
+        let own = held.iter().filter(|other| other.person == self.person);
+        // The same absence may be among them twice, also as a link of a chain.
+        let own: BTreeSet<_> = own
+            .map(|other| (other.from, other.until, other.definition.as_deref()))
+            .collect();
+        let at = |moment: Timestamp| {
+            let periods = own.iter();
+            let in_force = periods.filter(|(from, until, _)| *from <= moment && moment < *until);
+            in_force.count()
+        };
+        let begin = own.iter().map(|(from, _, _)| *from);
+        let begin = begin.filter(|from| self.from < *from && *from < self.until);
+        let most = std::iter::once(self.from).chain(begin).map(at).max();
+        most.unwrap_or_default() + 1
     }
 }
 

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::absence::{DAYS_MAX, LINKS_MAX};
+use super::absence::{AT_A_TIME_MAX, DAYS_MAX, LINKS_MAX, OF_PERSON_MAX, OF_SUBSTITUTE_MAX};
 
 /// Why a manager or an absence is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,6 +39,16 @@ pub enum Refusal {
     Circle(Vec<String>),
     #[error("more than {LINKS_MAX} absences in a row: {}", .0.join(" -> "))]
     Chain(Vec<String>),
+    #[error("a person has at most {AT_A_TIME_MAX} absences at a time; end one of them first")]
+    TooManyAtATime,
+    #[error(
+        "a person has at most {OF_PERSON_MAX} present and future absences; end one of them first"
+    )]
+    TooManyOfPerson,
+    #[error(
+        "at most {OF_SUBSTITUTE_MAX} present and future absences name one substitute; end one of them first, or choose another substitute"
+    )]
+    TooManyOfSubstitute,
     #[error("no role would have the permission role:write, so nobody could change roles any more")]
     LastRoleWriter,
     #[error("a tenant has at most {0} roles; remove one first")]
@@ -59,8 +69,12 @@ impl Refusal {
             | Refusal::UnknownSubstitute(_)
             | Refusal::Circle(_)
             | Refusal::Chain(_)
+            | Refusal::TooManyOfSubstitute
             | Refusal::Crowded(_) => "/substitute",
-            Refusal::Backwards | Refusal::Overlap { .. } => "/from",
+            Refusal::Backwards
+            | Refusal::Overlap { .. }
+            | Refusal::TooManyAtATime
+            | Refusal::TooManyOfPerson => "/from",
             Refusal::Over | Refusal::TooLong => "/until",
             Refusal::LastRoleWriter => "/permissions",
             Refusal::TooManyRoles(_) => "/id",
@@ -80,7 +94,10 @@ impl Refusal {
             Refusal::Overlap { .. } => "overlap",
             Refusal::Crowded(_) => "crowded",
             Refusal::LastRoleWriter => "last_role_writer",
-            Refusal::TooManyRoles(_) => "too_many",
+            Refusal::TooManyAtATime
+            | Refusal::TooManyOfPerson
+            | Refusal::TooManyOfSubstitute
+            | Refusal::TooManyRoles(_) => "too_many",
         }
     }
 }

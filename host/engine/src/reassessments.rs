@@ -57,20 +57,9 @@ impl LeaseQueue for ReassessmentQueue {
 /// A reassessment in progress.
 struct Walk {
     reassessment: Reassessment,
-    /// The mark of the first page with an instance that failed, and the error. The row keeps this mark while the walk goes on, so
-    /// that one instance neither delays the others nor is forgotten.
-    failed: Option<(Mark, String)>,
     lease: Lease,
     /// Pages since it was claimed.
     pages: u32,
-}
-
-impl Walk {
-    /// The mark at which the next worker has to begin.
-    fn kept(&self) -> Mark {
-        let failed = self.failed.as_ref().map(|(mark, _)| *mark);
-        failed.unwrap_or(self.reassessment.mark)
-    }
 }
 
 impl WorkerContext {
@@ -81,7 +70,6 @@ impl WorkerContext {
             reassessment.mark == Mark::BEGINNING && self.clock.now() >= self.known(&reassessment);
         let mut walk = Walk {
             reassessment,
-            failed: None,
             pages: 0,
             lease: Lease::new(self.clock.clone(), self.lease),
         };
@@ -101,15 +89,16 @@ impl WorkerContext {
         later(reassessment.due_at, self.timeout).max(later(self.clock.now(), young))
     }
 
-    /// One page. False if all is done, if another worker has claimed the reassessment, or if this host stops.
+    /// One page. False if all is done, if others go first, if another worker has claimed the reassessment, or if this host stops.
+    /// An instance that fails gets a job, so that it neither delays the others nor is forgotten.
     async fn page(&self, walk: &mut Walk) -> Result<bool, StoreError> {
         let (store, Reassessment { tenant, mark, .. }) = (&self.store, &walk.reassessment);
         let (tenant, mark) = (*tenant, *mark);
         let principal = &walk.reassessment.principal;
-        let page = store.instances_concerned(tenant, principal, mark, PAGE_ROWS);
+        let now = self.clock.now();
+        let page = store.instances_concerned(tenant, principal, mark, PAGE_ROWS, now);
         let page = page.await?;
         if !page.stopped.is_empty() {
-            let now = self.clock.now();
             store
                 .leave_reassessments(tenant, &page.stopped, now)
                 .await?;
@@ -122,8 +111,10 @@ impl WorkerContext {
             }
             let reassessed = self.handle_job.reassessment(tenant, instance);
             if let Err(error) = guarded(self.lease, reassessed).await {
-                let error = format!("instance {instance}: {error}");
-                walk.failed.get_or_insert((mark, error));
+                let id = walk.reassessment.id;
+                tracing::warn!(reassessment.id = %id, instance.id = %instance, "a job reassesses the instance again: {error}");
+                let now = self.clock.now();
+                store.leave_reassessments(tenant, &[instance], now).await?;
             }
             // A page may take longer than a lease. An update after each instance would cost more than the reassessment itself.
             if walk.lease.is_renewal_due() && !self.renew(walk).await? {
@@ -136,8 +127,7 @@ impl WorkerContext {
         };
         walk.reassessment.mark = next;
         walk.pages += 1;
-        // A walk with a failure goes on to its end: the next attempt begins at the failure.
-        if walk.pages < PAGES_MAX || walk.failed.is_some() {
+        if walk.pages < PAGES_MAX {
             return self.renew(walk).await;
         }
         let (reassessment, now) = (&walk.reassessment, self.clock.now());
@@ -145,13 +135,8 @@ impl WorkerContext {
         Ok(false)
     }
 
-    /// Ends a walk after its last page. The last walk deletes the row. A walk before it schedules the last one. A walk with a
-    /// failure is put off.
+    /// Ends a walk after its last page. The last walk deletes the row. A walk before it schedules the last one.
     async fn end(&self, walk: &mut Walk) -> Result<(), StoreError> {
-        if let Some((_, error)) = &walk.failed {
-            self.put_off(walk, error).await;
-            return Ok(());
-        }
         wrkflw_fault::point("reassessment.walked");
         if walk.reassessment.closing {
             self.store.finish_reassessment(&walk.reassessment).await?;
@@ -172,7 +157,7 @@ impl WorkerContext {
     /// Stores the mark, and the time until which no worker claims the row. False if another worker has claimed it meanwhile.
     async fn keep(&self, walk: &Walk, until: Timestamp) -> Result<bool, StoreError> {
         self.store
-            .advance_reassessment(&walk.reassessment, walk.kept(), until)
+            .advance_reassessment(&walk.reassessment, walk.reassessment.mark, until)
             .await
     }
 

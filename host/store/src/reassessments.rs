@@ -1,6 +1,7 @@
-//! Reassessments: one row for each change of a group, a manager or an absence. A worker claims a row by lease and walks, page by
-//! page, through the instances that the change concerns. There are three stages: tasks offered to the principal, tasks that it
-//! owns, and unassignable state instances, for which the change may provide people.
+//! Reassessments: a row for each change of a group, a manager or an absence, or for several of one principal. A worker claims a
+//! row by lease and walks, page by page, through the instances that the change concerns. There are four stages: tasks offered to
+//! the principal, tasks that it owns, tasks that substitutes claimed by its absence, and unassignable state instances, for which
+//! the change may provide people.
 //!
 //! The row stores a mark of how far the walk has come, so that another host goes on there when this one fails. To reassess an
 //! instance twice is harmless.
@@ -14,6 +15,7 @@ use uuid::Uuid;
 use super::commit::reassessing;
 use super::time::Time;
 use super::{Store, StoreError};
+use wrkflw_core::absence::LINKS_MAX;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Candidate;
 
@@ -25,7 +27,7 @@ pub struct Reassessment {
     /// A user or a group.
     pub principal: Candidate,
     pub due_at: Timestamp,
-    /// The time from the change to the claim, by the database's clock.
+    /// The time from the last change to the claim, by the database's clock.
     pub age: Duration,
     /// The number of claims with this one, without those that ended by [`Store::yield_reassessment`].
     pub attempts: u32,
@@ -47,6 +49,7 @@ pub struct Mark {
 pub enum Stage {
     Offered,
     Owned,
+    Substituted,
     Unassignable,
 }
 
@@ -55,20 +58,26 @@ impl Stage {
         match self {
             Stage::Offered => "offered",
             Stage::Owned => "owned",
+            Stage::Substituted => "substituted",
             Stage::Unassignable => "unassignable",
         }
     }
 
     fn parse(name: &str) -> Option<Stage> {
-        [Stage::Offered, Stage::Owned, Stage::Unassignable]
-            .into_iter()
-            .find(|stage| stage.name() == name)
+        let stages = [
+            Stage::Offered,
+            Stage::Owned,
+            Stage::Substituted,
+            Stage::Unassignable,
+        ];
+        stages.into_iter().find(|stage| stage.name() == name)
     }
 
     fn next(self) -> Option<Stage> {
         match self {
             Stage::Offered => Some(Stage::Owned),
-            Stage::Owned => Some(Stage::Unassignable),
+            Stage::Owned => Some(Stage::Substituted),
+            Stage::Substituted => Some(Stage::Unassignable),
             Stage::Unassignable => None,
         }
     }
@@ -232,13 +241,15 @@ impl Store {
         Ok(next.map(|time| time.0))
     }
 
-    /// The next instances that a change of this person or group may concern. Reads at most `limit` rows.
+    /// The next instances that a change of this person or group may concern. Reads at most `limit` rows of tasks or states.
+    /// Chains of absences are those that hold at `now`.
     pub async fn instances_concerned(
         &self,
         tenant: TenantId,
         candidate: &Candidate,
         mark: Mark,
         limit: i64,
+        now: Timestamp,
     ) -> Result<Concerned, StoreError> {
         let found = match (mark.stage, candidate) {
             (Stage::Offered, Candidate::User(id) | Candidate::Member { person: id, .. }) => {
@@ -250,9 +261,12 @@ impl Store {
             (Stage::Owned, Candidate::User(id) | Candidate::Member { person: id, .. }) => {
                 self.owned(tenant, id, mark.after, limit).await?
             }
+            (Stage::Substituted, Candidate::User(id) | Candidate::Member { person: id, .. }) => {
+                self.substituted(tenant, id, now, mark.after, limit).await?
+            }
             (Stage::Unassignable, _) => self.unassignable(tenant, mark.after, limit).await?,
-            // Groups own nothing.
-            (Stage::Owned, Candidate::Group(_)) => Vec::new(),
+            // Groups own nothing and are never absent.
+            (Stage::Owned | Stage::Substituted, Candidate::Group(_)) => Vec::new(),
         };
         let next = match found.last() {
             Some(last) if i64::try_from(found.len()).is_ok_and(|count| count >= limit) => {
@@ -279,8 +293,8 @@ impl Store {
         })
     }
 
-    /// Inserts a job for each of these instances that reassesses it when its version is resumed, or when it has been migrated to
-    /// another version. If an instance has such a job, no other is inserted. A host may be running that job and may have read the
+    /// Inserts a job for each of these instances that reassesses it. If its version is stopped, the job waits until the version is
+    /// resumed, or until the instance has been migrated to another one. If an instance has such a job, no other is inserted. A host may be running that job and may have read the
     /// directory before the change; then the last walk reassesses the instance, because it begins after such commands have ended.
     pub async fn leave_reassessments(
         &self,
@@ -351,6 +365,53 @@ impl Store {
             order by t.id limit $4"#,
             tenant.0,
             owner,
+            after,
+            limit
+        )
+        .fetch_all(&self.writer)
+        .await?)
+    }
+
+    /// Tasks that substitutes claimed for this person, or for somebody whose chain of absences leads through this person. A link of
+    /// such a chain that has ended had a reassessment of its own.
+    async fn substituted(
+        &self,
+        tenant: TenantId,
+        person: &str,
+        now: Timestamp,
+        after: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Found>, StoreError> {
+        Ok(sqlx::query_as!(
+            Found,
+            r#"with recursive absent (person, links) as (
+                select $2::text, 1
+                union
+                select a.person_id, b.links + 1
+                from absent b cross join lateral (
+                    select o.person_id from absence o
+                    where o.tenant_id = $1 and o.substitute_id = b.person and o.active_until > $3::timestamptz
+                      and o.active_from <= $3::timestamptz and o.ended_at is null
+                    -- A look by the key for each person, whatever the planner expects.
+                    offset 0
+                ) a
+                where b.links < $4::int
+            )
+            select t.id as "place!", t.instance_id as "instance!", i.status = 'RUNNING' as "is_running!",
+                v.stopped_at is not null as "is_stopped!"
+            from (select distinct person from absent) b cross join lateral (
+                select o.id, o.tenant_id, o.instance_id from task o
+                where o.tenant_id = $1 and o.status = 'CLAIMED' and o.ownership like '{"onBehalfOf":%'
+                  and o.ownership::jsonb ->> 'onBehalfOf' = b.person and o.id > $5
+                order by o.id limit $6
+            ) t
+            join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
+            left join definition_version v on v.tenant_id = i.tenant_id and v.key = i.definition_key and v.version = i.definition_version
+            order by t.id limit $6"#,
+            tenant.0,
+            person,
+            Time(now) as _,
+            i32::try_from(LINKS_MAX).expect("a small number"),
             after,
             limit
         )

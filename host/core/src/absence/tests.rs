@@ -90,6 +90,33 @@ fn absences_fit_together_or_not() {
 }
 
 #[test]
+fn a_person_has_few_absences_at_a_time() {
+    let many = |count: usize, days: &str| -> Vec<String> {
+        (0..count).map(|n| format!("A>B {days} d{n}")).collect()
+    };
+    let answer = |new: &str, held: &[String]| {
+        let held: Vec<_> = held.iter().map(String::as_str).collect();
+        fits(new, &held)
+    };
+    let full = many(AT_A_TIME_MAX, "2-9");
+    for new in ["A>B 1-10 x", "A>B 8-20 x", "A>C 2-3 x", "A>C 2-9"] {
+        assert_eq!(answer(new, &full), "too_many", "{new}");
+    }
+    // Before and after them, or of another person.
+    for new in ["A>B 1-2 x", "A>B 9-20 x", "C>B 2-9 x"] {
+        assert_eq!(answer(new, &full), "fits", "{new}");
+    }
+    let one_less = many(AT_A_TIME_MAX - 1, "2-9");
+    assert_eq!(answer("A>B 1-10 x", &one_less), "fits");
+    // Many may follow each other during a long one.
+    let one_after_the_other: Vec<_> = (1..30).map(|n| format!("A>B {n}-{} d{n}", n + 1)).collect();
+    assert_eq!(answer("A>B 1-30 x", &one_after_the_other), "fits");
+    // What is held twice counts once.
+    let twice = [many(AT_A_TIME_MAX - 1, "2-9"), one_less].concat();
+    assert_eq!(answer("A>B 1-10 x", &twice), "fits");
+}
+
+#[test]
 fn a_refusal_names_the_chain() {
     let held = ["A>B 1-9", "B>C 1-9", "D>E 1-9"].map(absence);
     let refusal = absence("C>D 2-3").fits(&held).expect_err("too long");

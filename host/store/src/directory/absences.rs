@@ -11,7 +11,7 @@ use crate::pool::transacted;
 use crate::streams::Note;
 use crate::time::Time;
 use crate::{Reader, Store, StoreError};
-use wrkflw_core::absence::{Absence, LINKS_MAX};
+use wrkflw_core::absence::{Absence, LINKS_MAX, OF_PERSON_MAX, OF_SUBSTITUTE_MAX};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::refusal::Refusal;
 
@@ -162,6 +162,9 @@ impl Store {
         if !known.substitute {
             return Ok(Put::Refused(Refusal::UnknownSubstitute(substitute.clone())));
         }
+        if let Some(refusal) = change.limit_of(absence).await? {
+            return Ok(Put::Refused(refusal));
+        }
         let fits = match change.around(absence).await? {
             Some(held) => absence.fits(&held),
             None => Err(Refusal::Crowded(TOGETHER_MAX)),
@@ -242,6 +245,33 @@ impl Change<'_> {
         .fetch_optional(self.connection())
         .await?;
         Ok(row.map(Absence::from))
+    }
+
+    /// The limit that the person or the substitute has reached.
+    async fn limit_of(&mut self, absence: &Absence) -> Result<Option<Refusal>, StoreError> {
+        let (tenant, at) = (self.tenant.0, self.at);
+        let counts = sqlx::query!(
+            r#"select (
+                    select count(*) from absence
+                    where tenant_id = $1 and person_id = $2 and active_until > $4 and ended_at is null
+                ) as "of_person!", (
+                    select count(*) from absence
+                    where tenant_id = $1 and substitute_id = $3 and active_until > $4 and ended_at is null
+                ) as "of_substitute!""#,
+            tenant,
+            absence.person,
+            absence.substitute,
+            Time(at) as _
+        )
+        .fetch_one(self.connection())
+        .await?;
+        Ok(if counts.of_person >= OF_PERSON_MAX {
+            Some(Refusal::TooManyOfPerson)
+        } else if counts.of_substitute >= OF_SUBSTITUTE_MAX {
+            Some(Refusal::TooManyOfSubstitute)
+        } else {
+            None
+        })
     }
 
     async fn insert(&mut self, id: Uuid, absence: &Absence) -> Result<(), StoreError> {

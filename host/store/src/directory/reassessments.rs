@@ -16,6 +16,10 @@ pub(super) enum Whose<'a> {
 impl Change<'_> {
     /// Inserts one row for each, due at the given moment. A change has two ids, its entry's and its command's, so there are
     /// at most two rows.
+    ///
+    /// A row that is due and was never claimed serves this change, too, if this change is due: the walk begins after the commit,
+    /// because the lock keeps workers from the row until then. The age of the row is that of its last change, since the last walk
+    /// must begin after all commands that read the directory before it. Its due time stays, so that it keeps its turn.
     pub(super) async fn reassessment(
         &mut self,
         whose: &[(Whose<'_>, Timestamp)],
@@ -28,12 +32,26 @@ impl Change<'_> {
                 Whose::Group(id) => ("group", id),
             };
             sqlx::query!(
-                "insert into reassessment (tenant_id, id, kind, principal, created_at, due_at) values ($1, $2, $3, $4, now(), $5)",
+                "with unclaimed as (
+                    select r.tenant_id, r.id from reassessment r
+                    where r.tenant_id = $1 and r.kind = $3 and r.principal = $4 and r.lease_until is null
+                      and r.due_at <= $6::timestamptz and $5::timestamptz <= $6::timestamptz
+                    order by r.id limit 1
+                    for update skip locked
+                ),
+                renewed as (
+                    update reassessment r set created_at = now() from unclaimed u
+                    where r.tenant_id = u.tenant_id and r.id = u.id
+                    returning r.id
+                )
+                insert into reassessment (tenant_id, id, kind, principal, created_at, due_at)
+                select $1::int, $2::uuid, $3::text, $4::text, now(), $5::timestamptz where not exists (select from renewed)",
                 self.tenant.0,
                 id,
                 kind,
                 principal,
-                Time(*due) as _
+                Time(*due) as _,
+                Time(self.at) as _
             )
             .execute(self.connection())
             .await?;

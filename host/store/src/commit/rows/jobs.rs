@@ -1,4 +1,4 @@
-//! The jobs of a change as rows: deadlines, starts and cancellations of children, ends for parents, service calls.
+//! The jobs of a change as rows: deadlines, starts and cancellations of children, ends for parents, service calls, reassessments.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +21,9 @@ const REASSESSES: u128 = 3;
 /// Combined with the id of a state instance: a service state has the job of its call, too.
 const MATCHES_SIGNALS: u128 = 4;
 
+/// The type of the entry of a task that was given back to who delegated it.
+const RESOLVED: &str = "TASK_RESOLVED";
+
 /// The id of the job that cancels this child.
 pub fn cancelling(child: InstanceId) -> Uuid {
     Uuid::from_u128(child.0.as_u128() ^ CANCELS_CHILD)
@@ -31,7 +34,7 @@ pub fn telling(child: InstanceId) -> Uuid {
     Uuid::from_u128(child.0.as_u128() ^ TELLS_PARENT)
 }
 
-/// The id of the job that reassesses this instance when its version is resumed.
+/// The id of the job that reassesses this instance: when its version is resumed, after a failure, or after a delegation.
 pub fn reassessing(instance: InstanceId) -> Uuid {
     Uuid::from_u128(instance.0.as_u128() ^ REASSESSES)
 }
@@ -59,6 +62,7 @@ impl Rows<'_> {
         }
         self.children(of, change, before);
         self.calls(of, change, before);
+        self.reassess_resolved(of, change);
         let vacates = self.end(of, change, before);
         for done in &change.done {
             // A repeating deadline keeps its job, which is due again.
@@ -140,6 +144,20 @@ impl Rows<'_> {
             if let Some(job) = self.jobs.last_mut() {
                 job.service = Some(service.clone());
             }
+        }
+    }
+
+    /// Adds the job that reassesses the instance after a task was given back to a delegator, who may have lost eligibility while
+    /// somebody else owned it: the reassessments of that time left delegated tasks alone.
+    fn reassess_resolved(&mut self, of: Of, change: &Change) {
+        let after = &change.after;
+        let mut entries = change.entries.iter();
+        let is_resolved = entries.any(|entry| entry.draft.kind == RESOLVED);
+        // An ended instance has no owners, and its end removes the job.
+        if is_resolved && after.status.ended_at().is_none() {
+            let (id, payload) = (reassessing(after.id), json!({}));
+            let now = after.updated_at;
+            self.job(of, id, "reassess_instance", after.id, now, &payload);
         }
     }
 
