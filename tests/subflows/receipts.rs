@@ -442,3 +442,16 @@ async fn settled_by_hand(app: &TestApp) {
     settled(app).await;
     timers.stop().await;
 }
+
+/// Whoever sends a signal must not be able to hold up the later jobs of an instance.
+#[tokio::test]
+async fn a_signal_over_which_flow_logic_fails_leaves_nothing() {
+    let app = fixture().await;
+    begin(&app, "1", waiting(false)).await;
+    let body = json!({ "correlation": "order 7", "id": "p-1", "input": { "refuse": "badly" } });
+    let failed = app.post("author", PAID, body).await;
+    failed.problem(424, "logic_fault");
+    assert_eq!(counted(&app, "select count(*) from signal_inbox").await, 0);
+    let jobs = "select count(*) from job where kind = 'deliver_signal'";
+    assert_eq!(counted(&app, jobs).await, 0);
+}

@@ -1,5 +1,8 @@
 //! A version that an operator has stopped: none of its instances runs, none is lost, and all can be cancelled.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -359,4 +362,50 @@ async fn no_more_than_a_hundred_versions_are_stopped() {
     let mut statuses = [first, second];
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409]);
+}
+
+#[tokio::test]
+async fn the_repeat_of_a_kept_signal_does_not_end_it() {
+    let app = fixture().await;
+    let paid = async || {
+        let body = json!({ "correlation": "order 7", "id": "p-1", "input": {} });
+        app.post("author", "/v1/signals/PAID", body).await
+    };
+    paid().await.expect(202);
+    let asked = json!({ "wait": { "correlation": "order 7", "bufferSignals": true } });
+    let subflow = begin(&app, "1", asked).await;
+    stop(&app, SUBFLOWS).await;
+    paid().await.expect(202);
+    resume(&app, SUBFLOWS).await;
+    let timers = app.timers();
+    until_status(&app, &subflow, "COMPLETED").await;
+    timers.stop().await;
+}
+
+/// The clock of the host that entered the state is an hour behind.
+#[tokio::test]
+async fn a_state_without_buffered_signals_takes_none_of_before() {
+    let app = fixture().await;
+    let body = json!({ "correlation": "order 7", "id": "p-1", "input": {} });
+    let kept = app.post("author", "/v1/signals/PAID", body).await;
+    kept.expect(202);
+    let behind = app.engine.clock().now().as_millisecond() - 3_600_000;
+    let clock = Clock::Manual(Arc::new(AtomicI64::new(behind)));
+    let host = app.beside_with_clock(clock).await;
+    let body = json!({
+        "definitionKey": "subflows", "entityType": "errand", "entityId": "1",
+        "data": { "wait": { "correlation": "order 7" } },
+    });
+    let started = host.send("author", "POST", "/v1/instances", &[], Some(body));
+    let subflow = id(&started.await.started());
+    let timers = app.timers();
+    let matched = async {
+        while counted(&app, "select count(*) from job").await > 0 {
+            crate::support::pause().await;
+        }
+    };
+    let matched = tokio::time::timeout(TIMEOUT, matched).await;
+    matched.expect("the signal is looked for");
+    timers.stop().await;
+    assert_eq!(shown(&app, &subflow).await["status"], "RUNNING");
 }

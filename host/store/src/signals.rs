@@ -240,8 +240,11 @@ impl Store {
             from unnest($2::text[], $3::text[], $4::boolean[]) as t (correlation, trigger, buffered)
             join signal_inbox s on s.tenant_id = $1 and s.correlation = t.correlation and s.trigger = t.trigger
             where s.delivered_at is null and s.instance_id is null and not s.to_all and (s.definition_key is null or s.definition_key = $5)
-              -- Without buffered signals, those that were received earlier are skipped.
-              and (t.buffered or s.received_at >= $6)
+              -- Without buffered signals, those that were received before the subscription are skipped.
+              and (t.buffered or s.received_at >= (
+                  select u.subscribed_at from signal_subscription u
+                  where u.tenant_id = $1 and u.correlation = t.correlation and u.trigger = t.trigger and u.state_id = $6
+              ))
               and s.received_at > now() - make_interval(secs => $7)
             order by s.received_at, s.id
             limit 1"#,
@@ -250,7 +253,7 @@ impl Store {
             &triggers,
             &buffered,
             definition,
-            Time(state_instance.entered_at) as _,
+            state_instance.id.0,
             SIGNALS_KEPT.as_secs_f64()
         )
         .fetch_optional(&self.writer)

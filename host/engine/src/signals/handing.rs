@@ -17,7 +17,7 @@ use wrkflw_core::instance::{StateInstance, Status};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
 use wrkflw_store::commit::matching;
-use wrkflw_store::jobs::Job;
+use wrkflw_store::jobs::{Job, STUCK_ATTEMPTS};
 use wrkflw_store::load::Asked;
 use wrkflw_store::signals::Kept;
 
@@ -116,7 +116,11 @@ impl Engine {
         error: &Error,
     ) -> Result<Left, Error> {
         let store = &self.0.store;
-        let rests = matches!(error, Error::Rejected(Rejection::Suspended { .. }));
+        // It is delivered later: after a resumption, or by a version that is mended.
+        let rests = matches!(
+            error,
+            Error::Rejected(Rejection::Suspended { .. }) | Error::Stopped { .. } | Error::Logic(_)
+        );
         if !is_new && rests {
             return Ok(Left::Open);
         }
@@ -328,6 +332,15 @@ impl Engine {
                         .await?;
                     return Ok(true);
                 }
+                // Every later job of the instance waits for this one. The sender chose the input over which flow logic fails.
+                Err(error) if is_faulty(&error) && job.attempts >= STUCK_ATTEMPTS => {
+                    let reason = reason(&error);
+                    tracing::warn!(%error, instance.id = %instance, signal = %kept.signal, "flow logic failed over a kept signal again and again");
+                    store
+                        .settle_signal(tenant, kept.signal, Some(&reason))
+                        .await?;
+                    return Ok(true);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -377,9 +390,16 @@ pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Rejected(_) | Error::Permission(_))
 }
 
+/// Whether flow logic fails over the signal, and not for want of processor time.
+fn is_faulty(error: &Error) -> bool {
+    matches!(error, Error::Logic(logic) if logic.code != "logic_busy")
+}
+
 /// Whether the sender's request fails for good.
 fn is_final(error: &Error) -> bool {
-    is_refusal(error) || matches!(error, Error::KeyReused | Error::Stopped { .. })
+    is_refusal(error)
+        || is_faulty(error)
+        || matches!(error, Error::KeyReused | Error::Stopped { .. })
 }
 
 /// Whether the instance does not wait for the signal (any more).
@@ -395,7 +415,7 @@ fn reason(error: &Error) -> Reason {
     match error {
         Error::Rejected(rejection) => rejection.clone().into_reason(),
         other => Reason {
-            code: "permission_missing".to_owned(),
+            code: other.code().unwrap_or("internal").to_owned(),
             message: other.to_string(),
         },
     }

@@ -1,7 +1,7 @@
 //! Sub-flows that wait: for signals, for a deadline, for other sub-flows, as the instance's data says.
 //!
 //! Data: `{"first": "Work", "wait": {"correlation": "", "bufferSignals": true, "children": [{"key": "", "entity": "", "data": {},
-//! "onEnd": "ENDED", "detached": true}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
+//! "onEnd": "ENDED", "detached": true}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`, where `"badly"` panics. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
 //! so many PAID, with LATE (or is cancelled then, for the reason in `cancel`), or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
 //! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
 //! `children`, each starts so many like itself. `wait` and `work` may
@@ -134,6 +134,8 @@ impl Guest for Subflows {
         };
         if parsed(asked)["refuse"] == true {
             deny("refused")
+        } else if parsed(asked)["refuse"] == "badly" {
+            panic!("as it was asked to");
         } else {
             Ok(())
         }
