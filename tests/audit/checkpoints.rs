@@ -54,6 +54,15 @@ pub(super) async fn verify(
     keys: &CheckpointKeys,
     kept: &[Checkpoint],
 ) -> (Tally, Vec<Finding>) {
+    verify_of(app, None, keys, kept).await
+}
+
+async fn verify_of(
+    app: &TestApp,
+    tenant: Option<&str>,
+    keys: &CheckpointKeys,
+    kept: &[Checkpoint],
+) -> (Tally, Vec<Finding>) {
     let mut findings = Vec::new();
     let how = How {
         seals: Some(app.engine.seals()),
@@ -62,7 +71,7 @@ pub(super) async fn verify(
         kept,
     };
     let verifier = Verifier::new(app.engine.reader(), how, |finding| findings.push(finding));
-    let tally = verifier.run(None, &Which::All).await.expect("a pass");
+    let tally = verifier.run(tenant, &Which::All).await.expect("a pass");
     (tally, findings)
 }
 
@@ -287,6 +296,38 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
             .any(|code| code.contains(": signature ")),
         "{findings:?}"
     );
+}
+
+#[tokio::test]
+async fn a_tenant_that_is_gone_shows_against_what_was_kept() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    approved(&app, "doc-1").await;
+    sign(&app.engine, &keys).await;
+    let kept = published(&app).await;
+    let of_others = Checkpoint {
+        tenant: "other".into(),
+        ..kept.last().expect("a checkpoint").clone()
+    };
+    behind(&app, "delete from tenant").await;
+    let gone: BTreeSet<_> = kept
+        .iter()
+        .map(|kept| format!("checkpoint: rewound {}", kept.number))
+        .collect();
+    for (tenant, expected) in [
+        (Some("default"), gone.clone()),
+        (Some("acme"), BTreeSet::new()),
+    ] {
+        let (_, findings) = verify_of(&app, tenant, &keys, &kept).await;
+        assert_eq!(codes(&findings), expected, "{tenant:?}");
+    }
+    let (_, findings) = verify_of(&app, None, &keys, &kept).await;
+    assert!(codes(&findings).is_superset(&gone), "{findings:?}");
+    // Its signature is verified as that of any other.
+    let (_, findings) = verify_of(&app, Some("other"), &keys, &[of_others]).await;
+    let number = kept.len();
+    let expected = ["rewound", "signature"].map(|code| format!("checkpoint: {code} {number}"));
+    assert_eq!(codes(&findings), expected.into());
 }
 
 /// New entries are found without going through old ones, and without anything that a command would have to maintain by key.

@@ -195,6 +195,166 @@ async fn every_change_of_a_file_is_found() {
     assert!(changed > 100, "{changed} members");
 }
 
+/// Only of an export of whole tenants can be said that a tenant should be in it.
+#[tokio::test]
+async fn checkpoints_that_were_kept_of_a_tenant_that_the_file_lacks_are_found() {
+    let (app, _, id) = history().await;
+    let lines = export(&app, &Which::All).await;
+    let part = export(&app, &Which::One(id)).await;
+    let own = last_checkpoint(&lines);
+    let other = Checkpoint {
+        tenant: "other".into(),
+        ..own.clone()
+    };
+    let bench = Bench {
+        app: &app,
+        keys: &CheckpointKeys::default(),
+        seals: None,
+        kept: &[own, other],
+        replayed: false,
+    };
+    let told = |findings: Vec<Finding>| {
+        let brief = findings.into_iter().map(|it| (it.tenant, it.code));
+        brief.collect::<Vec<_>>()
+    };
+    let (_, findings) = bench.verify(&lines).await.expect("a file");
+    assert_eq!(told(findings), [("other".to_owned(), "rewound")]);
+    let (_, findings) = bench.verify(&part).await.expect("a file");
+    assert_eq!(findings, []);
+    let mut none = vec![lines[0].clone(), json!({ "end": {} })];
+    recount(&mut none);
+    let (_, findings) = bench.verify(&none).await.expect("a file");
+    assert_eq!(
+        told(findings),
+        [
+            ("default".to_owned(), "rewound"),
+            ("other".to_owned(), "rewound")
+        ]
+    );
+}
+
+/// The last checkpoint of an export.
+fn last_checkpoint(lines: &[Value]) -> Checkpoint {
+    lines
+        .iter()
+        .filter_map(|line| serde_json::from_value(line["checkpoint"].clone()).ok())
+        .next_back()
+        .expect("a checkpoint")
+}
+
+/// Makes the end of an export fit its lines again.
+fn recount(lines: &mut [Value]) {
+    let before = lines.len() - 1;
+    lines[before]["end"]["lines"] = json!(before);
+}
+
+/// In an export of an instance, where each entry has its own proof.
+#[tokio::test]
+async fn proofs_and_checkpoints_that_are_taken_out_are_found() {
+    let (app, keys, id) = history().await;
+    let lines = export(&app, &Which::One(id)).await;
+    let bench = Bench {
+        app: &app,
+        keys: &keys,
+        seals: None,
+        kept: &[],
+        replayed: false,
+    };
+    let of_entry = |at: &usize| lines[*at].get("entry").is_some();
+    let entries: Vec<usize> = (0..lines.len()).filter(of_entry).collect();
+    let last = entries.last().copied().expect("entries");
+    for at in entries.iter().copied() {
+        let mut other = lines.clone();
+        without_proof(&mut other[at]);
+        let (_, findings) = bench.verify(&other).await.expect("a file");
+        let seq = lines[at]["entry"]["seq"].as_u64();
+        let named: Vec<_> = findings.iter().map(|it| (it.code, it.id, it.seq)).collect();
+        assert_eq!(named, [("leaf", id.0, seq)], "line {at}");
+        // The proofs of later entries show it, whatever the file says of itself.
+        other[1]["tenant"]["takenIn"] = json!(0);
+        let (_, findings) = bench.verify(&other).await.expect("a file");
+        let named: Vec<_> = findings.iter().map(|it| (it.code, it.id, it.seq)).collect();
+        let expected = (at != last).then_some(("leaf", id.0, seq));
+        assert_eq!(named, expected.into_iter().collect::<Vec<_>>(), "line {at}");
+    }
+    let mut other = lines.clone();
+    other.retain(|line| line.get("checkpoint").is_none());
+    recount(&mut other);
+    let each = vec!["leaf"; entries.len()];
+    let (_, findings) = bench.verify(&other).await.expect("a file");
+    assert_eq!(codes(&findings), each, "{findings:#?}");
+    for line in &mut other {
+        if line.get("entry").is_some() {
+            without_proof(line);
+        }
+    }
+    let (_, findings) = bench.verify(&other).await.expect("a file");
+    assert_eq!(codes(&findings), each, "{findings:#?}");
+    // Nothing in the file shows it any more, but what somebody kept does.
+    other[1]["tenant"]["takenIn"] = json!(0);
+    let (tally, findings) = bench.verify(&other).await.expect("a file");
+    assert_eq!((tally.uncovered, findings), (tally.entries, vec![]));
+    let kept = last_checkpoint(&lines);
+    let with_kept = Bench {
+        kept: std::slice::from_ref(&kept),
+        ..bench
+    };
+    let (_, findings) = with_kept.verify(&other).await.expect("a file");
+    assert_eq!(codes(&findings), ["rewound"]);
+}
+
+/// Takes out the proof of an entry.
+fn without_proof(line: &mut Value) {
+    let entry = line["entry"].as_object_mut().expect("an entry");
+    entry.remove("proof").expect("a proof");
+}
+
+fn codes(findings: &[Finding]) -> Vec<&str> {
+    findings.iter().map(|finding| finding.code).collect()
+}
+
+#[tokio::test]
+async fn entries_behind_the_last_checkpoint_need_no_proof() {
+    let (app, keys, _) = history().await;
+    let bench = Bench {
+        app: &app,
+        keys: &keys,
+        seals: None,
+        kept: &[],
+        replayed: false,
+    };
+    let about = |id: &str| {
+        Which::About(Entity {
+            kind: "document".into(),
+            id: id.into(),
+        })
+    };
+    // It began behind the checkpoint.
+    let lines = export(&app, &about("doc-3")).await;
+    let (tally, findings) = bench.verify(&lines).await.expect("a file");
+    assert_eq!(findings, []);
+    assert_eq!((tally.leaves, tally.uncovered), (0, tally.entries));
+    // No checkpoint of the tenant was signed yet.
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let lines = export(&app, &about("doc-1")).await;
+    let bench = Bench { app: &app, ..bench };
+    let (tally, findings) = bench.verify(&lines).await.expect("a file");
+    assert_eq!(findings, []);
+    assert_eq!((tally.checkpoints, tally.uncovered), (0, tally.entries));
+}
+
+#[tokio::test]
+async fn an_export_whose_proofs_lack_a_leaf_fails() {
+    let (app, _, id) = history().await;
+    behind(&app, "delete from audit_leaf where leaf = 1").await;
+    let exporter = Exporter::new(app.engine.reader(), false, |_| Ok(()));
+    let now = app.engine.clock().now();
+    let error = exporter.run(None, &Which::One(id), now).await;
+    let error = error.expect_err("a leaf is missing").to_string();
+    assert!(error.contains("leaves are missing"), "{error}");
+}
+
 /// Makes another value of the same kind; whether there is one.
 fn alter(value: &mut Value) -> bool {
     *value = match value.take() {
@@ -279,8 +439,7 @@ async fn lines_that_are_missing_or_swapped_are_found() {
         .expect("what comes after it");
     let mut without = lines.clone();
     without.drain(first..=first + rest);
-    let count = without.len() as u64 - 1;
-    without.last_mut().expect("the end")["end"]["lines"] = json!(count);
+    recount(&mut without);
     let (_, findings) = bench.verify(&without).await.expect("a file");
     assert!(!findings.is_empty());
     assert!(
@@ -290,11 +449,7 @@ async fn lines_that_are_missing_or_swapped_are_found() {
         "{findings:#?}"
     );
     // An export of a database that was taken back, against what somebody kept of it.
-    let kept: Checkpoint = lines
-        .iter()
-        .filter_map(|line| serde_json::from_value(line["checkpoint"].clone()).ok())
-        .next_back()
-        .expect("a checkpoint");
+    let kept = last_checkpoint(&lines);
     behind(&app, "truncate audit_leaf; truncate checkpoint").await;
     let rewound = export(&app, &Which::All).await;
     let with_kept = Bench {

@@ -50,6 +50,7 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
     for change in [
         "update checkpoint set size = size + 1 where tenant_id = 1",
         "update checkpoint set root = sha256(root) where tenant_id = 1",
+        "update checkpoint set key_id = 'gone' where tenant_id = 1",
         "update checkpoint set frontier = substring(frontier for length(frontier) - 32) || sha256(frontier) where tenant_id = 1",
         "delete from checkpoint where tenant_id = 1",
     ] {
@@ -77,13 +78,7 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
         error.to_string().contains("keep it in checkpoint_keys"),
         "{error}"
     );
-    // The transaction of the stranger may not have ended yet.
-    let look = loop {
-        match signer.look().await.expect("a look") {
-            Look::Elsewhere => crate::support::pause().await,
-            look => break look,
-        }
-    };
+    let look = signer.look().await.expect("a look");
     let goes_on = matches!(
         look,
         Look::Signed {
@@ -98,7 +93,44 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
     let (tally, findings) = verify(&app, &keys, &[]).await;
     assert_eq!(findings, []);
     // A refused attempt is a leaf, and no entry.
-    assert_eq!(tally.leaves, tally.entries + 12_005);
+    assert_eq!(tally.leaves, tally.entries + 12_006);
     let held = "select count(*) from tenant where checkpoint_pos is not null";
     assert_eq!(count(&app, held).await, 0);
+}
+
+/// Also by a host that has known the key of no checkpoint so far, and tells that.
+#[tokio::test]
+async fn a_key_that_nobody_has_keeps_no_other_tenant_waiting() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let (store, roles) = (app.store(), BTreeMap::new());
+    let other = store.ensure_tenant("other", &roles, app.engine.clock().now());
+    other.await.expect("a tenant");
+    sign(&app.engine, &keys).await;
+    let renamed = "update checkpoint set key_id = 'gone' where tenant_id = 1";
+    behind(&app, renamed).await;
+    refused(&app, "default", 1).await;
+    let own = "select count(*) from audit_leaf where tenant_id = 1";
+    let (before, at_others) = (count(&app, own).await, count(&app, OTHERS).await);
+    let host = checkpointer(&app.engine, &keys);
+    let deadline = Instant::now() + SETTLES_WITHIN;
+    while host.look().await.is_ok() {
+        assert!(Instant::now() < deadline, "the key is not told");
+        crate::support::pause().await;
+    }
+    refused(&app, "other", 1).await;
+    while count(&app, OTHERS).await == at_others {
+        // It fails until the entry of the other tenant has settled.
+        drop(host.look().await);
+        assert!(Instant::now() < deadline, "the other waits");
+        crate::support::pause().await;
+    }
+    let look = host.look().await.expect("a look");
+    assert!(matches!(look, Look::Signed { held: 1, .. }), "{look:?}");
+    assert_eq!(count(&app, own).await, before);
+    let restored = "update checkpoint set key_id = 'one' where tenant_id = 1";
+    behind(&app, restored).await;
+    assert!(sign(&app.engine, &keys).await > 0);
+    assert_eq!(verify(&app, &keys, &[]).await.1, []);
+    assert_eq!(count(&app, own).await, before + 1);
 }

@@ -3,10 +3,12 @@
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row as _};
+use wrkflw_audit::record::rows::Which;
 use wrkflw_audit::verify::Finding;
+use wrkflw_core::ids::InstanceId;
 
 use super::checkpoints::{keys, sign, verify};
-use super::verify::{approved, behind};
+use super::verify::{approved, behind, brief};
 use crate::support::app::{TestApp, task_of};
 
 /// The tables of the audit.
@@ -249,4 +251,27 @@ async fn rows_that_are_gone_or_swapped_are_found_and_named() {
         found(&app, &change, &victim).await;
         restore(&app, victim.table).await;
     }
+}
+
+/// Entries that are no leaves yet need none.
+#[tokio::test]
+async fn deleted_leaves_are_found_in_the_verification_of_their_instance() {
+    let (app, id) = history().await;
+    let late = approved(&app, "doc-4").await;
+    let id = InstanceId(id.parse().expect("an id"));
+    for which in [id, late].map(Which::One) {
+        let (_, findings) = super::verify::verify(&app, None, None, &which).await;
+        assert_eq!(findings, [], "{which:?}");
+    }
+    let delete = format!("delete from audit_leaf where stream_id = '{id}' and seq in (2, 5)");
+    behind(&app, &delete).await;
+    let (_, findings) = super::verify::verify(&app, None, None, &Which::One(id)).await;
+    let mut told = brief(&findings);
+    told.sort();
+    assert_eq!(told, ["instance: unlogged 2", "instance: unlogged 5"]);
+    behind(&app, "delete from audit_leaf").await;
+    let (tally, findings) = super::verify::verify(&app, None, None, &Which::One(id)).await;
+    assert_eq!(findings.len() as u64, tally.entries, "{findings:#?}");
+    let (_, findings) = super::verify::verify(&app, None, None, &Which::One(late)).await;
+    assert_eq!(findings, [], "its entries are no leaves yet");
 }

@@ -254,10 +254,16 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
                 next = leaf.leaf + 1;
             }
         }
+        let Some((_, proofs)) = prover.end() else {
+            let detail = format!(
+                "leaves are missing that the last checkpoint of tenant {name} covers, so its entries have no proofs: see `wrkflw audit verify --tenant {name}`"
+            );
+            return Err(ExportError::Unfit(detail));
+        };
         self.line(&Line::Checkpoint(last.checkpoint))?;
         Ok(Leaves {
             by_entry,
-            proofs: prover.end().map(|(_, proofs)| proofs),
+            proofs: Some(proofs),
         })
     }
 

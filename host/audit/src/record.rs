@@ -169,9 +169,11 @@ pub trait Leaves: Reading + Send {
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Refused>, Self::Error>> + Send;
 
-    /// Entries and refused attempts that should be leaves by their position, but are not.
+    /// Entries and refused attempts that should be leaves by their position, but are not. With the kind and id of a stream, only its
+    /// entries.
     fn unlogged(
         &mut self,
+        stream: Option<(&str, Uuid)>,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Unlogged>, Self::Error>> + Send;
 }

@@ -173,13 +173,16 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         }
     }
 
-    /// Verifies every tenant, or the one with this name. [`Which::All`] includes the other streams, replies, the tree, and
-    /// rows that belong to no instance or stream.
+    /// Verifies every tenant, or the one with this name. [`Which::All`] includes the other streams, replies, the tree,
+    /// rows that belong to no instance or stream, and the checkpoints that were kept of tenants that are not there.
     pub async fn run(mut self, tenant: Option<&str>, which: &Which) -> Result<Tally, R::Error> {
         let mut after = None;
+        let mut absent: Vec<&Checkpoint> = self.kept.iter().collect();
+        absent.retain(|kept| tenant.is_none_or(|wanted| wanted == kept.tenant));
         loop {
             let page = self.record.tenants(after, TENANTS_MAX).await?;
             for (id, name) in &page {
+                absent.retain(|kept| kept.tenant != *name);
                 if tenant.is_none_or(|wanted| wanted == name) {
                     self.tenant(*id, name, which).await?;
                 }
@@ -189,8 +192,11 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
                 None => break,
             }
         }
-        if tenant.is_none() && matches!(which, Which::All) {
-            self.outbox().await?;
+        if matches!(which, Which::All) {
+            self.absent(&absent);
+            if tenant.is_none() {
+                self.outbox().await?;
+            }
         }
         Ok(self.tally)
     }

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -31,6 +32,8 @@ pub struct Checkpointer {
     keys: Arc<CheckpointKeys>,
     key: SigningKey,
     wake: Arc<Notify>,
+    /// Whether a checkpoint was signed with a key that this host knows.
+    has_known: AtomicBool,
 }
 
 /// The result of a look for new entries.
@@ -42,7 +45,7 @@ pub enum Look {
     Elsewhere,
     /// The number of signed checkpoints, which is 0 while all new entries wait for unfinished transactions. `is_cut`: there are
     /// more entries than one look reads. `held`: the tenants whose entries wait, because their last checkpoint is not the one that was
-    /// signed, or was not until now.
+    /// signed, or was not until now, or because this host does not know its key.
     Signed {
         checkpoints: u32,
         held: usize,
@@ -55,10 +58,19 @@ pub enum Look {
 pub enum SignError {
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error(
-        "checkpoint {number} of tenant {tenant} was signed with a key that this host does not know (keep it in checkpoint_keys, as name:hex or name:public:hex); this host signs no checkpoint until then"
-    )]
-    UnknownKey { tenant: String, number: u64 },
+    /// This host has known the key of no checkpoint so far.
+    #[error(transparent)]
+    UnknownKey(UnknownKey),
+}
+
+/// Why this host does not continue the tree of a tenant. Another host may.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "checkpoint {number} of tenant {tenant} names a key that this host does not know (keep it in checkpoint_keys, as name:hex or name:public:hex); this host signs no checkpoint of this tenant until then. If no host had the key, see `wrkflw audit verify --tenant {tenant}`"
+)]
+pub struct UnknownKey {
+    tenant: String,
+    number: u64,
 }
 
 /// Why the tree of a tenant is not continued: its last checkpoint is not the one that was signed.
@@ -72,11 +84,13 @@ struct Meddled {
     detail: &'static str,
 }
 
-impl Meddled {
-    fn report(&self) {
-        metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
-        tracing::error!("{self}");
-    }
+/// Why a tenant is held back.
+#[derive(Debug, thiserror::Error)]
+enum Held {
+    #[error(transparent)]
+    Meddled(#[from] Meddled),
+    #[error(transparent)]
+    UnknownKey(#[from] UnknownKey),
 }
 
 /// The end of a tenant's tree, which was checked.
@@ -94,6 +108,20 @@ struct Done {
     held: BTreeSet<TenantId>,
     /// Whether one of these may go on right after this look.
     is_behind: bool,
+    /// The first checkpoint of an unknown key.
+    unknown: Option<UnknownKey>,
+}
+
+impl Done {
+    /// Reports why a tenant is held back.
+    fn hold(&mut self, tenant: TenantId, why: Held) {
+        metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
+        tracing::error!("{why}");
+        self.held.insert(tenant);
+        if let Held::UnknownKey(unknown) = why {
+            self.unknown.get_or_insert(unknown);
+        }
+    }
 }
 
 impl Checkpointer {
@@ -105,6 +133,7 @@ impl Checkpointer {
             key: keys.signing()?,
             keys,
             wake: engine.wake(),
+            has_known: AtomicBool::new(false),
         })
     }
 
@@ -113,15 +142,11 @@ impl Checkpointer {
         loop {
             let pause = match self.look().await {
                 Ok(Look::Signed { is_cut: true, .. }) => Duration::ZERO,
-                Ok(_) => EVERY,
-                Err(error) => {
+                // An unknown key was reported by the look.
+                Ok(_) | Err(SignError::UnknownKey(_)) => EVERY,
+                Err(SignError::Store(error)) => {
                     metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
-                    match error {
-                        SignError::Store(error) => {
-                            tracing::warn!(%error, "no checkpoint could be signed; the next look tries again");
-                        }
-                        SignError::UnknownKey { .. } => tracing::error!("{error}"),
-                    }
+                    tracing::warn!(%error, "no checkpoint could be signed; the next look tries again");
                     EVERY
                 }
             };
@@ -132,7 +157,9 @@ impl Checkpointer {
         }
     }
 
-    /// Signs one checkpoint for each tenant with new entries, up to a bounded number of entries.
+    /// Signs one checkpoint for each tenant with new entries, up to a bounded number of entries. Fails if this host finds an unknown
+    /// key and has known none so far: then its keys may all be those of another installation. Whatever was found is stored before, so
+    /// that no tenant waits for another one's key.
     pub async fn look(&self) -> Result<Look, SignError> {
         let mut signer = match self.store.turn_to_sign().await? {
             Turn::Idle => return Ok(Look::Idle),
@@ -154,10 +181,9 @@ impl Checkpointer {
                     self.sign(&mut signer, (tenant, end), &leaves, &mut done)
                         .await?;
                 }
-                Err(meddled) => {
-                    meddled.report();
+                Err(why) => {
                     signer.hold(tenant, Some(from)).await?;
-                    done.held.insert(tenant);
+                    done.hold(tenant, why);
                 }
             }
         }
@@ -168,6 +194,11 @@ impl Checkpointer {
             self.wake.notify_one();
             metrics::counter!("wrkflw_checkpoints_total").increment(checkpoints.into());
             metrics::counter!("wrkflw_checkpoint_leaves_total").increment(done.leaves);
+        }
+        if let Some(unknown) = done.unknown
+            && !self.has_known.load(Ordering::Relaxed)
+        {
+            return Err(SignError::UnknownKey(unknown));
         }
         Ok(Look::Signed {
             checkpoints,
@@ -188,9 +219,8 @@ impl Checkpointer {
             }
             let end = match self.end(signer, tenant).await? {
                 Ok(end) => end,
-                Err(meddled) => {
-                    meddled.report();
-                    done.held.insert(tenant);
+                Err(why) => {
+                    done.hold(tenant, why);
                     continue;
                 }
             };
@@ -249,14 +279,16 @@ impl Checkpointer {
         &self,
         signer: &mut Signer,
         tenant: TenantId,
-    ) -> Result<Result<End, Meddled>, SignError> {
+    ) -> Result<Result<End, Held>, SignError> {
         let last = signer.last(tenant).await?;
         let of = last.checkpoint.as_ref();
         let number = of.map_or(0, |(checkpoint, _)| checkpoint.number);
-        let meddled = |number, detail| Meddled {
-            tenant: last.name.clone(),
-            number,
-            detail,
+        let meddled = |number, detail| {
+            Held::from(Meddled {
+                tenant: last.name.clone(),
+                number,
+                detail,
+            })
         };
         if last.has_leaves_behind {
             return Ok(Err(meddled(number + 1, "is missing, but has leaves")));
@@ -266,13 +298,13 @@ impl Checkpointer {
             return Ok(Ok(End { last, tree }));
         };
         match self.keys.verdict(checkpoint) {
-            SignatureVerdict::Valid => {}
+            SignatureVerdict::Valid => self.has_known.store(true, Ordering::Relaxed),
             SignatureVerdict::Invalid => {
                 return Ok(Err(meddled(number, "does not match its signature")));
             }
             SignatureVerdict::UnknownKey => {
                 let tenant = last.name;
-                return Err(SignError::UnknownKey { tenant, number });
+                return Ok(Err(UnknownKey { tenant, number }.into()));
             }
         }
         let tree = Range::from_bytes(checkpoint.size, frontier);

@@ -1,14 +1,18 @@
 //! An export, verified without the database that it came from: the same walk as over a database's rows, fed with lines.
 //!
-//! Leaves come before what they are the leaves of; of each that waits for its entry 32 bytes are held. What the last checkpoint
-//! does not cover yet is counted, not proven. The texts of lines that cannot be read are not repeated.
+//! Leaves come before what they are the leaves of; of each that waits for its entry the digest and number are held, and the stream of
+//! each run of leaves. What the last checkpoint does not cover yet is counted, not proven. The texts of lines that cannot be read
+//! are not repeated.
+
+mod owners;
 
 use std::collections::HashMap;
 
 use uuid::Uuid;
 
+use self::owners::Owners;
 use super::chain::Chain;
-use super::tree::{Found, LEAF, Tree, signature};
+use super::tree::{Found, LEAF, Tree, of_absent, signature};
 use super::walk::Walk;
 use super::{Finding, How, Problem, Tally};
 use crate::export::line::{EntryLine, FORMAT, LeafLine, Line, RefusedLine, TenantLine, VERSION};
@@ -37,6 +41,13 @@ pub struct FileVerifier<'a, F> {
     lines: u64,
     ended: bool,
     tenant: Option<Tenant<'a>>,
+    /// The tenant that the file must be of, if there is one.
+    only: Option<&'a str>,
+    /// The kept checkpoints of tenants that have not come yet.
+    absent: Vec<&'a Checkpoint>,
+    /// Whether a tenant came of which the file has a part, and whether one came as a whole.
+    has_part: bool,
+    has_whole: bool,
 }
 
 /// The tenant whose lines come.
@@ -49,6 +60,10 @@ struct Tenant<'a> {
     owners: Owners,
     /// The checkpoint that proofs of entries lead to.
     checkpoint: Option<Checkpoint>,
+    /// The highest position of an entry with a proof. Leaves are in the order of their positions.
+    proven: i64,
+    /// The entry without a proof that has the lowest position.
+    unproven: Option<(i64, Stream, u64)>,
     open: Open<'a>,
 }
 
@@ -67,10 +82,6 @@ enum Open<'a> {
     },
 }
 
-/// The stream of each leaf, in runs: neighbours are often of one stream.
-#[derive(Default)]
-struct Owners(Vec<(u64, String, Uuid, u64)>);
-
 impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
     pub fn new(how: How<'a>, tell: F) -> FileVerifier<'a, F> {
         FileVerifier {
@@ -80,7 +91,18 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
             lines: 0,
             ended: false,
             tenant: None,
+            only: None,
+            absent: how.kept.iter().collect(),
+            has_part: false,
+            has_whole: false,
         }
+    }
+
+    /// Takes the file for an export of this tenant: it has no other, and checkpoints that were kept of others do not count.
+    pub fn of(mut self, tenant: &'a str) -> Self {
+        self.only = Some(tenant);
+        self.absent.retain(|kept| kept.tenant == tenant);
+        self
     }
 
     /// Takes the next line.
@@ -109,7 +131,13 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
             }
             _ if at == 1 => return Err(unfit(format!("it does not begin as {FORMAT}"))),
             Line::Tenant(line) => {
+                if let Some(only) = self.only.filter(|only| *only != line.name) {
+                    return Err(unfit(format!("it is of another tenant than {only}")));
+                }
                 self.close().await;
+                self.absent.retain(|kept| kept.tenant != line.name);
+                self.has_part |= !line.whole;
+                self.has_whole |= line.whole;
                 self.tenant = Some(Tenant::new(line, self.how));
             }
             // They were read before.
@@ -119,6 +147,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
                     return Err(unfit(format!("the file had {lines} lines before its end")));
                 }
                 self.close().await;
+                self.absent();
                 self.ended = true;
             }
             rest => self.of_tenant(rest).await.map_err(unfit)?,
@@ -176,8 +205,19 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
         };
         let mut found = Vec::new();
         tenant.close(self.how, &mut self.tally, &mut found).await;
-        tenant.end(&mut self.tally, &mut found);
+        tenant.end(self.how, &mut self.tally, &mut found);
         self.told(&tenant.line.name, found);
+    }
+
+    /// Reports checkpoints that were kept of tenants that the file lacks. An export of an instance or entity lacks all but one.
+    fn absent(&mut self) {
+        if self.has_part && !self.has_whole {
+            return;
+        }
+        for kept in std::mem::take(&mut self.absent) {
+            let found = of_absent(self.how.keys, kept);
+            self.told(&kept.tenant, found);
+        }
     }
 
     fn told(&mut self, tenant: &str, found: Vec<Found>) {
@@ -198,6 +238,8 @@ impl<'a> Tenant<'a> {
             waiting: HashMap::new(),
             owners: Owners::default(),
             checkpoint: None,
+            proven: 0,
+            unproven: None,
             open: Open::None,
         }
     }
@@ -285,7 +327,7 @@ impl<'a> Tenant<'a> {
             Open::Stream { stream, .. } => *stream,
         };
         let mut problems = Vec::new();
-        problems.extend(self.bound(&line, tally));
+        problems.extend(self.bound(stream, &line, tally));
         let row = line.row(stream);
         match &mut self.open {
             Open::None => {}
@@ -300,7 +342,7 @@ impl<'a> Tenant<'a> {
     }
 
     /// What is wrong with an entry's place in the tree.
-    fn bound(&mut self, line: &EntryLine, tally: &mut Tally) -> Option<Problem> {
+    fn bound(&mut self, stream: Stream, line: &EntryLine, tally: &mut Tally) -> Option<Problem> {
         let (digest, pos) = line.leaf();
         let problem = |code, detail: &str| Some(Problem::new(Some(line.seq()), code, detail));
         if self.line.whole {
@@ -311,9 +353,19 @@ impl<'a> Tenant<'a> {
             tally.uncovered += u64::from(!known);
             return None;
         }
-        let Some((proof, checkpoint)) = line.proof.as_ref().zip(self.checkpoint.as_ref()) else {
+        let Some(proof) = &line.proof else {
+            // The last checkpoint covers all leaves: it is stored with them.
+            if pos <= self.line.taken_in.max(self.proven) {
+                return problem("leaf", "it was taken into the tree, but has no proof");
+            }
+            if self.unproven.is_none_or(|(lowest, ..)| pos < lowest) {
+                self.unproven = Some((pos, stream, line.seq()));
+            }
             tally.uncovered += 1;
             return None;
+        };
+        let Some(checkpoint) = &self.checkpoint else {
+            return problem("leaf", "it has a proof, but the file has no checkpoint");
         };
         let path: Option<Vec<Hash>> = proof
             .path
@@ -325,6 +377,7 @@ impl<'a> Tenant<'a> {
         });
         if root.is_some_and(|root| root.as_slice() == checkpoint.root) {
             tally.leaves += 1;
+            self.proven = self.proven.max(pos);
             return None;
         }
         problem("leaf", "its proof does not lead to the checkpoint's root")
@@ -373,9 +426,32 @@ impl<'a> Tenant<'a> {
         }
     }
 
+    /// Reports what only the end of a part shows: a proof that was taken out, and a checkpoint.
+    fn end_of_part(&self, how: How<'_>, found: &mut Vec<Found>) {
+        if let Some((pos, stream, seq)) = self.unproven
+            && pos <= self.proven
+        {
+            let detail = "it has no proof, but a later entry has one";
+            let problem = Problem::new(Some(seq), "leaf", detail);
+            located(stream, vec![problem], found);
+        }
+        if self.checkpoint.is_some() {
+            return;
+        }
+        let of_it = |kept: &&Checkpoint| kept.tenant == self.line.name;
+        for kept in how.kept.iter().filter(of_it) {
+            let detail = format!(
+                "the kept checkpoint covers {} leaves, but the file has no checkpoint",
+                kept.size
+            );
+            found.push(super::tree::of_checkpoint(kept, "rewound", detail));
+        }
+    }
+
     /// Holds the tree against what came of it.
-    fn end(&mut self, tally: &mut Tally, found: &mut Vec<Found>) {
+    fn end(&mut self, how: How<'_>, tally: &mut Tally, found: &mut Vec<Found>) {
         if !self.line.whole {
+            self.end_of_part(how, found);
             return;
         }
         self.tree.end(found);
@@ -396,27 +472,6 @@ impl<'a> Tenant<'a> {
                 Uuid::nil(),
                 Problem::new(None, "entry_missing", detail),
             ));
-        }
-    }
-}
-
-impl Owners {
-    fn push(&mut self, line: LeafLine) {
-        let follows = |(first, kind, id, seq): &(u64, String, Uuid, u64)| {
-            *kind == line.kind
-                && *id == line.id
-                && line.leaf.checked_sub(*first) == line.seq.checked_sub(*seq)
-        };
-        if !self.0.last().is_some_and(follows) {
-            self.0.push((line.leaf, line.kind, line.id, line.seq));
-        }
-    }
-
-    fn of(&self, leaf: u64) -> (String, Uuid, u64) {
-        let run = self.0.partition_point(|(first, ..)| *first <= leaf);
-        match run.checked_sub(1).and_then(|run| self.0.get(run)) {
-            Some((first, kind, id, seq)) => (kind.clone(), *id, seq + (leaf - first)),
-            None => (LEAF.to_owned(), Uuid::nil(), leaf),
         }
     }
 }

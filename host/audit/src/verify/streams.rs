@@ -10,11 +10,12 @@ use super::Finding;
 use super::chain::Chain;
 use super::directory::Share;
 use super::folds::{Fold, Seen};
-use super::tree::{Found, Tree};
+use super::tree::{Found, Tree, of_absent};
 use super::{KEYS_MAX, Problem, Verifier};
-use crate::record::rows::{CheckpointRow, HeadRow, LeafRow, StreamRow, Which};
+use crate::record::rows::{CheckpointRow, HeadRow, LeafRow, StreamRow, Unlogged, Which};
 use crate::record::{Instances as _, Leaves as _, Record, Streams as _};
 use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Leaves that are read in one snapshot.
@@ -176,7 +177,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         let last = snapshot.last_checkpoint(name).await?;
         let last = last.map_or(0, |row| row.checkpoint.number);
         let (logged, mut highest) = (snapshot.leaves_logged().await?, 0);
-        let unlogged = snapshot.unlogged(UNLOGGED_MAX).await?;
+        let unlogged = snapshot.unlogged(None, UNLOGGED_MAX).await?;
         let cursor = snapshot.taken_in().await?;
         drop(snapshot);
         let kept = self.kept.iter().filter(|kept| kept.tenant == name);
@@ -210,14 +211,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         tree.end(&mut found);
         self.tally.checkpoints += checkpoints.seen;
         self.tally.signatures += tree.signatures;
-        for entry in unlogged {
-            let detail = "it should be in the tree, but has no leaf";
-            found.push((
-                entry.kind,
-                entry.id,
-                Problem::new(Some(entry.seq), "unlogged", detail),
-            ));
-        }
+        found.extend(unlogged.into_iter().map(of_unlogged));
         if cursor.is_none_or(|cursor| cursor < highest) {
             let detail = format!(
                 "entries up to position {highest} are leaves, but the cursor is at {cursor:?}"
@@ -229,27 +223,39 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         Ok(())
     }
 
-    /// Compares the leaves of one instance with its entries.
+    /// Compares the leaves of one instance with its entries, and reports the entries that should have one.
     pub(super) async fn leaves_of(
         &mut self,
         tenant: TenantId,
         name: &str,
         instance: InstanceId,
     ) -> Result<(), R::Error> {
+        let kind = StreamKind::Instance.name();
         let mut after = -1;
         loop {
             let mut snapshot = self.record.snapshot(tenant).await?;
-            let kind = StreamKind::Instance.name();
             let page = snapshot
                 .leaves_of(kind, instance.0, after, LEAVES_MAX)
                 .await?;
             let Some(last) = page.last() else {
+                let of = Some((kind, instance.0));
+                let unlogged = snapshot.unlogged(of, UNLOGGED_MAX).await?;
+                let mut found = unlogged.into_iter().map(of_unlogged).collect();
+                self.found(name, &mut found);
                 return Ok(());
             };
             after = last.seq.cast_signed();
             self.tally.leaves += page.len() as u64;
             let mut found = page.iter().filter_map(of_leaf).collect();
             self.found(name, &mut found);
+        }
+    }
+
+    /// Reports checkpoints that were kept of tenants that are not there.
+    pub(super) fn absent(&mut self, kept: &[&Checkpoint]) {
+        for kept in kept {
+            let mut found = of_absent(self.keys, kept);
+            self.found(&kept.tenant, &mut found);
         }
     }
 
@@ -279,6 +285,13 @@ fn of_leaf(row: &LeafRow) -> Option<Found> {
         row.id,
         Problem::new(Some(row.seq), code, detail),
     ))
+}
+
+/// The problem of an entry that has no leaf.
+fn of_unlogged(entry: Unlogged) -> Found {
+    let detail = "it should be in the tree, but has no leaf";
+    let problem = Problem::new(Some(entry.seq), "unlogged", detail);
+    (entry.kind, entry.id, problem)
 }
 
 /// The checkpoints of a tenant, read page by page while the tree is built.

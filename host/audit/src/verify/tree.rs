@@ -206,6 +206,20 @@ pub(super) fn signature(keys: &CheckpointKeys, row: &Checkpoint) -> Option<(&'st
     }
 }
 
+/// The findings about a kept checkpoint whose tenant is not there.
+pub(super) fn of_absent(keys: &CheckpointKeys, kept: &Checkpoint) -> Vec<Found> {
+    let detail = format!(
+        "the kept checkpoint covers {} leaves, but the tenant is not there",
+        kept.size
+    );
+    let mut found = vec![of_checkpoint(kept, "rewound", detail)];
+    if let Some((code, detail)) = signature(keys, kept) {
+        let detail = format!("the kept checkpoint: {detail}");
+        found.push(of_checkpoint(kept, code, detail));
+    }
+    found
+}
+
 /// A finding about a checkpoint.
 pub(super) fn of_checkpoint(row: &Checkpoint, code: &'static str, detail: String) -> Found {
     of(CHECKPOINT, Problem::new(Some(row.number), code, detail))

@@ -205,6 +205,21 @@ fn an_export_without_entries_is_not_verified() {
     assert_eq!(ran.code, 2, "{}", ran.stdout);
     let words = "the file has no entries";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
+
+    // What somebody kept of a tenant shows that the file lacks it.
+    let kept = r#"{"tenant":"acme","number":4,"size":23,"root":"00","previousRoot":"00","signedAt":"2030-01-01T00:00:00Z","keyId":"k1","signature":"00"}"#;
+    std::fs::write(place.folder.join("kept.json"), kept).expect("our own folder");
+    let verify = "audit verify --file audit.jsonl --checkpoint kept.json";
+    for (line, code) in [
+        (verify.to_owned(), 1),
+        (format!("{verify} --tenant acme"), 1),
+        (format!("{verify} --tenant beta"), 2),
+    ] {
+        let ran = place.run(&line);
+        assert_eq!(ran.code, code, "{line}: {}{}", ran.stdout, ran.stderr);
+        let rewound = ran.stdout.contains("rewound");
+        assert_eq!(rewound, code == 1, "{line}: {}", ran.stdout);
+    }
 }
 
 /// The keys of a verifier only decide what is reported of seals.
@@ -241,6 +256,14 @@ fn missing_settings_of_verify_are_named() {
         ("audit verify --entity document/", "TYPE/ID"),
         ("audit export --entity /1 --out audit.jsonl", "TYPE/ID"),
         ("audit verify --all --tenant default", "cannot be used with"),
+        (
+            "audit verify --entity document/1 --checkpoint kept.json",
+            "a checkpoint covers a whole tenant",
+        ),
+        (
+            "audit verify --instance 00000000000070008000000000000001 --tenant default --checkpoint kept.json",
+            "a checkpoint covers a whole tenant",
+        ),
         (
             "audit verify --all --without-seals --seal-keys k1:00",
             "cannot be used with",

@@ -177,24 +177,31 @@ impl Leaves for Snapshot {
         refused_after(&mut self.transaction, self.tenant, after, limit).await
     }
 
-    async fn unlogged(&mut self, limit: i64) -> Result<Vec<Unlogged>, StoreError> {
+    async fn unlogged(
+        &mut self,
+        stream: Option<(&str, Uuid)>,
+        limit: i64,
+    ) -> Result<Vec<Unlogged>, StoreError> {
         let rows = sqlx::query!(
             r#"with taken as (
                 select coalesce(t.checkpoint_pos, c.pos) as pos from checkpoint_cursor c left join tenant t on t.id = $1
             )
             select e.stream_kind as "kind!", e.stream_id as "id!", e.seq as "seq!" from audit_entry e
-            where e.tenant_id = $1 and e.pos <= (select pos from taken) and not exists (
+            where e.tenant_id = $1 and ($4::text is null or (e.stream_kind = $4 and e.stream_id = $5))
+                and e.pos <= (select pos from taken) and not exists (
                 select from audit_leaf l where l.tenant_id = e.tenant_id and l.stream_kind = e.stream_kind
                     and l.stream_id = e.stream_id and l.seq = e.seq)
             union all
             select $2, r.id, 0 from refused_attempt r
-            where r.tenant_id = $1 and r.pos <= (select pos from taken) and not exists (
+            where r.tenant_id = $1 and $4::text is null and r.pos <= (select pos from taken) and not exists (
                 select from audit_leaf l where l.tenant_id = r.tenant_id and l.stream_kind = $2
                     and l.stream_id = r.id and l.seq = 0)
             limit $3"#,
             self.tenant.0,
             REFUSED,
-            limit
+            limit,
+            stream.map(|(kind, _)| kind),
+            stream.map(|(_, id)| id)
         )
         .fetch_all(&mut *self.transaction)
         .await?;

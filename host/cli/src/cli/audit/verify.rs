@@ -16,6 +16,7 @@ use crate::cli::serve::not_migrated;
 use crate::cli::{Environment, beside, block_on};
 use crate::config::{CheckpointArgs, DatabaseArgs, SandboxArgs, SealArgs};
 use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::record::rows::Which;
 use wrkflw_audit::replay::Replayer;
 use wrkflw_audit::seal::SealKeys;
 use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
@@ -34,7 +35,7 @@ pub(in crate::cli) struct VerifyArgs {
     #[command(flatten)]
     which: WhichArgs,
     /// Verify this export. No database is used, even if one is set
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["instance", "entity", "tenant", "all"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["instance", "entity", "all"])]
     file: Option<PathBuf>,
     /// Folder with components (`*.wasm`) that the export does not hold, to run its commands again
     #[arg(long, value_name = "FOLDER", requires = "file")]
@@ -79,7 +80,13 @@ const FINDING: &[Column] = &[
     ("", "/code"),
     ("", "/detail"),
 ];
+
 pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environment) -> Result<()> {
+    if !args.checkpoint.is_empty() && args.which.asked() != Which::All {
+        let message =
+            "a checkpoint covers a whole tenant: use --checkpoint with --tenant, --all or --file";
+        return Err(Failure::new(Exit::Usage, message).into());
+    }
     if args.file.is_none() {
         let keys = (&mut args.seal, &mut args.checkpoints);
         let with = (output, environment);

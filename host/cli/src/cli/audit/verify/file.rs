@@ -54,6 +54,9 @@ pub(super) async fn verify(
         kept: &evidence.kept,
     };
     let mut verifier = FileVerifier::new(how, tell);
+    if let Some(tenant) = &args.which.tenant {
+        verifier = verifier.of(tenant);
+    }
     let mut lines = Lines::open(path)?;
     while let Some(line) = lines.next()? {
         verifier.line(line).await?;
