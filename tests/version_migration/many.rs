@@ -14,6 +14,7 @@ use wrkflw_store::jobs::Job;
 
 use super::*;
 use crate::support::app::Timers;
+use crate::support::plug::Plug;
 
 /// How long an operation may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -268,6 +269,40 @@ async fn operations_are_narrowed_repeated_stopped_and_bounded() {
     timers.stop().await;
     let totals = "select sum(done) * 100 + sum(refused) from bulk_operation";
     assert_eq!(count(&app, totals).await, 2 * 100 + 18);
+}
+
+/// A host has claimed all of them. Its next batch begins when it is done with these.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_operation_leaves_alone_what_has_not_begun() {
+    const MANY: usize = 60;
+    const BEGUN_MAX: i64 = 32;
+    let app = chambers().await;
+    for number in 0..MANY {
+        vote(&app, &format!("plug-{number}")).await;
+    }
+    let plug = Plug::put(&app.database).await;
+    let cancel = async |filter: Value| {
+        let body = json!({ "definitionKey": "committee", "version": 1, "reason": "Moot.", "filter": filter });
+        let begun = app
+            .post("admin", "/v1/cancellations", body)
+            .await
+            .expect(201);
+        begun["id"].as_str().expect("an id").to_owned()
+    };
+    let first = cancel(json!({})).await;
+    let timers = app.timers();
+    plug.is_met().await;
+    let path = format!("/v1/operations/{first}/stop");
+    app.post("admin", &path, json!({})).await.expect(200);
+    plug.pull().await;
+    vote(&app, "other").await;
+    let second = cancel(json!({ "entityId": "other" })).await;
+    until(&app, &second, |now| now["status"] == "DONE").await;
+    timers.stop().await;
+    let cancelled =
+        "select count(*) from instance where status = 'CANCELLED' and entity_id <> 'other'";
+    let cancelled = count(&app, cancelled).await;
+    assert!((1..=BEGUN_MAX).contains(&cancelled), "{cancelled}");
 }
 
 /// The time of the request is over with the first page. The others are for another operation.

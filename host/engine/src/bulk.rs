@@ -197,7 +197,8 @@ pub struct Tried {
 }
 
 impl Engine {
-    /// Counts the instances that match the filter, and tries some of them.
+    /// Counts the instances that match the filter, and tries some of them until the request's time is over. One that is busy counts as
+    /// failed.
     pub async fn try_many(&self, who: &Identity, many: &Many) -> Result<Trial, Error> {
         self.check_many(who, many).await?;
         let (instances, more) = self.choose(who, many).await?;
@@ -211,8 +212,19 @@ impl Engine {
             failed: 0,
             sample: Vec::new(),
         };
+        let until = Instant::now() + self.0.timeout;
         for instance in instances.into_iter().take(TRIED_MAX) {
-            let outcome = self.one_of(who, many, InstanceId(instance), None).await?;
+            if Instant::now() >= until {
+                break;
+            }
+            let tried = self.one_of(who, many, InstanceId(instance), None).await;
+            let outcome = match tried {
+                Err(error @ Error::Busy) => Outcome::Failed {
+                    code: "busy".to_owned(),
+                    detail: error.to_string(),
+                },
+                tried => tried?,
+            };
             trial.tried += 1;
             let (code, detail) = match &outcome {
                 Outcome::Done { .. } => (None, None),

@@ -1,11 +1,16 @@
 //! The checkpoints of the tenant's audit: what each covers, and whether its signature holds.
 
+use std::time::Duration;
+
 use super::Engine;
 use super::error::Error;
 use super::request::Identity;
 use wrkflw_audit::keys::SignatureVerdict;
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::merkle;
+
+/// How long the verification of a signature may take.
+const SIGNATURE: Duration = Duration::from_micros(100);
 
 /// A checkpoint, and what was found of it.
 #[derive(Debug, Clone)]
@@ -41,9 +46,14 @@ impl Engine {
         let most = i64::from(limit) + 1;
         // One more, which shows whether the last one continues it.
         let found = self.reader().checkpoints(who.tenant, before, most).await?;
-        let listed = found.iter().take(limit as usize).enumerate();
-        let listed = listed.map(|(place, one)| self.listed(one, found.get(place + 1)));
-        Ok((listed.collect(), found.len() > limit as usize))
+        let list = || {
+            let listed = found.iter().take(limit as usize).enumerate();
+            let listed = listed.map(|(place, one)| self.listed(one, found.get(place + 1)));
+            listed.collect::<Vec<_>>()
+        };
+        let effort = SIGNATURE * u32::try_from(found.len()).unwrap_or(u32::MAX);
+        let listed = self.offload().in_place(who.tenant, effort, list).await?;
+        Ok((listed, found.len() > limit as usize))
     }
 
     fn listed(&self, one: &Checkpoint, before: Option<&Checkpoint>) -> ListedCheckpoint {

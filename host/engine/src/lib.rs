@@ -119,6 +119,8 @@ pub const TRUSTED: Duration = Duration::from_mins(1);
 const REPLIES_KEPT: Duration = Duration::from_hours(24);
 /// How long notifications are kept. The audit keeps their events for good.
 const NEWS_KEPT: Duration = Duration::from_hours(90 * 24);
+/// Verifications of instances at a time.
+const VERIFICATIONS_MAX: usize = 2;
 /// How long a dead delivery is kept.
 const DEAD_KEPT: Duration = Duration::from_hours(30 * 24);
 
@@ -133,6 +135,8 @@ struct Parts {
     seals: SealKeys,
     queue: InstanceQueue,
     offload: offload::Offload,
+    /// Places for verifications, which mostly wait for the database.
+    verifications: offload::Offload,
     loader: Loader,
     writer: Writer,
     /// The commits and loads in progress.
@@ -192,6 +196,7 @@ impl Engine {
             seals,
             queue: InstanceQueue::new(),
             offload: offload::Offload::default(),
+            verifications: offload::Offload::new(VERIFICATIONS_MAX),
             versions: Cache::builder()
                 .max_capacity(VERSIONS_MAX)
                 .time_to_live(TRUSTED)
@@ -307,7 +312,7 @@ impl Engine {
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
     /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
-    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`], sessions until they expire, drafts until their task has ended, points of series
+    /// [`ITEMS_KEPT`], deliveries that are not pending for [`DEAD_KEPT`], sessions until they expire, drafts until their task has ended, points of series
     /// for [`HOURS_KEPT`](wrkflw_store::series::HOURS_KEPT), and rows of hosts until they expire. The clock of the database counts, not
     /// this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {

@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::tally::Tally;
 use wrkflw_runtime::worker::every;
+use wrkflw_store::error::Outage;
 use wrkflw_store::hosts::{HOST_EXPIRY, NewHost};
 use wrkflw_store::{Store, StoreError};
 
@@ -35,9 +36,13 @@ impl Presence {
         every(RENEW_EVERY, &cancel, || self.renew_or_warn()).await;
     }
 
-    /// Renews the row of this host and writes what it counted. A failure is only logged: the next turn makes up for it.
+    /// Renews the row of this host and writes what it counted. A failure is only logged: the next turn makes up for it. Connections that
+    /// may only read are replaced, also on hosts to which nobody sends requests.
     pub async fn renew_or_warn(&self) {
         if let Err(error) = self.renew().await {
+            if error.outage() == Some(Outage::ReadOnly) {
+                self.0.store.renew();
+            }
             tracing::warn!(%error, "the row of this host could not be renewed; it is tried again soon");
         }
     }

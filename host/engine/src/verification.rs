@@ -1,5 +1,6 @@
 //! Verifies the audit of one instance: the same as `wrkflw audit verify --instance`, without the replay of its commands. It runs on
-//! a thread of low priority, one of a tenant at a time, and for a bounded time.
+//! a thread of low priority, one of a tenant at a time, and for a bounded time. It waits mostly for the database, so it takes no place of
+//! other long work.
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
@@ -39,7 +40,7 @@ impl Engine {
         let (engine, who) = (self.clone(), who.clone());
         let (tenant, runtime) = (who.tenant, Handle::current());
         let verify = move || runtime.block_on(engine.verified(&who, instance));
-        let (tally, findings) = self.offload().run(tenant, verify).await??;
+        let (tally, findings) = self.0.verifications.run(tenant, verify).await??;
         if tally.streams + tally.findings == 0 {
             return Err(Error::missing("instance", instance));
         }

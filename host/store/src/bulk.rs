@@ -309,7 +309,7 @@ impl Store {
     })).await
     }
 
-    /// Stops an operation; false if there is none. Items that workers have claimed are still done.
+    /// Stops an operation; false if there is none. Items that have begun are still done.
     pub async fn stop_operation(
         &self,
         tenant: TenantId,

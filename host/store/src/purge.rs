@@ -67,7 +67,7 @@ impl Store {
             SIGNALS_TOLD.as_secs_f64(),
             SWEEP_MAX
         );
-        // These rows are never updated, so none is locked.
+        // The role may not lock these rows, which are never updated. The sweeps of two hosts may wait for each other.
         let counted = sqlx::query!(
             "delete from signal where ctid = any(array(
                  select ctid from signal where received_at < now() - make_interval(secs => $1) limit $2
@@ -108,7 +108,7 @@ impl Store {
 
     /// Deletes deliveries that ended earlier, and earlier attempts. True if there may be more.
     pub async fn purge_deliveries(&self, kept: Duration) -> Result<bool, StoreError> {
-        // These rows are never updated, so none is locked.
+        // The role may not lock these rows, which are never updated. The sweeps of two hosts may wait for each other.
         let attempts = sqlx::query!(
             "delete from webhook_attempt where ctid = any(array(
                  select ctid from webhook_attempt where at < now() - make_interval(secs => $1) limit $2

@@ -1,6 +1,7 @@
 //! Runs a batch of an operation's items, a few concurrently, and stores their outcomes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
@@ -15,7 +16,8 @@ use wrkflw_store::bulk::{Batch, End, Outcome};
 const BATCHES_MAX: usize = 1;
 /// Operations that are tried in a row. An operation gives no batch while other workers have claimed all its open items.
 const TURNS_MAX: usize = 4;
-/// Items that a host claims at a time. Other operations wait for them. Their lease is longer than the time they take.
+/// Items that a host claims at a time. Other operations wait for them. A host asks after every [`AT_ONCE`] of them whether the
+/// operation was stopped.
 const BATCH_ITEMS: i64 = 64;
 /// Items in flight. They are read and committed in the same batches, so more of them need no more connections. But commands of
 /// others wait for the batches that they fill: more than half of a batch gains little and costs others much.
@@ -54,11 +56,18 @@ impl WorkerContext {
     /// stored together by the next one.
     async fn batch(self: Arc<Self>, batch: Batch) {
         let (ended, mut ends) = mpsc::channel(batch.items.len().max(1));
+        let stopped = AtomicBool::new(false);
         let working = async {
             let ended = ended;
-            let work = |(instance, attempts): (InstanceId, u32)| {
-                let (context, batch, ended) = (&self, &batch, &ended);
+            let work = |(number, (instance, attempts)): (usize, (InstanceId, u32))| {
+                let (context, batch, ended, stopped) = (&self, &batch, &ended, &stopped);
                 async move {
+                    if number % AT_ONCE == 0 && context.is_stopped(batch).await {
+                        stopped.store(true, Ordering::Relaxed);
+                    }
+                    if stopped.load(Ordering::Relaxed) {
+                        return;
+                    }
                     if let Some(end) = context.one(batch, instance, attempts).await {
                         ended
                             .send(end)
@@ -67,7 +76,7 @@ impl WorkerContext {
                     }
                 }
             };
-            let items = futures_util::stream::iter(batch.items.iter().copied());
+            let items = futures_util::stream::iter(batch.items.iter().copied().enumerate());
             items.for_each_concurrent(AT_ONCE, work).await;
         };
         let noting = async {
@@ -80,6 +89,12 @@ impl WorkerContext {
         };
         // Commands in flight may run batches for others, so they are polled while outcomes are stored.
         tokio::join!(working, noting);
+    }
+
+    /// Whether somebody has stopped the operation. If that cannot be read, its items go on.
+    async fn is_stopped(&self, batch: &Batch) -> bool {
+        let ended = self.store.has_ended(batch.tenant, batch.operation).await;
+        ended.unwrap_or(false)
     }
 
     /// Runs one item. None if it is to be tried again.

@@ -31,6 +31,8 @@ pub(crate) struct CallQueue {
     in_flight: BTreeMap<String, BTreeMap<TenantId, usize>>,
     /// The tenant whose turn was last, by service.
     after: BTreeMap<String, TenantId>,
+    /// The service whose turn was last.
+    last: String,
 }
 
 impl CallQueue {
@@ -40,6 +42,7 @@ impl CallQueue {
             context,
             in_flight: BTreeMap::new(),
             after: BTreeMap::new(),
+            last: String::new(),
         }
     }
 
@@ -97,7 +100,11 @@ impl LeaseQueue for CallQueue {
         }
         let store = self.context.store.clone();
         let (mut claims, mut left) = (Vec::new(), window.limit);
-        for service in store.due_services(window.now, &served).await? {
+        let due = store.due_services(window.now, &served).await?;
+        for service in in_turn(due, &self.last) {
+            if left <= 0 {
+                break;
+            }
             let free = i64::try_from(self.free(&service)).unwrap_or(left);
             let full = self.full(&service);
             let turn = CallTurn {
@@ -113,6 +120,9 @@ impl LeaseQueue for CallQueue {
                 Err(_) if !claims.is_empty() => break,
                 Err(error) => return Err(error),
             };
+            if !jobs.is_empty() {
+                self.last.clone_from(&service);
+            }
             left -= i64::try_from(jobs.len()).unwrap_or(left);
             claims.extend(jobs.into_iter().map(|job| self.begin(&service, job)));
         }
@@ -146,6 +156,15 @@ impl LeaseQueue for CallQueue {
     }
 }
 
+/// The services with due calls, beginning behind the one whose turn was last. Otherwise the first ones would get every place that
+/// becomes free while all places are taken.
+fn in_turn(mut due: Vec<String>, last: &str) -> Vec<String> {
+    due.sort_unstable();
+    let next = due.partition_point(|service| service.as_str() <= last);
+    due.rotate_left(next);
+    due
+}
+
 /// Makes an attempt of a call. If that fails for a reason of this host, such as its database, the call is due again soon, or when
 /// its lease has ended.
 async fn run(engine: &Engine, context: &WorkerContext, job: &Job) {
@@ -171,6 +190,25 @@ impl WorkerContext {
         let marked = self.store.mark_unserved(self.clock.now(), &names, &error);
         if let Err(error) = marked.await {
             tracing::warn!(%error, "calls of unknown services could not be marked");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_service_has_its_turn() {
+        let due = || ["c", "a", "b"].map(str::to_owned).to_vec();
+        for (last, order) in [
+            ("", ["a", "b", "c"]),
+            ("a", ["b", "c", "a"]),
+            ("b", ["c", "a", "b"]),
+            ("bb", ["c", "a", "b"]),
+            ("c", ["a", "b", "c"]),
+        ] {
+            assert_eq!(in_turn(due(), last), order, "after {last}");
         }
     }
 }

@@ -57,6 +57,18 @@ impl Outcome {
 }
 
 impl Store {
+    /// Whether an operation has ended, or was stopped.
+    pub async fn has_ended(&self, tenant: TenantId, operation: Uuid) -> Result<bool, StoreError> {
+        let ended = sqlx::query_scalar!(
+            r#"select exists(
+                select from bulk_operation where tenant_id = $1 and id = $2 and ended_at is not null
+            ) as "ended!""#,
+            tenant.0,
+            operation
+        );
+        Ok(ended.fetch_one(&self.writer).await?)
+    }
+
     /// Claims up to `limit` items of the operation whose turn it is, until `lease_end`. An operation without open items ends. None if
     /// no operation is running.
     pub async fn claim_batch(
@@ -87,6 +99,7 @@ impl Store {
             "with ready as (
                 select tenant_id, operation_id, instance_id from bulk_item
                 where tenant_id = $1 and operation_id = $2 and result is null and lease_until <= $3
+                  and exists (select from bulk_operation o where o.tenant_id = $1 and o.id = $2 and o.ended_at is null)
                 order by lease_until limit $5 for update skip locked
             )
             update bulk_item i set lease_until = $4, attempts = i.attempts + 1 from ready

@@ -36,7 +36,7 @@ pub struct CallTurn<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallProgress {
     pub state: StateId,
-    /// The attempts that were begun.
+    /// The attempts so far, with the present one.
     pub attempts: u32,
     pub last_error: Option<String>,
     /// When the next attempt is due, or until when the present one may take.
@@ -112,9 +112,8 @@ impl Store {
         Ok(rows.into_iter().map(job).collect())
     }
 
-    /// Ends the claim of a call, keeps what has become of it, and makes it due again at `next`. Operators are told of the failed
-    /// attempts and of an error.
-    /// Changes nothing if the call was claimed again meanwhile or is over.
+    /// Ends the claim of a call, stores its payload and its attempts, and makes it due again at `next`. Operators see the number of failed
+    /// attempts and the last error. Changes nothing if the call was claimed again meanwhile or is over.
     pub async fn keep_call(
         &self,
         job: &Job,
