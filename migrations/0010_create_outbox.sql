@@ -29,8 +29,13 @@ as $$
 declare
     here text;
 begin
-    -- A standby has the history of its primary, and nothing is written here.
-    if pg_is_in_recovery() or current_setting('transaction_read_only')::boolean then
+    -- A standby has the history of its primary, and nothing is written here. If it is promoted, this connection must not write, because it
+    -- has begun no history: it is replaced.
+    if pg_is_in_recovery() then
+        perform set_config('default_transaction_read_only', 'on', false);
+        return;
+    end if;
+    if current_setting('transaction_read_only')::boolean then
         return;
     end if;
     here := server_here();

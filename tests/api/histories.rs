@@ -154,6 +154,48 @@ async fn a_fail_over_begins_a_history_that_nobody_notices() {
     assert_eq!(ids(&found), [before, since].concat());
 }
 
+/// It has begun no history of the promoted database.
+#[tokio::test]
+async fn a_connection_to_a_standby_writes_nothing_once_it_is_promoted() {
+    let app = TestApp::start().await;
+    let own = OwnPostgres::start().await;
+    let (app, pool) = restored(app, &own).await;
+    own.stand_by().await;
+    let mut early = loop {
+        // Sessions of before are found broken one by one.
+        if let Ok(mut session) = pool.acquire().await
+            && sqlx::raw_sql("select begin_history()")
+                .execute(&mut *session)
+                .await
+                .is_ok()
+        {
+            break session;
+        }
+    };
+    let refused = app
+        .post("author", "/v1/instances", approval_start("doc-1"))
+        .await;
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    own.promote().await;
+    let tried = sqlx::raw_sql("create table written (n int)")
+        .execute(&mut *early)
+        .await;
+    let tried = tried.expect_err("it only reads");
+    let code = tried
+        .as_database_error()
+        .and_then(|error| error.code().map(String::from));
+    assert_eq!(code.as_deref(), Some("25006"), "{tried}");
+    while app
+        .post("author", "/v1/instances", approval_start("doc-2"))
+        .await
+        .status
+        != 201
+    {
+        crate::support::pause().await;
+    }
+    assert_eq!(number(&pool, HISTORIES).await, 3);
+}
+
 /// As if the database had come from elsewhere.
 const ELSEWHERE: &str = "update feed_epoch set server = 'elsewhere'";
 

@@ -53,9 +53,18 @@ impl OwnPostgres {
 
     /// Crashes, and continues on another timeline, as a standby does that is promoted.
     pub(crate) async fn fail_over(&self) {
+        self.stand_by().await;
+        self.promote().await;
+    }
+
+    /// Crashes, and continues as a standby.
+    pub(crate) async fn stand_by(&self) {
         run(&self.dir, "stop").await;
         fs::write(self.dir.join("data/standby.signal"), "").expect("a file in the data's folder");
         run(&self.dir, "start").await;
+    }
+
+    pub(crate) async fn promote(&self) {
         let promoted: bool = sqlx::query_scalar("select pg_promote()")
             .fetch_one(&self.pool)
             .await
