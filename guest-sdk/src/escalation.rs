@@ -8,7 +8,8 @@ use crate::{Assignment, Facts, Flow, Member, Names, Offer, Overdue, Principal, R
 impl Assignment {
     /// The default of [`Flow::escalate`]: offers the overdue work to the manager of its owner. Without
     /// an owner, it goes to the managers of the people it is offered to. Work that is offered only to
-    /// groups, and own work, is offered as before.
+    /// groups, and own work, is offered as before. It is about [`Facts::entering`] alone: other instances of the state keep
+    /// their work.
     pub fn upwards<F: Flow>(
         facts: &Facts<F>,
         state: F::State,
@@ -23,17 +24,14 @@ impl Assignment {
             Some(id) => &task.id == id,
             None => task.is_open(),
         };
-        let state_instances = facts
-            .active
-            .iter()
-            .filter(|state_instance| state_instance.name == state.name());
-        let tasks = state_instances
+        let entering = facts.entering().into_iter();
+        let tasks = entering
             .flat_map(|state_instance| &state_instance.tasks)
             .filter(concerned);
         let offers: Vec<_> = tasks
             .map(|task| {
-                let before = again.offers.iter().find(|offer| offer.label == task.label);
-                let offer = before.cloned().unwrap_or_else(|| as_it_was(task));
+                let before = offer_of(task, &again.offers).cloned();
+                let offer = before.unwrap_or_else(|| as_it_was(task));
                 match superiors(task) {
                     Some(candidates) if !own_work => Offer {
                         candidates,
@@ -49,7 +47,26 @@ impl Assignment {
     }
 }
 
-/// The offer of a task that the assignment no longer has.
+/// The offer of a task: the only one with its label, or of several the one with its candidates.
+fn offer_of<'a>(task: &Task, offers: &'a [Offer]) -> Option<&'a Offer> {
+    let labelled = offers.iter().filter(|offer| offer.label == task.label);
+    let labelled: Vec<_> = labelled.collect();
+    match labelled.as_slice() {
+        [only] => Some(*only),
+        several => several.iter().copied().find(|offer| fits(offer, task)),
+    }
+}
+
+/// Whether a task that is made of this offer has these candidates.
+fn fits(offer: &Offer, task: &Task) -> bool {
+    match (&offer.each_member, task.candidates.as_slice()) {
+        (Some(group), [Principal::Member(member)]) => member.group == *group,
+        (Some(_), _) => false,
+        (None, candidates) => offer.candidates == candidates,
+    }
+}
+
+/// The offer of a task that the assignment no longer has, or that cannot be told from others.
 fn as_it_was(task: &Task) -> Offer {
     Offer {
         candidates: task.candidates.clone(),

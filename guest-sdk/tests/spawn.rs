@@ -1,6 +1,6 @@
 //! A state that goes on while a deadline or a decision begins a branch beside it; one branch per item.
 
-use wrkflw_guest::testing::{Scenario, deadline, decide, given, start};
+use wrkflw_guest::testing::{Scenario, claim, deadline, decide, escalate, given, start};
 use wrkflw_guest::{
     Assignment, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Plan, Refusal, Target, Value,
     hours, json,
@@ -122,7 +122,7 @@ mod orders {
         store: String,
     }
 
-    /// Every line of an order is packed in its own store, in two steps.
+    /// Every line of an order is packed in its own store, in two steps, and goes to a manager if that is late.
     struct Orders;
 
     impl Flow for Orders {
@@ -156,7 +156,8 @@ mod orders {
 
         fn assign(facts: &Facts<Self>, state: Step) -> Result<Assignment, Refusal> {
             Ok(match facts.entering() {
-                Some(pack) if state == Pack => Assignment::to_group(&pack.item::<Line>()?.store),
+                Some(pack) if state == Pack => Assignment::to_group(&pack.item::<Line>()?.store)
+                    .deadline(Due::After(hours(8)).escalate()),
                 _ => Assignment::to_group("office"),
             })
         }
@@ -165,6 +166,7 @@ mod orders {
     fn accepted(lines: &[(&str, &str)]) -> Scenario<Orders> {
         let mut flow = given().member("eve", "office");
         flow = flow.member("nora", "north").member("sue", "south");
+        flow = flow.managed("nora", "meg").managed("sue", "mia");
         let line = |(sku, store): &(&str, &str)| json!({ "sku": sku, "store": store });
         let lines: Vec<_> = lines.iter().map(line).collect();
         flow.follow([
@@ -198,6 +200,21 @@ mod orders {
         };
         assert_eq!(keys(&flow.facts()), ["bolt", "gear", "gear", "nut"]);
         flow.when(decide("eve", Send)).ends("SENT");
+    }
+
+    #[test]
+    fn a_late_line_goes_to_a_manager_and_the_other_lines_stay_where_they_are() {
+        for (person, sku) in [("nora", "bolt"), ("sue", "nut")] {
+            let mut late = accepted(&[("bolt", "north"), ("nut", "south")]);
+            late.follow([claim("nora").key("bolt"), claim("sue").key("nut")]);
+            let escalated = late.when(escalate(1).key(sku));
+            escalated.offers_to_manager_of(person);
+            assert_eq!(escalated.assignment().offers.len(), 1, "of {sku} alone");
+            for line in late.state_instances() {
+                let open = line.tasks.iter().filter(|task| task.is_open());
+                assert_eq!(open.count(), 1, "{:?}", line.key);
+            }
+        }
     }
 
     #[test]

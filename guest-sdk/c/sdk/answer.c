@@ -104,9 +104,15 @@ static const wrkflw_flow_types_task_decision_t *decision_of(const wf_event_t *ev
   return event->record->source.tag == WRKFLW_FLOW_TYPES_EVENT_SOURCE_TASK ? &event->record->source.val.task : NULL;
 }
 
+static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
 wf_text_t wf_comment(const wf_event_t *event) {
   const wrkflw_flow_types_task_decision_t *decision = decision_of(event);
-  return decision != NULL && decision->comment.is_some ? decision->comment.val : (wf_text_t){NULL, 0};
+  if (decision == NULL || !decision->comment.is_some) return (wf_text_t){NULL, 0};
+  wf_text_t comment = decision->comment.val;
+  while (comment.len > 0 && is_blank(comment.ptr[comment.len - 1])) comment.len--;
+  for (; comment.len > 0 && is_blank(*comment.ptr); comment.len--) comment.ptr++;
+  return comment;
 }
 
 uint32_t wf_votes(const wf_event_t *event, const char *trigger) {
@@ -224,6 +230,37 @@ bool exports_wrkflw_flow_logic_transition(wf_facts_t *facts, wf_record_t *record
   return answered(err);
 }
 
+/* Whether a task that is made of this offer has these candidates. */
+static bool fits(const wf_offer_t *offer, const wrkflw_flow_types_list_principal_t *candidates) {
+  if (offer->each_member.is_some) {
+    const wrkflw_flow_types_principal_t *only = candidates->ptr;
+    bool is_member = candidates->len == 1 && only->tag == WRKFLW_FLOW_TYPES_PRINCIPAL_MEMBER;
+    return is_member && wf_same(only->val.member.group, offer->each_member.val);
+  }
+  if (offer->candidates.len != candidates->len) return false;
+  for (size_t i = 0; i < candidates->len; i++) {
+    const wrkflw_flow_types_principal_t *one = &offer->candidates.ptr[i], *other = &candidates->ptr[i];
+    /* All cases begin with a name. */
+    if (one->tag != other->tag || !wf_same(one->val.user, other->val.user)) return false;
+    bool is_member = one->tag == WRKFLW_FLOW_TYPES_PRINCIPAL_MEMBER;
+    if (is_member && !wf_same(one->val.member.group, other->val.member.group)) return false;
+  }
+  return true;
+}
+
+/* The offer of a task: the only one with its label, or of several the one with its candidates. NULL if there is none. */
+static const wf_offer_t *offer_of(const wf_task_t *task, const wrkflw_flow_types_list_offer_t *offers) {
+  const wf_offer_t *labelled = NULL, *fitting = NULL;
+  size_t count = 0;
+  for (size_t i = 0; i < offers->len; i++) {
+    const wf_offer_t *offer = &offers->ptr[i];
+    if (!wf_same(offer->label, task->label)) continue;
+    labelled = offer, count++;
+    if (fitting == NULL && fits(offer, &task->candidates)) fitting = offer;
+  }
+  return count == 1 ? labelled : fitting;
+}
+
 /* Offers the task to the managers of those who had it, if they had it in person. */
 static void to_managers(wf_offer_t *offer, const wf_task_t *task) {
   wrkflw_flow_types_list_principal_t managers = {calloc(task->candidates.len + 1, sizeof *managers.ptr), 0};
@@ -251,8 +288,8 @@ static void upwards(wf_assignment_t *again, const wf_state_t *state, const wf_st
     if (overdue->task.is_some ? !wf_same(task->id, overdue->task.val) : !is_open(task)) continue;
     wf_offer_t *offer = &offers.ptr[offers.len++];
     *offer = (wf_offer_t){.label = task->label, .candidates = task->candidates};
-    for (size_t j = 0; j < again->offers.len; j++)
-      if (wf_same(again->offers.ptr[j].label, task->label)) *offer = again->offers.ptr[j];
+    const wf_offer_t *before = offer_of(task, &again->offers);
+    if (before != NULL) *offer = *before;
     if (!state->own_work) to_managers(offer, task);
   }
   again->offers = offers;

@@ -137,17 +137,50 @@ wf_text_t wf_string(wf_text_t value) {
 
 bool wf_true(wf_text_t value) { return value.len == 4 && memcmp(value.ptr, "true", 4) == 0; }
 
-int64_t wf_integer(wf_text_t value, int64_t otherwise) {
-  int64_t number = 0;
-  size_t at = value.len > 0 && value.ptr[0] == '-' ? 1 : 0;
-  if (at == value.len) return otherwise;
-  for (size_t i = at; i < value.len; i++) {
-    if (value.ptr[i] < '0' || value.ptr[i] > '9') return otherwise;
-    int64_t digit = value.ptr[i] - '0';
-    if (number > (INT64_MAX - digit) / 10) return otherwise;
-    number = number * 10 + digit;
+static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+
+/* The number with one more digit, but at most `most`. */
+static uint64_t with_digit(uint64_t number, uint64_t digit, uint64_t most) {
+  return number > (most - digit) / 10 ? most : number * 10 + digit;
+}
+
+/* Reads the exponent that begins at `at`, if one does. False if there is something else. */
+static bool read_exponent(wf_text_t value, size_t at, int64_t *exponent) {
+  if (at == value.len) return true;
+  if (value.ptr[at] != 'e' && value.ptr[at] != 'E') return false;
+  bool negative = ++at < value.len && value.ptr[at] == '-';
+  if (at < value.len && (value.ptr[at] == '-' || value.ptr[at] == '+')) at++;
+  if (at == value.len) return false;
+  uint64_t number = 0;
+  for (; at < value.len; at++) {
+    if (!is_digit(value.ptr[at])) return false;
+    number = with_digit(number, value.ptr[at] - '0', INT32_MAX);
   }
-  return at == 1 ? -number : number;
+  *exponent = negative ? -(int64_t)number : (int64_t)number;
+  return true;
+}
+
+int64_t wf_integer(wf_text_t value, int64_t otherwise) {
+  bool negative = value.len > 0 && value.ptr[0] == '-', is_fraction = false;
+  uint64_t number = 0, most = (uint64_t)INT64_MAX + negative;
+  /* How many digits stand before the point, once the exponent has moved it. */
+  int64_t whole = 0, exponent = 0;
+  size_t first = negative, end = first;
+  for (; end < value.len && (is_digit(value.ptr[end]) || value.ptr[end] == '.'); end++) {
+    if (value.ptr[end] == '.') is_fraction = true;
+    whole += !is_fraction;
+  }
+  if (whole == 0 || !read_exponent(value, end, &exponent)) return otherwise;
+  whole += exponent;
+  for (size_t i = first; i < end; i++) {
+    if (value.ptr[i] == '.') continue;
+    uint8_t digit = value.ptr[i] - '0';
+    if (whole-- > 0) number = with_digit(number, digit, most);
+    else if (digit != 0) return otherwise;
+  }
+  for (; whole > 0 && number > 0 && number < most; whole--) number = with_digit(number, 0, most);
+  if (number > INT64_MAX) return INT64_MIN;
+  return negative ? -(int64_t)number : (int64_t)number;
 }
 
 wf_text_t wf_quoted(wf_text_t text) {

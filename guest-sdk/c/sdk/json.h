@@ -11,7 +11,7 @@ wf_text_t wf_find(wf_text_t json, const char *pointer);
 wf_text_t wf_string(wf_text_t value);
 /* Whether the value is `true`. */
 bool wf_true(wf_text_t value);
-/* A whole number; `otherwise` if it is none, or does not fit. */
+/* A whole number, also as `5000.0` or `5e3`; `otherwise` if it is none. One that does not fit is INT64_MAX or INT64_MIN. */
 int64_t wf_integer(wf_text_t value, int64_t otherwise);
 /* The member or item after the cursor, which begins at 0: its name (of an object) and its value. False at the end. */
 bool wf_each(wf_text_t json, size_t *cursor, wf_text_t *name, wf_text_t *value);

@@ -138,7 +138,7 @@ wf_text_t wf_of_config(wf_text_t config, const char *pointer);
 wf_text_t wf_data(const wf_facts_t *facts, const char *pointer);
 /* Whoever decides or sends the signal; NULL if no person acts. */
 const wf_actor_t *wf_actor(const wf_event_t *event);
-/* The comment of the decision; without length if there is none. */
+/* The comment of the decision without blanks around it; without length if nothing is left. */
 wf_text_t wf_comment(const wf_event_t *event);
 /* The task being decided; NULL if none is. */
 const wf_task_t *wf_decided_task(const wf_event_t *event);
@@ -207,7 +207,8 @@ void wf_deadline(wf_deadlines_t *deadlines, wf_deadline_t deadline);
 #define WF_HOURS(count) ((count) * 3600u)
 #define WF_DAYS(count) ((count) * 86400u)
 wf_due_t wf_after(uint32_t seconds);
-/* Counting working time only, by a calendar of the tenant; the end of the last of so many working days; a time of RFC 3339. */
+/* Counting working time only, by a calendar of the tenant; the end of the last of so many working days; an instant in UTC with
+ * milliseconds, as in `2026-11-20T18:00:00.000Z`: no other form is taken. */
 wf_due_t wf_working(uint32_t seconds, wf_text_t calendar);
 wf_due_t wf_working_days(uint32_t days, wf_text_t calendar);
 wf_due_t wf_at(const char *time);

@@ -31,7 +31,9 @@ impl<F: Flow> Scenario<F> {
             ),
             Err(Unworked::ForThemselves) => {
                 let absent = absent.unwrap_or_default();
-                let message = format!("{user} decides here for themselves, and not for {absent}");
+                let message = format!(
+                    "{user} acts here for themselves or for somebody else, and not for {absent}"
+                );
                 denied("own_task", message)
             }
             Err(Unworked::Stopped(reason)) => stopped(reason),

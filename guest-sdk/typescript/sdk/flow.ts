@@ -1,12 +1,12 @@
 // A flow, and what the host asks of it.
 
-import type { Actor, Entry, EventRecord, Overdue, Principal, Snapshot, Violation } from "./contract.ts";
+import type { Actor, Entry, EventRecord, Overdue, Principal, Snapshot, Task, Violation } from "./contract.ts";
 import { readConfig } from "./config.ts";
 import { Event, Facts, isOpen } from "./facts.ts";
 import { type Definition, definition, type Graph, targetsOf } from "./graph.ts";
 import { type Plan, to } from "./plan.ts";
 import { Refusal, described, fault, refusalOf } from "./refusal.ts";
-import { type Assignment, type ServiceCall, type Waiting, managerOf, toNobody, toUser, wireAssignment, wireCall, wireWaiting } from "./work.ts";
+import { type Assignment, type Offer, type ServiceCall, type Waiting, managerOf, toNobody, toUser, wireAssignment, wireCall, wireWaiting } from "./work.ts";
 
 /** The types of a flow: `flow<{ config: Config; data: Data; state: State; trigger: Trigger }>({ ... })`. */
 export interface Types {
@@ -106,7 +106,10 @@ function work<F extends Types>(logic: Flow<F>, drawn: Definition, facts: Facts<F
   const state = drawn.states.find((one) => one.name === entry.state);
   if (state === undefined) throw fault("unknown_state", `This flow knows no state ${entry.state}.`);
   const { name, title } = state;
-  if (state.kind.tag === "service") return { tag: "service", val: wireCall(logic.call?.(facts, name) ?? called(drawn, facts, name)) };
+  if (state.kind.tag === "service") {
+    const call = logic.call?.(facts, name);
+    return { tag: "service", val: call === undefined ? called(drawn, facts, name) : wireCall(call) };
+  }
   if (state.kind.tag === "wait") return { tag: "wait", val: wireWaiting(logic.wait?.(facts, name) ?? {}) };
   if (state.kind.tag !== "task") throw fault("no_work", `There is no work in ${name}.`);
   const assigned = () => logic.assign?.(facts, name) ?? (state.ownWork ? toUser(facts.initiator) : toNobody());
@@ -117,22 +120,42 @@ function work<F extends Types>(logic: Flow<F>, drawn: Definition, facts: Facts<F
 }
 
 /** The service of the state's name, with the instance's data. */
-function called<F extends Types>(drawn: Definition, facts: Facts<F>, name: string): ServiceCall {
+function called<F extends Types>(drawn: Definition, facts: Facts<F>, name: string) {
   const fired = (by: "reply" | "failure") => drawn.transitions.find((way) => way.source === name && way.by[by])?.trigger ?? "";
-  return { service: name, request: facts.data, onReply: fired("reply"), onFailure: fired("failure") };
+  const call = wireCall({ service: name, request: null, onReply: fired("reply"), onFailure: fired("failure") });
+  // The text itself: `JSON.parse` may have rounded its numbers.
+  return { ...call, request: facts.instance.data };
 }
 
 /** The overdue work goes to the managers of those who had it. Own work, and work of groups, is offered as before. */
 function upwards<F extends Types>(facts: Facts<F>, again: Assignment, overdue: Overdue, title: string, ownWork: boolean): Assignment {
   const tasks = (facts.entering?.tasks ?? []).filter((task) => (overdue.task === null ? isOpen(task) : task.id === overdue.task));
   const offers = tasks.map((task) => {
-    const before = again.offers.find((offer) => (offer.label ?? title) === task.label) ?? { label: task.label, to: task.candidates };
+    const before = offerOf(task, again.offers, title) ?? { label: task.label, to: task.candidates };
     const people = task.owner === null ? task.candidates.flatMap(personOf) : [task.owner];
     if (ownWork || people.length === 0) return before;
     const { owner: _owner, eachMember: _each, ...kept } = before;
     return { ...kept, to: people.map(managerOf) };
   });
   return { ...again, offers };
+}
+
+/** The offer of a task: the only one with its label, or of several the one with its candidates. */
+function offerOf(task: Task, offers: Offer[], title: string): Offer | undefined {
+  const labelled = offers.filter((offer) => (offer.label ?? title) === task.label);
+  return labelled.length === 1 ? labelled[0] : labelled.find((offer) => fits(offer, task.candidates));
+}
+
+/** Whether a task that is made of this offer has these candidates. */
+function fits({ to = [], eachMember }: Offer, candidates: Principal[]): boolean {
+  const [only] = candidates;
+  if (eachMember) return candidates.length === 1 && only?.tag === "member" && only.val.group === eachMember;
+  return to.length === candidates.length && to.every((one, index) => same(one, candidates[index]));
+}
+
+function same(one: Principal, other: Principal | undefined): boolean {
+  if (one.tag === "member") return other?.tag === "member" && one.val.person === other.val.person && one.val.group === other.val.group;
+  return one.tag === other?.tag && one.val === other.val;
 }
 
 function personOf(candidate: Principal): string[] {

@@ -4,7 +4,7 @@
 
 import type { AttributeType } from "./contract.ts";
 import { fault } from "./refusal.ts";
-import { extensionList, json, noMore, orNull } from "./strict.ts";
+import { PRIORITY_MAX, extensionList, json, noMore, orNull, whole } from "./strict.ts";
 
 /** What may fire a trigger. */
 export type FiredBy = "decision" | "signal" | "deadline" | "reply" | "failure" | "child" | "entry";
@@ -148,7 +148,7 @@ export function definition(graph: Graph) {
     attributes: Object.entries(attributes).map(([name, kind]) => ({ name, kind })),
     instanceTitle: orNull(instanceTitle),
     instanceSummary: orNull(instanceSummary),
-    priorities: Object.entries(priorities).map(([name, atLeast]) => ({ name, atLeast })),
+    priorities: Object.entries(priorities).map(([name, atLeast]) => ({ name, atLeast: whole(`The priority ${name}`, atLeast, PRIORITY_MAX) })),
     separate,
     reads: flags(["groups", "permissions", "comments", "inputs"], reads),
     solePerEntity,
@@ -167,7 +167,7 @@ function wireState(name: string, one: State) {
     title: one.title,
     description,
     kind: one.kind === "terminal" ? { tag: "terminal", val: one.title } : { tag: one.kind },
-    join: join === undefined ? { tag: "none" } : join === "all" ? { tag: "all" } : { tag: "count", val: join },
+    join: join === undefined ? { tag: "none" } : join === "all" ? { tag: "all" } : { tag: "count", val: whole(`\`join\` of ${name}`, join) },
     ownWork: one.ownWork,
     extensions: extensionList(extensions),
   };

@@ -2,7 +2,7 @@
 
 import type { AttributeType, StateInstance } from "./contract.ts";
 import { fault } from "./refusal.ts";
-import { json, noMore, orNull } from "./strict.ts";
+import { instant, json, noMore, orNull } from "./strict.ts";
 
 /** A state that begins; with a key, for one item. */
 export interface Target<S extends string = string> {
@@ -77,8 +77,16 @@ function attributeValue(kinds: { name: string; kind: AttributeType }[], name: st
   const kind = kinds.find((one) => one.name === name)?.kind;
   if (kind === undefined) throw fault("unknown_attribute", `The graph declares no attribute ${name}.`);
   if (value === null) return null;
-  const plain = value instanceof Date ? value.toISOString() : value;
-  return { tag: kind, val: kind === "decimal" ? String(plain) : plain };
+  if (kind === "timestamp" && typeof value === "string") return { tag: kind, val: instant(`The attribute ${name}`, value) };
+  const plain = value instanceof Date ? instant(`The attribute ${name}`, value) : value;
+  return { tag: kind, val: kind === "decimal" ? decimal(name, plain) : plain };
+}
+
+function decimal(name: string, value: Exclude<Value, Date>): string {
+  const text = String(value);
+  if (typeof value === "number" && !/^-?\d+(\.\d+)?$/.test(text))
+    throw fault("no_decimal", `The attribute ${name} is a decimal, and JavaScript writes this number as ${text}: give a text such as "0.0000001".`);
+  return text;
 }
 
 const targets = <S extends string>(given: (S | Target<S>)[]) =>

@@ -2,7 +2,7 @@
 
 import type { Duration, Fraction, Principal } from "./contract.ts";
 import { fault } from "./refusal.ts";
-import { extensionList, noMore, orNull } from "./strict.ts";
+import { PRIORITY_MAX, extensionList, instant, noMore, orNull, whole } from "./strict.ts";
 
 type Extensions = Record<string, unknown>;
 
@@ -25,6 +25,7 @@ export interface Deadline<T extends string = string> {
   working?: { time: Duration; calendar: string };
   /** The end of the last of so many working days. */
   workingDays?: { days: number; calendar: string };
+  /** A moment; as a text, one of RFC 3339. */
   at?: Date | string;
   /** `escalate` asks the flow's `escalate`; `release` takes the task from its owner. */
   then: "remind" | "escalate" | "release" | { fire: T } | { cancel: string };
@@ -146,7 +147,7 @@ export function wireAssignment(assignment: Assignment, title: string) {
     needed: wireNeeded(needed),
     exclude,
     fallback: orNull(fallback),
-    priority,
+    priority: whole("A priority", priority, PRIORITY_MAX),
     deadlines: deadlines.map(wireDeadline),
     subscriptions: subscriptions.map(wireSubscription),
     blind,
@@ -170,8 +171,11 @@ function wireOffer(offer: Offer, title: string) {
 }
 
 function wireNeeded(needed: Needed) {
-  if (typeof needed === "number") return { tag: "count", val: needed };
-  const part = ([numerator, denominator]: [number, number]): Fraction => ({ numerator, denominator });
+  if (typeof needed === "number") return { tag: "count", val: whole("`needed`", needed) };
+  const part = ([numerator, denominator]: [number, number]): Fraction => ({
+    numerator: whole("A numerator", numerator),
+    denominator: whole("A denominator", denominator),
+  });
   return "atLeast" in needed ? { tag: "at-least", val: part(needed.atLeast) } : { tag: "more-than", val: part(needed.moreThan) };
 }
 
@@ -179,13 +183,14 @@ function wireDeadline(deadline: Deadline) {
   const { after, working, workingDays, at, then, since = "created", every, ...rest } = deadline;
   noMore("The deadline", rest);
   const when = [
-    after !== undefined && { tag: "after", val: after },
-    working && { tag: "working", val: working },
-    workingDays && { tag: "working-days", val: workingDays },
-    at !== undefined && { tag: "at", val: at instanceof Date ? at.toISOString() : at },
+    after !== undefined && { tag: "after", val: whole("`after`", after) },
+    working && { tag: "working", val: { ...working, time: whole("A time of `working`", working.time) } },
+    workingDays && { tag: "working-days", val: { ...workingDays, days: whole("A number of `workingDays`", workingDays.days) } },
+    at !== undefined && { tag: "at", val: instant("`at`", at) },
   ].filter((one) => one !== false && one !== undefined);
   if (when.length !== 1) throw fault("deadline", "A deadline has exactly one of after, working, workingDays and at.");
-  return { when: when[0], since, repeat: orNull(every), action: wireAction(then) };
+  const repeat = orNull(every);
+  return { when: when[0], since, repeat: repeat === null ? null : whole("`every`", repeat), action: wireAction(then) };
 }
 
 function wireAction(then: Deadline["then"]) {
@@ -203,8 +208,16 @@ export function wireCall(call: ServiceCall) {
   const { service, request, onReply, onFailure, timeout = 30, retries = [10, minutes(1), minutes(5)], ...more } = call;
   const { deadlines = [], subscriptions = [], ...rest } = more;
   noMore("The service call", rest);
-  const late = deadlines.map(wireDeadline);
-  return { service, request: JSON.stringify(request), timeout, retries, onReply, onFailure, deadlines: late, subscriptions: subscriptions.map(wireSubscription) };
+  return {
+    service,
+    request: JSON.stringify(request),
+    timeout: whole("A timeout", timeout),
+    retries: retries.map((pause) => whole("A pause of `retries`", pause)),
+    onReply,
+    onFailure,
+    deadlines: deadlines.map(wireDeadline),
+    subscriptions: subscriptions.map(wireSubscription),
+  };
 }
 
 export function wireWaiting(waiting: Waiting) {

@@ -2,7 +2,7 @@
 
 import json
 import typing
-from typing import Any, Callable, Generic
+from typing import Any, Callable, Generic, Sequence
 
 from componentize_py_types import Err
 from wit_world import exports
@@ -13,7 +13,7 @@ from .graph import Graph
 from .plan import Plan, to
 from .refusal import Refusal, all_invalid, fault, refusal_of, violations_of
 from .typed import read
-from .work import Assignment, Offer, ServiceCall, Waiting, manager_of, to_nobody, to_user
+from .work import Assignment, JsonText, Offer, ServiceCall, Waiting, manager_of, to_nobody, to_user
 
 
 class Flow(Generic[C, D]):
@@ -57,7 +57,7 @@ class Flow(Generic[C, D]):
         """What does the service state ask? By default: the service of the state's name, with the instance's data."""
         drawn = self.graph(facts.config).definition().transitions
         fired = lambda by: next((one.trigger for one in drawn if one.source == state and by in one.by), "")
-        request = json.loads(facts.instance.data)
+        request = JsonText(facts.instance.data)
         return ServiceCall(service=state, request=request, on_reply=fired(wit.FiredBy.REPLY), on_failure=fired(wit.FiredBy.FAILURE))
 
     def wait(self, facts: Facts[C, D], state: str) -> Waiting:
@@ -73,12 +73,25 @@ class Flow(Generic[C, D]):
 
 
 def _upwards(task: wit.Task, again: Assignment, title: str, own_work: bool) -> Offer:
-    before = next((one for one in again.offers if (one.label or title) == task.label), None)
-    before = before or Offer(label=task.label, to=task.candidates)
+    before = _offer_of(task, again.offers, title) or Offer(label=task.label, to=task.candidates)
     people = [task.owner] if task.owner else [person for one in task.candidates if (person := _person_of(one))]
     if own_work or not people:
         return before
     return Offer(**{**vars(before), "to": [manager_of(one) for one in people], "owner": None, "each_member": None})
+
+
+def _offer_of(task: wit.Task, offers: Sequence[Offer], title: str) -> Offer | None:
+    """The offer of a task: the only one with its label, or of several the one with its candidates."""
+    labelled = [one for one in offers if (one.label or title) == task.label]
+    return labelled[0] if len(labelled) == 1 else next((one for one in labelled if _fits(one, task.candidates)), None)
+
+
+def _fits(offer: Offer, candidates: Sequence[wit.Principal]) -> bool:
+    """Whether a task that is made of this offer has these candidates."""
+    if offer.each_member:
+        groups = [one.value.group if isinstance(one, wit.Principal_Member) else None for one in candidates]
+        return groups == [offer.each_member]
+    return list(offer.to) == list(candidates)
 
 
 def _person_of(candidate: wit.Principal) -> str | None:

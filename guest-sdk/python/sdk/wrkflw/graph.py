@@ -6,11 +6,15 @@ from typing import Any, Literal, Mapping, Sequence
 
 from wit_world.imports import types as wit
 
+from .refusal import fault
+
 FiredBy = Literal["decision", "signal", "deadline", "reply", "failure", "child", "entry"]
 Reads = Literal["groups", "permissions", "comments", "inputs"]
 CommentRule = Literal["optional", "required", "none"]
 AttributeType = Literal["text", "boolean", "decimal", "float", "timestamp", "bytes"]
 Extensions = Mapping[str, Any]
+PRIORITY_MAX = 255
+_U32_MAX = 2**32 - 1
 
 
 @dataclass(kw_only=True)
@@ -116,7 +120,7 @@ class Graph:
     reads: Sequence[Reads] = ()
     #: While an instance runs, no other instance of any definition about the same entity does.
     sole_per_entity: bool = False
-    #: Only participants, their managers and the members of these groups see an instance; none: everybody of the tenant.
+    #: Only participants, their managers and the members of these groups see an instance. `None`: everybody of the tenant; empty: no group.
     visible_to_participants: Sequence[str] | None = None
     #: What the config names of the tenant's directory; it is looked up when a version is published.
     uses_groups: Sequence[str] = ()
@@ -154,7 +158,7 @@ class Graph:
             attributes=[wit.AttributeDeclaration(name, wit.AttributeType[kind.upper()]) for name, kind in self.attributes.items()],
             instance_title=self.instance_title,
             instance_summary=self.instance_summary,
-            priorities=[wit.PriorityName(name, at_least) for name, at_least in self.priorities.items()],
+            priorities=[wit.PriorityName(name, whole(f"The priority {name}", at_least, PRIORITY_MAX)) for name, at_least in self.priorities.items()],
             separate=[list(states) for states in self.separate],
             reads=_flags(wit.Reads, self.reads),
             sole_per_entity=self.sole_per_entity,
@@ -172,7 +176,7 @@ def _wire_state(name: str, state: State) -> wit.State:
         title=state.title,
         description=state.description,
         kind=state.kind,
-        join=joins[state.join] if state.join in joins else wit.Join_Count(state.join),
+        join=joins[state.join] if state.join in joins else wit.Join_Count(whole(f"`join` of {name}", state.join)),
         own_work=state.own_work,
         extensions=extension_list(state.extensions),
     )
@@ -214,3 +218,12 @@ def json_or_none(value: Any) -> str | None:
 def extension_list(extensions: Extensions) -> list[wit.Extension]:
     """Extensions as the contract lists them."""
     return [wit.Extension(name, json.dumps(value)) for name, value in extensions.items()]
+
+
+def whole(what: str, value: Any, most: int = _U32_MAX) -> int:
+    """A number as the contract has it: the component would trap at another one, and not say at which."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and 0 <= value <= most:
+        return value
+    raise fault("no_whole_number", f"{what} is a whole number from 0 to {most}, not {value}.")

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Mapping, Self
 
 from wit_world.imports import types as wit
@@ -89,7 +90,14 @@ def _value(kinds: Mapping[str, AttributeType], name: str, value: Any) -> wit.Att
         return None
     if isinstance(value, datetime):
         value = instant(value)
-    return _VALUES[kinds[name]](str(value) if kinds[name] == "decimal" else value)
+    return _VALUES[kinds[name]](_decimal(value) if kinds[name] == "decimal" else value)
+
+
+def _decimal(value: Any) -> str:
+    """The digits of a number, without an exponent, which `str` may write."""
+    if isinstance(value, float):
+        value = Decimal(str(value))
+    return format(value, "f") if isinstance(value, Decimal) else str(value)
 
 
 def to(target: str | Target) -> Plan:

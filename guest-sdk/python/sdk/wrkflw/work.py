@@ -7,7 +7,7 @@ from typing import Any, Iterable, Literal, Mapping, Sequence
 
 from wit_world.imports import types as wit
 
-from .graph import Extensions, extension_list
+from .graph import PRIORITY_MAX, Extensions, extension_list, whole
 from .moment import instant
 
 
@@ -43,17 +43,17 @@ def days(count: int) -> int:
 
 def after(seconds: int) -> wit.Due:
     """So long after it begins to count: `after(hours(48))`."""
-    return wit.Due_After(seconds)
+    return wit.Due_After(whole("`after`", seconds))
 
 
 def working(seconds: int, calendar: str) -> wit.Due:
     """The same, counting working time by a calendar of the tenant."""
-    return wit.Due_Working(wit.WorkingTime(seconds, calendar))
+    return wit.Due_Working(wit.WorkingTime(whole("A time of `working`", seconds), calendar))
 
 
 def working_days(count: int, calendar: str) -> wit.Due:
     """At the end of the last of so many working days."""
-    return wit.Due_WorkingDays(wit.WorkingDays(count, calendar))
+    return wit.Due_WorkingDays(wit.WorkingDays(whole("A number of `working_days`", count), calendar))
 
 
 def at(when: datetime) -> wit.Due:
@@ -62,7 +62,8 @@ def at(when: datetime) -> wit.Due:
 
 def _deadline(due: wit.Due, action: wit.OverdueAction, every: int | None, since_claim: bool) -> wit.Deadline:
     since = wit.Since.CLAIMED if since_claim else wit.Since.CREATED
-    return wit.Deadline(when=due, since=since, repeat=every, action=action)
+    repeat = None if every is None else whole("`every`", every)
+    return wit.Deadline(when=due, since=since, repeat=repeat, action=action)
 
 
 def remind(due: wit.Due, every: int | None = None, since_claim: bool = False) -> wit.Deadline:
@@ -124,16 +125,20 @@ class Offer:
 
 def at_least(numerator: int, denominator: int) -> wit.Needed:
     """At least this part of the tasks."""
-    return wit.Needed_AtLeast(wit.Fraction(numerator, denominator))
+    return wit.Needed_AtLeast(_part(numerator, denominator))
 
 
 def more_than(numerator: int, denominator: int) -> wit.Needed:
     """More than this part of the tasks."""
-    return wit.Needed_MoreThan(wit.Fraction(numerator, denominator))
+    return wit.Needed_MoreThan(_part(numerator, denominator))
+
+
+def _part(numerator: int, denominator: int) -> wit.Fraction:
+    return wit.Fraction(whole("A numerator", numerator), whole("A denominator", denominator))
 
 
 def needed_of(needed: int | wit.Needed) -> wit.Needed:
-    return wit.Needed_Count(needed) if isinstance(needed, int) else needed
+    return wit.Needed_Count(whole("`needed`", needed)) if isinstance(needed, (int, float)) else needed
 
 
 @dataclass(kw_only=True)
@@ -163,7 +168,7 @@ class Assignment:
             needed=needed_of(self.needed),
             exclude=list(self.exclude),
             fallback=self.fallback,
-            priority=self.priority,
+            priority=whole("A priority", self.priority, PRIORITY_MAX),
             deadlines=list(self.deadlines),
             subscriptions=list(self.subscriptions),
             blind=self.blind,
@@ -206,6 +211,13 @@ def subscribe(trigger: str, correlation: str | None = None, buffered: bool = Fal
     return wit.SignalSubscription(trigger=trigger, correlation=correlation, buffered=buffered)
 
 
+@dataclass(frozen=True)
+class JsonText:
+    """JSON as it was written, so that its numbers keep their digits."""
+
+    text: str
+
+
 @dataclass(kw_only=True)
 class ServiceCall:
     """What a service state asks."""
@@ -223,11 +235,12 @@ class ServiceCall:
     subscriptions: Sequence[wit.SignalSubscription] = ()
 
     def wire(self) -> wit.ServiceCall:
+        request = self.request
         return wit.ServiceCall(
             service=self.service,
-            request=json.dumps(self.request),
-            timeout=self.timeout,
-            retries=list(self.retries),
+            request=request.text if isinstance(request, JsonText) else json.dumps(request),
+            timeout=whole("A timeout", self.timeout),
+            retries=[whole("A pause of `retries`", pause) for pause in self.retries],
             on_reply=self.on_reply,
             on_failure=self.on_failure,
             deadlines=list(self.deadlines),

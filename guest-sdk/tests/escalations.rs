@@ -1,0 +1,65 @@
+//! Who gets late work by default, where the tasks of a state have one label.
+
+use serde::{Deserialize, Serialize};
+use wrkflw_guest::testing::{Scenario, claim, given, later, start};
+use wrkflw_guest::{Assignment, Due, Facts, Flow, Graph, NoConfig, Offer, Refusal, hours, json};
+
+wrkflw_guest::states! { enum State { Review, Done } }
+wrkflw_guest::triggers! { enum Trigger { Agree } }
+use State::{Done, Review};
+use Trigger::Agree;
+
+#[derive(Serialize, Deserialize)]
+struct Contract {}
+
+/// Two groups review a contract. Neither offer has a label of its own.
+struct Contracts;
+
+impl Flow for Contracts {
+    type Config = NoConfig;
+    type Data = Contract;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+        Graph::start(Review)
+            .task(Review, "Review", |s| s.on(Agree, Done))
+            .terminal(Done, "DONE")
+    }
+
+    fn assign(_: &Facts<Self>, _: State) -> Result<Assignment, Refusal> {
+        let reminded = Due::after_hours(1).remind();
+        let offers = [
+            Offer::new("").to_group("legal"),
+            Offer::new("").to_group("finance").deadline(reminded),
+        ];
+        Ok(Assignment::new(offers).deadline(Due::after_hours(8).escalate()))
+    }
+}
+
+fn reviewed() -> Scenario<Contracts> {
+    let mut flow = given()
+        .member("lea", "legal")
+        .member("fin", "finance")
+        .managed("fin", "meg");
+    flow.follow([start("ann", json!({}))]);
+    flow
+}
+
+#[test]
+fn each_group_keeps_its_own_late_task() {
+    let mut flow = reviewed();
+    flow.when(later(hours(8)))
+        .offers_to_group("legal")
+        .offers_to_group("finance");
+}
+
+#[test]
+fn the_task_that_goes_to_a_manager_keeps_the_deadlines_of_its_own_offer() {
+    let mut flow = reviewed();
+    flow.follow([claim("fin")]);
+    flow.when(later(hours(8)))
+        .offers_to_group("legal")
+        .offers_to_manager_of("fin");
+    flow.when(later(hours(1))).reminds("Review");
+}
