@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from confluent_kafka import Producer
@@ -34,19 +37,31 @@ def typescript(store: str, group: str, count: int) -> list[str]:
     return [*program, KAFKA, TOPIC, f"{URL}/schemas/", store, group, str(count), str(IDLE)]
 
 
-def published(schema: str, data: object) -> str:
-    """A topic of one record, which names this schema."""
-    topic = f"bad-{uuid4()}"
+def published(events: list[dict[str, Any]]) -> str:
+    """A topic of these events, in one partition."""
+    topic = f"own-{uuid4()}"
     servers: dict[str, str | int | float | bool] = {"bootstrap.servers": KAFKA}
     # Kept until the topic exists: a client that is collected ends its requests.
     admin = AdminClient(servers)
     admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
-    named = {"id": uuid4(), "type": "dev.wrkflw.task.claimed", "subject": uuid4(), "sequence": 1, "dataschema": schema}
     producer = Producer(servers)
-    producer.produce(topic, json.dumps(data), headers=[(f"ce_{name}", str(value)) for name, value in named.items()])
+    for event in events:
+        named = ("id", "type", "subject", "sequence", "dataschema")
+        headers: list[tuple[str, str | bytes | None]] = [(f"ce_{name}", str(event[name])) for name in named]
+        if event.get("replayed"):
+            headers.append(("wrkflw-replayed", "true"))
+        producer.produce(topic, json.dumps(event["data"]), headers=headers)
     if producer.flush(60) != 0:
-        raise AssertionError("the broker did not take the record")
+        raise AssertionError("the broker did not take the records")
     return topic
+
+
+def ran_on(topic: str, command: Callable[[str, str, int], list[str]]) -> subprocess.CompletedProcess[str]:
+    """What a consumer with an empty store makes of this topic."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = command(f"{folder}/store", f"{command.__name__}-{topic}", 0)
+        line = [topic if part == TOPIC else part for part in line]
+        return subprocess.run(line, capture_output=True, text=True, timeout=100)
 
 
 def consumed(command: list[str]) -> list[tuple[str, str]]:
@@ -84,15 +99,31 @@ class Consumers(unittest.TestCase):
         of_host = f"{URL}/schemas/v1/dev.wrkflw.task.claimed.json"
         violated = r"ValidationError|task\.claimed\.json: data"
         for schema, reason in ((of_host, violated), ("http://127.0.0.1:1/schemas/x.json", "is not below")):
-            topic = published(schema, {"instanceId": 7})
+            named = {"id": uuid4(), "type": "dev.wrkflw.task.claimed", "subject": uuid4(), "sequence": 1}
+            topic = published([{**named, "dataschema": schema, "data": {"instanceId": 7}}])
             for command in (python, typescript):
-                with self.subTest(f"{command.__name__} {reason}"), tempfile.TemporaryDirectory() as folder:
-                    line = command(f"{folder}/store", f"{command.__name__}-{topic}", 0)
-                    line = [topic if part == TOPIC else part for part in line]
-                    ran = subprocess.run(line, capture_output=True, text=True, timeout=100)
+                with self.subTest(f"{command.__name__} {reason}"):
+                    ran = ran_on(topic, command)
                     self.assertNotEqual(ran.returncode, 0)
                     self.assertEqual(ran.stdout, "")
                     self.assertRegex(ran.stderr, reason)
+
+    def test_a_topic_may_begin_with_any_event_and_a_gap_is_reported(self) -> None:
+        start("gaps")
+        page = list_events.sync(client=connect(URL, REVIEWER), after="earliest", limit=1)
+        assert isinstance(page, Events)
+        event = page.data[0].to_dict()
+        # The ninth event was lost, and comes by a replay.
+        order = ((7, False), (8, False), (10, False), (9, True), (11, False))
+        events = [{**event, "id": str(uuid4()), "sequence": f"{sequence:020}", "replayed": again} for sequence, again in order]
+        topic = published(events)
+        for command in (python, typescript):
+            with self.subTest(command.__name__):
+                ran = ran_on(topic, command)
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                new = [json.loads(line)["id"] for line in ran.stdout.splitlines()]
+                self.assertEqual(new, [event["id"] for event in events])
+                self.assertEqual(re.findall(r"event (\d+) of", ran.stderr), ["10"])
 
     def test_every_event_is_processed_once_in_order_across_restarts_and_repetitions(self) -> None:
         for number in range(3):

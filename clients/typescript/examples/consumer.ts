@@ -1,9 +1,9 @@
 /**
  * A consumer of the event topic: node consumer.js BROKERS TOPIC SCHEMAS STORE [GROUP] [COUNT] [IDLE_SECONDS]
  *
- * It checks each event against its schema, drops duplicates by id, checks the order per instance, and continues after a restart
- * from the offset that it committed. It prints one line for each new event. It ends after COUNT new events (0: no limit), or when
- * no record arrives for IDLE_SECONDS (0: never).
+ * It checks each event against its schema, drops duplicates by id, reports gaps in the sequence of an instance, and continues after
+ * a restart from the offset that it committed. It prints one line for each new event. It ends after COUNT new events (0: no limit),
+ * or when no record arrives for IDLE_SECONDS (0: never).
  */
 import { closeSync, existsSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { Consumer, stringDeserializers } from "@platformatic/kafka";
@@ -17,6 +17,8 @@ interface Processed {
   instance: string;
   sequence: number;
   type: string;
+  /** An operator sent it again: it comes behind newer events of its instance. */
+  replayed: boolean;
 }
 
 /** The validators of the schemas that events name. Schemas of other hosts than the configured one are refused. */
@@ -55,16 +57,20 @@ class Store {
     fsyncSync(this.file);
   }
 
-  private note({ id, instance, sequence }: Processed): void {
+  private note({ id, instance, sequence, replayed }: Processed): void {
     this.ids.add(id);
-    this.sequences.set(instance, sequence);
+    if (!replayed) this.sequences.set(instance, Math.max(sequence, this.sequences.get(instance) ?? 0));
   }
 
   /** Returns whether the event is new. */
   process(event: Processed): boolean {
     if (this.ids.has(event.id)) return false;
-    const before = this.sequences.get(event.instance) ?? 0;
-    if (event.sequence !== before + 1) throw new Error(`event ${event.sequence} of ${event.instance} is out of order`);
+    const { instance, sequence, replayed } = event;
+    // The first one need not be 1: the topic keeps events for a limited time.
+    const last = this.sequences.get(instance) ?? sequence - 1;
+    // An operator discarded what is missing, or it expired before it was read.
+    if (!replayed && sequence !== last + 1)
+      console.error(`event ${sequence} of ${instance} follows event ${last}: the rest is in /v1/instances/${instance}/history`);
     writeSync(this.file, `${JSON.stringify(event)}\n`);
     fsyncSync(this.file);
     this.note(event);
@@ -103,6 +109,7 @@ for await (const record of stream) {
     instance: header("ce_subject"),
     sequence: Number(header("ce_sequence")),
     type: header("ce_type"),
+    replayed: record.headers.get("wrkflw-replayed") === "true",
   };
   if (store.process(event)) {
     fresh += 1;
