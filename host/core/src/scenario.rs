@@ -23,7 +23,7 @@ use super::event::Event;
 use super::execution::{Ask, Context, Execution, ExecutionError};
 use super::graph::Graph;
 use super::ids::{Digest, VersionRef};
-use super::instance::Instance;
+use super::instance::{Instance, TaskStatus};
 use super::json::Json;
 use super::question::{Answer, Facts, Question, Source};
 use super::rejection::Rejection;
@@ -149,7 +149,7 @@ impl World {
         Ok(outcome.events)
     }
 
-    /// Checks a command up to the first question to the flow. Returns the person on whose behalf the actor decides.
+    /// Checks a command up to the first question to the flow. Returns the person on whose behalf the actor claims or decides.
     pub fn judge(&self, acting: Acting<'_>, command: &Command) -> Result<Option<String>, Stopped> {
         let mut last = self.ids;
         let mut ids = || {
@@ -158,7 +158,20 @@ impl World {
         };
         let context = self.context(acting);
         let mut execution = Execution::begin(context, self.instance.clone(), command, &mut ids)?;
-        Ok(match execution.ask()? {
+        let mut ask = execution.ask()?;
+        if let Command::Claim { task } = command {
+            // The deadlines that count from the claim may need calendars.
+            while let Some(Ask::Directory(lookup)) = &ask {
+                execution.found(&self.directory.found(lookup, self.now))?;
+                ask = execution.ask()?;
+            }
+            let instance = execution.instance();
+            return Ok(match instance.task(*task).map(|task| &task.status) {
+                Some(TaskStatus::Claimed { ownership, .. }) => ownership.on_behalf_of.clone(),
+                _ => None,
+            });
+        }
+        Ok(match ask {
             Some(Ask::Logic(Question::Guard(occurrence))) => match &occurrence.source {
                 Source::Task { actor, .. } => actor.on_behalf_of.clone(),
                 _ => None,

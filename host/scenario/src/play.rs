@@ -1,14 +1,18 @@
 //! Runs a scenario: each step is a command, and what follows is compared with what is expected.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use jiff::{SignedDuration, Timestamp};
 use wrkflw_core::actor::Actor;
 use wrkflw_core::command::{Command, Lineage};
 use wrkflw_core::event::Event;
+use wrkflw_core::execution::NOBODY_WAITS;
 use wrkflw_core::ids::{InstanceId, TaskId};
 use wrkflw_core::instance::{Entity, Instance, Status};
 use wrkflw_core::json::{Json, Node};
 use wrkflw_core::moment;
+use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_core::scenario::{Acting, Logic, Meant, PASSING_MAX, Stopped, World};
 use wrkflw_core::version::Version;
 
@@ -22,6 +26,8 @@ use crate::step::{Step, Which};
 const TENANT: &str = "scenario";
 /// The entity of an instance that names none.
 const ENTITY: (&str, &str) = ("entity", "1");
+/// How long the id of a signal counts, as on a host.
+const SIGNALS_COUNT: SignedDuration = SignedDuration::from_hours(60 * 24);
 
 /// Why a scenario fails: the first step that is not as expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +62,7 @@ pub fn play(scenario: &Scenario, version: &Version, logic: &mut impl Logic) -> R
         world: world(scenario),
         version,
         logic,
+        signals: BTreeMap::new(),
     };
     for (index, step) in scenario.text.steps.iter().enumerate() {
         let (events, refused) = match play.step(step) {
@@ -127,7 +134,12 @@ struct Play<'a, L> {
     world: World,
     version: &'a Version,
     logic: &'a mut L,
+    /// The content of each signal that has come, and when.
+    signals: BTreeMap<SignalKey, (Option<[u8; 32]>, Timestamp)>,
 }
+
+/// A signal's sender with what it is about, and its id.
+type SignalKey = Option<([u8; 32], String)>;
 
 type Happened = Result<Vec<Event>, Vec<Refused>>;
 
@@ -171,15 +183,7 @@ impl<L: Logic> Play<'_, L> {
         }
         let reason = |reason: &Option<String>| reason.clone();
         let command = if let Some(trigger) = &step.signal {
-            let id = step.id.clone();
-            Command::Signal {
-                instance,
-                trigger: trigger.clone(),
-                id: id.unwrap_or_else(|| self.world.next_id().to_string()),
-                input: step.input.clone().unwrap_or_else(Json::empty),
-                correlation: step.correlation.clone(),
-                state: None,
-            }
+            return self.signalled(step, trigger, (by, instance));
         } else if let Some(key) = &step.child {
             return self.child_ends(step, key, instance);
         } else if let Some(name) = &step.service {
@@ -193,6 +197,64 @@ impl<L: Logic> Play<'_, L> {
         };
         let actor = self.actor(by, None);
         self.run(&actor, &command)
+    }
+
+    /// A signal that names a state is one that was sent to all: it is for the first such state that it has not come to.
+    fn signalled(
+        &mut self,
+        step: &Step,
+        trigger: &str,
+        (by, instance): (&str, InstanceId),
+    ) -> Happened {
+        let id = step.id.clone();
+        let id = id.unwrap_or_else(|| self.world.next_id().to_string());
+        let signal = |state| Command::Signal {
+            instance,
+            trigger: trigger.to_owned(),
+            id: id.clone(),
+            input: step.input.clone().unwrap_or_else(Json::empty),
+            correlation: step.correlation.clone(),
+            state,
+        };
+        let mut commands = vec![signal(None)];
+        if step.state.is_some() || step.item.is_some() {
+            let (running, place) = (self.world.instance.iter(), step.place());
+            let meant = running.flat_map(|instance| &instance.active);
+            let meant = meant.filter(|one| place.is(one));
+            commands = meant.map(|one| signal(Some(one.id))).collect();
+        }
+        let first = |command: &Command| self.first_of(by, command).is_none();
+        let place = commands.iter().position(first).unwrap_or(0);
+        let Some(command) = commands.get(place) else {
+            let message = format!("no such state waits for {trigger}");
+            return Err(vec![Refused::new(NOBODY_WAITS, message)]);
+        };
+        let content = command.content();
+        if let Some((known, at)) = self.first_of(by, command) {
+            if known == content {
+                return Ok(Vec::new());
+            }
+            let first = FirstSignal {
+                signal: None,
+                instance: Some(instance),
+                event: None,
+                at,
+            };
+            let (trigger, id) = (trigger.to_owned(), id.clone());
+            let reused = Rejection::SignalIdReused { trigger, id, first };
+            return Err(Refused::of(Stopped::Rejected(reused)));
+        }
+        let actor = self.actor(by, None);
+        let events = self.run(&actor, command)?;
+        let key = signal_key(by, command);
+        self.signals.insert(key, (content, self.world.now));
+        Ok(events)
+    }
+
+    /// The content and the time of the signal that has come before under the key of this one, if that still counts.
+    fn first_of(&self, by: &str, command: &Command) -> Option<(Option<[u8; 32]>, Timestamp)> {
+        let known = self.signals.get(&signal_key(by, command)).copied();
+        known.filter(|(_, at)| self.world.now.duration_since(*at) < SIGNALS_COUNT)
     }
 
     fn start(&mut self, step: &Step, by: &str, data: &Json) -> Happened {
@@ -228,7 +290,7 @@ impl<L: Logic> Play<'_, L> {
     }
 
     /// Moves the time. The deadlines that pass act, the earliest first.
-    fn passes(&mut self, until: jiff::Timestamp) -> Happened {
+    fn passes(&mut self, until: Timestamp) -> Happened {
         let mut events = Vec::new();
         for _ in 0..PASSING_MAX {
             let Some(command) = self.world.next_deadline(until) else {
@@ -333,6 +395,12 @@ impl<L: Logic> Play<'_, L> {
             .run(acting(self.version, actor), command, self.logic);
         ran.map_err(|stopped: Stopped| Refused::of(stopped))
     }
+}
+
+/// The key by which a host counts a signal once.
+fn signal_key(by: &str, command: &Command) -> SignalKey {
+    let signal = command.signal()?;
+    Some((signal.identity(by), signal.id))
 }
 
 fn acting<'a>(version: &'a Version, actor: &'a Actor) -> Acting<'a> {

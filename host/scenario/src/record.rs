@@ -175,7 +175,14 @@ fn changed(redactor: &mut Redactor<'_>, changes: &[Change]) -> Vec<Members> {
 fn step(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Result<Option<Members>, String> {
     let mut members = match &recorded.evidence.command {
         Command::Start { .. } => return start(redactor, recorded).map(Some),
-        Command::ChildEnded { .. } => return Ok(Some(child_ended(redactor, recorded))),
+        Command::ChildEnded { .. } => {
+            let before = recorded.before.as_ref();
+            return Ok(Some(child_ended(
+                redactor,
+                &recorded.evidence.command,
+                before,
+            )));
+        }
         Command::ServiceAnswered { .. } | Command::ServiceFailed { .. } => {
             return Ok(Some(calls::ended(redactor, recorded)));
         }
@@ -253,21 +260,29 @@ fn start(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Result<Members
     Ok(members)
 }
 
-fn child_ended(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Members {
+fn child_ended(
+    redactor: &mut Redactor<'_>,
+    command: &Command,
+    before: Option<&Instance>,
+) -> Members {
     let Command::ChildEnded {
         child,
         outcome,
         data,
+        reason,
         ..
-    } = &recorded.evidence.command
+    } = command
     else {
         return Members::new();
     };
-    let states = recorded.before.iter().flat_map(Instance::state_instances);
+    let states = before.into_iter().flat_map(Instance::state_instances);
     let mut children = states.flat_map(|state| &state.children);
     let key = children.find(|one| one.id == *child);
     let key = key.map_or("", |child| child.key.as_str());
     let mut members = vec![("child", text(key)), ("outcome", text(outcome))];
+    // Only a child that could not be started has one.
+    let reason = reason.as_ref();
+    members.extend(reason.map(|reason| ("reason", text(&redactor.comment(reason)))));
     members.extend(input(redactor, data));
     members
 }
@@ -278,12 +293,20 @@ fn signal(redactor: &mut Redactor<'_>, recorded: &Recorded<'_>) -> Members {
         id,
         input: payload,
         correlation,
+        state,
         ..
     } = &recorded.evidence.command
     else {
         return Members::new();
     };
     let mut members = vec![("signal", text(trigger)), ("id", text(&redactor.text(id)))];
+    // A signal to all is a command for each state instance, all with one id.
+    let mut active = recorded.before.iter().flat_map(|one| &one.active);
+    if let Some(meant) = active.find(|one| Some(one.id) == *state) {
+        members.push(("in", text(&meant.name)));
+        let key = meant.key.as_ref();
+        members.extend(key.map(|key| ("item", text(&redactor.known(key)))));
+    }
     members.extend(input(redactor, payload));
     let key = correlation.as_ref();
     members.extend(key.map(|key| ("correlation", text(&redactor.entity(key)))));
@@ -422,3 +445,6 @@ fn short(node: Node) -> Node {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests;

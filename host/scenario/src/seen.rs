@@ -58,7 +58,7 @@ impl Refused {
                 vec![Refused::new("no_task", message)]
             }
             Unworked::ForThemselves => {
-                let message = format!("{by} decides here for themselves");
+                let message = format!("{by} acts here for themselves or for somebody else");
                 vec![Refused::new("own_task", message)]
             }
             Unworked::Stopped(stopped) => Refused::of(stopped),

@@ -160,7 +160,11 @@ const ACTIONS: [(&str, &[&str], &[&str]); 22] = [
     ("reset", &["by"], &["in", "item", "reason"]),
     ("suspendTask", &["by"], &["in", "item", "reason", "until"]),
     ("resumeTask", &["by"], &["in", "item"]),
-    ("signal", &["by"], &["input", "correlation", "id"]),
+    (
+        "signal",
+        &["by"],
+        &["input", "correlation", "id", "in", "item"],
+    ),
     ("child", &["outcome"], &["in", "item", "input", "reason"]),
     (
         "service",

@@ -175,6 +175,26 @@ fn a_substitute_decides_for_whom_the_step_names() {
 }
 
 #[test]
+fn a_substitute_claims_for_whom_the_step_names() {
+    let steps = |claims: &[(&str, &str)]| {
+        let away = "  - { start: {}, by: ann }\n  - absence: { person: rob, substitute: sue }\n"
+            .to_owned();
+        claims.iter().fold(away, |steps, (by, for_whom)| {
+            format!(
+                "{steps}  - {{ claim: true, by: {by}, {for_whom} expect: {{ tasks: [{{ owner: {by} }}] }} }}\n"
+            )
+        })
+    };
+    assert_eq!(failure(&steps(&[("sue", "")])), None);
+    let twice = [("sue", "for: rob,"), ("sue", "for: rob,")];
+    assert_eq!(failure(&steps(&twice)), None);
+    for other in [("sue", "for: rita,"), ("rita", "for: rob,")] {
+        let failed = failure(&steps(&[other])).expect("they claim for somebody else");
+        assert!(failed.contains("own_task"), "{other:?}: {failed}");
+    }
+}
+
+#[test]
 fn it_fails_at_the_first_step_that_is_not_as_expected() {
     let start = "  - { start: {}, by: ann }\n";
     for (step, words) in [
@@ -211,6 +231,58 @@ fn it_fails_at_the_first_step_that_is_not_as_expected() {
     }
 }
 
+/// The failure of a scenario of this graph.
+fn played(graph: &Graph, steps: &str) -> Option<String> {
+    let reference = VersionRef {
+        key: "drawn".into(),
+        version: 1,
+    };
+    let text =
+        format!("groups: {{ reviewers: [rob] }}\nsteps:\n  - start: {{}}\n    by: ann\n{steps}");
+    let scenario = Scenario::read(&text).expect("a scenario");
+    let flow = version(reference, Json::empty(), graph.clone()).expect("a sound graph");
+    let played = play(&scenario, &flow, &mut Reviews(graph.clone()));
+    played.err().map(|failure| failure.to_string())
+}
+
+#[test]
+fn a_signal_counts_once_under_its_id() {
+    let graph = Graph {
+        initial: "Submitted".into(),
+        states: vec![
+            state("Submitted", "Submitted", StateKind::Task),
+            state("FinalReview", "Final review", StateKind::Task),
+            state("Done", "Done", StateKind::Terminal("DONE".into())),
+        ],
+        transitions: vec![
+            way_by("Submitted", "APPROVE", FiredBy::Decision, &["Done"]),
+            way_by("Submitted", "PAID", FiredBy::Signal, &["FinalReview"]),
+            way_by("FinalReview", "APPROVE", FiredBy::Decision, &["Done"]),
+            way_by("FinalReview", "PAID", FiredBy::Signal, &["Done"]),
+        ],
+        ..Graph::default()
+    };
+    let begins = r#"
+  - { signal: PAID, by: shop, id: "1", in: Done, expect: { refused: nobody_waits } }
+  - { signal: PAID, by: shop, id: "1", input: { sum: 1 }, expect: { states: FinalReview } }
+  - { signal: PAID, by: shop, id: "1", input: { sum: 1 }, expect: { states: FinalReview } }
+  - { signal: PAID, by: shop, id: "1", input: { sum: 2 }, expect: { refused: signal_id_reused } }
+"#;
+    // Another sender, one that is sent to all, without an id, after 60 days.
+    for other in [
+        r#"{ signal: PAID, by: bank, id: "1", expect: { outcome: DONE } }"#,
+        r#"{ signal: PAID, by: shop, id: "1", in: FinalReview, expect: { outcome: DONE } }"#,
+        "{ signal: PAID, by: shop, input: { sum: 1 }, expect: { outcome: DONE } }",
+        r#"{ signal: PAID, by: shop, id: "1", at: "2026-03-07T09:00:00Z", expect: { outcome: DONE } }"#,
+    ] {
+        assert_eq!(
+            played(&graph, &format!("{begins}  - {other}\n")),
+            None,
+            "{other}"
+        );
+    }
+}
+
 #[test]
 fn a_service_answers_or_fails() {
     let mut scored = way_by("Score", "SCORED", FiredBy::Reply, &["Done"]);
@@ -230,23 +302,7 @@ fn a_service_answers_or_fails() {
         ],
         ..Graph::default()
     };
-    let reference = VersionRef {
-        key: "scores".into(),
-        version: 1,
-    };
-    let played = |steps: &str| {
-        let text = format!(
-            "groups: {{ reviewers: [rob] }}\nsteps:\n  - start: {{}}\n    by: ann\n{steps}"
-        );
-        let scenario = Scenario::read(&text).expect("a scenario");
-        let flow = version(reference.clone(), Json::empty(), graph.clone());
-        let played = play(
-            &scenario,
-            &flow.expect("a sound graph"),
-            &mut Reviews(graph.clone()),
-        );
-        played.err().map(|failure| failure.to_string())
-    };
+    let played = |steps: &str| played(&graph, steps);
     let answers = "
   - service: scorer
     input: { other: 1 }

@@ -15,7 +15,7 @@ pub struct Meant<'a> {
     pub key: Option<&'a str>,
     /// The label of the task.
     pub label: Option<&'a str>,
-    /// The absent person for whom somebody decides.
+    /// The absent person for whom somebody claims or decides.
     pub absent: Option<&'a str>,
 }
 
@@ -24,7 +24,7 @@ pub struct Meant<'a> {
 pub enum Unworked {
     /// There is no such task.
     NoTask,
-    /// They decide for themselves, and not for the absent person.
+    /// They claim or decide for themselves or for somebody else, and not for the absent person.
     ForThemselves,
     Stopped(Stopped),
 }
@@ -70,9 +70,9 @@ impl World {
         let tasks = instance.map(|instance| meant.tasks(instance, &acting.actor.id));
         for task in tasks.into_iter().flatten() {
             let command = on(task);
-            let is_decided = matches!(command, Command::Decide { .. });
+            let is_for_one = matches!(command, Command::Claim { .. } | Command::Decide { .. });
             match self.judge(acting, &command) {
-                Ok(for_whom) if is_decided && !meant.is_for(for_whom.as_deref()) => {
+                Ok(for_whom) if is_for_one && !meant.is_for(for_whom.as_deref()) => {
                     for_themselves = true;
                 }
                 Ok(_) => return Ok(command),

@@ -71,7 +71,7 @@ impl<'a> Recorded<'a> {
     }
 }
 
-/// The commands of the entries.
+/// The commands of the entries. The error says what a scenario does not know.
 pub(super) fn commands(entries: Vec<Entry>) -> Result<Vec<Issued>, String> {
     let mut commands: Vec<Issued> = Vec::new();
     for mut entry in entries {
@@ -80,9 +80,15 @@ pub(super) fn commands(entries: Vec<Entry>) -> Result<Vec<Issued>, String> {
         if let Some(command) = commands.last_mut().filter(|_| is_same) {
             command.entries.push(entry);
         } else {
+            let evidence: Evidence = evidence.ok_or("an entry lacks its evidence")?;
+            let mut lookups = evidence.lookups.iter();
+            if lookups.any(|looked| looked.asked.workloads.is_some()) {
+                let why = "the host allocated its tasks by the work that people had, which a scenario does not know";
+                return Err(why.to_owned());
+            }
             commands.push(Issued {
                 id,
-                evidence: evidence.ok_or("an entry lacks its evidence")?,
+                evidence,
                 entries: vec![entry],
             });
         }

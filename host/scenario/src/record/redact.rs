@@ -216,6 +216,7 @@ impl<'a> Redactor<'a> {
         let mut kept: Vec<String> = [
             "the names of states, outcomes, groups and permissions",
             "labels of tasks",
+            "keys of items, unless such a text stands in data or inputs or names a person",
             "the config, with other names for people",
             "times",
             "of other texts, how many letters, digits and other characters they have",
@@ -243,7 +244,8 @@ fn shaped(text: &str, mut number: u32) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for c in chars.iter_mut().rev() {
         *c = match *c {
-            '0'..='9' => char::from(b'0' + digit(10)),
+            // Of every script: the digits of the others are numbers of people, too.
+            numeric if numeric.is_numeric() => char::from(b'0' + digit(10)),
             upper if upper.is_uppercase() => char::from(b'A' + digit(26)),
             letter if letter.is_alphabetic() => char::from(b'a' + digit(26)),
             other => other,
@@ -309,6 +311,11 @@ mod tests {
         redactor.data(&data);
         let keys = ["ann", "Desk", "7"].map(|key| redactor.known(key));
         assert_eq!(keys, ["person-1", "Aaaa", "7"]);
+        let kept = redactor.kept();
+        assert!(
+            kept.iter().any(|kept| kept.starts_with("keys of items")),
+            "{kept:?}"
+        );
     }
 
     #[test]
@@ -323,6 +330,7 @@ mod tests {
             ("a", "e"),
             ("b", "f"),
             ("EUR", "AAA"),
+            ("\u{0e54}\u{0e57}\u{0661}\u{096b}", "0006"),
         ] {
             assert_eq!(redactor.text(text), other, "{text}");
         }
