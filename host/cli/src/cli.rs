@@ -16,6 +16,7 @@ mod dead_letter;
 mod definition;
 mod demo;
 mod dev;
+mod digits;
 mod directory;
 mod doctor;
 mod embed_token;

@@ -269,7 +269,12 @@ impl Settings {
             checks.push(tokens.map(drop).map_err(SettingsError));
         }
         if self.has(Role::Relay) {
-            checks.push(self.kafka().map(drop));
+            let checked = |kafka: KafkaSettings| {
+                kafka
+                    .checked()
+                    .map_err(|error| SettingsError(error.to_string()))
+            };
+            checks.push(self.kafka().and_then(checked));
         }
         let wrong: Vec<String> = checks
             .into_iter()

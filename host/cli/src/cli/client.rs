@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use url::Url;
 use url::form_urlencoded::Serializer;
 
+use super::digits;
 use super::failure::{Exit, Failure};
 use wrkflw_runtime::http_client::{self, ClientError, HttpClient, Route, is_loopback};
 use wrkflw_sandbox::CompileLimits;
@@ -49,7 +50,8 @@ pub(super) struct AttemptArgs {
     /// Show all that would follow, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Makes it safe to repeat this command: the same key gives the same answer and one effect
+    /// Makes it safe to repeat this command: the same key gives the same answer and one effect. Name an instance by its id then, not
+    /// by TYPE/ID
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
@@ -67,6 +69,11 @@ pub(super) struct ChangeArgs {
 impl ChangeArgs {
     pub(super) fn is_dry_run(&self) -> bool {
         self.attempt.dry_run
+    }
+
+    /// Whether the command may be repeated.
+    pub(super) fn is_keyed(&self) -> bool {
+        self.attempt.idempotency_key.is_some()
     }
 }
 
@@ -348,7 +355,7 @@ fn json_if_any(text: &[u8]) -> Result<Value> {
 }
 
 fn json(text: &[u8]) -> Result<Value> {
-    serde_json::from_slice(text).context("the server's answer is no JSON: is this a wrkflw server?")
+    digits::parse(text).context("the server's answer is no JSON: is this a wrkflw server?")
 }
 
 /// Encodes a text as one segment of a path.

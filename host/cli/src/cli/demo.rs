@@ -3,13 +3,14 @@
 use anyhow::{Context as _, Result};
 
 use super::connection::DEV_TENANT;
+use super::failure::{Exit, Failure};
 use super::samples;
 use crate::roles;
 use crate::sample::DOCUMENT_APPROVAL;
 use wrkflw_console::{DemoPerson, Entrance};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
-use wrkflw_engine::{Engine, Identity};
+use wrkflw_engine::{Engine, Error, Identity};
 use wrkflw_store::directory::Membership;
 
 /// The key of the sample flow.
@@ -77,7 +78,7 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
     let published = engine
         .publish(&who, FLOW, (DOCUMENT_APPROVAL, &Json::empty()), None)
         .await
-        .context("the sample flow cannot be published")?;
+        .map_err(unpublished)?;
     let active = engine.reader().active_version(tenant, FLOW).await?;
     if published.created || active.is_none() {
         let reference = VersionRef {
@@ -93,6 +94,17 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
         Box::pin(samples::prepare(engine, tenant)).await;
     }
     Ok(())
+}
+
+/// Names the problems, for example a compilation that needs more memory than the machine has.
+fn unpublished(error: Error) -> anyhow::Error {
+    const MESSAGE: &str = "the sample flow cannot be published";
+    match error {
+        Error::Unpublishable(problems) => Failure::new(Exit::Invalid, MESSAGE)
+            .details(problems.iter().map(ToString::to_string))
+            .into(),
+        error => anyhow::Error::from(error).context(MESSAGE),
+    }
 }
 
 async fn directory(engine: &Engine, who: &Identity) -> Result<()> {
@@ -115,4 +127,22 @@ async fn directory(engine: &Engine, who: &Identity) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wrkflw_core::check::Problem;
+
+    #[test]
+    fn a_sample_that_cannot_be_published_says_why() {
+        let problem = Problem::new("component_invalid", "/", "it needs too much memory");
+        let error = unpublished(Error::Unpublishable(vec![problem]));
+        let failure = error.downcast_ref::<Failure>().expect("a failure");
+        assert!(
+            failure.to_string().contains("cannot be published"),
+            "{failure}"
+        );
+        assert!(format!("{failure:?}").contains("it needs too much memory"));
+    }
 }

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Environment;
 use super::client::Client;
 use super::connection::ConnectionArgs;
+use super::digits;
 use super::failure::{Exit, Failure};
 use super::instance::entity;
 use super::output::{Column, Output};
@@ -305,7 +306,7 @@ impl Tail<'_> {
                     self.cursor = id.take().or_else(|| self.cursor.take());
                 }
                 None if line.is_empty() => {
-                    let event: Value = match serde_json::from_str(&data) {
+                    let event = match digits::parse(data.as_bytes()) {
                         Ok(event) => event,
                         Err(error) => return Ok(Ended::broken(error)),
                     };

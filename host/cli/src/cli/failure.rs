@@ -24,7 +24,8 @@ Exit codes:
   5  a conflict, or not possible now (409, 412, 429)
   6  the input is not valid (400, 422)
   7  the server cannot be reached
-  8  the flow's logic failed (424)";
+  8  the flow's logic failed (424)
+  141  the reader of the output closed it before the end";
 
 /// The class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -420,7 +420,8 @@ async fn check(store: &Store) -> Result<()> {
 
 async fn sweep(engine: Engine, cancel: CancellationToken) {
     let purge = async || {
-        if let Err(error) = engine.purge().await {
+        // A statement that a shutdown interrupts is repeated by the next sweep.
+        if let Some(Err(error)) = cancel.run_until_cancelled(engine.purge()).await {
             tracing::warn!(%error, "not all that has expired could be deleted; the host tries again later");
         }
     };

@@ -298,7 +298,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
         }
         reading => unreachable!("{reading:?} changes nothing"),
     };
-    let (client, path) = one.open(environment)?;
+    let (client, path) = one.open_to_change(&change, environment)?;
     // A restart makes another instance.
     let before = if change.is_dry_run() && verb != "restart" {
         Some(client.get(&path, &[])?)
@@ -319,6 +319,23 @@ impl OneArgs {
         let client = self.connection.open(environment)?;
         let path = pick::instance(&client, &self.id)?;
         Ok((client, path))
+    }
+
+    /// The same for a change. One that is repeated must name the same instance: another one may be about the entity by then.
+    fn open_to_change(
+        &self,
+        change: &ChangeArgs,
+        environment: &Environment,
+    ) -> Result<(Client, String)> {
+        if change.is_keyed() && self.id.contains('/') {
+            let message = format!(
+                "{} may be another instance when the command is repeated: with --idempotency-key, name the instance by its id",
+                self.id
+            );
+            let next = format!("`wrkflw instance show {}` shows its id", self.id);
+            return Err(Failure::new(Exit::Usage, message).next(next).into());
+        }
+        self.open(environment)
     }
 
     fn get(&self, below: &str, environment: &Environment) -> Result<Value> {

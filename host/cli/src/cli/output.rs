@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use serde_json::Value;
 
+use super::digits::{Exact, plain};
 use super::failure::Failure;
 pub(super) use wrkflw_core::text::counted;
 
@@ -27,6 +28,10 @@ pub(super) type Column = (&'static str, &'static str);
 const CELL_CHARS_MAX: usize = 120;
 /// What the answer to a dry run begins with.
 const DRY_RUN: &str = "dry run: nothing was written\n";
+
+/// The exit code if the reader of standard output closed it: that of a program which SIGPIPE ends. It is not 0, because a command that
+/// fails after it has printed did not get that far.
+const CLOSED: i32 = 128 + 13;
 
 /// How to print results.
 #[derive(Debug, Clone, Copy)]
@@ -125,7 +130,7 @@ impl Output {
     /// Prints one item of a sequence: a line of JSON, or the values of the columns.
     pub(super) fn line(self, value: &Value, columns: &[Column]) -> Result<()> {
         match self.format {
-            Format::Json => write(&format!("{value}\n")),
+            Format::Json => write(&format!("{}\n", serde_json::to_string(&Exact(value))?)),
             Format::Table => {
                 let cells: Vec<String> = columns
                     .iter()
@@ -248,9 +253,9 @@ pub(super) fn in_words(value: &Value, pointer: &str) -> String {
 fn cell(value: &Value, pointer: &str) -> String {
     let text = match value.pointer(pointer) {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => plain(text).to_owned(),
         Some(Value::Array(items)) => items.iter().map(short).collect::<Vec<_>>().join(", "),
-        Some(other) => other.to_string(),
+        Some(other) => exact(other),
     };
     tame(&text)
 }
@@ -269,7 +274,7 @@ fn short(item: &Value) -> String {
         return pointer.to_owned();
     }
     match item {
-        Value::String(text) => text.clone(),
+        Value::String(text) => plain(text).to_owned(),
         Value::Object(members) if members.contains_key("required") => {
             // An outcome, with the pointers to what its decision must have.
             let required = item["required"].as_array().into_iter().flatten();
@@ -289,14 +294,14 @@ fn short(item: &Value) -> String {
             (Some(kind), Some(id), None) => format!("{kind}:{id}"),
             _ => words(item),
         },
-        other => other.to_string(),
+        other => exact(other),
     }
 }
 
 /// A value without the marks of JSON. Members without a value are left out.
 fn words(value: &Value) -> String {
     match value {
-        Value::String(text) => text.clone(),
+        Value::String(text) => plain(text).to_owned(),
         Value::Array(items) => {
             let items: Vec<_> = items.iter().map(short).collect();
             items.join(" ")
@@ -309,7 +314,7 @@ fn words(value: &Value) -> String {
             });
             told.collect::<Vec<_>>().join(", ")
         }
-        other => other.to_string(),
+        other => exact(other),
     }
 }
 
@@ -322,8 +327,16 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
+/// The JSON of a value in one line.
+fn exact(value: &Value) -> String {
+    serde_json::to_string(&Exact(value)).expect("a value is JSON")
+}
+
 fn json(value: &Value) -> Result<()> {
-    write(&format!("{}\n", serde_json::to_string_pretty(value)?))
+    write(&format!(
+        "{}\n",
+        serde_json::to_string_pretty(&Exact(value))?
+    ))
 }
 
 fn write(text: &str) -> Result<()> {
@@ -333,7 +346,7 @@ fn write(text: &str) -> Result<()> {
         .and_then(|()| stdout.flush())
     {
         // The reader has closed the pipe, as `| head` does.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(CLOSED),
         result => Ok(result?),
     }
 }

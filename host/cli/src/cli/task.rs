@@ -81,7 +81,7 @@ pub(super) enum TaskCommand {
     },
     /// Resume a suspended task
     Resume(OneArgs),
-    /// Do the same with many tasks: none of them fails because of another
+    /// Do the same with many tasks: none of them fails because of another. Fails at the end if one is refused
     Bulk(bulk::BulkArgs),
 }
 

@@ -37,8 +37,12 @@ struct Sample {
     guard: &'static str,
     /// What the fault says before the place.
     message: &'static str,
-    /// Other comments at which the guard asks for what flow logic does not have, and what the fault says.
+    /// Other comments at which the guard does what flow logic cannot do, or says what the SDK answers, and what the fault says.
     impure: &'static [(&'static str, &'static str)],
+    /// How `assign` begins, and what stands there instead: for some titles, answers that the contract cannot have.
+    assign: (&'static str, &'static str),
+    /// These titles, and what the fault says.
+    wrong: &'static [(&'static str, &'static str)],
 }
 
 const TS: Sample = Sample {
@@ -48,12 +52,22 @@ const TS: Sample = Sample {
     expense: include_str!("languages/expense/flow.ts"),
     everything: everything::IN_TYPESCRIPT,
     before: "  assign(",
-    guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"random\") Math.random();\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
+    guard: "  guard(_facts, event) {\n    if (event.comment === \"clock\") Date.now();\n    if (event.comment === \"date\") new Date();\n    if (event.comment === \"random\") Math.random();\n    if (event.comment === \"decimal\") stay().attribute(\"n\", 1e-7).wire([{ name: \"n\", kind: \"decimal\" }]);\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
     message: "RangeError: It went boom.",
     impure: &[
         ("clock", "no clock"),
         ("date", "no clock"),
         ("random", "no randomness"),
+        ("decimal", "as 1e-7: give a text"),
+    ],
+    assign: (
+        "  assign({ config, initiator }, state) {\n",
+        "  assign({ config, initiator, data }, state) {\n    if (data.title === \"priority\") return toUser(initiator, { priority: 300 });\n    if (data.title === \"after\") return toUser(initiator, { deadlines: [{ after: -5, then: \"remind\" }] });\n    if (data.title === \"at\") return toUser(initiator, { deadlines: [{ at: \"soon\", then: \"remind\" }] });\n",
+    ),
+    wrong: &[
+        ("priority", "a whole number from 0 to 255, not 300"),
+        ("after", "a whole number from 0 to 4294967295, not -5"),
+        ("at", "`at` is no time: soon."),
     ],
 };
 
@@ -73,9 +87,17 @@ const PYTHON: Sample = Sample {
     expense: include_str!("languages/expense/flow.py"),
     everything: everything::IN_PYTHON,
     before: "    def assign(",
-    guard: "    def guard(self, facts, event):\n        if event.comment == \"boom\":\n            raise ValueError(\"It went boom.\")\n\n",
+    guard: "    def guard(self, facts, event):\n        if event.comment == \"boom\":\n            raise ValueError(\"It went boom.\")\n        if event.comment == \"decimal\":\n            from decimal import Decimal\n\n            from wrkflw import stay\n\n            plans = [stay().attribute(\"n\", one).wire({\"n\": \"decimal\"}) for one in (Decimal(\"1E+2\"), 1e-5)]\n            raise ValueError(\" \".join(one.attributes[0].value.value for one in plans))\n\n",
     message: "ValueError: It went boom.",
-    impure: &[],
+    impure: &[("decimal", "ValueError: 100 0.00001")],
+    assign: (
+        "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n",
+        "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n        if facts.data.title == \"priority\":\n            return to_user(facts.initiator, priority=300)\n        if facts.data.title == \"needed\":\n            return to_user(facts.initiator, needed=2.5)\n",
+    ),
+    wrong: &[
+        ("priority", "a whole number from 0 to 255, not 300"),
+        ("needed", "a whole number from 0 to 4294967295, not 2.5"),
+    ],
 };
 
 const C: Sample = Sample {
@@ -85,18 +107,22 @@ const C: Sample = Sample {
     expense: include_str!("languages/expense/flow.c"),
     everything: everything::IN_C,
     before: "const wf_flow_t",
-    guard: "static void guard(const wf_facts_t *facts, const wf_event_t *event) {\n  (void)facts;\n  if (wf_is(wf_comment(event), \"boom\"))\n    WF_FAULT(\"It went boom.\");\n}\n\n",
+    guard: "static void guard(const wf_facts_t *facts, const wf_event_t *event) {\n  (void)facts;\n  if (wf_is(wf_comment(event), \"boom\"))\n    WF_FAULT(\"It went boom.\");\n  bool read = wf_integer(wf_text(\"-5000.0\"), 1) == -5000 && wf_integer(wf_text(\"5e3\"), 1) == 5000 && wf_integer(wf_text(\"120E-1\"), 1) == 12;\n  read = read && wf_integer(wf_text(\"12345678901234567890\"), 1) == INT64_MAX && wf_integer(wf_text(\"-1e30\"), 1) == INT64_MIN;\n  read = read && wf_integer(wf_text(\"0e999\"), 1) == 0 && wf_integer(wf_text(\"1.5\"), 1) == 1 && wf_integer(wf_text(\"true\"), 1) == 1;\n  if (!read)\n    WF_FAULT(\"A number is misread.\");\n}\n\n",
     message: "It went boom.",
     impure: &[],
+    assign: ("", ""),
+    wrong: &[],
 };
 
 impl Sample {
-    /// The source with the failing guard, and the number of the line that fails.
+    /// The source with the failing guard and the wrong answers, and the number of the line that fails.
     fn failing(&self) -> (String, usize) {
         let source = self
             .source
             .replacen(self.before, &format!("{}{}", self.guard, self.before), 1)
-            .replace("  .graph = graph,", "  .graph = graph,\n  .guard = guard,");
+            .replace("  .graph = graph,", "  .graph = graph,\n  .guard = guard,")
+            .replacen("import { flow,", "import { flow, stay,", 1)
+            .replacen(self.assign.0, self.assign.1, 1);
         let fails = |line: &str| line.contains("It went boom.");
         let line = source.lines().position(fails).expect("the guard is there");
         (source, line + 1)
@@ -241,6 +267,19 @@ fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
     told
 }
 
+/// A wrong answer is a fault that says what is wrong with it.
+fn refuses_wrong_answers(place: &Place, sample: &Sample) {
+    let key = sample.key();
+    for (title, words) in sample.wrong {
+        let line = format!(
+            r#"instance start {key} --entity document/{title}-{key} --data {{"title":"{title}"}} --as author"#
+        );
+        let failed = place.run(&line);
+        assert_eq!(failed.code, 8, "{key}, {title}: {}", failed.stderr);
+        assert!(failed.stderr.contains(words), "{key}: {}", failed.stderr);
+    }
+}
+
 /// Publishes a flow and holds it against the one in Rust.
 fn is_as_in_rust(samples: &[&Sample]) {
     let place = Place::new();
@@ -280,6 +319,7 @@ fn is_as_in_rust(samples: &[&Sample]) {
             assert_eq!(failed.code, 8, "{key}, {comment}: {}", failed.stderr);
             assert!(failed.stderr.contains(words), "{key}: {}", failed.stderr);
         }
+        refuses_wrong_answers(&place, sample);
         if !sample.expense.is_empty() {
             sample.write(&place, sample.expense);
             assert_eq!(sample.tested(&place, EXPENSES), 4);

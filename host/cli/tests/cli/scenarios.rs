@@ -85,6 +85,32 @@ fn scenarios_run_with_a_component_alone() {
 }
 
 #[test]
+fn what_cannot_be_read_fails_alone() {
+    let place = with_sample();
+    let wait = "steps:\n  - wait: 1h\n";
+    for (file, text) in [
+        ("bad.json", "{".to_owned()),
+        ("first.yaml", format!("config: bad.json\n{wait}")),
+        ("second.yaml", format!("config: none.json\n{wait}")),
+        ("last.yaml", wait.to_owned()),
+    ] {
+        fs::write(place.folder.join(file), text).expect("our own folder");
+    }
+    let ran =
+        place.run("plugin test --component sample.wasm first.yaml second.yaml none.yaml last.yaml");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    for words in [
+        "3 failed, 1 passed",
+        "first.yaml: bad.json has",
+        "second.yaml: cannot read none.json",
+        "none.yaml: cannot be read",
+        "passed  last.yaml",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_test_that_would_leave_something_out_is_refused() {
     let place = with_sample();
     let wait = "steps:\n  - wait: 1h\n";

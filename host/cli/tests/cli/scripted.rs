@@ -1,7 +1,7 @@
 //! What commands send, to a server that gives prepared answers.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _, pipe};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
@@ -74,6 +74,23 @@ fn refusal(status: &str, code: &str) -> String {
 }
 
 #[test]
+fn numbers_are_printed_as_the_server_wrote_them() {
+    let place = Place::new();
+    let sum = "50000.000000000000000001";
+    let body = format!(r#"{{"changes":[],"data":{{"rate":1.50,"sum":{sum}}},"revision":3}}"#);
+    for (format, expected) in [
+        ("--output json", format!("\"sum\": {sum}")),
+        ("--output json", "\"rate\": 1.50".to_owned()),
+        ("", format!("\"sum\":{sum}")),
+    ] {
+        let server = Scripted::answering(vec![answer("200 OK", "application/json", &body)]);
+        let line = format!("instance show {ID} {format} {}", server.options);
+        let shown = place.run(&line).stdout;
+        assert!(shown.contains(&expected), "{format}: {shown}");
+    }
+}
+
+#[test]
 fn numbers_are_sent_as_they_were_written() {
     let place = Place::new();
     let data = r#"{"sum":1.10,"id":12345678901234567890.10}"#;
@@ -92,6 +109,46 @@ fn numbers_are_sent_as_they_were_written() {
         let sent = server.requests().concat();
         let numbers = r#"{"id":12345678901234567890.10,"sum":1.10}"#;
         assert!(sent.contains(numbers), "{line}: {sent}");
+    }
+}
+
+#[test]
+fn a_bulk_command_shows_its_results_and_fails_if_a_task_was_refused() {
+    let place = Place::new();
+    for (done, refused, code) in [(1, 0, 0), (1, 1, 1), (0, 2, 1)] {
+        for format in ["table", "json"] {
+            let body = format!(
+                r#"{{"results":[{{"taskId":"{ID}","status":403,"code":"not_owner"}}],"done":{done},"refused":{refused},"more":false}}"#
+            );
+            let server = Scripted::answering(vec![answer("200 OK", "application/json", &body)]);
+            let ran = place.run(&format!(
+                "task bulk claim {ID} --output {format} {}",
+                server.options
+            ));
+            assert_eq!(ran.code, code, "{refused} {format}: {}", ran.stderr);
+            assert!(ran.stdout.contains("not_owner"), "{}", ran.stdout);
+            assert_eq!(ran.stderr.contains("refused"), code != 0, "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_change_that_may_be_repeated_names_its_instance_by_the_id() {
+    let place = Place::new();
+    for line in ["restart", "cancel --reason late", "signal paid"] {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let changing = |id: &str, options: &str| {
+            place.run(&format!(
+                "instance {verb} {id} {rest} --idempotency-key k {options}"
+            ))
+        };
+        let server = Scripted::answering(vec![refusal("403 Forbidden", "permission_missing")]);
+        let refused = changing("document/1", &server.options);
+        assert_eq!(refused.code, 2, "{line}: {}", refused.stderr);
+        assert!(refused.stderr.contains("by its id"), "{}", refused.stderr);
+        let sent = changing(ID, &server.options);
+        assert_eq!(sent.code, 3, "{line}: {}", sent.stderr);
+        assert_eq!(server.requests().len(), 1, "{line}");
     }
 }
 
@@ -139,6 +196,18 @@ fn events_that_cannot_be_printed_end_the_command() {
     let ran = ran(command);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert!(!ran.stderr.contains("reconnecting"), "{}", ran.stderr);
+}
+
+/// It might have failed after that, as `audit verify` does.
+#[test]
+fn a_command_whose_reader_closed_the_output_does_not_succeed() {
+    let place = Place::new();
+    let mut command = place.command("plugin schema");
+    let (reader, writer) = pipe().expect("a pipe");
+    drop(reader);
+    command.stdout(writer);
+    let ran = ran(command);
+    assert_eq!((ran.code, ran.stderr.as_str()), (141, ""));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -97,9 +98,11 @@ pub(super) struct Subject {
 
 /// Why a scenario does not pass.
 enum NotPassed {
+    /// The file cannot be read.
+    Unopened(io::Error),
     /// The file is no scenario.
     Unreadable(Vec<Problem>),
-    /// The component refuses the config.
+    /// The config cannot be read, or the component refuses it.
     Config(String),
     Failed(Failed),
 }
@@ -163,13 +166,11 @@ impl Subject {
     }
 
     /// Runs the scenarios, with one line for each.
-    pub(super) fn run(&mut self, files: &[PathBuf], output: Output) -> Result<Tally> {
+    pub(super) fn run(&mut self, files: &[PathBuf], output: Output) -> Tally {
         let mut tally = Tally::default();
         for path in files {
             let began = Instant::now();
-            let text = fs::read_to_string(path);
-            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-            let (name, result) = self.one(path, &text)?;
+            let (name, result) = self.one(path);
             let (shown, millis) = (path.display(), began.elapsed().as_millis());
             match result {
                 Ok(()) => {
@@ -189,24 +190,29 @@ impl Subject {
                 }
             }
         }
-        Ok(tally)
+        tally
     }
 
     /// Runs one scenario. Returns its name, too.
-    fn one(&mut self, path: &Path, text: &str) -> Result<(String, Result<(), NotPassed>)> {
-        let scenario = match Scenario::read(text) {
+    fn one(&mut self, path: &Path) -> (String, Result<(), NotPassed>) {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => return (String::new(), Err(NotPassed::Unopened(error))),
+        };
+        let scenario = match Scenario::read(&text) {
             Ok(scenario) => scenario,
-            Err(problems) => return Ok((String::new(), Err(NotPassed::Unreadable(problems)))),
+            Err(problems) => return (String::new(), Err(NotPassed::Unreadable(problems))),
         };
         let name = scenario.name().unwrap_or_default().to_owned();
-        let (file, config) = match scenario.config() {
+        let (file, config) = match scenario.config().map(|config| config_of(path, config)) {
             None => self.config.clone(),
-            Some(config) => config_of(path, config)?,
+            Some(Ok(config)) => config,
+            Some(Err(error)) => return (name, Err(NotPassed::Config(format!("{error:#}")))),
         };
         let key = scenario.definition().unwrap_or(&self.key).to_owned();
         let version = match self.version(&key, config, &file) {
             Ok(version) => version,
-            Err(error) => return Ok((name, Err(NotPassed::Config(format!("{error:#}"))))),
+            Err(error) => return (name, Err(NotPassed::Config(format!("{error:#}")))),
         };
         let mut component = Component {
             subject: self,
@@ -216,7 +222,7 @@ impl Subject {
             },
         };
         let played = play(&scenario, &self.versions[&version], &mut component);
-        Ok((name, played.map_err(NotPassed::Failed)))
+        (name, played.map_err(NotPassed::Failed))
     }
 
     /// The version of this config, by its key in the map. `file` is what messages call the config.
@@ -271,8 +277,7 @@ fn config_of(path: &Path, config: &Json) -> Result<(String, Json)> {
     let file = path.with_file_name(name);
     let text = fs::read_to_string(&file);
     let text = text.with_context(|| format!("cannot read {}", file.display()))?;
-    let config = Json::parse(&text)
-        .map_err(|error| Failure::new(Exit::Invalid, format!("{} has {error}", file.display())))?;
+    let config = Json::parse(&text).map_err(|error| anyhow!("{} has {error}", file.display()))?;
     Ok((file.display().to_string(), config))
 }
 
@@ -280,6 +285,7 @@ fn config_of(path: &Path, config: &Json) -> Result<(String, Json)> {
 fn words(path: &Path, why: &NotPassed) -> String {
     let path = path.display();
     match why {
+        NotPassed::Unopened(error) => format!("{path}: cannot be read: {error}"),
         NotPassed::Unreadable(problems) => {
             let lines = problems.iter().map(|problem| format!("{path}:{problem}"));
             lines.collect::<Vec<_>>().join("\n")

@@ -63,7 +63,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         let name = project.map_or("flow", |project| &project.name);
         let mut subject = Subject::new(environment, environment.compiler())?;
         subject.take(&component, name, &FlowConfig::read(config)?)?;
-        subject.run(&files, output)?.check()?
+        subject.run(&files, output).check()?
     };
     let name = project.map(|project| project.name.as_str());
     output.record(

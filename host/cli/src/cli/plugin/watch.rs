@@ -98,7 +98,7 @@ fn round(
     subject.take(&component, &project.name, &config)?;
     subject.check()?;
     steps.done("checked");
-    let tested = subject.run(&scenarios::files(&of(project))?, output)?;
+    let tested = subject.run(&scenarios::files(&of(project))?, output);
     steps.done(&format!("{} passed", counted(tested.check()?, "scenario")));
     if args.no_publish {
         return Ok(());

@@ -21,6 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 
+use crate::cli::digits;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::{Column, Output};
 use wrkflw_runtime::clock::Clock;
@@ -195,8 +196,7 @@ async fn received(
             "the message is older than five minutes",
         );
     }
-    serde_json::from_slice(&body)
-        .or_else(|_| refused(StatusCode::BAD_REQUEST, "the body is no JSON"))
+    digits::parse(&body).or_else(|_| refused(StatusCode::BAD_REQUEST, "the body is no JSON"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `wrkflw task bulk`: one action on many tasks. None of them fails because of another.
+//! `wrkflw task bulk`: one action on many tasks. None of them fails because of another, and the command fails if one does.
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::super::client::AttemptArgs;
 use super::super::connection::ConnectionArgs;
 use super::super::failure::{Exit, Failure};
-use super::super::output::{Column, Output};
+use super::super::output::{Column, Output, counted};
 use super::super::{Environment, argument, pick};
 use super::{FilterArgs, View};
 use wrkflw_core::json::Json;
@@ -61,6 +61,11 @@ const RESULTS: &[Column] = &[
     ("CODE", "/code"),
     ("DETAIL", "/detail"),
 ];
+const COUNTS: &[Column] = &[
+    ("done", "/done"),
+    ("refused", "/refused"),
+    ("more", "/more"),
+];
 
 pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) -> Result<()> {
     let action = match args.action {
@@ -99,15 +104,17 @@ pub(super) fn run(args: &BulkArgs, output: Output, environment: &Environment) ->
     }
     let answer = client.attempt("/v1/tasks/bulk", &Json::object(body), &args.attempt)?;
     if output.format == super::Format::Json {
-        return output.record(&answer, &[]);
+        output.record(&answer, &[])?;
+    } else {
+        output.list(&json!({ "data": answer["results"] }), RESULTS)?;
+        output.record(&answer, COUNTS)?;
     }
-    output.list(&json!({ "data": answer["results"] }), RESULTS)?;
-    output.record(
-        &answer,
-        &[
-            ("done", "/done"),
-            ("refused", "/refused"),
-            ("more", "/more"),
-        ],
-    )
+    match answer["refused"].as_u64() {
+        None | Some(0) => Ok(()),
+        Some(refused) => {
+            let were = if refused == 1 { "was" } else { "were" };
+            let message = format!("{} {were} refused", counted(refused, "task"));
+            Err(Failure::new(Exit::Failed, message).into())
+        }
+    }
 }
