@@ -305,8 +305,13 @@ CREATE FUNCTION public.begin_history() RETURNS void
 declare
     here text;
 begin
-    -- A standby has the history of its primary, and nothing is written here.
-    if pg_is_in_recovery() or current_setting('transaction_read_only')::boolean then
+    -- A standby has the history of its primary, and nothing is written here. If it is promoted, this connection must not write, because it
+    -- has begun no history: it is replaced.
+    if pg_is_in_recovery() then
+        perform set_config('default_transaction_read_only', 'on', false);
+        return;
+    end if;
+    if current_setting('transaction_read_only')::boolean then
         return;
     end if;
     here := server_here();
@@ -937,7 +942,7 @@ CREATE TABLE public.reassessment (
     attempts integer DEFAULT 0 NOT NULL,
     closing boolean DEFAULT false NOT NULL,
     CONSTRAINT reassessment_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'group'::text]))),
-    CONSTRAINT reassessment_stage_check CHECK ((stage = ANY (ARRAY['offered'::text, 'owned'::text, 'unassignable'::text])))
+    CONSTRAINT reassessment_stage_check CHECK ((stage = ANY (ARRAY['offered'::text, 'owned'::text, 'substituted'::text, 'unassignable'::text])))
 );
 
 CREATE TABLE public.refused_attempt (
@@ -1339,6 +1344,7 @@ CREATE INDEX person_by_id ON public.person USING btree (tenant_id, id COLLATE "C
 CREATE INDEX person_by_name ON public.person USING btree (tenant_id, lower(name) COLLATE "C", id COLLATE "C") WHERE (name IS NOT NULL);
 CREATE INDEX reassessment_ready ON public.reassessment USING btree (GREATEST(due_at, lease_until));
 CREATE INDEX reassessment_share ON public.reassessment USING btree (tenant_id, GREATEST(due_at, lease_until));
+CREATE INDEX reassessment_unclaimed ON public.reassessment USING btree (tenant_id, kind, principal) WHERE (lease_until IS NULL);
 CREATE INDEX refused_attempt_by_code ON public.refused_attempt USING btree (tenant_id, code, occurred_at, id);
 CREATE INDEX refused_attempt_by_time ON public.refused_attempt USING btree (tenant_id, occurred_at, id);
 CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
@@ -1363,6 +1369,7 @@ CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant
 CREATE INDEX task_due ON public.task USING btree (tenant_id, due_at, id) WHERE ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text])) AND (due_at IS NOT NULL));
 CREATE INDEX task_ended ON public.task USING btree (tenant_id, owner, ended_at, id) WHERE ((owner IS NOT NULL) AND (ended_at IS NOT NULL));
 CREATE INDEX task_open ON public.task USING btree (tenant_id, restricted, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
+CREATE INDEX task_substituted ON public.task USING btree (tenant_id, (((ownership)::jsonb ->> 'onBehalfOf'::text)), id) WHERE ((status = 'CLAIMED'::text) AND (ownership ~~ '{"onBehalfOf":%'::text));
 CREATE INDEX webhook_attempt_age ON public.webhook_attempt USING brin (at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_age ON public.webhook_delivery USING brin (due_at) WITH (autosummarize='on');
 CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
