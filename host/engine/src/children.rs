@@ -12,12 +12,13 @@ use super::job_handlers::{REST, Unread, payload};
 use super::request::{Identity, Request, Trace};
 use super::{Engine, Error};
 use wrkflw_core::command::{Command, Lineage};
-use wrkflw_core::ids::{InstanceId, StateId};
+use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 use wrkflw_core::instance::{CHILD_NOT_STARTED, ChildInstance, Instance, Status};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::jobs::Job;
 use wrkflw_store::load::Asked;
+use wrkflw_store::viewer::Viewer;
 
 /// Limit of a line of children, from the first parent down.
 const DEPTH_MAX: u32 = 8;
@@ -186,9 +187,28 @@ impl Engine {
             {
                 Ok(None)
             }
-            Err(error) if is_final(&error) => Ok(Some(bounded(error.to_string()))),
+            Err(error) if is_final(&error) => {
+                let reason = self.for_everybody(job.tenant, error).await?;
+                Ok(Some(bounded(reason.to_string())))
+            }
             Err(error) => Err(error),
         }
+    }
+
+    /// The refusal as whoever sees the parent may read it: without a restricted instance that is in the way.
+    async fn for_everybody(&self, tenant: TenantId, error: Error) -> Result<Error, Error> {
+        let Error::Rejected(Rejection::AlreadyRunning {
+            running: Some(running),
+            ..
+        }) = &error
+        else {
+            return Ok(error);
+        };
+        if self.0.store.sees(&Viewer::from(tenant), *running).await? {
+            return Ok(error);
+        }
+        let (running, started) = (None, None);
+        Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
     /// Puts a job off, because its instance is suspended or another host works on the same. That is no failure.
