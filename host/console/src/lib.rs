@@ -7,8 +7,8 @@
 //!
 //! - [`router()`] serves the pages in front of the API.
 //! - `provider` is the identity provider at which people sign in, if there is one.
-//! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics. The server's `beside` limits requests as those
-//!   of the API are limited.
+//! - `session` knows who is signed in, and `guard` is around every page: headers, the origin of forms, panics. `http::beside`
+//!   gives pages the limits of the API.
 //! - `api` calls the API, and `data` is what it says of instances; `language` has the texts, `zone` the time zone of a reader; `shell` is the frame of a page;
 //!   `assets` serves styles and scripts, and `places` names the pages of the navigation and the search.
 //! - `form` is a form with a preview, `fields` its fields by a JSON Schema, `posted` a form that was sent.

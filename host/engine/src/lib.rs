@@ -121,7 +121,7 @@ const REPLIES_KEPT: Duration = Duration::from_hours(24);
 const NEWS_KEPT: Duration = Duration::from_hours(90 * 24);
 /// Verifications of instances at a time.
 const VERIFICATIONS_MAX: usize = 2;
-/// How long a dead delivery is kept.
+/// How long a delivery is kept that is not pending any more.
 const DEAD_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Everything that the host does. Cheap to clone.
@@ -312,9 +312,9 @@ impl Engine {
 
     /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
     /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
-    /// [`ITEMS_KEPT`], deliveries that are not pending for [`DEAD_KEPT`], sessions until they expire, drafts until their task has ended, points of series
-    /// for [`HOURS_KEPT`](wrkflw_store::series::HOURS_KEPT), and rows of hosts until they expire. The clock of the database counts, not
-    /// this host's.
+    /// [`ITEMS_KEPT`], deliveries that are not pending for [`DEAD_KEPT`], sessions until they expire, drafts until their task has
+    /// ended, points of series for [`HOURS_KEPT`](wrkflw_store::series::HOURS_KEPT), and rows of hosts until they expire. The clock of
+    /// the database counts, not this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
         // Each is done although another one fails. The first error is returned.

@@ -294,8 +294,9 @@ impl Store {
     }
 
     /// Inserts a job for each of these instances that reassesses it. If its version is stopped, the job waits until the version is
-    /// resumed, or until the instance has been migrated to another one. If an instance has such a job, no other is inserted. A host may be running that job and may have read the
-    /// directory before the change; then the last walk reassesses the instance, because it begins after such commands have ended.
+    /// resumed, or until the instance has been migrated to another one. If an instance has such a job, no other is inserted. A host may
+    /// be running that job and may have read the directory before the change; then the last walk reassesses the instance, because it
+    /// begins after such commands have ended.
     pub async fn leave_reassessments(
         &self,
         tenant: TenantId,

@@ -324,18 +324,13 @@ impl Engine {
                     store.release_signal(tenant, kept.signal, instance).await?;
                     kept.instance = None;
                 }
-                Err(error) if is_refusal(&error) => {
+                // Every later job of the instance waits for this one, and the sender chose the input over which flow logic fails.
+                Err(error)
+                    if is_refusal(&error)
+                        || is_faulty(&error) && job.attempts >= STUCK_ATTEMPTS =>
+                {
                     let reason = reason(&error);
                     tracing::warn!(%error, instance.id = %instance, signal = %kept.signal, "a kept signal was refused on delivery");
-                    store
-                        .settle_signal(tenant, kept.signal, Some(&reason))
-                        .await?;
-                    return Ok(true);
-                }
-                // Every later job of the instance waits for this one. The sender chose the input over which flow logic fails.
-                Err(error) if is_faulty(&error) && job.attempts >= STUCK_ATTEMPTS => {
-                    let reason = reason(&error);
-                    tracing::warn!(%error, instance.id = %instance, signal = %kept.signal, "flow logic failed over a kept signal again and again");
                     store
                         .settle_signal(tenant, kept.signal, Some(&reason))
                         .await?;

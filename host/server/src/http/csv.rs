@@ -8,8 +8,8 @@
 const FORMULA: [char; 8] = [
     '=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
-/// What may separate cells besides commas. At the beginning of a cell, some of them lead to a formula as well.
-const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
+/// A spreadsheet drops these at the beginning of a cell, and may take them for the end of a cell or a line elsewhere.
+const BLANKS: [char; 3] = ['\t', '\r', '\n'];
 
 /// One record with its end of line.
 pub(super) fn record<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
@@ -26,7 +26,7 @@ pub(super) fn record<'a>(cells: impl IntoIterator<Item = &'a str>) -> String {
 fn push(line: &mut String, cell: &str) {
     let is_quoted = cell.contains(['"', ',', ';', '\r', '\n']);
     line.extend(is_quoted.then_some('"'));
-    if cell.starts_with(&SEPARATORS[1..]) {
+    if cell.starts_with(BLANKS) {
         line.push('\'');
     }
     // Whether a spreadsheet may take the next character for the first one of a cell.
@@ -37,7 +37,8 @@ fn push(line: &mut String, cell: &str) {
         }
         line.push(character);
         line.extend((character == '"').then_some('"'));
-        begins = SEPARATORS.contains(&character) || begins && character == '"';
+        let separates = character == ';' || BLANKS.contains(&character);
+        begins = separates || begins && character == '"';
     }
     line.extend(is_quoted.then_some('"'));
 }
