@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use sqlx::{AssertSqlSafe, Connection as _};
 
+use super::program::{Folder, Program, run, serve};
 use super::*;
+use wrkflw_store::error::Outage;
+use wrkflw_store::{PoolSizes, Store};
 
 /// The request timeout of the second host.
 const SHORT: Duration = Duration::from_secs(1);
@@ -55,6 +58,15 @@ async fn a_full_disk_refuses_writes_until_there_is_room() {
     assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 200);
 }
 
+/// Creates a login with these options. Returns its name, and the URL by which it connects.
+async fn login(app: &TestApp, options: &str) -> (String, String) {
+    let login = format!("login_{}", app.database.name());
+    sql(app, &format!("create role {login} login {options}")).await;
+    let as_login = format!("//{login}@");
+    let url = app.database.url().replacen("//postgres@", &as_login, 1);
+    (login, url)
+}
+
 async fn cut_all(app: &TestApp) {
     let others = "select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid()";
@@ -97,15 +109,9 @@ async fn a_read_only_database_is_read_and_recovers() {
 async fn a_database_without_free_connections_is_waited_for() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
-    let login = format!("login_{}", app.database.name());
-    let limited = format!(
-        "create role {login} login in role wrkflw_writer, wrkflw_reader, wrkflw_viewer, wrkflw_relay connection limit 3"
-    );
-    sql(&app, &limited).await;
-    let url = app
-        .database
-        .url()
-        .replacen("//postgres@", &format!("//{login}@"), 1);
+    let limited =
+        "in role wrkflw_writer, wrkflw_reader, wrkflw_viewer, wrkflw_relay connection limit 3";
+    let (login, url) = login(&app, limited).await;
     let host = app.beside_at(&url, SHORT).await;
     claim(&host, "reviewer", &instance).await.expect(200);
     // All connections are closed, and others take the free ones first.
@@ -132,10 +138,39 @@ async fn a_database_without_free_connections_is_waited_for() {
         .expect(200);
     drop(host);
     cut_all(&app).await;
-    sqlx::query(AssertSqlSafe(format!("drop role {login}")))
-        .execute(app.database.admin_pool())
-        .await
-        .expect("nobody needs it");
+    sql(&app, &format!("drop role {login}")).await;
+}
+
+#[tokio::test]
+async fn a_login_without_a_role_is_told_the_grant_before_a_host_serves() {
+    let (folder, app) = (Folder::new(), TestApp::start().await);
+    let (login, url) = login(&app, "in role wrkflw_writer").await;
+    let host = |roles: &str| {
+        let line = format!("--roles {roles} --kafka-brokers 127.0.0.1:1");
+        let mut command = serve(&folder, &app, &line);
+        command.env("WRKFLW_DATABASE_URL", &url);
+        command
+    };
+    let store = Store::connect(&url, PoolSizes::default()).expect("a URL");
+    let error = store.ready_to_start(false).await.expect_err("no viewer");
+    assert!(error.lacks_role(), "{error}");
+    assert_eq!(error.outage(), Some(Outage::Unreachable), "{error}");
+    store.close().await;
+    for (roles, lacking) in [("api", "wrkflw_viewer"), ("api,relay", "wrkflw_relay")] {
+        let refused = run(host(roles)).await;
+        let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(1), "{words}");
+        for part in [&format!("grant {lacking} to "), &login] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+        assert!(!words.contains("check database_url"), "{words}");
+        sql(&app, &format!("grant {lacking} to {login}")).await;
+    }
+    let mut served = Program::start(&folder, host("api,relay")).await;
+    served.terminate();
+    assert!(served.ended().await.success(), "{}", served.log());
+    cut_all(&app).await;
+    sql(&app, &format!("drop role {login}")).await;
 }
 
 #[tokio::test]

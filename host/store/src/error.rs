@@ -37,6 +37,15 @@ pub enum StoreError {
     Lost,
 }
 
+/// Why a server accepts no connection of ours.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{words}")]
+pub(super) struct NoConnection {
+    pub(super) words: String,
+    /// Whether the login may not take on the role of the connection.
+    pub(super) lacks_role: bool,
+}
+
 /// Why the database does not work as usual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
@@ -157,6 +166,16 @@ impl StoreError {
             sqlx::Error::PoolTimedOut => Some(Outage::Connections),
             _ => self.is_passing().then_some(Outage::Unreachable),
         }
+    }
+
+    /// Whether the login lacks a role of the database. The error names the grant.
+    pub fn lacks_role(&self) -> bool {
+        let StoreError::Database(sqlx::Error::Io(error)) = self else {
+            return false;
+        };
+        let cause = error.get_ref();
+        let cause = cause.and_then(|cause| cause.downcast_ref::<NoConnection>());
+        cause.is_some_and(|cause| cause.lacks_role)
     }
 
     /// Whether rows were locked for too long: a deadlock or a lock timeout.

@@ -30,7 +30,7 @@ use sqlx::{
 use tokio::time::{Instant, timeout};
 
 use self::kept::{Kept, Lease};
-use self::refusal::Refusal;
+use self::refusal::{Refusal, begin};
 use wrkflw_core::ids::TenantId;
 
 /// How long a caller waits for a free connection.
@@ -41,8 +41,6 @@ pub(super) const ANSWER_MAX: Duration = Duration::from_secs(8);
 const BEGIN: &str = "begin; set local statement_timeout = '8s'";
 /// The time limit of a transaction, with all its statements and its commit.
 const TRANSACTION_MAX: Duration = Duration::from_secs(30);
-/// The SQLSTATE of an undefined function.
-const NO_SUCH_FUNCTION: &str = "42883";
 /// The time limit of a ping, and of finishing an interrupted statement.
 const REST_MAX: Duration = Duration::from_secs(2);
 
@@ -117,24 +115,15 @@ impl Pool {
     ) -> Pool {
         let (doubt, renewal) = (Doubt::default(), renewal.clone());
         let (of_idle, of_old) = (doubt.clone(), renewal.clone());
-        let refusal = Refusal::new(options.clone());
+        let refusal = Refusal::new(options.clone(), first);
         let inner = PgPoolOptions::new()
             .max_connections(size)
             .acquire_timeout(ACQUIRE_MAX)
             .test_before_acquire(false)
             .after_connect(move |connection, _| {
                 Box::pin(async move {
-                    for statement in first {
-                        match sqlx::query(*statement).execute(&mut *connection).await {
-                            // The schema is older than the function. The readiness check reports that.
-                            Err(sqlx::Error::Database(error))
-                                if error.code().as_deref() == Some(NO_SUCH_FUNCTION) => {}
-                            done => {
-                                done?;
-                            }
-                        }
-                    }
-                    Ok(())
+                    let begun = begin(connection, first).await;
+                    begun.map_err(|(_, error)| error)
                 })
             })
             .before_acquire(move |connection, usage| {

@@ -174,6 +174,19 @@ impl Reader {
         Ok(Readiness::Ready)
     }
 
+    /// Like [`Reader::ready`], and opens a connection of each role that a host uses, so that a login that lacks one is refused
+    /// before the host serves. Only the relay uses its role.
+    pub async fn ready_to_start(&self, relays: bool) -> Result<Readiness, StoreError> {
+        let ready = self.ready().await?;
+        if ready == Readiness::Ready {
+            drop(self.reader.acquire().await?);
+            if relays {
+                drop(self.relay.acquire().await?);
+            }
+        }
+        Ok(ready)
+    }
+
     /// Has all connections replaced before they are used again, after the database took no writes.
     pub fn renew(&self) {
         self.writer.renew();

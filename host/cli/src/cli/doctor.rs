@@ -16,6 +16,7 @@ use super::failure::{Exit, Failure};
 use super::output::{Column, Format, Output, counted};
 use super::plugin;
 use super::running::{Note, SEVERAL};
+use super::serve::GRANTS;
 use super::{Environment, beside, block_on};
 use crate::config::{Role, Settings};
 use wrkflw_relay::outbox::probe::brokers;
@@ -188,15 +189,17 @@ async fn of_database(settings: &Settings) -> Vec<Finding> {
     } else {
         Finding::fail(CHECK, version, "PostgreSQL 15 or later is needed")
     };
-    vec![database, of_migrations(url.reveal()).await, of_clock(skew)]
+    let migrations = of_migrations(url.reveal(), settings.has(Role::Relay)).await;
+    vec![database, migrations, of_clock(skew)]
 }
 
-async fn of_migrations(url: &str) -> Finding {
+/// The migrations, or the role that the login lacks.
+async fn of_migrations(url: &str, relays: bool) -> Finding {
     const CHECK: &str = "migrations";
     const NEXT: &str = "run `wrkflw migrate` as a login that may create roles";
     let ready = async {
         let store = Store::connect(url, PoolSizes::default())?;
-        let ready = store.ready().await;
+        let ready = store.ready_to_start(relays).await;
         store.close().await;
         ready
     };
@@ -207,6 +210,7 @@ async fn of_migrations(url: &str) -> Finding {
             Finding::fail(CHECK, "the database takes no writes", next)
         }
         Ok(Readiness::NotMigrated) => Finding::fail(CHECK, "some are missing", NEXT),
+        Err(error) if error.lacks_role() => Finding::fail("roles", error.to_string(), GRANTS),
         Err(error) => Finding::fail(CHECK, error.to_string(), NEXT),
     }
 }

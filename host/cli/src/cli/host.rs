@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::failure::{Exit, Failure};
 use super::migrate::ensure_tenants;
-use super::serve::not_migrated;
+use super::serve::{GRANTS, not_migrated};
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::seal::SealKeys;
@@ -151,7 +151,7 @@ impl Host {
         let auth = authenticator(settings, &clock)?;
         let store = Store::connect(settings.database.url()?, settings.pools())?;
         let notifier = notifier(settings, &store, &clock)?;
-        check(&store).await?;
+        check(&store, settings.has(Role::Relay)).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
         let engine = match logic {
             Some(logic) => Some(commanding(settings, &store, clock.clone(), logic).await?),
@@ -398,8 +398,8 @@ fn notifier(settings: &Settings, store: &Store, clock: &Clock) -> Result<Option<
     Ok(Some(notifier))
 }
 
-async fn check(store: &Store) -> Result<()> {
-    match store.ready().await {
+async fn check(store: &Store, relays: bool) -> Result<()> {
+    match store.ready_to_start(relays).await {
         Ok(Readiness::Ready) => Ok(()),
         Ok(Readiness::NotMigrated) => Err(not_migrated().into()),
         Ok(Readiness::ReadOnly) => {
@@ -408,7 +408,11 @@ async fn check(store: &Store) -> Result<()> {
             Err(failure.next(next).into())
         }
         Err(error) => {
-            let next = "check database_url; if the database is new, run `wrkflw migrate` first";
+            let next = if error.lacks_role() {
+                GRANTS
+            } else {
+                "check database_url; if the database is new, run `wrkflw migrate` first"
+            };
             Err(
                 Failure::new(Exit::Failed, format!("the database is not usable: {error}"))
                     .next(next)

@@ -60,6 +60,10 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     })
 }
 
+/// What to do about a login that lacks a role of the database.
+pub(super) const GRANTS: &str = "grant wrkflw_writer and wrkflw_viewer to the login of database_url, and wrkflw_relay if the host has the role `relay`, as an \
+    administrator of PostgreSQL";
+
 /// The refusal of a database that lacks migrations.
 pub(super) fn not_migrated() -> Failure {
     Failure::new(Exit::Failed, "the database is not up to date")

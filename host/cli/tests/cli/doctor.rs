@@ -156,7 +156,7 @@ fn nothing_is_set_and_nothing_runs_which_is_no_failure_of_this_machine() {
 }
 
 /// The databases beside that of a `wrkflw dev`: one without migrations, one that lost the newest, and one with another clock, whose
-/// functions hide those of the system.
+/// functions hide those of the system. And a login that lacks roles.
 async fn databases(url: &str) {
     let mut connection = sqlx::PgConnection::connect(&format!("{url}&dbname=postgres"))
         .await
@@ -168,6 +168,10 @@ async fn databases(url: &str) {
             .await
             .expect("a database");
     }
+    sqlx::raw_sql("create role lacking login in role wrkflw_writer")
+        .execute(&mut connection)
+        .await
+        .expect("a login");
     let behind = "create table _sqlx_migrations (version int8, checksum bytea, success bool);
         insert into _sqlx_migrations values (1, '', true)";
     let late = "create function public.clock_timestamp() returns timestamptz language sql
@@ -242,6 +246,14 @@ fn the_database_is_behind_or_has_another_clock() {
                 "run `wrkflw migrate`",
             ),
         ],
+    );
+
+    let lacking = named("postgres").replace("//postgres@", "//lacking@");
+    let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", &lacking)]);
+    let next = "grant wrkflw_writer and wrkflw_viewer";
+    expect(
+        &found,
+        &[("roles", "fail", "grant wrkflw_viewer to \"lacking\"", next)],
     );
 
     // Somebody else has the port of a server that was killed, or nobody.

@@ -1,5 +1,5 @@
-//! Explains why no connection could be opened. If a server refuses, the library retries until its time is up and then reports
-//! only a timeout, the same as when all connections are in use.
+//! Explains why no connection could be opened. If a server refuses, or a first statement of a connection fails, the library
+//! retries until its time is up and then reports only a timeout, the same as when all connections are in use.
 
 use std::fmt;
 use std::io;
@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _};
+use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
+
+use crate::error::NoConnection;
 
 /// The time limit of a trial connection.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
@@ -17,6 +19,12 @@ const ANSWER_MAX: Duration = Duration::from_secs(1);
 const ANSWER_KEPT: Duration = Duration::from_secs(1);
 /// The SQLSTATE of a server without a free connection.
 const TOO_MANY_CONNECTIONS: &str = "53300";
+/// The SQLSTATE of an undefined function.
+const NO_SUCH_FUNCTION: &str = "42883";
+/// The SQLSTATE of a statement that the login may not run.
+const NOT_ALLOWED: &str = "42501";
+/// The beginning of a statement that takes on a role.
+const SET_ROLE: &str = "set role ";
 
 /// Opens a connection to the server for trial, one at a time.
 #[derive(Clone)]
@@ -24,6 +32,8 @@ pub(super) struct Refusal(Arc<Server>);
 
 struct Server {
     options: PgConnectOptions,
+    /// The first statements of a connection.
+    first: &'static [&'static str],
     last: Mutex<Option<Said>>,
 }
 
@@ -31,7 +41,7 @@ struct Server {
 struct Said {
     at: Instant,
     /// Why the server accepts no connection; none if it accepts one, or has none free.
-    cause: Option<String>,
+    cause: Option<NoConnection>,
 }
 
 /// Leaves out the options, which contain a password.
@@ -42,9 +52,13 @@ impl fmt::Debug for Refusal {
 }
 
 impl Refusal {
-    pub(super) fn new(options: PgConnectOptions) -> Refusal {
+    pub(super) fn new(options: PgConnectOptions, first: &'static [&'static str]) -> Refusal {
         let last = Mutex::default();
-        Refusal(Arc::new(Server { options, last }))
+        Refusal(Arc::new(Server {
+            options,
+            first,
+            last,
+        }))
     }
 
     /// The same error; for a timeout its cause, if the server accepts no connections.
@@ -67,19 +81,71 @@ impl Refusal {
 
 impl Server {
     async fn ask(&self) -> Said {
-        let connected = async { self.options.connect().await?.close().await };
-        let cause = match timeout(ANSWER_MAX, connected).await {
-            Ok(Ok(())) => None,
-            Ok(Err(sqlx::Error::Database(error)))
-                if error.code().as_deref() == Some(TOO_MANY_CONNECTIONS) =>
-            {
-                None
-            }
-            Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("no answer within {ANSWER_MAX:?}")),
+        let cause = match timeout(ANSWER_MAX, self.tried()).await {
+            Ok(tried) => tried.err(),
+            Err(_) => Some(because(format!("no answer within {ANSWER_MAX:?}"))),
         };
         let at = Instant::now();
         Said { at, cause }
+    }
+
+    /// Opens a connection as the pool does, and closes it.
+    async fn tried(&self) -> Result<(), NoConnection> {
+        let mut connection = match self.options.connect().await {
+            Ok(connection) => connection,
+            Err(error) if has_code(&error, TOO_MANY_CONNECTIONS) => return Ok(()),
+            Err(error) => return Err(because(error.to_string())),
+        };
+        begin(&mut connection, self.first)
+            .await
+            .map_err(|(statement, error)| self.failure_of(statement, &error))?;
+        let closed = connection.close().await;
+        closed.map_err(|error| because(error.to_string()))
+    }
+
+    /// The failure of a first statement.
+    fn failure_of(&self, statement: &str, error: &sqlx::Error) -> NoConnection {
+        match statement.strip_prefix(SET_ROLE) {
+            Some(role) if has_code(error, NOT_ALLOWED) => {
+                let login = self.options.get_username();
+                let quoted = login.replace('"', "\"\"");
+                NoConnection {
+                    words: format!(
+                        "the login {login} lacks the role {role}; this gives it: grant {role} to \"{quoted}\""
+                    ),
+                    lacks_role: true,
+                }
+            }
+            _ => because(format!("{statement}: {error}")),
+        }
+    }
+}
+
+/// Runs the first statements of a connection. Returns the one that failed, and why.
+pub(super) async fn begin(
+    connection: &mut PgConnection,
+    first: &'static [&'static str],
+) -> Result<(), (&'static str, sqlx::Error)> {
+    for &statement in first {
+        match sqlx::query(statement).execute(&mut *connection).await {
+            // The schema is older than the function. The readiness check reports that.
+            Err(error) if has_code(&error, NO_SUCH_FUNCTION) => {}
+            Err(error) => return Err((statement, error)),
+            Ok(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn has_code(error: &sqlx::Error, code: &str) -> bool {
+    let error = error.as_database_error();
+    error.is_some_and(|error| error.code().as_deref() == Some(code))
+}
+
+fn because(words: String) -> NoConnection {
+    NoConnection {
+        words,
+        lacks_role: false,
     }
 }
 
@@ -98,7 +164,7 @@ mod tests {
         let options = PgConnectOptions::new_without_pgpass()
             .host("127.0.0.1")
             .port(address.port());
-        let refusal = Refusal::new(options);
+        let refusal = Refusal::new(options, &[]);
         let explained = StoreError::from(refusal.explain(sqlx::Error::PoolTimedOut).await);
         assert!(explained.to_string().contains("refused"), "{explained}");
         assert_eq!(explained.outage(), Some(Outage::Unreachable));
