@@ -43,6 +43,7 @@ use wrkflw_relay::outbox::settings::{KafkaSettings, Mode};
 use wrkflw_relay::webhook;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::http_client::HttpClient;
+use wrkflw_runtime::telemetry::LogSettings;
 use wrkflw_server::http::admission::IN_FLIGHT_MAX;
 use wrkflw_server::http::auth::Authenticator;
 use wrkflw_store::PoolSizes;
@@ -242,31 +243,39 @@ impl Settings {
         self.roles.contains(&role)
     }
 
-    /// Checks what the roles need without any connection. The error names all that is missing or wrong, so that nobody mends one
-    /// setting after the other.
-    pub fn check(&self) -> Result<(), SettingsError> {
-        let api = self.has(Role::Api);
-        let executes = api || self.has(Role::Timers);
+    /// Whether a role of this process executes commands.
+    pub fn executes(&self) -> bool {
+        self.has(Role::Api) || self.has(Role::Timers)
+    }
+
+    /// What the roles need, checked without any connection, by the name of each check.
+    pub fn checks(&self) -> Vec<(&'static str, Result<(), SettingsError>)> {
+        let log = LogSettings {
+            filter: self.log.clone(),
+            ..LogSettings::default()
+        };
         let mut checks = vec![
-            self.database.url().map(drop),
-            self.auth.provider(&self.public_url).map(drop),
+            ("log", log.check().map_err(SettingsError)),
+            ("database", self.database.url().map(drop)),
+            ("sign-in", self.auth.provider(&self.public_url).map(drop)),
         ];
-        if executes {
+        if self.executes() {
             // The path of the program is known later, and is no setting.
             let sandbox = self.sandbox(PathBuf::new());
+            let sandbox = sandbox.and_then(|sandbox| sandbox.check().map_err(SettingsError));
             checks.extend([
-                self.seals().map(drop),
-                self.checkpoints().map(drop),
-                self.services().map(drop),
-                sandbox.and_then(|sandbox| sandbox.check().map_err(SettingsError)),
+                ("seal keys", self.seals().map(drop)),
+                ("checkpoint keys", self.checkpoints().map(drop)),
+                ("services", self.services().map(drop)),
+                ("sandbox", sandbox),
             ]);
         } else if self.has(Role::Notifier) {
             // Services have the same client.
-            checks.push(self.client().map(drop));
+            checks.push(("webhooks", self.client().map(drop)));
         }
-        if api {
+        if self.has(Role::Api) {
             let tokens = Authenticator::new(self.auth.settings(), Clock::System);
-            checks.push(tokens.map(drop).map_err(SettingsError));
+            checks.push(("tokens", tokens.map(drop).map_err(SettingsError)));
         }
         if self.has(Role::Relay) {
             let checked = |kafka: KafkaSettings| {
@@ -274,11 +283,16 @@ impl Settings {
                     .checked()
                     .map_err(|error| SettingsError(error.to_string()))
             };
-            checks.push(self.kafka().and_then(checked));
+            checks.push(("kafka", self.kafka().and_then(checked)));
         }
+        checks
+    }
+
+    /// Whether all checks pass. The error names all that is missing or wrong, so that nobody mends one setting after the other.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let checks = self.checks().into_iter();
         let wrong: Vec<String> = checks
-            .into_iter()
-            .filter_map(|check| Some(check.err()?.0))
+            .filter_map(|(_, checked)| Some(checked.err()?.0))
             .collect();
         match &wrong[..] {
             [] => Ok(()),

@@ -128,10 +128,13 @@ pub(super) fn run(mut args: DoctorArgs, output: Output, environment: &Environmen
 
     let mut findings = vec![dev];
     findings.extend(block_on(async { Ok(of_database(settings).await) })?);
-    findings.push(of_seal_keys(settings));
+    findings.push(of_seal_keys(settings, is_of_host));
     findings.push(of_checkpoint_keys(settings));
     findings.extend(of_host(settings, is_of_host));
     findings.extend(of_kafka(settings, is_of_host));
+    if is_of_host {
+        refuse(settings, &mut findings);
+    }
     findings.push(of_toolchain());
     output.list(&json!({ "data": findings }), FINDINGS)?;
     let failed = findings
@@ -235,10 +238,30 @@ fn of_clock(skew: Duration) -> Finding {
     }
 }
 
-fn of_seal_keys(settings: &Settings) -> Finding {
+/// Fails each check because of which `wrkflw serve` would refuse these settings.
+fn refuse(settings: &Settings, findings: &mut Vec<Finding>) {
+    const NEXT: &str = "mend this setting: `wrkflw serve` refuses it";
+    for (check, checked) in settings.checks() {
+        let Err(error) = checked else { continue };
+        let known = findings.iter_mut().find(|finding| finding.check == check);
+        match known {
+            Some(known) if known.verdict == Verdict::Fail => {}
+            Some(known) => {
+                let next = known.next.unwrap_or(NEXT);
+                *known = Finding::fail(check, error.to_string(), next);
+            }
+            None => findings.push(Finding::fail(check, error.to_string(), NEXT)),
+        }
+    }
+}
+
+fn of_seal_keys(settings: &Settings, is_of_host: bool) -> Finding {
     const CHECK: &str = "seal keys";
     const NEXT: &str = "set seal_keys to name:hex, such as k1:$(openssl rand -hex 32)";
     match settings.seals() {
+        Err(_) if is_of_host && !settings.executes() && settings.seal.seal_keys.is_empty() => {
+            Finding::ok(CHECK, "none is set: these roles seal nothing")
+        }
         Ok(_) => Finding::ok(CHECK, counted(settings.seal.seal_keys.len(), "key")),
         Err(error) if settings.seal.seal_keys.is_empty() => {
             drop(error);

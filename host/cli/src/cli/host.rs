@@ -268,7 +268,7 @@ type Logic = (SealKeys, Services, Sandbox);
 
 /// What a host that executes commands needs, if this is one.
 fn logic(settings: &Settings, program: PathBuf) -> Result<Option<Logic>> {
-    if !settings.has(Role::Api) && !settings.has(Role::Timers) {
+    if !settings.executes() {
         return Ok(None);
     }
     let seals = settings.seals()?;

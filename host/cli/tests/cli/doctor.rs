@@ -117,6 +117,41 @@ fn what_a_host_needs_is_missing() {
 }
 
 #[test]
+fn what_serve_refuses_fails() {
+    let place = Place::new();
+    let of_host = [("WRKFLW_DATABASE_URL", NOWHERE)];
+    let serve = "mend this setting";
+    let (_, found) = doctor(
+        &place,
+        "--roles api --jwt-secret short --oidc-client-id console --services scorer --artifact-dir artifacts --log wrkflw=loud",
+        &of_host,
+    );
+    expect(
+        &found,
+        &[
+            ("seal keys", "fail", "seal_keys is not set", "openssl rand"),
+            ("tokens", "fail", "32", serve),
+            ("sign-in", "fail", "jwt_issuer is not set", serve),
+            ("services", "fail", "name=url", serve),
+            ("sandbox", "fail", "needs artifact_key", serve),
+            ("log", "fail", "the log filter", serve),
+        ],
+    );
+    let relay = "--roles relay --kafka-brokers 127.0.0.1:1 --kafka-properties no.such.property=1";
+    let (_, found) = doctor(&place, relay, &of_host);
+    expect(
+        &found,
+        &[
+            ("seal keys", "ok", "seal nothing", ""),
+            ("kafka", "fail", "no.such.property", ""),
+        ],
+    );
+    let webhooks = "--roles notifier --webhook-ca-file /no/such.pem";
+    let (_, found) = doctor(&place, webhooks, &of_host);
+    expect(&found, &[("webhooks", "fail", "webhook_ca_file", serve)]);
+}
+
+#[test]
 fn nothing_is_set_and_nothing_runs_which_is_no_failure_of_this_machine() {
     let place = Place::new();
     let (code, found) = doctor(&place, "", &[]);

@@ -52,6 +52,13 @@ impl Default for LogSettings {
     }
 }
 
+impl LogSettings {
+    /// Whether the filter can be read.
+    pub fn check(&self) -> Result<(), String> {
+        filter(&self.filter).map(drop)
+    }
+}
+
 pub(super) fn install(settings: &LogSettings) -> Result<(), String> {
     let subscriber = subscriber(settings, io::stderr, io::stderr().is_terminal())?;
     tracing::subscriber::set_global_default(subscriber)
