@@ -175,3 +175,15 @@ async fn a_relay_needs_no_keys_and_answers_probes() {
     host.terminate();
     assert!(host.ended().await.success(), "{}", host.log());
 }
+
+#[tokio::test]
+async fn a_host_warns_if_it_cannot_measure_what_waits() {
+    let (folder, app) = (Folder::new(), TestApp::empty().await);
+    let locked = "revoke select on dead_letter from wrkflw_relay; revoke select on webhook_delivery from wrkflw_writer";
+    sql(&app, locked).await;
+    let line = "--roles relay,notifier --kafka-brokers 127.0.0.1:1";
+    let host = Program::start(&folder, serve(&folder, &app, line)).await;
+    host.log_reaches("the outbox could not be measured").await;
+    host.log_reaches("the deliveries could not be measured")
+        .await;
+}

@@ -140,6 +140,17 @@ impl Program {
         fs::read_to_string(&self.log).expect("its log")
     }
 
+    /// Waits until its log has these words.
+    pub(super) async fn log_reaches(&self, words: &str) {
+        let logged = async {
+            while !self.log().contains(words) {
+                crate::support::pause().await;
+            }
+        };
+        let logged = tokio::time::timeout(TIMEOUT, logged).await;
+        assert!(logged.is_ok(), "{words}: {}", self.log());
+    }
+
     /// Its resident memory, in bytes.
     pub(super) fn resident_bytes(&self) -> u64 {
         let status = format!("/proc/{}/status", self.child.id());

@@ -88,6 +88,6 @@ async fn measure(outbox: &Outbox) {
             metrics::gauge!("wrkflw_outbox_oldest_seconds").set(backlog.oldest_seconds);
             metrics::gauge!("wrkflw_dead_letters").set(gauge_value(backlog.dead_letters));
         }
-        Err(error) => tracing::debug!(%error, "the outbox could not be measured"),
+        Err(error) => tracing::warn!(%error, "the outbox could not be measured"),
     }
 }

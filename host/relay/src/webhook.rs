@@ -92,7 +92,7 @@ impl Notifier {
 
     async fn measure(&self) {
         if let Err(error) = self.set_gauges().await {
-            tracing::debug!(%error, "the deliveries could not be measured");
+            tracing::warn!(%error, "the deliveries could not be measured");
         }
     }
 
