@@ -298,7 +298,8 @@ impl Engine {
         Ok(stopping)
     }
 
-    /// Resumes a stopped version. Its jobs that became due meanwhile run at once.
+    /// Resumes a stopped version. Its jobs that became due meanwhile run at once, unless they were attempted before: these run when
+    /// their pause is over, and then those jobs of their instances that wait for them.
     pub async fn resume(&self, who: &Identity, reference: &VersionRef) -> Result<Stopping, Error> {
         self.permit(who, "definition:retire").await?;
         let note = self.note(&who.subject);

@@ -37,7 +37,9 @@ const TENANT_JOBS_MAX: i64 = 2;
 const POLL_AT_LIMIT: Duration = Duration::from_millis(50);
 /// How often the stuck jobs are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
-/// The shortest lease. A lease is longer than any command can take, so no job is claimed twice while its worker still runs it.
+/// The shortest lease. It is longer than commands usually take. The timeout of a command bounds the wait for its turn and its
+/// repetitions, but no attempt that has begun, and a worker gives a job up just after the end of its lease. So another worker may
+/// claim a job that still runs. The revision of the instance lets only one of them take effect.
 const LEASE_MIN: Duration = Duration::from_mins(1);
 /// The pauses after failed attempts.
 const RETRY: Backoff = Backoff {
@@ -57,7 +59,7 @@ pub(super) struct WorkerContext {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) lease: Duration,
-    /// The longest time that a command can run: one that began before a change of the directory may commit this long after it.
+    /// After this time a command is not attempted again. An attempt that has begun may take longer.
     pub(super) timeout: Duration,
     pub(super) handle_job: Arc<dyn JobHandlers>,
     pub(super) cancel: CancellationToken,

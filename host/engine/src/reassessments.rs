@@ -1,7 +1,8 @@
 //! Runs a reassessment: a walk, page by page, through the open work that a change of groups, managers or absences concerns.
 //!
 //! A command that read the directory just before the change may commit after the walk has passed its instance. So there is a
-//! second walk after all such commands have ended.
+//! second walk after the timeout of such commands. No timeout bounds an attempt that has begun: what commits after the second walk has
+//! passed keeps what it read, until the next reassessment of its instance.
 
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ struct Walk {
 impl WorkerContext {
     /// Goes on with a reassessment until it is done or the host stops.
     async fn reassessment(self: Arc<Self>, mut reassessment: Reassessment) {
-        // The last walk begins after all commands that read the old directory have ended.
+        // The last walk begins after the timeout of the commands that read the old directory.
         reassessment.closing |=
             reassessment.mark == Mark::BEGINNING && self.clock.now() >= self.known(&reassessment);
         let mut walk = Walk {
@@ -82,7 +83,7 @@ impl WorkerContext {
         }
     }
 
-    /// The time by which all commands that read the old directory have ended. The clock of this host may be ahead, so the age of
+    /// The end of the timeout of all commands that read the old directory. The clock of this host may be ahead, so the age of
     /// the change by the database's clock counts, too.
     fn known(&self, reassessment: &Reassessment) -> Timestamp {
         let young = self.timeout.saturating_sub(reassessment.age);

@@ -27,7 +27,8 @@ const READS_MAX: usize = 16;
 const CLAIMED_RETRY: Duration = Duration::from_secs(1);
 /// For how long a job is postponed that waits for a failed job.
 const FAILED_RETRY: Duration = Duration::from_mins(1);
-/// For how long a job of a stopped version is postponed. When the version is resumed, it becomes due at once.
+/// For how long a job of a stopped version is postponed. When the version is resumed, it becomes due at once,
+/// unless it was attempted before.
 pub const STOPPED_RETRY: Duration = Duration::from_mins(5);
 
 /// The slots that each tenant occupies in one worker, and the tenant whose turn was last.
