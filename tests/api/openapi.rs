@@ -365,6 +365,28 @@ async fn every_problem_code_is_documented() {
     }
 }
 
+#[tokio::test]
+async fn a_key_is_described_as_it_counts() {
+    let app = TestApp::empty().await;
+    let mut for_good = BTreeSet::new();
+    for operation in operations(&app).await {
+        let id = operation.described["operationId"].as_str().expect("an id");
+        let parameters = operation.described["parameters"].as_array();
+        let mut parameters = parameters.into_iter().flatten();
+        let Some(key) = parameters.find(|one| one["name"] == "Idempotency-Key") else {
+            continue;
+        };
+        assert_ne!(id, "activateVersion", "it reads none");
+        let description = key["description"].as_str().expect("a description");
+        if !description.contains("24 hours") {
+            assert!(description.contains("for good"), "{id}: {description}");
+            for_good.insert(id.to_owned());
+        }
+    }
+    let expected = ["cancelInstances", "createAbsence", "migrateInstances"];
+    assert_eq!(for_good, BTreeSet::from(expected.map(str::to_owned)));
+}
+
 /// Every change of the API is also a change of the committed file, which reviewers read.
 #[tokio::test]
 #[expect(

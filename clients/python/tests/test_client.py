@@ -92,7 +92,7 @@ class ClientTest(unittest.TestCase):
     def test_every_operation_without_a_key_is_known_to_be_repeatable_or_not(self) -> None:
         # These lead to the same state when they are repeated, send a message again under its id, or only read.
         repeatable = {
-            "discardDeadLetter", "retryDeadLetter", "publishVersion", "reinstateVersion", "resumeVersion", "retireVersion", "stopVersion",
+            "activateVersion", "discardDeadLetter", "retryDeadLetter", "publishVersion", "reinstateVersion", "resumeVersion", "retireVersion", "stopVersion",
             "searchInstances", "findNames", "markNotificationRead", "stopOperation", "retryDeliveries", "discardDelivery", "retryDelivery",
         }
         document = httpx.get(f"{URL}/openapi.json").json()

@@ -357,7 +357,8 @@ pub(super) async fn stop(
     Ok(axum::Json(stopping.into()))
 }
 
-/// Resumes a stopped version. Deadlines and other work that became due meanwhile are done at once.
+/// Resumes a stopped version. Deadlines and other work that became due meanwhile are done at once; what had failed before, and what
+/// waits for it, after its pause.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/resume", tag = "definitions", operation_id = "resumeVersion",
     params(("key" = String, Path, format = "key"), ("version" = u32, Path)), responses((status = 200, body = Stopping)))]
 pub(super) async fn resume(

@@ -132,15 +132,8 @@ fn describe_headers(path: &str, operation: &mut Operation) {
             .schema(Some(text));
         parameters.push(RefOr::T(header.build()));
     };
-    // PUT and DELETE in the directory are idempotent without a key.
-    let is_directory = ["/v1/people", "/v1/groups", "/v1/roles"]
-        .iter()
-        .any(|directory| path.starts_with(directory));
-    if is_command && (!is_directory || path.ends_with("/absences")) {
-        header(
-            "Idempotency-Key",
-            "A repeated request with the same key gets the same response for 24 hours",
-        );
+    if is_command && let Some(description) = repetition(path) {
+        header("Idempotency-Key", description);
     }
     // Only a command on one existing instance has a revision to match.
     let is_about_one =
@@ -168,11 +161,29 @@ fn describe_headers(path: &str, operation: &mut Operation) {
     }
 }
 
+/// What the repetition of a command with the same key gets. None: it takes no key, because it is idempotent without one.
+fn repetition(path: &str) -> Option<&'static str> {
+    if path.ends_with("/absences") || ["/v1/migrations", "/v1/cancellations"].contains(&path) {
+        return Some(
+            "A repeated request with the same key gets what the first one made, as it is then. The key makes the id, so it counts for good",
+        );
+    }
+    if path == "/v1/tasks/bulk" {
+        return Some(
+            "For 24 hours, a repeated request with the same key gets the same result for each task whose command succeeded, and \
+             repeats the others",
+        );
+    }
+    let without_key = ["/v1/people", "/v1/groups", "/v1/roles", "/v1/definitions"];
+    let takes_key = !without_key.iter().any(|place| path.starts_with(place));
+    takes_key.then_some("A repeated request with the same key gets the same response for 24 hours")
+}
+
 fn description() -> String {
     let mut text = String::from(
         "A workflow engine for work that people decide.\n\nRequests below `/v1/` need a bearer token: one of your identity \
-         provider, or what `wrkflw token NAME` prints for a person of `wrkflw dev`.\n\nCommands on instances, tasks and the directory take \
-         `Idempotency-Key` and `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
+         provider, or what `wrkflw token NAME` prints for a person of `wrkflw dev`.\n\nCommands on instances and tasks, and new \
+         absences, take `Idempotency-Key` and `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
     );
     let lines = CODES
         .iter()
