@@ -2,8 +2,11 @@
 
 use uuid::Uuid;
 
-use crate::viewer::Viewer;
+use crate::viewer::{Looking, Viewer};
 use crate::{Reader, StoreError};
+
+/// How many instances, and how many tasks, are read for a viewer who may not see all of them.
+const READ_MAX: usize = 500;
 
 /// An instance, or a task of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,13 +16,21 @@ pub struct Candidate {
 }
 
 impl Reader {
-    /// The instances and tasks whose id is in this range, instances first, at most `limit` of each.
+    /// The instances and tasks whose id is in this range, instances first, at most `limit` of each. The flag: whether there may be others among
+    /// those that were not read, because the viewer does not see enough of those that were.
     pub async fn ids_between(
         &self,
         viewer: &Viewer,
         (first, last): (Uuid, Uuid),
-        limit: i64,
-    ) -> Result<Vec<Candidate>, StoreError> {
+        limit: usize,
+    ) -> Result<(Vec<Candidate>, bool), StoreError> {
+        let most = if viewer.is_restricted() {
+            READ_MAX.max(limit)
+        } else {
+            limit
+        };
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut looking = self.looking(viewer).await?;
         let rows = sqlx::query!(
             r#"select instance as "instance!", task from (
                 (select id as instance, null::uuid as task from instance
@@ -30,14 +41,33 @@ impl Reader {
             viewer.tenant.0,
             first,
             last,
-            limit
+            most
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(looking.places().await?)
         .await?;
-        let candidate = |instance, task| Candidate { instance, task };
-        Ok(rows
-            .into_iter()
-            .map(|row| candidate(row.instance, row.task))
-            .collect())
+        let candidates = rows.into_iter().map(|row| Candidate {
+            instance: row.instance,
+            task: row.task,
+        });
+        let (mut tasks, mut found): (Vec<_>, Vec<_>) =
+            candidates.partition(|one| one.task.is_some());
+        let mut more = keep(&mut looking, &mut found, most, limit).await?;
+        more |= keep(&mut looking, &mut tasks, most, limit).await?;
+        found.extend(tasks);
+        Ok((found, more))
     }
+}
+
+/// Keeps the first that the viewer sees. True if these are too few, and the others were not read.
+async fn keep(
+    looking: &mut Looking<'_>,
+    found: &mut Vec<Candidate>,
+    most: i64,
+    limit: usize,
+) -> Result<bool, StoreError> {
+    let of = |one: &Candidate| Some(one.instance);
+    let reached = looking.keep_seen(found, most, of).await?;
+    let more = reached.is_some() && found.len() < limit;
+    found.truncate(limit);
+    Ok(more)
 }

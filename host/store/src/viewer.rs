@@ -158,7 +158,7 @@ impl Looking<'_> {
         self.settle(false, Plans::Once).await
     }
 
-    /// Reads places, whoever sees them. No answer may have more of these than the cursor of its next page.
+    /// Reads places, whoever sees them. No answer may have more of these than the cursor of its next page, or that there may be more.
     pub(super) async fn places(&mut self) -> Result<&mut PgConnection, StoreError> {
         self.settle(true, Plans::OfValues).await
     }

@@ -2,16 +2,24 @@
 
 use super::*;
 
-/// Other restricted instances with an open task each, older and newer than the first one, seen by nobody.
+/// See [`crowd`].
 const CROWD: &str = "insert into instance select (jsonb_populate_record(i, jsonb_build_object(
         'id', case when n % 2 = 0 then '00000000-0000-7000-8000-' else 'ffffffff-0000-7000-8000-' end || lpad(n::text, 12, '0'),
         'entity_id', 'crowd ' || n))).*
-    from instance i, generate_series(1, 30000) n;
+    from instance i, generate_series(1, NUMBER) n;
     insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('id', c.id, 'instance_id', c.id))).*
     from state_instance s, instance c where c.entity_id like 'crowd %';
     insert into task select (jsonb_populate_record(t, jsonb_build_object('id', c.id, 'instance_id', c.id, 'state_id', c.id))).*
     from task t, instance c where t.ordinal = 0 and c.entity_id like 'crowd %';
     analyze";
+
+/// So many other restricted instances with an open task each, half of them older and half newer than the first one, seen by nobody.
+async fn crowd(app: &TestApp, number: u32) {
+    let statements = CROWD.replace("NUMBER", &number.to_string());
+    for statement in statements.split(';') {
+        sql(app, Box::leak(statement.to_owned().into_boxed_str())).await;
+    }
+}
 
 /// All ids of a list, and how many pages it took.
 async fn all(app: &TestApp, person: &str, list: &str) -> (Vec<Value>, usize) {
@@ -54,14 +62,30 @@ async fn counted(app: &TestApp) {
     );
 }
 
+/// A look-up by the beginning of an id reads a bounded number of those of others, and says when there may be more.
+#[tokio::test]
+async fn a_look_up_of_an_id_does_not_read_all_ids_of_others() {
+    let app = chambers().await;
+    let seen = vote(&app, "m-1").await;
+    crowd(&app, 1_100).await;
+    let find = async |prefix: &str| app.get("olaf", &format!("/v1/ids/{prefix}")).await;
+    let found = find("00000000").await.expect(200);
+    assert_eq!(found, json!({ "data": [], "more": true }));
+    // Five begin so, and all are read.
+    find("00000000-0000-7000-8000-00000000100")
+        .await
+        .problem(404, "not_found");
+    let found = find(&id(&seen)).await.expect(200);
+    assert_eq!(found["data"][0]["id"], seen["id"], "{found}");
+    assert_eq!(found["more"], false, "{found}");
+}
+
 /// An operator who does not see every instance reads past the jobs of others page by page.
 #[tokio::test]
 async fn jobs_of_others_are_read_past_a_page_at_a_time() {
     let app = chambers().await;
     let seen = vote(&app, "m-1").await;
-    for statement in CROWD.split(';') {
-        sql(&app, Box::leak(statement.to_owned().into_boxed_str())).await;
-    }
+    crowd(&app, 30_000).await;
     let jobs = "insert into job (tenant_id, id, kind, instance_id, due_at, payload, last_error)
         select tenant_id, id, 'deadline', id, now() + interval '1 day', '{}', 'no' from instance
         where entity_id in ('m-1', 'crowd 1', 'crowd 2', 'crowd 3', 'crowd 4')";
@@ -245,9 +269,7 @@ async fn by_deadline_a_participant_gets_each_task_once_and_in_order() {
 async fn a_participant_of_few_instances_gets_them_in_one_page() {
     let app = chambers().await;
     let first = vote(&app, "m-1").await;
-    for statement in CROWD.split(';') {
-        sql(&app, Box::leak(statement.to_owned().into_boxed_str())).await;
-    }
+    crowd(&app, 30_000).await;
     let second = vote(&app, "m-2").await;
     let newest = [second["id"].clone(), first["id"].clone()];
     for list in [

@@ -186,6 +186,9 @@ fn complete(client: &Client, text: &str, kind: &str) -> Result<String> {
         .copied()
         .filter(|one| one["kind"] == kind)
         .collect();
+    if found["more"] == true && fitting.len() < 2 {
+        return Err(too_short(text, kind).into());
+    }
     only(text, kind, "", &fitting).map_err(|error| match error.downcast::<Failure>() {
         // Another kind of thing may have been meant.
         Ok(failure) if fitting.is_empty() => failure.details(all.into_iter().map(described)).into(),
@@ -254,6 +257,15 @@ fn no_id(text: &str, kind: &str, list: &str) -> Failure {
         article(kind)
     );
     Failure::new(Exit::Usage, message).next(shows(kind, list))
+}
+
+/// The server read as many ids as one request reads, and others may begin so.
+fn too_short(text: &str, kind: &str) -> Failure {
+    let message = format!(
+        "{text} is not enough: more ids begin so than are searched for those of {} that you see",
+        article(kind)
+    );
+    Failure::new(Exit::Usage, message).next("write more digits of the id")
 }
 
 fn ambiguous(text: &str, what: &str, found: Vec<&Value>) -> Failure {

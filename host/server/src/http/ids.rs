@@ -18,8 +18,8 @@ use wrkflw_engine::validation::check_id;
 use wrkflw_engine::{Engine, Error, Identity};
 use wrkflw_store::prefixes::Candidate;
 
-/// How many instances, and how many tasks, are looked at.
-const CANDIDATES_MAX: i64 = 5;
+/// How many instances, and how many tasks, are shown.
+const CANDIDATES_MAX: usize = 5;
 /// The digits of an id.
 const DIGITS: usize = 32;
 /// The shortest beginning.
@@ -54,6 +54,9 @@ pub(super) struct IdMatch {
 pub(super) struct IdMatches {
     /// Instances first; at most 5 of each kind.
     pub data: Vec<IdMatch>,
+    /// Fewer than 5 of a kind are shown, and there may be more: the caller does not see the others of the first 500 of this kind. Name more
+    /// digits.
+    pub more: bool,
 }
 
 /// The instances and tasks whose id begins with at least four digits, at most 5 of each kind. Hyphens do not count.
@@ -72,16 +75,16 @@ pub(super) async fn find(
         Error::malformed("/prefix", form)
     })?;
     let reader = app.engine.reader();
-    let candidates = reader.ids_between(&viewer, range, CANDIDATES_MAX).await?;
+    let (candidates, more) = reader.ids_between(&viewer, range, CANDIDATES_MAX).await?;
     let mut data = Vec::new();
     for candidate in candidates {
         data.extend(seen(&app.engine, &who, candidate).await?);
     }
-    if data.is_empty() {
+    if data.is_empty() && !more {
         let what = "instance or task whose id begins with";
         return Err(Error::NotFound { what, id: prefix }.into());
     }
-    Ok(axum::Json(IdMatches { data }))
+    Ok(axum::Json(IdMatches { data, more }))
 }
 
 /// The candidate as the caller may see it: it is read as for the caller, and left out if it is not there for them.
