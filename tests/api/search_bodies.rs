@@ -121,6 +121,17 @@ async fn pages_follow_one_another() {
     assert_eq!(seen.len(), 5);
 }
 
+/// The search is refused for this member of its body.
+async fn refused(app: &TestApp, body: Value, (status, code): (u16, &str), pointer: &str) {
+    let text = body.to_string();
+    let problem = app.post("author", "/v1/instances/search", body).await;
+    let problem = problem.problem(status, code);
+    assert_eq!(
+        problem["errors"][0]["pointer"], pointer,
+        "{text}: {problem}"
+    );
+}
+
 #[tokio::test]
 async fn what_a_search_cannot_mean_is_refused_at_its_place() {
     let app = filled(1).await;
@@ -153,25 +164,47 @@ async fn what_a_search_cannot_mean_is_refused_at_its_place() {
             json!({ "attributes": vec![json!({ "name": "amount", "value": 1 }); 6] }),
             "/attributes",
         ),
+        (
+            one(json!({ "name": "a/b", "value": 1 })),
+            "/attributes/0/name",
+        ),
+        (
+            json!({ "attributes": [
+                { "name": "amount", "value": 1 },
+                { "name": "amount", "type": "text", "value": "1" },
+            ] }),
+            "/attributes/1/type",
+        ),
     ] {
-        let text = body.to_string();
-        let problem = app.post("author", "/v1/instances/search", body).await;
-        let problem = problem.problem(422, "invalid_request");
-        assert_eq!(
-            problem["errors"][0]["pointer"], pointer,
-            "{text}: {problem}"
-        );
-    }
-    for body in [
-        one(json!({ "name": "amount", "op": "in", "value": [] })),
-        one(json!({ "name": "amount", "op": "in", "value": vec![1; 21] })),
-        one(json!({ "name": "amount", "value": "many" })),
-        json!({ "limit": 101 }),
-    ] {
-        let text = body.to_string();
-        let problem = app.post("author", "/v1/instances/search", body).await;
-        assert_eq!(problem.status, 400, "{text}: {}", problem.text);
+        refused(&app, body, (422, "invalid_request"), pointer).await;
     }
     let outside = app.post("", "/v1/instances/search", json!({})).await;
     assert_eq!(outside.status, 401);
+}
+
+#[tokio::test]
+async fn a_value_that_an_attribute_cannot_have_is_refused_at_its_place() {
+    let app = filled(1).await;
+    let one = |condition: Value| json!({ "attributes": [condition] });
+    for (body, pointer) in [
+        (
+            one(json!({ "name": "amount", "op": "in", "value": [] })),
+            "/attributes/0/value",
+        ),
+        (
+            one(json!({ "name": "amount", "op": "in", "value": vec![1; 21] })),
+            "/attributes/0/value",
+        ),
+        (
+            one(json!({ "name": "amount", "value": "many" })),
+            "/attributes/0/value",
+        ),
+        (
+            one(json!({ "name": "amount", "op": "prefix", "value": 1 })),
+            "/attributes/0/op",
+        ),
+        (json!({ "limit": 101 }), "/limit"),
+    ] {
+        refused(&app, body, (400, "malformed_request"), pointer).await;
+    }
 }

@@ -182,13 +182,18 @@ impl UntypedCondition {
         }
     }
 
+    /// Whether its operator is one for this type.
+    pub fn compares(&self, kind: AttributeType) -> bool {
+        kind.takes(self.operator)
+    }
+
     /// The condition for an attribute of this type. The error says how to fix the value. `bytes` decodes base64.
     pub fn of(
         &self,
         kind: AttributeType,
         bytes: impl Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Condition, String> {
-        if !kind.takes(self.operator) {
+        if !self.compares(kind) {
             let known = OPERATORS.into_iter().filter(|known| kind.takes(*known));
             let known: Vec<_> = known.map(Operator::name).collect();
             return Err(format!(

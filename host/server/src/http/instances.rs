@@ -24,7 +24,7 @@ use super::layers::without_query;
 use super::misfit::of_parameter;
 use super::page::{Page, decode, limit};
 use super::problem::Problem;
-use super::search::{AttributeCondition, Search, conditions, of_body};
+use super::search::{AttributeCondition, Origin, Search, conditions, of_body};
 use super::shapes::InstanceStatus;
 use super::started::add_progress;
 use super::view::{each, view};
@@ -260,7 +260,7 @@ pub(super) async fn list(
     Caller(who): Caller,
     Search { untyped, query }: Search<InstanceQuery>,
 ) -> Result<Response, Problem> {
-    found(&app, &who, untyped, query).await
+    found(&app, &who, (untyped, Origin::Query), query).await
 }
 
 /// Lists instances like `GET /v1/instances`, with the filters in a body; `fields` and `include` are lists there. A value that begins
@@ -275,13 +275,13 @@ pub(super) async fn search(
     Body { mut value, .. }: Body<InstanceQuery>,
 ) -> Result<Response, Problem> {
     let untyped = of_body(std::mem::take(&mut value.attributes))?;
-    found(&app, &who, untyped, value).await
+    found(&app, &who, (untyped, Origin::Body), value).await
 }
 
 async fn found(
     app: &App,
     who: &Identity,
-    untyped: Vec<UntypedCondition>,
+    untyped: (Vec<UntypedCondition>, Origin),
     query: InstanceQuery,
 ) -> Result<Response, Problem> {
     let viewer = app.engine.viewing(who, "instance:read").await?;

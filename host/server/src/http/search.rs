@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use super::App;
 use super::extract::{Query, malformed, refuse_nul};
-use super::misfit::{self, of_parameter};
+use super::misfit;
 use super::problem::Problem;
 use wrkflw_core::graph::AttributeType;
 use wrkflw_core::search::{CONDITIONS_MAX, Condition, Given, Operator, UntypedCondition};
@@ -199,12 +199,41 @@ pub(super) fn of_body(
     Ok(read)
 }
 
+/// Where the conditions of a search were given.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin {
+    Query,
+    Body,
+}
+
+impl Origin {
+    /// What the caller calls an attribute.
+    fn named(self, attribute: &str) -> String {
+        match self {
+            Origin::Query => format!("{PREFIX}{attribute}"),
+            Origin::Body => attribute.to_owned(),
+        }
+    }
+
+    /// The problem with a condition: with its parameter, or with this member of it in the body.
+    fn problem(self, code: &str, name: &str, place: (usize, &str), detail: String) -> Problem {
+        match self {
+            Origin::Query => misfit::of_named(code, name, detail),
+            Origin::Body => {
+                let (index, member) = place;
+                let pointer = format!("/attributes/{index}/{member}");
+                misfit::wrong(code, &pointer, "malformed", detail)
+            }
+        }
+    }
+}
+
 /// The conditions with the types of their attributes.
 pub(super) async fn conditions(
     app: &App,
     who: &Identity,
     definition: Option<&str>,
-    untyped: Vec<UntypedCondition>,
+    (untyped, origin): (Vec<UntypedCondition>, Origin),
 ) -> Result<Vec<Condition>, Problem> {
     if untyped.is_empty() {
         return Ok(Vec::new());
@@ -218,7 +247,8 @@ pub(super) async fn conditions(
         .declared_attributes(who.tenant, definition, Some(&names))
         .await?;
     let mut conditions = Vec::with_capacity(untyped.len());
-    for condition in untyped {
+    for (index, condition) in untyped.into_iter().enumerate() {
+        let name = origin.named(&condition.attribute);
         let types: Vec<_> = declared
             .iter()
             .filter(|one| one.name == condition.attribute)
@@ -228,14 +258,21 @@ pub(super) async fn conditions(
             let all = reader
                 .declared_attributes(who.tenant, definition, None)
                 .await?;
-            return Err(undeclared(&condition, definition, &all));
+            let detail = undeclared(&name, definition, &all);
+            return Err(origin.problem("invalid_request", &name, (index, "name"), detail));
         }
-        let kind = kind(&condition, &types)?;
-        let condition = condition.of(kind, base64).map_err(|detail| {
-            let name = format!("{PREFIX}{}", condition.attribute);
-            of_parameter(&name, format!("{name}: {detail}"))
+        let kind = kind(&condition, &types, &name, origin)
+            .map_err(|detail| origin.problem("invalid_request", &name, (index, "type"), detail))?;
+        let typed = condition.of(kind, base64).map_err(|detail| {
+            let member = if condition.compares(kind) {
+                "value"
+            } else {
+                "op"
+            };
+            let detail = format!("{name}: {detail}");
+            origin.problem("malformed_request", &name, (index, member), detail)
         })?;
-        conditions.push(condition);
+        conditions.push(typed);
     }
     Ok(conditions)
 }
@@ -251,26 +288,42 @@ fn base64(text: &str) -> Option<Vec<u8>> {
     bytes.ok()
 }
 
-fn kind(condition: &UntypedCondition, types: &[AttributeType]) -> Result<AttributeType, Problem> {
+/// The type of the attribute. The error says how to give it.
+fn kind(
+    condition: &UntypedCondition,
+    types: &[AttributeType],
+    name: &str,
+    origin: Origin,
+) -> Result<AttributeType, String> {
     let named = || {
         let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
         names.join(" and ")
     };
-    let name = format!("{PREFIX}{}", condition.attribute);
-    let wrong = match (condition.kind, types) {
-        (Some(kind), types) if types.contains(&kind) => return Ok(kind),
-        (None, [kind]) => return Ok(*kind),
-        (Some(kind), _) => format!("{name} is declared as {}, not as {}", named(), kind.name()),
-        (None, _) => format!(
-            "{name} is declared as {0}: give the definition, or the type before the operator, such as {name}={1}:eq:...",
+    match (condition.kind, types) {
+        (Some(kind), types) if types.contains(&kind) => Ok(kind),
+        (None, [kind]) => Ok(*kind),
+        (Some(kind), _) => Err(format!(
+            "{name} is declared as {}, not as {}",
             named(),
-            types[0].name()
-        ),
-    };
-    Err(misfit::of_named("invalid_request", &name, wrong))
+            kind.name()
+        )),
+        (None, _) => {
+            let one = types[0].name();
+            let given = match origin {
+                Origin::Query => {
+                    format!("the type before the operator, such as {name}={one}:eq:...")
+                }
+                Origin::Body => format!("the type, such as {one}"),
+            };
+            let declared = named();
+            Err(format!(
+                "{name} is declared as {declared}: give the definition, or {given}"
+            ))
+        }
+    }
 }
 
-fn undeclared(condition: &UntypedCondition, definition: Option<&str>, all: &[Declared]) -> Problem {
+fn undeclared(name: &str, definition: Option<&str>, all: &[Declared]) -> String {
     let mut names: Vec<_> = all.iter().map(|one| one.name.as_str()).collect();
     names.dedup();
     let declared = if names.is_empty() {
@@ -281,7 +334,5 @@ fn undeclared(condition: &UntypedCondition, definition: Option<&str>, all: &[Dec
     let whose = definition.map_or("any definition".to_owned(), |key| {
         format!("the definition {key}")
     });
-    let name = format!("{PREFIX}{}", condition.attribute);
-    let detail = format!("{name} is no attribute of {whose}; declared: {declared}");
-    misfit::of_named("invalid_request", &name, detail)
+    format!("{name} is no attribute of {whose}; declared: {declared}")
 }
