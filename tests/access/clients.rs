@@ -164,14 +164,14 @@ async fn half_a_request_holds_nothing() {
 }
 
 /// A connection whose client takes little and reads nothing.
-async fn deaf(host: &Host) -> TcpStream {
+pub(super) async fn deaf(host: &Host) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4096).expect("a small buffer");
     socket.connect(host.address).await.expect("a connection")
 }
 
 /// Fills the feed with events of so many bytes together, as if one commit had made them.
-async fn fill_feed(app: &TestApp) {
+pub(super) async fn fill_feed(app: &TestApp) {
     let entries = "insert into audit_entry
         (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)
         select tenant_id, stream_kind, stream_id, 1000 + n, gen_random_uuid(), type, revision, command_id, actor, payload, evidence, salt,

@@ -3,8 +3,10 @@
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::client::{Reply, exchange};
+use super::client::{Reply, exchange, request, rest};
+use super::clients::{deaf, fill_feed};
 use super::host::Host;
 use crate::support::app::{SECRET, TestApp, task_of};
 use crate::support::guests::committee;
@@ -206,6 +208,34 @@ async fn the_verification_of_an_instance_stays_in_the_view_that_is_worked_throug
     let verify = verify.replace("&#38;", "&");
     assert_eq!(verify, format!("{page}&tab=audit&verify=true"));
     browser.load(&verify).await;
+}
+
+/// The sign-out breaks off a file that is being sent, so that its reader does not take a part for the whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_breaks_off_when_its_reader_signs_out() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    fill_feed(&app).await;
+    let browser = Browser::of(&app, "admin").await;
+    let page = browser.load("/console/audit").await;
+    let cookie = ("cookie", browser.cookie.as_str());
+    let mut client = deaf(&browser.host).await;
+    let headers = [cookie, ("connection", "close")];
+    let asked = request("GET /console/audit/entries.jsonl", &headers, "");
+    client.write_all(asked.as_bytes()).await.expect("sent");
+    // More than the buffers in between take is still to be sent.
+    let begun = client.read_u8().await.expect("a beginning");
+    let headers = [cookie, ("origin", "http://localhost")];
+    let token = hidden(&page, "/console/sign-out", "token");
+    let form = format!("token={token}");
+    let line = "POST /console/sign-out";
+    let out = browser.host.ask(line, &headers, &form).await;
+    assert_eq!(out.status, 303, "{}", out.text);
+    let mut received = vec![begun];
+    received.extend(rest(&mut client).await);
+    let reply = Reply::parse(&received).expect("an answer");
+    assert_eq!(reply.status, 200);
+    assert!(!reply.text.contains("{\"next\":"), "the file is whole");
 }
 
 /// Cookies that nobody was given cost a place and a look at most.

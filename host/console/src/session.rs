@@ -5,11 +5,13 @@
 
 use std::sync::Arc;
 
+use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
+use futures_util::StreamExt as _;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -308,6 +310,27 @@ pub(crate) async fn end(console: &Console, headers: &HeaderMap) -> Option<String
         tracing::warn!(%error, "a session could not be ended");
         None
     })
+}
+
+/// Whether a session has not ended. If that cannot be read, it counts as ended.
+pub(crate) async fn goes_on(console: &Console, session: &Session) -> bool {
+    let known = console.app.engine.sessions(&session.who).await;
+    known.is_ok_and(|all| all.iter().any(|one| one.id == session.id))
+}
+
+/// A file that breaks off once the session has ended. The session is looked up before each part is sent, because a client may read slowly.
+pub(crate) fn while_signed_in(console: Console, session: Session, file: Body) -> Body {
+    let parts = file.into_data_stream().then(move |part| {
+        let (console, session) = (console.clone(), session.clone());
+        async move {
+            if goes_on(&console, &session).await {
+                part
+            } else {
+                Err(axum::Error::new("the session has ended"))
+            }
+        }
+    });
+    Body::from_stream(parts)
 }
 
 /// Removes the cookie.

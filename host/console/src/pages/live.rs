@@ -15,7 +15,7 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::Console;
-use crate::session::Visitor;
+use crate::session::{Visitor, goes_on};
 
 /// The time between checks that the session still exists.
 const LOOK: Duration = Duration::from_secs(30);
@@ -81,11 +81,9 @@ fn comment() -> Bytes {
 
 /// Waits until the session has ended. An open page is no use of it.
 async fn session_end(console: Console, visitor: Visitor) {
-    let session = &visitor.session;
     loop {
         tokio::time::sleep(LOOK).await;
-        let known = console.app.engine.sessions(&session.who).await;
-        if !known.is_ok_and(|all| all.iter().any(|one| one.id == session.id)) {
+        if !goes_on(&console, &visitor.session).await {
             return;
         }
     }

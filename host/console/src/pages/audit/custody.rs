@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::extract::Path;
+use axum::extract::{Path, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use jiff::Timestamp;
@@ -13,12 +13,13 @@ use uuid::Uuid;
 
 use wrkflw_runtime::clock::Clock;
 
+use crate::Console;
 use crate::api::{Trouble, segment, with_query};
 use crate::language::Words;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::moment::Moment;
 use crate::names::Names;
-use crate::session::{Answer, Visitor};
+use crate::session::{Answer, Visitor, while_signed_in};
 use crate::shell::{Shell, page};
 
 /// Pages of the API that one page to be printed has, a hundred records each. The file has all.
@@ -230,21 +231,27 @@ fn row(record: &CustodyRecord, names: &Names, w: Words) -> Vec<Cell> {
     ]
 }
 
-pub(super) async fn file_of_instance(Path(id): Path<Uuid>, visitor: Visitor) -> Response {
-    file(&visitor, &format!("/v1/instances/{id}/custody")).await
+pub(super) async fn file_of_instance(
+    State(console): State<Console>,
+    Path(id): Path<Uuid>,
+    visitor: Visitor,
+) -> Response {
+    file(console, visitor, &format!("/v1/instances/{id}/custody")).await
 }
 
 pub(super) async fn file_of_entity(
+    State(console): State<Console>,
     Path((kind, id)): Path<(String, String)>,
     visitor: Visitor,
 ) -> Response {
     let path = format!("/v1/entities/{}/{}/custody", segment(&kind), segment(&id));
-    file(&visitor, &path).await
+    file(console, visitor, &path).await
 }
 
 /// The file of the API, to be saved.
-async fn file(visitor: &Visitor, path: &str) -> Response {
-    let mut response = visitor.api.raw(&format!("{path}?format=csv")).await;
+async fn file(console: Console, visitor: Visitor, path: &str) -> Response {
+    let response = visitor.api.raw(&format!("{path}?format=csv")).await;
+    let mut response = response.map(|file| while_signed_in(console, visitor.session, file));
     let attachment = HeaderValue::from_static("attachment; filename=\"custody.csv\"");
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_ENCODING);

@@ -2,7 +2,7 @@
 //! while the file is sent. Its last line has the address of the next file, or null after the last entry.
 
 use axum::body::{Body, Bytes};
-use axum::extract::Query;
+use axum::extract::{Query, State};
 use axum::http::header;
 use axum::response::IntoResponse as _;
 use futures_util::StreamExt as _;
@@ -10,9 +10,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::Asked;
+use crate::Console;
 use crate::api::Trouble;
 use crate::list::Paged;
-use crate::session::{Answer, Visitor};
+use crate::session::{Answer, Visitor, while_signed_in};
 
 pub(super) const ADDRESS: &str = "/console/audit/entries.jsonl";
 /// Entries of a file.
@@ -33,7 +34,12 @@ struct Export {
     pages: usize,
 }
 
-pub(super) async fn file(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
+pub(super) async fn file(
+    State(console): State<Console>,
+    Query(asked): Query<Asked>,
+    visitor: Visitor,
+) -> Answer {
+    let session = visitor.session.clone();
     let mut export = Export {
         after: Some(asked.after.clone()),
         visitor,
@@ -58,7 +64,8 @@ pub(super) async fn file(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
             "attachment; filename=\"audit.jsonl\"",
         ),
     ];
-    Ok((headers, Body::from_stream(lines)).into_response())
+    let file = while_signed_in(console, session, Body::from_stream(lines));
+    Ok((headers, file).into_response())
 }
 
 impl Export {
