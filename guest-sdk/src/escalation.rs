@@ -3,7 +3,9 @@
 //! Form, deadlines and exclusions stay as in the assignment. So a task that nobody decides goes from
 //! manager to manager.
 
-use crate::{Assignment, Facts, Flow, Member, Names, Offer, Overdue, Principal, Refusal, Task};
+use crate::{
+    Assignment, Facts, Flow, Member, Names, Offer, Overdue, Principal, Refusal, Task, TaskStatus,
+};
 
 impl Assignment {
     /// The default of [`Flow::escalate`]: offers the overdue work to the manager of its owner. Without
@@ -24,13 +26,13 @@ impl Assignment {
             Some(id) => &task.id == id,
             None => task.is_open(),
         };
-        let entering = facts.entering().into_iter();
-        let tasks = entering
-            .flat_map(|state_instance| &state_instance.tasks)
-            .filter(concerned);
-        let offers: Vec<_> = tasks
+        let entering = facts.entering();
+        let all = entering.map_or(&[][..], |state_instance| state_instance.tasks.as_slice());
+        let offers: Vec<_> = all
+            .iter()
+            .filter(concerned)
             .map(|task| {
-                let before = offer_of(task, &again.offers).cloned();
+                let before = offer_of(task, all, &again.offers).cloned();
                 let offer = before.unwrap_or_else(|| as_it_was(task));
                 match superiors(task) {
                     Some(candidates) if !own_work => Offer {
@@ -47,14 +49,35 @@ impl Assignment {
     }
 }
 
-/// The offer of a task: the only one with its label, or of several the one with its candidates.
-fn offer_of<'a>(task: &Task, offers: &'a [Offer]) -> Option<&'a Offer> {
+/// The offer of a task: the only one with its label, or of several the one with its candidates, or else the one at its place. A task for the
+/// manager of somebody has another candidate than its offer.
+fn offer_of<'a>(task: &Task, all: &[Task], offers: &'a [Offer]) -> Option<&'a Offer> {
     let labelled = offers.iter().filter(|offer| offer.label == task.label);
     let labelled: Vec<_> = labelled.collect();
-    match labelled.as_slice() {
-        [only] => Some(*only),
-        several => several.iter().copied().find(|offer| fits(offer, task)),
+    if let [only] = labelled.as_slice() {
+        return Some(*only);
     }
+    let fitting = labelled.iter().find(|offer| fits(offer, task));
+    let in_order = labelled.iter().all(|offer| offer.each_member.is_none());
+    let there = || labelled.get(place(task, all, labelled.len())?);
+    fitting.or_else(|| there().filter(|_| in_order)).copied()
+}
+
+/// The place of the task's offer among the offers with its label. Tasks are in the order of their offers. Each later task has the place of
+/// one that was cancelled, in their order.
+fn place(task: &Task, all: &[Task], offers: usize) -> Option<usize> {
+    let labelled = all.iter().filter(|one| one.label == task.label);
+    let labelled: Vec<_> = labelled.collect();
+    let is_gone = |at: &usize| labelled[*at].status == TaskStatus::Cancelled;
+    let gone: Vec<_> = (0..labelled.len()).filter(is_gone).collect();
+    let mut place = labelled.iter().position(|one| one.id == task.id)?;
+    while place >= offers {
+        place = gone
+            .get(place - offers)
+            .copied()
+            .filter(|before| *before < place)?;
+    }
+    Some(place)
 }
 
 /// Whether a task that is made of this offer has these candidates.

@@ -37,6 +37,40 @@ impl Flow for Contracts {
     }
 }
 
+/// Two managers review a report. Their offers have one label, and the second goes on after an hour.
+struct Reports;
+
+impl Flow for Reports {
+    type Config = NoConfig;
+    type Data = Contract;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(config: &NoConfig) -> Graph<State, Trigger> {
+        Contracts::graph(config)
+    }
+
+    fn assign(_: &Facts<Self>, _: State) -> Result<Assignment, Refusal> {
+        let late = Due::after_hours(1).escalate();
+        Ok(Assignment::new([
+            Offer::new("").to_manager_of("lea"),
+            Offer::new("").to_manager_of("fin").deadline(late),
+        ]))
+    }
+}
+
+#[test]
+fn offers_to_managers_keep_their_deadlines_from_manager_to_manager() {
+    let mut flow: Scenario<Reports> = given()
+        .managed("lea", "mia")
+        .managed("fin", "meg")
+        .managed("meg", "moe")
+        .managed("moe", "top");
+    flow.follow([start("ann", json!({}))]);
+    flow.when(later(hours(1))).offers_to_manager_of("meg");
+    flow.when(later(hours(1))).offers_to_manager_of("moe");
+}
+
 fn reviewed() -> Scenario<Contracts> {
     let mut flow = given()
         .member("lea", "legal")

@@ -248,17 +248,42 @@ static bool fits(const wf_offer_t *offer, const wrkflw_flow_types_list_principal
   return true;
 }
 
-/* The offer of a task: the only one with its label, or of several the one with its candidates. NULL if there is none. */
-static const wf_offer_t *offer_of(const wf_task_t *task, const wrkflw_flow_types_list_offer_t *offers) {
-  const wf_offer_t *labelled = NULL, *fitting = NULL;
+/* The place of a task's offer among so many offers with its label. Tasks are in the order of their offers. Each later task has the place of one that
+   was cancelled, in their order. The number of offers if there is none. */
+static size_t place_of(const wf_task_t *task, const wf_state_instance_t *here, size_t offers) {
+  size_t *gone = calloc(here->tasks.len + 1, sizeof *gone), gone_count = 0, count = 0, place = 0;
+  for (size_t i = 0; i < here->tasks.len; i++) {
+    const wf_task_t *one = &here->tasks.ptr[i];
+    if (!wf_same(one->label, task->label)) continue;
+    if (one == task) place = count;
+    if (one->status == WRKFLW_FLOW_TYPES_TASK_STATUS_CANCELLED) gone[gone_count++] = count;
+    count++;
+  }
+  while (place >= offers) {
+    size_t later = place - offers;
+    if (later >= gone_count || gone[later] >= place) return offers;
+    place = gone[later];
+  }
+  return place;
+}
+
+/* The offer of a task: the only one with its label, or of several the one with its candidates, or else the one at its place. A task for the manager of
+   somebody has another candidate than its offer. NULL if there is none. */
+static const wf_offer_t *offer_of(const wf_task_t *task, const wf_state_instance_t *here, const wrkflw_flow_types_list_offer_t *offers) {
+  const wf_offer_t **labelled = calloc(offers->len + 1, sizeof *labelled), *fitting = NULL;
   size_t count = 0;
+  bool in_order = true;
   for (size_t i = 0; i < offers->len; i++) {
     const wf_offer_t *offer = &offers->ptr[i];
     if (!wf_same(offer->label, task->label)) continue;
-    labelled = offer, count++;
+    labelled[count++] = offer;
+    in_order = in_order && !offer->each_member.is_some;
     if (fitting == NULL && fits(offer, &task->candidates)) fitting = offer;
   }
-  return count == 1 ? labelled : fitting;
+  if (count == 1) return labelled[0];
+  if (fitting != NULL || !in_order) return fitting;
+  /* One behind the last is NULL. */
+  return labelled[place_of(task, here, count)];
 }
 
 /* Offers the task to the managers of those who had it, if they had it in person. */
@@ -288,7 +313,7 @@ static void upwards(wf_assignment_t *again, const wf_state_t *state, const wf_st
     if (overdue->task.is_some ? !wf_same(task->id, overdue->task.val) : !is_open(task)) continue;
     wf_offer_t *offer = &offers.ptr[offers.len++];
     *offer = (wf_offer_t){.label = task->label, .candidates = task->candidates};
-    const wf_offer_t *before = offer_of(task, &again->offers);
+    const wf_offer_t *before = offer_of(task, here, &again->offers);
     if (before != NULL) *offer = *before;
     if (!state->own_work) to_managers(offer, task);
   }

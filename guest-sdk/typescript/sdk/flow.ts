@@ -131,7 +131,7 @@ function called<F extends Types>(drawn: Definition, facts: Facts<F>, name: strin
 function upwards<F extends Types>(facts: Facts<F>, again: Assignment, overdue: Overdue, title: string, ownWork: boolean): Assignment {
   const tasks = (facts.entering?.tasks ?? []).filter((task) => (overdue.task === null ? isOpen(task) : task.id === overdue.task));
   const offers = tasks.map((task) => {
-    const before = offerOf(task, again.offers, title) ?? { label: task.label, to: task.candidates };
+    const before = offerOf(task, facts.entering?.tasks ?? [], again.offers, title) ?? { label: task.label, to: task.candidates };
     const people = task.owner === null ? task.candidates.flatMap(personOf) : [task.owner];
     if (ownWork || people.length === 0) return before;
     const { owner: _owner, eachMember: _each, ...kept } = before;
@@ -140,10 +140,30 @@ function upwards<F extends Types>(facts: Facts<F>, again: Assignment, overdue: O
   return { ...again, offers };
 }
 
-/** The offer of a task: the only one with its label, or of several the one with its candidates. */
-function offerOf(task: Task, offers: Offer[], title: string): Offer | undefined {
+/**
+ * The offer of a task: the only one with its label, or of several the one with its candidates, or else the one at its place. A task for the
+ * manager of somebody has another candidate than its offer.
+ */
+function offerOf(task: Task, all: Task[], offers: Offer[], title: string): Offer | undefined {
   const labelled = offers.filter((offer) => (offer.label ?? title) === task.label);
-  return labelled.length === 1 ? labelled[0] : labelled.find((offer) => fits(offer, task.candidates));
+  if (labelled.length === 1) return labelled[0];
+  const fitting = labelled.find((offer) => fits(offer, task.candidates));
+  if (fitting || labelled.some((offer) => offer.eachMember)) return fitting;
+  return labelled[place(task, all.filter((one) => one.label === task.label), labelled.length)];
+}
+
+/**
+ * The place of the task's offer among the offers with its label; -1 if it has none. Tasks are in the order of their offers. Each later task
+ * has the place of one that was cancelled, in their order.
+ */
+function place(task: Task, labelled: Task[], offers: number): number {
+  const gone = labelled.flatMap((one, at) => (one.status === "cancelled" ? [at] : []));
+  let at = labelled.findIndex((one) => one.id === task.id);
+  while (at >= offers) {
+    const before = gone[at - offers];
+    at = before !== undefined && before < at ? before : -1;
+  }
+  return at;
 }
 
 /** Whether a task that is made of this offer has these candidates. */

@@ -50,7 +50,7 @@ class Flow(Generic[C, D]):
         drawn, again = self.graph(facts.config).states[state], self.assign(facts, state)
         tasks = facts.entering.tasks if facts.entering else []
         concerned = [one for one in tasks if (one.id == overdue.task if overdue.task else is_open(one))]
-        again.offers = [_upwards(one, again, drawn.title, drawn.own_work) for one in concerned]
+        again.offers = [_upwards(one, tasks, again, drawn.title, drawn.own_work) for one in concerned]
         return again
 
     def call(self, facts: Facts[C, D], state: str) -> ServiceCall:
@@ -72,18 +72,38 @@ class Flow(Generic[C, D]):
         return to(targets[0])
 
 
-def _upwards(task: wit.Task, again: Assignment, title: str, own_work: bool) -> Offer:
-    before = _offer_of(task, again.offers, title) or Offer(label=task.label, to=task.candidates)
+def _upwards(task: wit.Task, tasks: Sequence[wit.Task], again: Assignment, title: str, own_work: bool) -> Offer:
+    before = _offer_of(task, tasks, again.offers, title) or Offer(label=task.label, to=task.candidates)
     people = [task.owner] if task.owner else [person for one in task.candidates if (person := _person_of(one))]
     if own_work or not people:
         return before
     return Offer(**{**vars(before), "to": [manager_of(one) for one in people], "owner": None, "each_member": None})
 
 
-def _offer_of(task: wit.Task, offers: Sequence[Offer], title: str) -> Offer | None:
-    """The offer of a task: the only one with its label, or of several the one with its candidates."""
+def _offer_of(task: wit.Task, tasks: Sequence[wit.Task], offers: Sequence[Offer], title: str) -> Offer | None:
+    """The offer of a task: the only one with its label, or of several the one with its candidates, or else the one at its place. A task for the
+    manager of somebody has another candidate than its offer."""
     labelled = [one for one in offers if (one.label or title) == task.label]
-    return labelled[0] if len(labelled) == 1 else next((one for one in labelled if _fits(one, task.candidates)), None)
+    if len(labelled) == 1:
+        return labelled[0]
+    fitting = next((one for one in labelled if _fits(one, task.candidates)), None)
+    if fitting or any(one.each_member for one in labelled):
+        return fitting
+    place = _place(task, [one for one in tasks if one.label == task.label], len(labelled))
+    return None if place is None else labelled[place]
+
+
+def _place(task: wit.Task, labelled: Sequence[wit.Task], offers: int) -> int | None:
+    """The place of the task's offer among the offers with its label. Tasks are in the order of their offers. Each later task has the place of
+    one that was cancelled, in their order."""
+    gone = [at for at, one in enumerate(labelled) if one.status == wit.TaskStatus.CANCELLED]
+    place = next(at for at, one in enumerate(labelled) if one.id == task.id)
+    while place >= offers:
+        before = gone[place - offers] if place - offers < len(gone) else place
+        if before >= place:
+            return None
+        place = before
+    return place
 
 
 def _fits(offer: Offer, candidates: Sequence[wit.Principal]) -> bool:
