@@ -14,6 +14,14 @@ async fn preview(app: &TestApp, method: &str, path: &str) -> Value {
     told
 }
 
+/// The preview of the leave of `reviewer`, after `reviewer2` has left: nobody else reviews for the author.
+async fn last_leave(app: &TestApp) -> Value {
+    delete(app, "admin", &format!("{MEMBER}reviewer2"))
+        .await
+        .expect(200);
+    preview(app, "DELETE", &format!("{MEMBER}reviewer")).await
+}
+
 #[tokio::test]
 async fn whoever_leaves_last_leaves_orphans() {
     let app = TestApp::start().await;
@@ -24,9 +32,7 @@ async fn whoever_leaves_last_leaves_orphans() {
         preview(&app, "DELETE", &reviewer2).await["orphans"],
         json!([])
     );
-    delete(&app, "admin", &reviewer2).await.expect(200);
-    let reviewer = format!("{MEMBER}reviewer");
-    let told = preview(&app, "DELETE", &reviewer).await;
+    let told = last_leave(&app).await;
     let task = &instance["states"][0]["tasks"][0];
     let expected = json!([{
         "taskId": task["id"], "instanceId": instance["id"],
@@ -39,6 +45,7 @@ async fn whoever_leaves_last_leaves_orphans() {
         (&expected, &json!(false))
     );
     // A task that is nobody's already is no one's doing.
+    let reviewer = format!("{MEMBER}reviewer");
     delete(&app, "admin", &reviewer).await.expect(200);
     let author = preview(&app, "DELETE", &format!("{MEMBER}author")).await;
     assert_eq!(author["orphans"], json!([]));
@@ -148,10 +155,7 @@ async fn a_list_of_orphans_has_an_end() {
          insert into task_candidate select c.tenant_id, c.kind, c.principal, pg_temp.other(c.task_id, n) from task_candidate c, generate_series(1, 1000) n",
     )
     .await;
-    delete(&app, "admin", &format!("{MEMBER}reviewer2"))
-        .await
-        .expect(200);
-    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    let told = last_leave(&app).await;
     let orphans = told["orphans"].as_array().expect("orphans");
     assert_eq!((orphans.len(), &told["more"]), (200, &json!(true)));
     // All of them are looked at, in batches, where none is lost.
@@ -177,10 +181,7 @@ async fn an_orphan_is_found_behind_many_other_tasks() {
         insert into task_candidate select t.tenant_id, 'group', 'reviewers', c.id from copy c join task t on t.id = c.id",
     )
     .await;
-    delete(&app, "admin", &format!("{MEMBER}reviewer2"))
-        .await
-        .expect(200);
-    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    let told = last_leave(&app).await;
     let orphans = told["orphans"].as_array().expect("orphans");
     assert_eq!(orphans.len(), 1, "{told}");
     assert_eq!(

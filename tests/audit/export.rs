@@ -37,7 +37,27 @@ struct Bench<'a> {
     replayed: bool,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    /// Without the keys of seals, without what somebody kept, and without a replay.
+    fn of(app: &'a TestApp, keys: &'a CheckpointKeys) -> Bench<'a> {
+        Bench {
+            app,
+            keys,
+            seals: None,
+            kept: &[],
+            replayed: false,
+        }
+    }
+
+    /// Finds something in these lines, or cannot read them.
+    async fn finds(&self, lines: &[Value], what: &str) {
+        let found = self.verify(lines).await;
+        assert!(
+            !matches!(&found, Ok((_, findings)) if findings.is_empty()),
+            "{what}: {found:?}"
+        );
+    }
+
     async fn verify(&self, lines: &[Value]) -> Result<(Tally, Vec<Finding>), String> {
         let mut findings = Vec::new();
         let replayer = self.replayed.then(|| replayer(&self.app.engine));
@@ -80,11 +100,9 @@ async fn history() -> (TestApp, CheckpointKeys, InstanceId) {
 async fn an_export_is_verified_without_the_database() {
     let (app, keys, id) = history().await;
     let bench = Bench {
-        app: &app,
-        keys: &keys,
         seals: Some(app.engine.seals()),
-        kept: &[],
         replayed: true,
+        ..Bench::of(&app, &keys)
     };
     let lines = export(&app, &Which::All).await;
     let (tally, findings) = bench.verify(&lines).await.expect("a file");
@@ -133,11 +151,8 @@ async fn an_export_is_verified_without_the_database() {
 async fn every_change_of_a_file_is_found() {
     let (app, keys, id) = history().await;
     let bench = Bench {
-        app: &app,
-        keys: &keys,
         seals: Some(app.engine.seals()),
-        kept: &[],
-        replayed: false,
+        ..Bench::of(&app, &keys)
     };
     let mut changed = 0;
     for which in [Which::All, Which::One(id)] {
@@ -179,15 +194,8 @@ async fn every_change_of_a_file_is_found() {
                 if labels || late {
                     continue;
                 }
-                let found = bench.verify(&other).await;
-                assert!(
-                    found.as_ref().is_err()
-                        || found
-                            .as_ref()
-                            .is_ok_and(|(_, findings)| !findings.is_empty()),
-                    "line {at}, {member}: {}",
-                    lines[at]
-                );
+                let what = format!("line {at}, {member}: {}", lines[at]);
+                bench.finds(&other, &what).await;
                 changed += 1;
             }
         }
@@ -206,12 +214,10 @@ async fn checkpoints_that_were_kept_of_a_tenant_that_the_file_lacks_are_found() 
         tenant: "other".into(),
         ..own.clone()
     };
+    let no_keys = CheckpointKeys::default();
     let bench = Bench {
-        app: &app,
-        keys: &CheckpointKeys::default(),
-        seals: None,
         kept: &[own, other],
-        replayed: false,
+        ..Bench::of(&app, &no_keys)
     };
     let told = |findings: Vec<Finding>| {
         let brief = findings.into_iter().map(|it| (it.tenant, it.code));
@@ -253,13 +259,7 @@ fn recount(lines: &mut [Value]) {
 async fn proofs_and_checkpoints_that_are_taken_out_are_found() {
     let (app, keys, id) = history().await;
     let lines = export(&app, &Which::One(id)).await;
-    let bench = Bench {
-        app: &app,
-        keys: &keys,
-        seals: None,
-        kept: &[],
-        replayed: false,
-    };
+    let bench = Bench::of(&app, &keys);
     let of_entry = |at: &usize| lines[*at].get("entry").is_some();
     let entries: Vec<usize> = (0..lines.len()).filter(of_entry).collect();
     let last = entries.last().copied().expect("entries");
@@ -316,13 +316,7 @@ fn codes(findings: &[Finding]) -> Vec<&str> {
 #[tokio::test]
 async fn entries_behind_the_last_checkpoint_need_no_proof() {
     let (app, keys, _) = history().await;
-    let bench = Bench {
-        app: &app,
-        keys: &keys,
-        seals: None,
-        kept: &[],
-        replayed: false,
-    };
+    let bench = Bench::of(&app, &keys);
     let about = |id: &str| {
         Which::About(Entity {
             kind: "document".into(),
@@ -381,13 +375,7 @@ fn alter(value: &mut Value) -> bool {
 async fn lines_that_are_missing_or_swapped_are_found() {
     let (app, keys, id) = history().await;
     let lines = export(&app, &Which::All).await;
-    let bench = Bench {
-        app: &app,
-        keys: &keys,
-        seals: None,
-        kept: &[],
-        replayed: false,
-    };
+    let bench = Bench::of(&app, &keys);
     let at = |kind: &str| {
         lines
             .iter()
@@ -410,20 +398,12 @@ async fn lines_that_are_missing_or_swapped_are_found() {
         if let Some(end) = fewer.last_mut().and_then(|line| line.get_mut("end")) {
             end["lines"] = json!(count);
         }
-        let found = bench.verify(&fewer).await;
-        assert!(
-            !matches!(&found, Ok((_, findings)) if findings.is_empty()),
-            "{kind}: {found:?}"
-        );
+        bench.finds(&fewer, kind).await;
     }
     for kind in ["leaf", "entry"] {
         let mut swapped = lines.clone();
         swapped.swap(at(kind), at(kind) + 1);
-        let found = bench.verify(&swapped).await;
-        assert!(
-            !matches!(&found, Ok((_, findings)) if findings.is_empty()),
-            "{kind}: {found:?}"
-        );
+        bench.finds(&swapped, kind).await;
     }
     // A whole instance, taken out of the file.
     let mine = |line: &Value| line["instance"]["id"] == json!(id);
