@@ -122,18 +122,25 @@ pub(super) async fn one(
 struct Waiting {
     /// The refused event, behind which the others wait; none if none waits.
     first: Option<ParkedEvent>,
+    /// How many events the first page has, and where the next one begins.
+    begun: (usize, Option<String>),
     shown: Paged<ParkedEvent>,
 }
 
 impl Waiting {
     async fn read(visitor: &Visitor, id: Uuid, after: &str) -> Result<Waiting, Halt> {
         let shown = events(visitor, id, after).await?;
-        let first = if after.is_empty() {
-            shown.data.first().cloned()
+        let other = if after.is_empty() {
+            None
         } else {
-            events(visitor, id, "").await?.data.into_iter().next()
+            Some(events(visitor, id, "").await?)
         };
-        Ok(Waiting { first, shown })
+        let head = other.as_ref().unwrap_or(&shown);
+        Ok(Waiting {
+            first: head.data.first().cloned(),
+            begun: (head.data.len(), head.page.next.clone()),
+            shown,
+        })
     }
 }
 
@@ -149,8 +156,8 @@ async fn events(visitor: &Visitor, id: Uuid, after: &str) -> Result<Paged<Parked
 }
 
 /// How many events wait, counted until it is more than a command discards and sends.
-async fn counted(visitor: &Visitor, id: Uuid) -> Result<usize, Halt> {
-    let (mut count, mut after) = (0, Some(String::new()));
+async fn counted(visitor: &Visitor, id: Uuid, waiting: &Waiting) -> Result<usize, Halt> {
+    let (mut count, mut after) = waiting.begun.clone();
     while let Some(place) = after.take_if(|_| count <= RELEASED_MAX + 1) {
         let found = events(visitor, id, &place).await?;
         count += found.data.len();
@@ -171,7 +178,7 @@ async fn form(
         return Ok(None);
     };
     let page = format!("{ROOT}/dead-letters/{id}");
-    let count = counted(visitor, id).await?;
+    let count = counted(visitor, id, waiting).await?;
     let (mut effects, mut sent, mut text) = (Vec::new(), count, "dead-letter-retry-effect");
     if action == "discard" {
         effects.push(w.with("dead-letter-discard-effect", "kind", &first.kind()));
@@ -200,7 +207,7 @@ async fn form(
 async fn render(
     visitor: &Visitor,
     id: Uuid,
-    Waiting { first, shown }: Waiting,
+    Waiting { first, shown, .. }: Waiting,
     asked: &AskedOne,
     confirm: Option<Confirm>,
     status: StatusCode,
