@@ -81,6 +81,17 @@ fn state<'a>(shown: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no state {name} in {shown}"))
 }
 
+/// The event of the reply, which belongs to the trace of the attempt.
+fn answered_in_trace<'a>(events: &'a [Value], asked: &str) -> &'a Value {
+    let answered = events
+        .iter()
+        .find(|event| event["type"] == "dev.wrkflw.service.answered");
+    let answered = answered.expect("an event");
+    let traceparent = answered["traceparent"].as_str().expect("a trace");
+    assert_eq!(traceparent.split('-').nth(1), asked.split('-').nth(1));
+    answered
+}
+
 #[tokio::test]
 async fn a_service_is_asked_and_its_reply_moves_the_instance() {
     let mut setting = Setting::new().await;
@@ -112,15 +123,8 @@ async fn a_service_is_asked_and_its_reply_moves_the_instance() {
     assert_eq!(request.header("authorization"), format!("Bearer {TOKEN}"));
     assert_eq!(request.header("content-type"), "application/json");
     assert!(request.is_signed_by(KEY));
-    // The events of the reply belong to the trace of the call.
-    let traced = request.header("traceparent").split('-').nth(1);
     let events = setting.app.events().await;
-    let answered = events
-        .iter()
-        .find(|event| event["type"] == "dev.wrkflw.service.answered");
-    let answered = answered.expect("an event");
-    let traceparent = answered["traceparent"].as_str().expect("a trace");
-    assert_eq!(traceparent.split('-').nth(1), traced);
+    let answered = answered_in_trace(&events, request.header("traceparent"));
     assert_eq!(answered["data"]["result"]["model"], "scorer");
     let requested = events
         .iter()

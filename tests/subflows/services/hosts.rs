@@ -75,7 +75,7 @@ async fn a_reply_during_a_suspension_waits_and_the_service_is_not_asked_again() 
         .machine
         .says([Says::Gated(json!({ "output": { "score": 1 } }))]);
     let instance = setting.ask("1", json!({})).await;
-    setting.machine.next().await;
+    let request = setting.machine.next().await;
     act(
         &setting.app,
         &instance,
@@ -101,6 +101,8 @@ async fn a_reply_during_a_suspension_waits_and_the_service_is_not_asked_again() 
     until_status(&setting.app, &instance, "COMPLETED").await;
     timers.stop().await;
     assert_eq!(setting.machine.rest().len(), 0);
+    let events = setting.app.events().await;
+    answered_in_trace(&events, request.header("traceparent"));
     proven(&setting.app, &instance).await;
 }
 

@@ -45,6 +45,9 @@ pub(super) struct Progress {
     /// What is to be reported; none while the service is to be asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     report: Option<Report>,
+    /// The trace of the attempt that `report` is about.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    traceparent: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -95,7 +98,7 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<(), Error> {
         let mut progress: Progress = payload(job)?;
-        let trace = traceparent(None);
+        let trace = traceparent(progress.traceparent.as_deref());
         let call = match (self.open_call(job).await?, progress.report.clone()) {
             (Found::Open(call), _) => call,
             (Found::Rests(pause), _) => return self.keep_call(job, &progress, pause, None).await,
@@ -109,6 +112,8 @@ impl Engine {
                 return self.keep_call(job, &progress, pause, None).await;
             }
         };
+        // If this report is refused, the next attempt has a trace of its own.
+        progress.traceparent = None;
         let mut step = match progress.report.take() {
             Some(report) => Step::Report(report),
             None => {
@@ -209,6 +214,7 @@ impl Engine {
             Err(error) => error,
         };
         progress.report = Some(report);
+        progress.traceparent = Some(trace.to_owned());
         if let Some(pause) = rest(&error) {
             return Step::Later(pause, None);
         }
@@ -384,6 +390,7 @@ mod tests {
                 model: Some("m".into()),
                 model_version: None,
             }),
+            traceparent: Some(traceparent(None)),
         };
         let read = serde_json::from_str::<Progress>(Json::of(&kept).as_str());
         assert_eq!(read.expect("progress"), kept);
