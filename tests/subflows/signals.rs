@@ -322,3 +322,19 @@ async fn a_deadline_ends_a_wait() {
     timers.stop().await;
     proven(&app, &subflow).await;
 }
+
+/// Its sender must not be able to make the decisions of others fail.
+#[tokio::test]
+async fn a_buffered_signal_over_which_flow_logic_fails_is_recorded() {
+    let app = fixture().await;
+    let subflow = begin(&app, "1", early()).await;
+    for (id, refuse) in [("p-1", json!("badly")), ("p-2", json!(false))] {
+        let body = json!({ "id": id, "input": { "refuse": refuse } });
+        signal(&app, &subflow, "PAID", body).await.expect(202);
+    }
+    assert_eq!(go(&app, &subflow).await["outcome"], "DONE");
+    let refused = audited(&app, &subflow, "TRIGGER_REFUSED").await;
+    let codes: Vec<_> = refused.iter().map(|payload| &payload["code"]).collect();
+    assert_eq!(codes, ["logic_fault"]);
+    proven(&app, &subflow).await;
+}

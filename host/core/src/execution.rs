@@ -68,7 +68,7 @@ use savepoint::Savepoint;
 pub use allocation::{CONSIDERED_MAX, OPEN_TASKS_MAX};
 pub use blind::check_dry_run;
 pub use comment::MENTIONS_MAX;
-pub use fault::{ExecutionError, Fault};
+pub use fault::{ExecutionError, Fault, LOGIC_FAULT};
 pub use ownership::DELEGATIONS_MAX;
 pub use service::{TIMEOUT_SECONDS_MAX, TOO_LATE};
 pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signal_id};
@@ -308,17 +308,13 @@ impl<'a> Execution<'a> {
     /// The next question; none when the execution is complete.
     pub fn ask(&mut self) -> Result<Option<Ask>, ExecutionError> {
         while matches!(self.phase, Phase::Settle) {
-            if let Some((asked, work)) = self.works.pop_front() {
-                self.begin_work(asked, work)?;
-            } else if !self.entering.is_empty() {
-                self.enter_pending()?;
-            } else if self.begin_joins()? || self.assign_migrated_states() {
-            } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
-                self.review(staffing_check);
-            } else if self.refuse_outgrown()? || self.take_buffered() {
-            } else {
-                self.check_still_assignable()?;
-                return Ok(None);
+            match self.settle() {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.check_still_assignable()?;
+                    return Ok(None);
+                }
+                Err(error) => self.undo_faulty(error)?,
             }
         }
         let question = match &self.phase {
@@ -329,6 +325,21 @@ impl<'a> Execution<'a> {
             Phase::Settle => unreachable!("the loop above leaves this phase"),
         };
         Ok(Some(Ask::Logic(question)))
+    }
+
+    /// Does one thing that is next. False if nothing is left.
+    fn settle(&mut self) -> Result<bool, ExecutionError> {
+        if let Some((asked, work)) = self.works.pop_front() {
+            self.begin_work(asked, work)?;
+        } else if !self.entering.is_empty() {
+            self.enter_pending()?;
+        } else if self.begin_joins()? || self.assign_migrated_states() {
+        } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
+            self.review(staffing_check);
+        } else {
+            return Ok(self.refuse_outgrown()? || self.take_buffered());
+        }
+        Ok(true)
     }
 
     /// The instance as the pending question sees it.
@@ -374,6 +385,11 @@ impl<'a> Execution<'a> {
 
     /// Takes the answer to the pending question.
     pub fn answer(&mut self, answer: Answer) -> Result<(), ExecutionError> {
+        let answered = self.answered(answer);
+        answered.or_else(|error| self.undo_faulty(error))
+    }
+
+    fn answered(&mut self, answer: Answer) -> Result<(), ExecutionError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
             (Phase::Guard(occurrence, after), Answer::Guard(Ok(()))) => {
                 if let After::Transition(moving) = after {

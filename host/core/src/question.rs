@@ -80,6 +80,15 @@ impl Question {
         }
     }
 
+    /// The answer that refuses.
+    pub fn refused(&self, refusal: Refusal) -> Answer {
+        match self {
+            Question::Guard(_) => Answer::Guard(Err(refusal)),
+            Question::Transition(_) => Answer::Transition(Err(refusal)),
+            Question::Enter(_) => Answer::Enter(Err(refusal)),
+        }
+    }
+
     /// Whether this is the transition that `guard` allows.
     pub fn is_allowed_by(&self, guard: &Question) -> bool {
         match (guard, self) {

@@ -17,10 +17,11 @@ pub use self::directory::Directory;
 pub use self::time::{Due, PASSING_MAX, due};
 pub use self::work::{Meant, Unworked};
 use super::actor::Actor;
+use super::answer::{Reason, Refusal};
 use super::check::{self, Problem};
 use super::command::Command;
 use super::event::Event;
-use super::execution::{Ask, Context, Execution, ExecutionError};
+use super::execution::{Ask, Context, Execution, ExecutionError, LOGIC_FAULT};
 use super::graph::Graph;
 use super::ids::{Digest, VersionRef};
 use super::instance::{Instance, TaskStatus};
@@ -129,7 +130,13 @@ impl World {
                     let instance = execution.instance();
                     let answer = logic.answer(&execution.facts(&instance), &question);
                     drop(instance);
-                    let answer = answer.map_err(Stopped::Fault)?;
+                    let answer = match answer {
+                        Err(message) if execution.survives_fault() => {
+                            let code = LOGIC_FAULT.to_owned();
+                            question.refused(Refusal::Fault(Reason { code, message }))
+                        }
+                        answer => answer.map_err(Stopped::Fault)?,
+                    };
                     let is_refused = is_refusal(&answer);
                     execution.answer(answer)?;
                     if is_refused {

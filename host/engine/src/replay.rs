@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use wrkflw_audit::replay::{Answered, Fetch, Logic, ReplayError};
 use wrkflw_core::ids::{Digest, VersionRef};
 use wrkflw_core::question::{Facts, Question};
-use wrkflw_sandbox::{Pinned, Sandbox};
+use wrkflw_sandbox::{Asking, Evaluation, Pinned, Sandbox};
 
 /// A sandbox for replays.
 pub struct Sandboxed(pub Sandbox);
@@ -25,14 +25,18 @@ impl Logic for Sandboxed {
         Box::pin(async move {
             let reference = reference.clone();
             let pinned = Pinned { reference, digest };
-            let asked = self.0.ask(&pinned, facts, question, fetch).await;
-            let evaluated = asked.map_err(|error| {
+            let asking = Asking::of(&facts, question);
+            let digest = asking.digest();
+            let asked = self.0.ask_prepared(&pinned, asking, fetch).await;
+            let evaluated = asked.or_else(|error| {
+                // Over a buffered signal, a failure is on record.
+                let failure = Evaluation::of_failure(digest, question, &error.cause);
                 let text = error.to_string();
-                if error.cause.is_guests_fault() {
+                failure.ok_or(if error.cause.is_guests_fault() {
                     ReplayError::Differs(text)
                 } else {
                     ReplayError::Unable(text)
-                }
+                })
             })?;
             Ok(Answered {
                 asked: evaluated.asked,

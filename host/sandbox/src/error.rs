@@ -4,6 +4,7 @@
 //! guest chose is escaped and cut before it is put in an error.
 
 use super::trap::Trap;
+use wrkflw_core::answer::{Reason, Refusal};
 use wrkflw_core::check::Problem;
 use wrkflw_core::ids::{Digest, VersionRef};
 
@@ -101,6 +102,28 @@ impl Cause {
             | Cause::Unavailable { .. }
             | Cause::Interrupted => false,
         }
+    }
+
+    /// Whether the same question fails again in the same way: the load of this machine had no part in it.
+    fn is_repeatable(&self) -> bool {
+        self.is_guests_fault() && !matches!(self, Cause::DeadlinePassed { .. })
+    }
+
+    /// The refusal that stands in a record for a failed call. None if the same question may be answered another time. It has
+    /// only the code, so that another release that words the cause in another way records the same.
+    pub(super) fn refusal(&self) -> Option<Refusal> {
+        Some(match self {
+            // This is no error of the flow's author: the instance's facts exceed the limit.
+            Cause::InputTooLarge { .. } => Refusal::NotNow(Reason {
+                code: "limit_reached".to_owned(),
+                message: "what flow logic would be passed is too large".to_owned(),
+            }),
+            cause if cause.is_repeatable() => Refusal::Fault(Reason {
+                code: cause.code().to_owned(),
+                message: "flow logic gave no answer".to_owned(),
+            }),
+            _ => return None,
+        })
     }
 }
 

@@ -39,6 +39,18 @@ pub struct Evaluation {
     pub duration: Duration,
 }
 
+impl Evaluation {
+    /// What is recorded of a call that failed. None if the same question may be answered another time.
+    pub fn of_failure(asked: [u8; 32], question: &Question, cause: &Cause) -> Option<Evaluation> {
+        Some(Evaluation {
+            asked,
+            answer: question.refused(cause.refusal()?),
+            fuel: 0,
+            duration: Duration::ZERO,
+        })
+    }
+}
+
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Sandbox")

@@ -57,6 +57,11 @@ pub(super) fn room(asked: &Asked, assignment: &Assignment) -> Result<(), Rejecti
 impl Execution<'_> {
     /// Takes the answer of the directory.
     pub fn found(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
+        let taken = self.take_findings(findings);
+        taken.or_else(|error| self.undo_faulty(error))
+    }
+
+    fn take_findings(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
         match std::mem::replace(&mut self.phase, Phase::Settle) {
             Phase::Lookup(_, LookupPurpose::Work(asked, work)) => {
                 self.work(*asked, work, findings)?;

@@ -5,6 +5,8 @@ use crate::answer::{Reason, Refusal, Violation};
 use crate::ids::{NOT_NORMAL, is_normal};
 use crate::rejection::Rejection;
 
+/// The code of a fault of flow logic.
+pub const LOGIC_FAULT: &str = "logic_fault";
 /// The longest message of flow logic to people, in bytes.
 pub(super) const MESSAGE_BYTES_MAX: usize = 2_000;
 /// The longest name, code, label or id in an answer, in bytes.

@@ -144,7 +144,7 @@ impl Execution<'_> {
         if overdue.is_empty() {
             return;
         }
-        self.set_savepoint(state, ESCALATION);
+        self.set_savepoint(state, ESCALATION, false);
         self.emit(Event::TaskEscalated {
             state,
             task,
@@ -198,7 +198,7 @@ impl Execution<'_> {
             state,
             decision: None,
         };
-        self.set_savepoint(state, &occurrence.trigger);
+        self.set_savepoint(state, &occurrence.trigger, false);
         self.phase = Phase::Transition(occurrence.into(), moving);
     }
 }

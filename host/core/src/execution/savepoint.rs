@@ -1,7 +1,8 @@
 //! Triggers without a caller: a deadline, a child's end, a service's reply, a buffered signal.
 //!
 //! If flow logic refuses one, or refuses anything that follows from it, the command does not fail. The instance stays as it was
-//! before the trigger, and the refusal is recorded.
+//! before the trigger, and the refusal is recorded. A fault of flow logic ends a command of the host, which tries it again. Over a
+//! buffered signal it is recorded like a refusal: the sender chose the input, and the command that came before is valid.
 //!
 //! Each trigger is settled before the next is taken: states are entered, joins begin, staffing is checked, and the size is checked.
 //! So what is refused always belongs to the newest savepoint, and one is enough.
@@ -25,12 +26,14 @@ pub(super) struct Savepoint {
     router_steps: u32,
     /// For what remains of the command if the trigger is refused.
     may_enlarge: bool,
+    /// The trigger is a buffered signal.
+    of_signal: bool,
 }
 
 impl Execution<'_> {
     /// Saves the execution, in case the trigger is refused. Everything before the trigger is settled, so no joins or checks are
     /// pending.
-    pub(super) fn set_savepoint(&mut self, state: StateId, trigger: &str) {
+    pub(super) fn set_savepoint(&mut self, state: StateId, trigger: &str, of_signal: bool) {
         self.savepoint = Some(Box::new(Savepoint {
             state,
             trigger: trigger.to_owned(),
@@ -39,6 +42,7 @@ impl Execution<'_> {
             router_steps: self.router_steps,
             // What remains of a command of the host has happened: a deadline passed, a child ended or a service answered.
             may_enlarge: self.may_enlarge && !self.context.actor.is_host(),
+            of_signal,
         }));
         self.may_enlarge = true;
     }
@@ -58,6 +62,34 @@ impl Execution<'_> {
         let Some(savepoint) = self.savepoint.take() else {
             return Err(rejection.into());
         };
+        self.undo(*savepoint, rejection.into_reason());
+        Ok(())
+    }
+
+    /// Whether a fault of flow logic undoes a buffered signal now, and does not end the command.
+    pub fn survives_fault(&self) -> bool {
+        let newest = self.savepoint.as_ref();
+        newest.is_some_and(|savepoint| savepoint.of_signal)
+    }
+
+    /// Takes an error. If it is a fault over a buffered signal, undoes the signal and records the fault. Any other ends the command.
+    pub(super) fn undo_faulty(&mut self, error: ExecutionError) -> Result<(), ExecutionError> {
+        let ExecutionError::Fault(fault) = &error else {
+            return Err(error);
+        };
+        let reason = Reason {
+            code: fault::LOGIC_FAULT.to_owned(),
+            message: fault.to_string(),
+        };
+        match self.savepoint.take_if(|savepoint| savepoint.of_signal) {
+            Some(savepoint) => self.undo(*savepoint, reason),
+            None => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Goes back to the savepoint, and records why.
+    fn undo(&mut self, savepoint: Savepoint, reason: Reason) {
         self.instance = savepoint.instance;
         self.events.truncate(savepoint.events);
         self.router_steps = savepoint.router_steps;
@@ -67,8 +99,7 @@ impl Execution<'_> {
         self.entering.clear();
         self.works.clear();
         self.phase = Phase::Settle;
-        self.refuse(savepoint.state, savepoint.trigger, rejection.into_reason());
-        Ok(())
+        self.refuse(savepoint.state, savepoint.trigger, reason);
     }
 
     /// If the facts for flow logic would be too large, refuses the trigger without a caller, or else the command. Returns whether a

@@ -290,7 +290,7 @@ impl<'a> Execution<'a> {
         let checked = self.permits(state, &sent);
         match checked.and_then(|()| self.check_payload(state, &sent)) {
             Ok(()) => {
-                self.set_savepoint(state, sent.trigger);
+                self.set_savepoint(state, sent.trigger, true);
                 self.propose(state, &sent);
             }
             Err(refused) => self.refuse(state, signal.trigger.clone(), refused.into_reason()),

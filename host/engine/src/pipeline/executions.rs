@@ -10,7 +10,9 @@ use crate::Engine;
 use crate::error::{Error, LogicError};
 use wrkflw_audit::evidence::Evaluation;
 use wrkflw_core::command::Command;
-use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError, Fault, Outcome};
+use wrkflw_core::execution::{
+    Ask, Context, Execution, ExecutionError, Fault, LOGIC_FAULT, Outcome,
+};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::lookup::{Findings, Lookup};
@@ -19,7 +21,7 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_fault as fault;
 use wrkflw_runtime::clock;
-use wrkflw_sandbox::{Asking, Cause, GuestError, Pinned};
+use wrkflw_sandbox::{Asking, Cause, Evaluation as Answered, GuestError, Pinned};
 
 /// The directory as an execution reads it.
 #[derive(Clone, Copy)]
@@ -149,7 +151,8 @@ impl Engine {
                 }
             };
             converted = Some(asking.clone());
-            let (evaluation, took) = self.ask_logic(version, question, asking).await?;
+            let survives = execution.survives_fault();
+            let (evaluation, took) = self.ask_logic(version, question, asking, survives).await?;
             guest_time += took;
             fuel += evaluation.fuel;
             let given = evaluation.answer.clone();
@@ -172,20 +175,32 @@ impl Engine {
         })
     }
 
-    /// Calls flow logic. Also returns how long that took.
+    /// Calls flow logic. Also returns how long that took. If the execution survives a fault, a failure that would come again is
+    /// an answer.
     async fn ask_logic(
         &self,
         version: &Version,
         question: Question,
         asking: Asking,
+        survives: bool,
     ) -> Result<(Evaluation, Duration), Error> {
         let pinned = Pinned {
             reference: version.reference.clone(),
             digest: version.component,
         };
         let fetch = || self.0.store.component(version.component);
+        let digest = asking.digest();
         let asked = self.0.sandbox.ask_prepared(&pinned, asking, fetch);
-        let evaluated = asked.await.map_err(misbehaved)?;
+        let evaluated = asked.await.or_else(|error| {
+            let answer = Answered::of_failure(digest, &question, &error.cause);
+            match answer.filter(|_| survives) {
+                Some(answer) => {
+                    tracing::warn!(%error, "flow logic failed over a buffered signal");
+                    Ok(answer)
+                }
+                None => Err(misbehaved(error)),
+            }
+        })?;
         let evaluation = Evaluation {
             question,
             asked: evaluated.asked,
@@ -229,7 +244,7 @@ pub(crate) fn refused(version: &Version, error: ExecutionError) -> Error {
             reference: version.reference.clone(),
             digest: version.component,
             function,
-            code: "logic_fault",
+            code: LOGIC_FAULT,
             message,
         }
         .into(),

@@ -9,7 +9,8 @@ use crate::check::samples::{self, way_by as way};
 use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, Join, StateKind};
-use crate::question::Entry;
+use crate::instance::Instance;
+use crate::question::{Entry, Occurrence};
 
 /// `Desk` leads on GO to anything; `Left` on LATE to the join `Both` and to `Wait`. `Wait` takes PAID, `Seal`
 /// takes SEALED.
@@ -138,6 +139,33 @@ fn outgrown_by_a_signal() -> Script {
             _ => &["Wait", "Seal"],
         }))
     })
+}
+
+/// What its sender chose ends neither the decision before it nor the signal behind it.
+#[test]
+fn a_signal_over_which_flow_logic_fails_is_undone_alone() {
+    let broken = Refusal::Fault(Reason {
+        code: "broken".into(),
+        message: "no plan".into(),
+    });
+    // The second enters a state that is not declared for its trigger.
+    for answer in [Err(broken), Ok(enter(&["Both"]))] {
+        let plan =
+            move |occurrence: &Occurrence, _: &str, _: &Instance| match occurrence.trigger.as_str()
+            {
+                "PAID" => answer.clone(),
+                "SEALED" => Ok(enter(&["Right"])),
+                _ => Ok(enter(&["Wait", "Seal"])),
+            };
+        let script = Script::new().drawn(graph()).waiting(waiting);
+        let mut script = script.planning_for(plan).claimed();
+        send(&mut script, "PAID");
+        send(&mut script, "SEALED");
+        let outcome = script.go().expect("a decision");
+        assert_eq!(refusals(&outcome.events), [("PAID", "logic_fault")]);
+        assert!(buffered(&script).is_empty());
+        assert_eq!(active(&script), ["Wait", "Right"]);
+    }
 }
 
 /// The signal that is too large is refused, not the decision before it or the signal after it.
