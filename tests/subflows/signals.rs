@@ -338,3 +338,22 @@ async fn a_buffered_signal_over_which_flow_logic_fails_is_recorded() {
     assert_eq!(codes, ["logic_fault"]);
     proven(&app, &subflow).await;
 }
+
+/// Each runs flow logic while the sender of the command waits.
+#[tokio::test]
+async fn a_job_takes_the_buffered_signals_that_a_command_leaves() {
+    let app = fixture().await;
+    let data = json!({ "first": "Work", "payments": 40, "wait": { "bufferSignals": true } });
+    let subflow = begin(&app, "1", data).await;
+    for number in 1..=40 {
+        let body = json!({ "id": format!("p-{number}"), "input": {} });
+        signal(&app, &subflow, "PAID", body).await.expect(202);
+    }
+    assert_eq!(go(&app, &subflow).await["data"]["paid"], 16);
+    let timers = app.timers();
+    let done = until_status(&app, &subflow, "COMPLETED").await;
+    settled(&app).await;
+    timers.stop().await;
+    assert_eq!(done["data"]["paid"], 40);
+    proven(&app, &subflow).await;
+}

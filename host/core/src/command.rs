@@ -148,7 +148,8 @@ commands! {
             attempts: u32,
             error: String,
         }
-        /// Groups, managers or absences changed: checks the owners and the staffing again. Issued by the host.
+        /// Groups, managers or absences changed, or a command left buffered signals: checks the owners and the staffing again, and
+        /// takes signals as every command does. Issued by the host.
         Reassessment(instance) = "reassessment" needs "host:act" {
             instance: InstanceId,
         }

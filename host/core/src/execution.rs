@@ -123,6 +123,8 @@ pub struct Execution<'a> {
     /// Set if the command is a migration.
     migration: Option<Migration>,
     router_steps: u32,
+    /// Buffered signals that the command has taken.
+    signals_taken: u32,
     /// Set if the execution follows a trigger without a caller.
     savepoint: Option<Box<Savepoint>>,
     /// The command may enlarge the facts that flow logic is shown.
@@ -235,6 +237,7 @@ impl<'a> Execution<'a> {
             staffing_checks: VecDeque::new(),
             migration: None,
             router_steps: 0,
+            signals_taken: 0,
             savepoint: None,
             may_enlarge: true,
         }

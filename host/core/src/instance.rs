@@ -378,6 +378,15 @@ impl Instance {
             .find(|task| task.id == id)
     }
 
+    /// Whether an active state instance takes one of the buffered signals. One command takes only some of them.
+    pub fn has_signal_to_take(&self) -> bool {
+        let takes = |signal: &BufferedSignal| {
+            let mut active = self.active.iter();
+            active.any(|one| one.takes_buffered(&signal.trigger))
+        };
+        self.buffered.iter().any(takes)
+    }
+
     /// Sorts the state instances into the order in which they are shown.
     pub fn sort(&mut self) {
         self.past.sort_by_key(PastState::order);

@@ -23,8 +23,8 @@ use super::command::Command;
 use super::event::Event;
 use super::execution::{Ask, Context, Execution, ExecutionError, LOGIC_FAULT};
 use super::graph::Graph;
-use super::ids::{Digest, VersionRef};
-use super::instance::{Instance, TaskStatus};
+use super::ids::{Digest, InstanceId, VersionRef};
+use super::instance::{Instance, Status, TaskStatus};
 use super::json::Json;
 use super::question::{Answer, Facts, Question, Source};
 use super::rejection::Rejection;
@@ -107,8 +107,41 @@ impl World {
         Uuid::from_u128(self.ids)
     }
 
-    /// Runs the command to its end. An error leaves the instance as it was.
+    /// Runs the command to its end, and takes the buffered signals that it leaves, as a job of a host does. An error of the command
+    /// leaves the instance as it was.
     pub fn run(
+        &mut self,
+        acting: Acting<'_>,
+        command: &Command,
+        logic: &mut impl Logic,
+    ) -> Result<Vec<Event>, Stopped> {
+        let mut events = self.run_alone(acting, command, logic)?;
+        let host = Actor::host();
+        let acting = Acting {
+            version: acting.version,
+            previous: None,
+            actor: &host,
+        };
+        while let Some(instance) = self.leaves_signals() {
+            let command = Command::Reassessment { instance };
+            let more = self.run_alone(acting, &command, logic)?;
+            if more.is_empty() {
+                break;
+            }
+            events.extend(more);
+        }
+        Ok(events)
+    }
+
+    /// The instance, if it runs and has buffered signals to take.
+    fn leaves_signals(&self) -> Option<InstanceId> {
+        let instance = self.instance.as_ref();
+        let leaving = instance
+            .filter(|instance| instance.status == Status::Running && instance.has_signal_to_take());
+        leaving.map(|instance| instance.id)
+    }
+
+    fn run_alone(
         &mut self,
         acting: Acting<'_>,
         command: &Command,

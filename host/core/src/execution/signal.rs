@@ -3,6 +3,9 @@
 //! A signal moves the oldest active state instance that declares its trigger for signals. If there is none, the signal is
 //! buffered until a state is entered that subscribes to buffered signals of its trigger. A wait state that declares the trigger
 //! without such a subscription drops it; a task state leaves it. A signal never replaces a decision.
+//!
+//! A command takes some of the buffered signals, and a job of the host the others. Until then, a signal that could be buffered
+//! goes behind them, so that signals are taken in the order in which they came.
 
 use std::collections::BTreeSet;
 
@@ -25,6 +28,9 @@ pub const BUFFERED_OF_SENDER_MAX: usize = 100;
 /// How many bytes of input the buffered signals may have. Every command on the instance reads and writes them.
 const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
 const BUFFERED_BYTES_OF_SENDER_MAX: usize = 256 * 1024;
+/// How many buffered signals one command takes. Each runs flow logic up to its budget while the sender of the command waits, so a
+/// full buffer must not be taken at once. A job of the host goes on with the rest.
+const TAKEN_MAX: u32 = 16;
 /// The code of a refused signal by correlation: no state instance waits for it now.
 pub const NOBODY_WAITS: &str = "nobody_waits";
 /// The longest id of a signal, in bytes.
@@ -81,7 +87,8 @@ impl<'a> Execution<'a> {
         let taker = self
             .takers(trigger)
             .find(is_meant)
-            .map(|state_instance| state_instance.id);
+            .map(|state_instance| state_instance.id)
+            .filter(|_| correlation.is_some() || !self.queues(trigger));
         match (taker, correlation) {
             (Some(state), _) => {
                 self.permits(state, sent)?;
@@ -107,6 +114,11 @@ impl<'a> Execution<'a> {
             self.propose(state, sent);
         }
         Ok(())
+    }
+
+    /// Whether a signal to the instance goes behind buffered ones that are still to be taken.
+    fn queues(&self, trigger: &str) -> bool {
+        self.instance.has_signal_to_take() && self.buffered_taker(trigger).is_some()
     }
 
     /// Refuses a payload that the taker's transition does not take.
@@ -268,7 +280,10 @@ impl<'a> Execution<'a> {
     /// Proposes the oldest buffered signal that a state instance takes, if there is one. A suspended instance takes it when it is
     /// resumed.
     pub(super) fn take_buffered(&mut self) -> bool {
-        if self.instance.buffered.is_empty() || self.instance.status != Status::Running {
+        if self.instance.buffered.is_empty()
+            || self.instance.status != Status::Running
+            || self.signals_taken == TAKEN_MAX
+        {
             return false;
         }
         let found = self.instance.buffered.iter().find_map(|signal| {
@@ -278,6 +293,7 @@ impl<'a> Execution<'a> {
         let Some((state, signal)) = found else {
             return false;
         };
+        self.signals_taken += 1;
         self.take(&signal, state);
         let sent = Sent {
             trigger: &signal.trigger,

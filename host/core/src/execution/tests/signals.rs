@@ -3,7 +3,7 @@
 use super::script::{Script, enter, forbidden, json, offers, person, rejection};
 use super::waits::{graph, is_done, kinds, script, signals, subscription};
 use crate::actor::Actor;
-use crate::answer::{Reason, Refusal, Violation, Waiting};
+use crate::answer::{Plan, Reason, Refusal, Violation, Waiting};
 use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
@@ -193,6 +193,48 @@ fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {
         .map(|signal| signal.id.as_str())
         .collect();
     assert_eq!(left, ["3"]);
+}
+
+/// The ids of the buffered signals that were taken.
+fn taken(outcome: &Outcome) -> Vec<usize> {
+    let taken = outcome.events.iter().filter_map(|event| match event {
+        Event::SignalTaken { id, .. } => Some(id.parse().expect("a number")),
+        _ => None,
+    });
+    taken.collect()
+}
+
+/// The host goes on with the rest, and a signal that comes meanwhile does not overtake it.
+#[test]
+fn one_command_takes_sixteen_early_signals() {
+    let plan = |occurrence: &Occurrence, _: &str, _: &Instance| {
+        Ok(match occurrence.trigger.as_str() {
+            "GO" => enter(&["Wait"]),
+            _ => Plan::default(),
+        })
+    };
+    let script = Script::new().drawn(graph()).waiting(|_| buffered());
+    let mut script = script.planning_for(plan).claimed();
+    for number in 1..=40 {
+        send(&mut script, "PAID", &number.to_string()).expect("a signal");
+    }
+    let first = script.go().expect("a wait");
+    assert_eq!(taken(&first), Vec::from_iter(1..=16));
+    let late = send(&mut script, "PAID", "41").expect("a signal");
+    assert!(matches!(
+        &late.events[0],
+        Event::SignalReceived { state: None, .. }
+    ));
+    assert_eq!(taken(&late), Vec::from_iter(17..=32));
+    let instance = script.instance().id;
+    let rest = script.run_as(&Actor::host(), &Command::Reassessment { instance });
+    assert_eq!(taken(&rest.expect("the rest")), Vec::from_iter(33..=41));
+    assert!(script.instance().buffered.is_empty());
+    let next = send(&mut script, "PAID", "42").expect("a signal");
+    assert!(matches!(
+        &next.events[0],
+        Event::SignalReceived { state: Some(_), .. }
+    ));
 }
 
 #[test]

@@ -34,7 +34,8 @@ pub fn telling(child: InstanceId) -> Uuid {
     Uuid::from_u128(child.0.as_u128() ^ TELLS_PARENT)
 }
 
-/// The id of the job that reassesses this instance: when its version is resumed, after a failure, or after a delegation.
+/// The id of the job that reassesses this instance: when its version is resumed, after a failure or a delegation, or for buffered
+/// signals.
 pub fn reassessing(instance: InstanceId) -> Uuid {
     Uuid::from_u128(instance.0.as_u128() ^ REASSESSES)
 }
@@ -62,7 +63,7 @@ impl Rows<'_> {
         }
         self.children(of, change, before);
         self.calls(of, change, before);
-        self.reassess_resolved(of, change);
+        self.reassess(of, change);
         let vacates = self.end(of, change, before);
         for done in &change.done {
             // A repeating deadline keeps its job, which is due again.
@@ -148,13 +149,14 @@ impl Rows<'_> {
     }
 
     /// Adds the job that reassesses the instance after a task was given back to a delegator, who may have lost eligibility while
-    /// somebody else owned it: the reassessments of that time left delegated tasks alone.
-    fn reassess_resolved(&mut self, of: Of, change: &Change) {
+    /// somebody else owned it: the reassessments of that time left delegated tasks alone. The job also takes buffered signals
+    /// that a command left, and is put again until none is left.
+    fn reassess(&mut self, of: Of, change: &Change) {
         let after = &change.after;
         let mut entries = change.entries.iter();
         let is_resolved = entries.any(|entry| entry.draft.kind == RESOLVED);
-        // An ended instance has no owners, and its end removes the job.
-        if is_resolved && after.status.ended_at().is_none() {
+        // An ended instance has no owners, and its end removes the job. A suspended one goes on when it is resumed.
+        if after.status == Status::Running && (is_resolved || after.has_signal_to_take()) {
             let (id, payload) = (reassessing(after.id), json!({}));
             let now = after.updated_at;
             self.job(of, id, "reassess_instance", after.id, now, &payload);

@@ -120,6 +120,8 @@ pub(super) struct Ledger {
     firing: Option<Firing>,
     /// Signals that a state dropped because it takes no buffered signals.
     dropped: Vec<String>,
+    /// How many buffered signals the command has taken.
+    taken: usize,
 }
 
 /// The moment at which events were written.
@@ -145,6 +147,7 @@ impl Ledger {
             buffered: Vec::new(),
             firing: None,
             dropped: Vec::new(),
+            taken: 0,
         }
     }
 

@@ -17,8 +17,11 @@ impl Ledger {
         way.filter(|way| way.by.contains(&FiredBy::Signal))
     }
 
-    /// The oldest state instance that takes the signal now.
+    /// The oldest state instance that takes the signal now. None if the signal goes behind those that are still to be taken.
     pub(in super::super) fn taker(&self, trigger: &str) -> Option<StateId> {
+        if self.waited().is_some() && self.listener(trigger).is_some() {
+            return None;
+        }
         self.oldest(|visit| self.heard(&visit.name, trigger).is_some())
     }
 
@@ -27,6 +30,12 @@ impl Ledger {
         self.oldest(|visit| {
             visit.buffered.contains(trigger) && self.heard(&visit.name, trigger).is_some()
         })
+    }
+
+    /// The first buffered signal that some state instance takes.
+    fn waited(&self) -> Option<&Buffered> {
+        let mut buffered = self.buffered.iter();
+        buffered.find(|signal| self.listener(&signal.trigger).is_some())
     }
 
     fn oldest(&self, is_meant: impl Fn(&StateVisit) -> bool) -> Option<StateId> {
@@ -231,15 +240,18 @@ impl Ledger {
         }
         ensure(listener == Some(state), || format!("{listener:?} is older"))?;
         ensure(self.life == Life::Running, || "taken at rest".into())?;
+        self.taken += 1;
+        ensure(self.taken <= 16, || "too many at once".into())?;
         self.fire(state, signal.trigger, FiredBy::Signal, signal.presses)
     }
 
-    /// Nothing is left half done, and no state waits for what has come.
+    /// Nothing is left half done, and no state waits for what has come, unless the command has taken as much as it may.
     pub(in super::super) fn settled(&mut self) -> Checked {
         ensure(self.firing.is_none(), || {
             format!("{:?} moves nothing", self.firing)
         })?;
         let dropped = std::mem::take(&mut self.dropped);
+        let taken = std::mem::take(&mut self.taken);
         let kept = self
             .buffered
             .iter()
@@ -248,11 +260,8 @@ impl Ledger {
             return Ok(());
         }
         ensure(kept.is_none(), || format!("{kept:?} is kept on"))?;
-        let waited = self
-            .buffered
-            .iter()
-            .find(|signal| self.listener(&signal.trigger).is_some());
-        ensure(waited.is_none(), || {
+        let waited = self.waited();
+        ensure(waited.is_none() || taken == 16, || {
             format!("{waited:?} is waited for in vain")
         })
     }
