@@ -60,6 +60,25 @@ async fn a_job_inserted_again_is_not_ended_by_its_former_worker() {
     assert_eq!(store.next_due().await.expect("a look"), None);
 }
 
+/// What works in portions has gone on, so its earlier failures do not add up.
+#[tokio::test]
+async fn the_attempts_of_a_job_that_is_put_off_are_counted_anew() {
+    let fixture = Fixture::new().await;
+    let (id, store) = (fixture.job(clock::new_id(), noon()).await, &fixture.store);
+    for attempt in 1..=3 {
+        let claimed = fixture.claim(noon(), 1).await;
+        assert_eq!(claimed[0].attempts, attempt);
+        let failed = store.fail_job(&claimed[0], "no", noon()).await;
+        failed.expect("a failure");
+    }
+    let claimed = fixture.claim(noon(), 1).await;
+    let later = noon() + seconds(5);
+    store.put_off_job(&claimed[0], later).await.expect("later");
+    assert_eq!(store.failing_jobs().await.expect("a count"), 0);
+    let again = fixture.claim(later, 1).await;
+    assert_eq!((again[0].id, again[0].attempts), (id, 1));
+}
+
 #[tokio::test]
 async fn only_the_earliest_job_of_an_instance_is_claimed() {
     let fixture = Fixture::new().await;

@@ -141,6 +141,44 @@ async fn a_portion_that_is_delivered_again_counts_once() {
     }
 }
 
+/// Only the failures of one instance in a row count. The job has failed nine times before, for others.
+#[tokio::test]
+async fn failures_with_successes_between_them_do_not_add_up() {
+    let app = fixture().await;
+    for entity in ["1", "2"] {
+        begin(&app, entity, waiting(9)).await;
+    }
+    let timers = app.timers();
+    settled(&app).await;
+    timers.stop().await;
+    let run = async |sql: &'static str| {
+        let ran = sqlx::raw_sql(sql).execute(app.database.admin_pool()).await;
+        ran.expect("a statement");
+    };
+    run("create sequence broken;
+        create function fail_while_broken() returns trigger language plpgsql security definer as $$
+            begin
+                if (select last_value from public.broken) = 1 then raise exception 'broken'; end if;
+                return new;
+            end $$;
+        create trigger fail_while_broken before update on instance for each row
+            when (new.entity_id = '2') execute function fail_while_broken()")
+    .await;
+    let sent = send(&app, to_all("open-1")).await.expect(202);
+    run("update job set attempts = 9, last_error = 'broken'").await;
+    let timers = app.timers();
+    let one = async {
+        while counted(&app, "select count(*) from signal_inbox where taken = 1").await < 1 {
+            crate::support::pause().await;
+        }
+    };
+    let one = tokio::time::timeout(TIMEOUT, one).await;
+    one.expect("the first instance takes it");
+    run("select setval('broken', 2)").await;
+    assert_eq!(tally(&delivered(&app, &sent).await), (2, 0));
+    timers.stop().await;
+}
+
 #[tokio::test]
 async fn a_signal_to_all_is_checked_before_it_is_accepted() {
     let app = fixture().await;

@@ -81,7 +81,8 @@ impl Store {
         Ok(())
     }
 
-    /// Postpones a job without counting the attempt, because it is not due yet. The worker does not delete it then.
+    /// Postpones a job that has not failed: it is not due yet, or has done a portion. Its attempts are counted anew, so that failures
+    /// with successes between them do not add up. The worker does not delete it then.
     pub async fn put_off_job(&self, job: &Job, until: Timestamp) -> Result<(), StoreError> {
         self.settle(job, Some(until)).await
     }
@@ -97,7 +98,7 @@ impl Store {
                 returning id
             ),
             put_off as (
-                update job set due_at = $5, lease_until = null, attempts = attempts - 1, claim = null
+                update job set due_at = $5, lease_until = null, attempts = 0, last_error = null, claim = null
                 where $5::timestamptz is not null and tenant_id = $1 and id = $2 and due_at = $3 and claim = $4
                 returning id
             ),

@@ -17,6 +17,8 @@ use wrkflw_store::signals::{Kept, Place};
 
 /// Limit of the state instances in one portion. Then other jobs have their turn.
 const PORTION_MAX: i64 = 50;
+/// The pause after a failure that came behind others that succeeded.
+const PAUSE: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Delivers the next portion, after the place `after`.
@@ -66,6 +68,11 @@ impl Engine {
         let recorded = store.record_portion(job.tenant, signal.signal, after, portion);
         recorded.await?;
         match failure {
+            // Failures of different state instances do not add up.
+            Some(error) if portion.last.is_some() => {
+                tracing::warn!(%error, signal = %signal.signal, "a signal to all goes on after a pause");
+                self.put_off(job, PAUSE).await
+            }
             Some(error) => Err(error),
             None if portion.is_last => Ok(()),
             None => self.put_off(job, Duration::ZERO).await,
