@@ -253,7 +253,7 @@ impl Engine {
         let until = Instant::now() + self.0.timeout;
         let (current, filter) = many.about();
         let viewer = self.viewer(who).await?;
-        let (mut chosen, mut after) = (Vec::new(), None);
+        let (mut chosen, mut after) = (Vec::new(), filter.after);
         loop {
             let (found, next) = self
                 .0

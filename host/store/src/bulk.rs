@@ -42,6 +42,9 @@ pub struct AliveFilter {
     pub entity_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,
+    /// Only instances behind this one, in the order in which they are chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Uuid>,
 }
 
 /// An operation to begin.
@@ -81,6 +84,8 @@ pub struct Operation {
     pub stopped_by: Option<String>,
     pub total: u32,
     pub more: bool,
+    /// The last instance that it includes, behind which another operation goes on. None once its items are deleted.
+    pub last: Option<Uuid>,
     pub done: u32,
     pub refused: u32,
     pub failed: u32,
@@ -169,8 +174,11 @@ impl Reader {
         let (at, last) = before.unzip();
         let rows = sqlx::query!(
             r#"select id, action, settings, requested_by, created_at as "created_at: Time", ended_at as "ended_at: Time",
-                stopped_by, total, more, done, refused, failed
-            from bulk_operation where tenant_id = $1 and ($2::uuid is null or id = $2)
+                stopped_by, total, more, done, refused, failed, (
+                    select i.instance_id from bulk_item i where i.tenant_id = o.tenant_id and i.operation_id = o.id
+                    order by i.instance_id desc limit 1
+                ) as "last?"
+            from bulk_operation o where tenant_id = $1 and ($2::uuid is null or id = $2)
               and ($3::timestamptz is null or (created_at, id) < ($3, $4)) and ($6::text is null or requested_by = $6)
             order by created_at desc, id desc limit $5"#,
             tenant.0,
@@ -180,7 +188,8 @@ impl Reader {
             limit,
             by
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        // The last instance is a position. Nothing else is told about it.
+        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
         .await?;
         let view = rows.into_iter().map(|row| Operation {
             id: row.id,
@@ -197,6 +206,7 @@ impl Reader {
             stopped_by: row.stopped_by,
             total: row.total.cast_unsigned(),
             more: row.more,
+            last: row.last,
             done: row.done.cast_unsigned(),
             refused: row.refused.cast_unsigned(),
             failed: row.failed.cast_unsigned(),

@@ -23,6 +23,7 @@ const OPERATION: &[Column] = &[
     ("reason", "/settings/reason"),
     ("total", "/total"),
     ("more", "/more"),
+    ("last", "/last"),
     ("done", "/done"),
     ("refused", "/refused"),
     ("failed", "/failed"),
@@ -124,6 +125,9 @@ pub(super) struct WhichArgs {
     /// Only those that this person started
     #[arg(long)]
     initiator: Option<String>,
+    /// Only those behind this instance: `last` of an operation that left more
+    #[arg(long, value_name = "ID")]
+    after: Option<String>,
     #[command(flatten)]
     attempt: AttemptArgs,
     #[command(flatten)]
@@ -208,6 +212,7 @@ impl WhichArgs {
             ("entityType", kind),
             ("entityId", id),
             ("initiator", self.initiator),
+            ("after", self.after),
         ] {
             if let Some(value) = value {
                 body["filter"][name] = json!(value);

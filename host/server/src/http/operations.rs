@@ -96,6 +96,9 @@ view! {
         pub total: u32,
         /// There may have been more instances: than one operation takes, or than could be read in the time of the request.
         pub more: bool,
+        /// The last instance that it changes, in the order in which they are chosen. If there are `more`, another operation with this
+        /// as `filter.after` goes on behind it. None after 90 days, or if it changes no instance.
+        pub last: Option<Uuid>,
         pub done: u32,
         pub refused: u32,
         pub failed: u32,
@@ -136,6 +139,8 @@ asked! {
         #[schema(format = "name")]
         pub entity_id: Option<String>,
         pub initiator: Option<String>,
+        /// Only instances behind this one: `last` of an operation that left `more`.
+        pub after: Option<Uuid>,
     }
 }
 
