@@ -1,7 +1,8 @@
 //! Reassessments: a row for each change of a group, a manager or an absence, or for several of one principal. A worker claims a
 //! row by lease and walks, page by page, through the instances that the change concerns. There are four stages: tasks offered to
-//! the principal, tasks that it owns, tasks that substitutes claimed by its absence, and unassignable state instances, for which
-//! the change may provide people.
+//! the principal, tasks that it owns, tasks that substitutes claimed by its absence, and unassignable state instances of its own
+//! requests, for which its new manager may be found. The first stage has all others that a change may provide with people: what
+//! is unassignable has offered a task to each group that counts, the fallback group included.
 //!
 //! The row stores a mark of how far the walk has come, so that another host goes on there when this one fails. To reassess an
 //! instance twice is harmless.
@@ -106,6 +107,7 @@ struct Found {
     /// The id of the task or instance, for [`Mark::after`].
     place: Uuid,
     instance: Uuid,
+    /// It runs, and the change may concern it.
     is_running: bool,
     is_stopped: bool,
 }
@@ -264,9 +266,13 @@ impl Store {
             (Stage::Substituted, Candidate::User(id) | Candidate::Member { person: id, .. }) => {
                 self.substituted(tenant, id, now, mark.after, limit).await?
             }
-            (Stage::Unassignable, _) => self.unassignable(tenant, mark.after, limit).await?,
-            // Groups own nothing and are never absent.
-            (Stage::Owned | Stage::Substituted, Candidate::Group(_)) => Vec::new(),
+            (Stage::Unassignable, Candidate::User(id) | Candidate::Member { person: id, .. }) => {
+                self.unassignable(tenant, id, mark.after, limit).await?
+            }
+            // Groups own nothing, are never absent, and start nothing.
+            (Stage::Owned | Stage::Substituted | Stage::Unassignable, Candidate::Group(_)) => {
+                Vec::new()
+            }
         };
         let next = match found.last() {
             Some(last) if i64::try_from(found.len()).is_ok_and(|count| count >= limit) => {
@@ -420,15 +426,17 @@ impl Store {
         .await?)
     }
 
+    /// Unassignable state instances, a page of all in the tenant. Only those that this person has initiated are concerned.
     async fn unassignable(
         &self,
         tenant: TenantId,
+        initiator: &str,
         after: Uuid,
         limit: i64,
     ) -> Result<Vec<Found>, StoreError> {
         Ok(sqlx::query_as!(
             Found,
-            r#"select s.instance_id as place, s.instance_id as instance, i.status = 'RUNNING' as "is_running!",
+            r#"select s.instance_id as place, s.instance_id as instance, i.status = 'RUNNING' and i.initiator = $4 as "is_running!",
                 v.stopped_at is not null as "is_stopped!"
             from state_instance s
             join instance i on i.tenant_id = s.tenant_id and i.id = s.instance_id
@@ -437,7 +445,8 @@ impl Store {
             order by s.instance_id limit $3"#,
             tenant.0,
             after,
-            limit
+            limit,
+            initiator
         )
         .fetch_all(&self.writer)
         .await?)
