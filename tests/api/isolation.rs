@@ -1,6 +1,9 @@
 //! A tenant whose notifications, webhooks or events cannot be made holds up no other tenant.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use wrkflw_store::outbox::{Reach, Waiting};
 
 use super::notifications::{notifier, settings};
 use super::webhooks::{subscribe, waiting};
@@ -15,6 +18,9 @@ const EVENTS_OF_A_START: usize = 3;
 const TYPES: [&str; 3] = ["flow.*", "state.*", "task.*"];
 /// As a later release may write a version.
 const UNREADABLE: &str = "set session_replication_role = replica; update definition_version set graph = '{}' where tenant_id = 1";
+
+/// Has all events in one partition, and only that one sent.
+const IN_ONE_PARTITION: &str = "update outbox_event set partition = 0; update outbox_partition set retry_at = 'infinity' where partition <> 0";
 
 /// A subscription of the neighbour to the events of instances.
 async fn neighbours_hook(neighbour: &Neighbour) -> Receiver {
@@ -80,18 +86,40 @@ async fn webhooks_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
     waiting(&app, &own, "pending", EVENTS_OF_A_START).await;
 }
 
+/// A lease ends before so many are claimed a few at a time, so the first would always come again.
+#[tokio::test]
+async fn many_webhooks_that_cannot_be_read_hold_up_no_other_of_their_subscription() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    let own = subscribe(&app, &hook.url, &TYPES).await;
+    app.started("doc-1").await;
+    let many = "insert into webhook_delivery (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
+        select s.tenant_id, s.id, gen_random_uuid(), false, o.instance_id, o.seq, now(), now() - interval '1 hour'
+        from subscription s, outbox_event o, generate_series(1, 200)";
+    sql(&app, many).await;
+    sql(&app, UNREADABLE).await;
+    let _working = notifier(&app, settings(&[]));
+    let test = format!(
+        "/v1/subscriptions/{}/test",
+        own["id"].as_str().expect("an id")
+    );
+    app.post("admin", &test, json!({})).await.expect(202);
+    let received = hook.next().await;
+    let kind = received.body["type"].as_str().expect("a type");
+    assert!(kind.ends_with("webhook.test"), "{kind}");
+}
+
 #[tokio::test]
 async fn events_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
     let started = app.started("doc-1").await;
     let id = started["id"].as_str().expect("an id");
-    let graphs = "create table kept as select * from definition_version where tenant_id = 1;
-        update outbox_event set partition = 0; update outbox_partition set retry_at = 'infinity' where partition <> 0";
+    let graphs = "create table kept as select * from definition_version where tenant_id = 1";
     sql(&app, graphs).await;
     sql(&app, UNREADABLE).await;
     let theirs = neighbour.start("theirs").await;
-    sql(&app, "update outbox_event set partition = 0").await;
+    sql(&app, IN_ONE_PARTITION).await;
 
     let settings = dead_letters::settings(&app);
     let _sending = dead_letters::send(&app, &settings);
@@ -116,6 +144,55 @@ async fn events_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
         [id; EVENTS_OF_A_START]
     );
     consumer.assert_in_order();
+}
+
+/// Replays point to the same entries, so they can be read no more than these.
+#[tokio::test]
+async fn more_waiting_events_than_one_claim_reads_hold_up_none_behind_them() {
+    let app = TestApp::start().await;
+    let neighbour = Neighbour::of(&app).await;
+    app.started("doc-1").await;
+    let many = "insert into outbox_event (partition, pos, tenant_id, instance_id, seq, replayed)
+        select e.partition, nextval('event_pos'), e.tenant_id, e.instance_id, e.seq, true from outbox_event e, generate_series(1, 400)";
+    sql(&app, many).await;
+    sql(&app, UNREADABLE).await;
+    let theirs = neighbour.start("theirs").await;
+    sql(&app, IN_ONE_PARTITION).await;
+
+    let settings = dead_letters::settings(&app);
+    let _sending = dead_letters::send(&app, &settings);
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    consumer.receive(EVENTS_OF_A_START).await;
+    let neighbours = theirs["instance"]["id"].as_str().expect("an id");
+    let mut received = consumer.received.iter();
+    assert!(received.all(|event| event.key == neighbours));
+}
+
+#[tokio::test]
+async fn an_event_behind_those_passed_over_waits_for_the_one_before_it() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    sql(&app, IN_ONE_PARTITION).await;
+    let outbox = app.store().outbox();
+    let claim = async |reach, passed: &BTreeMap<i16, i64>| {
+        let claimed = outbox.claim(reach, passed).await;
+        let claim = claimed.expect("an answer").expect("a claim");
+        let follows = |event: &Waiting| (event.pos, event.follows_waiting);
+        let events: Vec<_> = claim.events.iter().map(follows).collect();
+        let passed = claim.passed;
+        claim.release().await.expect("a release");
+        (passed, events)
+    };
+    let (_, events) = claim(Reach::AboveFloor, &BTreeMap::new()).await;
+    assert_eq!(events.len(), EVENTS_OF_A_START);
+    assert!(events.iter().all(|(_, follows)| !follows));
+    let positions: Vec<_> = events.iter().map(|(pos, _)| *pos).collect();
+    let passed = BTreeMap::from([(0, positions[0])]);
+    let behind = vec![(positions[1], true), (positions[2], false)];
+    let read = claim(Reach::AboveFloor, &passed).await;
+    assert_eq!(read, (Some(positions[0]), behind));
+    let read = claim(Reach::Everything, &passed).await;
+    assert_eq!(read, (None, events));
 }
 
 /// Until the condition holds.

@@ -1,7 +1,7 @@
 //! Signed checkpoints: every entry is a leaf of some tree, whoever signs, and what somebody kept of them shows what the
 //! database itself could not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -97,7 +97,11 @@ async fn published(app: &TestApp) -> Vec<Checkpoint> {
     let mut kept = Vec::new();
     let outbox = app.store().outbox();
     for _ in 0..16 {
-        let Some(claim) = outbox.claim(Reach::Everything).await.expect("a claim") else {
+        let Some(claim) = outbox
+            .claim(Reach::Everything, &BTreeMap::new())
+            .await
+            .expect("a claim")
+        else {
             break;
         };
         for event in &claim.events {

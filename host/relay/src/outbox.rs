@@ -6,12 +6,13 @@
 //! processes share the partitions; there is no leader. While Kafka is down, events wait; that is no error.
 //!
 //! Reading order: [`settings`], `partition_worker` (one turn), `publish` (the events of one claim), `failure` (classes of failures),
-//! `kafka` (the client), [`probe`] (for operators), `fence` (how far floors rise).
+//! `kafka` (the client), [`probe`] (for operators), `fence` (how far floors rise), `passed` (what waits for a later release).
 
 mod failure;
 mod fence;
 mod kafka;
 mod partition_worker;
+mod passed;
 pub mod probe;
 mod publish;
 pub mod settings;

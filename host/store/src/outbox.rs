@@ -5,22 +5,20 @@
 //! because an earlier snapshot could still show events that the previous claim deleted.
 
 mod backlog;
+mod read;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use sqlx::{Postgres, Transaction};
 
 pub use backlog::{BACKLOG_COUNTED_MAX, Backlog};
+use read::read;
 
 use super::described::{KeptTexts, Undescribed};
 use super::pool::{Pool, within};
-use wrkflw_core::checkpoint::Checkpoint;
-use wrkflw_core::cloudevent::{Public, PublicEntry};
-use wrkflw_core::event::EventContext;
-use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
-use wrkflw_core::instance::Entity;
-use wrkflw_core::template::Labels;
+use wrkflw_core::cloudevent::Public;
+use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Events that one claim reads.
 pub const BATCH_EVENTS_MAX: i64 = 500;
@@ -65,6 +63,8 @@ pub struct Waiting {
     pub seq: i64,
     /// Whether earlier events of its instance are parked.
     pub follows_parked: bool,
+    /// Whether the event before it in its instance is among those that were passed over.
+    pub follows_waiting: bool,
     /// Whether it was published before.
     pub replayed: bool,
     /// The audit entry or checkpoint of the event, or why it cannot be read.
@@ -122,6 +122,8 @@ pub struct Claim {
     pub partition: i16,
     /// Consecutive failures before this claim.
     pub failures: i32,
+    /// The position up to which waiting events were passed over. None if the events were read from the beginning.
+    pub passed: Option<i64>,
     pub events: Vec<Waiting>,
     /// Whether more events wait behind these.
     pub is_cut: bool,
@@ -138,12 +140,21 @@ impl Outbox {
         self.pool.renew();
     }
 
-    /// Claims the partition with events whose last turn was longest ago. None if no partition can be claimed.
-    pub async fn claim(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
-        within(Box::pin(self.claim_one(reach))).await
+    /// Claims the partition with events whose last turn was longest ago. None if no partition can be claimed. `passed` has positions of
+    /// partitions up to which events wait: those behind them are read, unless everything is.
+    pub async fn claim(
+        &self,
+        reach: Reach,
+        passed: &BTreeMap<i16, i64>,
+    ) -> Result<Option<Claim>, OutboxError> {
+        within(Box::pin(self.claim_one(reach, passed))).await
     }
 
-    async fn claim_one(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
+    async fn claim_one(
+        &self,
+        reach: Reach,
+        passed: &BTreeMap<i16, i64>,
+    ) -> Result<Option<Claim>, OutboxError> {
         let mut transaction = self.pool.begin().await?;
         let partition = sqlx::query!(
             r#"
@@ -167,8 +178,15 @@ impl Outbox {
             transaction.rollback().await?;
             return Ok(None);
         };
-        let (mut events, is_cut) =
-            read(&mut transaction, partition.partition, partition.after).await?;
+        let passed = passed.get(&partition.partition).copied();
+        let passed = passed.filter(|pos| reach == Reach::AboveFloor && *pos > partition.after);
+        let (mut events, is_cut) = read(
+            &mut transaction,
+            partition.partition,
+            passed.unwrap_or(partition.after),
+            passed.is_some(),
+        )
+        .await?;
         let mut undescribed = events
             .iter_mut()
             .filter_map(Waiting::undescribed)
@@ -186,6 +204,7 @@ impl Outbox {
             transaction,
             partition: partition.partition,
             failures: partition.failures,
+            passed,
             events,
             is_cut,
         }))
@@ -304,171 +323,4 @@ impl Claim {
         .await?;
         Ok(())
     }
-}
-
-/// An event with the columns of its entry, instance, tenant and checkpoint that exist.
-struct Row {
-    pos: i64,
-    tenant_id: i32,
-    instance_id: uuid::Uuid,
-    follows_parked: bool,
-    replayed: bool,
-    /// The number of rows before the limit of bytes is applied.
-    taken: i64,
-    tenant: Option<String>,
-    id: Option<uuid::Uuid>,
-    kind: Option<String>,
-    payload: Option<String>,
-    event_seq: Option<i64>,
-    occurred_at_us: Option<i64>,
-    actor: Option<String>,
-    definition_key: Option<String>,
-    definition_version: Option<i32>,
-    entity_type: Option<String>,
-    entity_id: Option<String>,
-    title: Option<String>,
-    summary: Option<String>,
-    traceparent: Option<String>,
-    revision: Option<i32>,
-    seq: i64,
-    checkpoint: Option<i64>,
-    size: Option<i64>,
-    root: Option<Vec<u8>>,
-    previous_root: Option<Vec<u8>>,
-    key_id: Option<String>,
-    signature: Option<Vec<u8>>,
-}
-
-async fn read(
-    transaction: &mut Transaction<'static, Postgres>,
-    partition: i16,
-    after: i64,
-) -> Result<(Vec<Waiting>, bool), OutboxError> {
-    let rows = sqlx::query_as!(
-        Row,
-        r#"
-        select e.pos as "pos!", e.tenant_id as "tenant_id!", e.instance_id as "instance_id!", e.taken as "taken!",
-            exists (
-                select from dead_letter d
-                where d.tenant_id = e.tenant_id and d.instance_id = e.instance_id and d.seq < e.seq
-            ) as "follows_parked!", e.replayed as "replayed!",
-            t.name as "tenant?", e.id as "id?", e.type as "kind?", e.payload as "payload?", e.event_seq as "event_seq?",
-            (extract(epoch from coalesce(e.occurred_at, c.signed_at)) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",
-            i.definition_key as "definition_key?", coalesce((
-                select (case when m.payload like '{%' then m.payload::json end -> 'previous' ->> 'version')::int from audit_entry m
-                where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.instance_id
-                  and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
-                order by m.seq limit 1
-            ), i.definition_version) as "definition_version?",
-            i.entity_type as "entity_type?", i.entity_id as "entity_id?", i.title as "title?", i.summary as "summary?", e.traceparent as "traceparent?",
-            e.revision as "revision?", e.seq as "seq!",
-            c.number as "checkpoint?", c.size as "size?", c.root as "root?", c.previous_root as "previous_root?",
-            c.key_id as "key_id?", c.signature as "signature?"
-        from (
-            select o.partition, o.pos, o.tenant_id, o.instance_id, o.seq, o.replayed, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
-                a.traceparent, a.revision, count(*) over () as taken,
-                coalesce(sum(octet_length(a.payload)) over (
-                    order by o.pos rows between unbounded preceding and 1 preceding), 0) as bytes_before
-            from (select * from outbox_event where partition = $1 and pos > $2 order by pos limit $3) o
-            left join audit_entry a on a.tenant_id = o.tenant_id and a.stream_kind = 'instance'
-                and a.stream_id = o.instance_id and a.seq = o.seq
-        ) e
-        left join instance i on i.tenant_id = e.tenant_id and i.id = e.instance_id
-        left join tenant t on t.id = e.tenant_id
-        left join checkpoint c on c.tenant_id = e.tenant_id and c.number = e.seq
-            and e.instance_id = '00000000-0000-0000-0000-000000000000'
-        where e.bytes_before <= $4
-        order by e.pos
-        "#,
-        partition,
-        after,
-        BATCH_EVENTS_MAX,
-        BATCH_BYTES_MAX,
-    )
-    .fetch_all(&mut **transaction)
-    .await?;
-    let taken = rows.first().map_or(0, |row| row.taken);
-    let is_cut =
-        taken == BATCH_EVENTS_MAX || i64::try_from(rows.len()).is_ok_and(|read| read < taken);
-    let events = rows.into_iter().map(Waiting::from).collect();
-    Ok((events, is_cut))
-}
-
-impl From<Row> for Waiting {
-    fn from(row: Row) -> Waiting {
-        Waiting {
-            pos: row.pos,
-            tenant: TenantId(row.tenant_id),
-            instance: InstanceId(row.instance_id),
-            seq: row.seq,
-            follows_parked: row.follows_parked,
-            replayed: row.replayed,
-            unreadable: None,
-            entry: match row.checkpoint {
-                Some(_) => signed(row).map(Public::Checkpoint),
-                None => public_entry(row).map(Public::Entry),
-            },
-        }
-    }
-}
-
-fn signed(row: Row) -> Result<Checkpoint, String> {
-    Ok(Checkpoint {
-        tenant: present("tenant.name", row.tenant)?,
-        number: whole("outbox_event.seq", Some(row.seq))?,
-        size: whole("checkpoint.size", row.size)?,
-        root: present("checkpoint.root", row.root)?,
-        previous_root: present("checkpoint.previous_root", row.previous_root)?,
-        signed_at: at("checkpoint.signed_at", row.occurred_at_us)?,
-        key_id: present("checkpoint.key_id", row.key_id)?,
-        signature: present("checkpoint.signature", row.signature)?,
-    })
-}
-
-fn at(column: &str, microseconds: Option<i64>) -> Result<Timestamp, String> {
-    present(column, microseconds)
-        .and_then(|at| Timestamp::from_microsecond(at).map_err(|error| error.to_string()))
-}
-
-/// Each row is checked by itself, so that a damaged one does not block its partition.
-fn public_entry(row: Row) -> Result<PublicEntry, String> {
-    Ok(PublicEntry {
-        instance: InstanceId(row.instance_id),
-        tenant: present("tenant.name", row.tenant)?,
-        id: present("audit_entry.id", row.id)?,
-        kind: present("audit_entry.type", row.kind)?,
-        payload: present("audit_entry.payload", row.payload)?,
-        event_seq: whole("audit_entry.event_seq", row.event_seq)?,
-        occurred_at: at("audit_entry.occurred_at", row.occurred_at_us)?,
-        actor: row.actor,
-        definition: VersionRef {
-            key: present("instance.definition_key", row.definition_key)?,
-            version: whole("instance.definition_version", row.definition_version)?,
-        },
-        entity: Entity {
-            kind: present("instance.entity_type", row.entity_type)?,
-            id: present("instance.entity_id", row.entity_id)?,
-        },
-        traceparent: row.traceparent,
-        revision: whole("audit_entry.revision", row.revision)?,
-        context: EventContext {
-            labels: Labels {
-                title: row.title,
-                summary: row.summary,
-            },
-            ..EventContext::default()
-        },
-    })
-}
-
-fn present<T>(column: &str, value: Option<T>) -> Result<T, String> {
-    value.ok_or_else(|| format!("{column} is missing"))
-}
-
-fn whole<T: Copy + std::fmt::Display, U: TryFrom<T>>(
-    column: &str,
-    value: Option<T>,
-) -> Result<U, String> {
-    let value = present(column, value)?;
-    U::try_from(value).map_err(|_| format!("{column} is {value}"))
 }

@@ -1,6 +1,6 @@
 //! What an intruder puts into tables by hand, row by row; and what was there before entries told of it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use wrkflw_audit::verify::Finding;
@@ -187,7 +187,11 @@ async fn what_roles_permit_is_recorded_where_no_entry_tells_of_it() {
 
 /// Publishes all that waits, as if the broker took it; or refuses the last event, where that is wished.
 async fn publish(outbox: &Outbox, refuse: bool) {
-    while let Some(claim) = outbox.claim(Reach::Everything).await.expect("a claim") {
+    while let Some(claim) = outbox
+        .claim(Reach::Everything, &BTreeMap::new())
+        .await
+        .expect("a claim")
+    {
         let mut acknowledged: Vec<_> = claim.events.iter().map(|event| event.pos).collect();
         let refused = acknowledged.pop_if(|_| refuse).map(|pos| Parked {
             pos,

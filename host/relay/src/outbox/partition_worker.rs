@@ -11,6 +11,7 @@ use super::Relay;
 use super::failure::Failure;
 use super::fence::Fence;
 use super::kafka::{Gaps, Producer};
+use super::passed::Passed;
 use super::publish::{Published, publish};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::worker::{Backoff, Worker};
@@ -35,6 +36,7 @@ pub(super) struct PartitionWorker {
     producer: Option<Producer>,
     fence: Fence,
     sweep: Sweep,
+    passed: Passed,
     /// Turns without events in a row.
     idle_turns: u32,
     is_busy: bool,
@@ -99,7 +101,8 @@ impl Worker for PartitionWorker {
             self.fence.note(self.relay.outbox.mark().await?);
         }
         let reach = self.sweep.reach();
-        let claim = self.relay.outbox.claim(reach).await?;
+        let passed = self.passed.positions();
+        let claim = self.relay.outbox.claim(reach, &passed).await?;
         let partition = claim.as_ref().map(|claim| claim.partition);
         self.sweep.claimed(reach, partition);
         let Some(claim) = claim else {
@@ -129,6 +132,7 @@ impl Worker for PartitionWorker {
         if matches!(error, TurnError::Outbox(_)) {
             // The database may be another one, restored to an earlier moment.
             self.fence = Fence::default();
+            self.passed = Passed::default();
             self.relay.outbox.renew();
         }
     }
@@ -143,6 +147,7 @@ impl PartitionWorker {
             producer: None,
             fence: Fence::default(),
             sweep: Sweep::after(Instant::now()),
+            passed: Passed::default(),
             idle_turns: 0,
             is_busy: true,
         }
@@ -165,12 +170,8 @@ impl PartitionWorker {
 
     /// Publishes and settles the events of a claim.
     async fn send(&mut self, claim: Claim) -> Result<(), TurnError> {
-        let (partition, failures, count) = (claim.partition, claim.failures, claim.events.len());
-        let Published {
-            acknowledged,
-            parked,
-            failure,
-        } = publish(
+        let (partition, failures) = (claim.partition, claim.failures);
+        let published = publish(
             &mut self.producer,
             &claim.events,
             &self.relay.settings,
@@ -179,34 +180,16 @@ impl PartitionWorker {
         )
         .await;
         wrkflw_fault::point("relay.acknowledged");
-        alarm(&claim, &parked);
-        measure_lag(&claim.events, &acknowledged);
-        let mut events = claim.events.iter();
-        let unreadable = events.find_map(|event| event.unreadable.clone());
-        let published = acknowledged.len();
+        alarm(&claim, &published.parked);
+        measure_lag(&claim.events, &published.acknowledged);
         // Counted although settling may fail: Kafka has these events, and gets them again then.
-        metrics::counter!("wrkflw_relay_published_total").increment(published as u64);
-        let is_settled = published + parked.len() == count;
-        let horizon = self.fence.horizon();
-        let floor = match claim.events.last() {
-            Some(last) if claim.is_cut => horizon.min(last.pos),
-            _ => horizon,
-        };
-        if published > 0 || !parked.is_empty() {
-            let floor = is_settled.then_some(floor);
-            claim
-                .settle(Settlement {
-                    acknowledged,
-                    parked,
-                    floor,
-                })
-                .await?;
-        } else {
-            claim.release().await?;
-        }
+        let count = published.acknowledged.len();
+        metrics::counter!("wrkflw_relay_published_total").increment(count as u64);
+        let failure = published.failure.clone();
+        let waits = self.settle(claim, published).await?;
         wrkflw_fault::point("relay.settled");
         let Some(failure) = failure else {
-            return self.wait_for_release(partition, unreadable).await;
+            return self.wait_for_release(partition, waits).await;
         };
         if !self.cancel.is_cancelled() {
             let pause = Self::BACK_OFF.pause(u32::try_from(failures).unwrap_or(0));
@@ -216,6 +199,50 @@ impl PartitionWorker {
                 .await?;
         }
         Err(failure.into())
+    }
+
+    /// Stores the results of a claim. Returns why events wait for a later release, unless there is more to read behind them.
+    async fn settle(
+        &mut self,
+        claim: Claim,
+        published: Published,
+    ) -> Result<Option<String>, TurnError> {
+        let (partition, is_cut) = (claim.partition, claim.is_cut);
+        let mut events = claim.events.iter();
+        let unreadable = events.find_map(|event| event.unreadable.clone());
+        let gone = published.acknowledged.len() + published.parked.len();
+        let is_settled = gone == claim.events.len() && claim.passed.is_none();
+        let horizon = self.fence.horizon();
+        let end = match claim.events.last() {
+            Some(last) if is_cut => horizon.min(last.pos),
+            _ => horizon,
+        };
+        let is_open = gone + published.waiting < claim.events.len();
+        let begins_before = |first: &Waiting| first.pos <= end;
+        let passes = is_cut
+            && published.waiting > 0
+            && !is_open
+            && claim.events.first().is_some_and(begins_before);
+        if passes {
+            self.passed.pass(partition, end, unreadable.clone());
+        } else if claim.passed.is_none() {
+            self.passed.forget(partition);
+        }
+        // A partition of which events are passed over has had its turn, as if something was published.
+        if gone > 0 || passes {
+            claim
+                .settle(Settlement {
+                    acknowledged: published.acknowledged,
+                    parked: published.parked,
+                    floor: is_settled.then_some(end),
+                })
+                .await?;
+        } else {
+            claim.release().await?;
+        }
+        let reads_on = passes || (is_cut && gone > 0);
+        let waits = unreadable.or_else(|| self.passed.reason(partition));
+        Ok(waits.filter(|_| !reads_on))
     }
 
     /// Pauses a partition with events that this release cannot read.

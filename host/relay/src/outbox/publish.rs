@@ -45,6 +45,8 @@ const FOLLOWS_PARKED: &str = "an earlier event of its instance is parked";
 pub(super) struct Published {
     pub(super) acknowledged: Vec<i64>,
     pub(super) parked: Vec<Parked>,
+    /// How many wait for a later release.
+    pub(super) waiting: usize,
     /// The failure of transport, if there was one. Without one, events may still be open: they need a later release, the host stops, or
     /// more than [`ALONE_EVENTS_MAX`] had to be sent singly.
     pub(super) failure: Option<Failure>,
@@ -83,7 +85,7 @@ pub(super) async fn publish(
     let mut messages = Vec::with_capacity(events.len());
     for waiting in events {
         let mut message = message(waiting, naming);
-        if waiting.unreadable.is_some() {
+        if waiting.unreadable.is_some() || waiting.follows_waiting {
             unreadable.insert(message.stream);
         }
         if matches!(message.state, State::Unsent) && unreadable.contains(&message.stream) {
@@ -358,11 +360,11 @@ fn conclude(messages: Vec<Message>, failure: Option<Failure>) -> Published {
                 published.acknowledged.push(message.pos);
             }
             State::Parked(parked) => published.parked.push(parked),
-            State::Acknowledged
-            | State::Unsent
-            | State::Sent(_)
-            | State::Failed(_)
-            | State::Unreadable => {
+            State::Unreadable => {
+                published.waiting += 1;
+                left.insert(message.stream);
+            }
+            State::Acknowledged | State::Unsent | State::Sent(_) | State::Failed(_) => {
                 left.insert(message.stream);
             }
         }

@@ -1,6 +1,8 @@
 //! Claims of deliveries. First the number of due deliveries is read for each subscription, so that the caller can share its free
 //! places. Then one statement claims that number of each, and reads the content of their messages.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -14,6 +16,9 @@ use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::Entity;
 use wrkflw_core::notification::{Kind, Notification, Recipient};
 use wrkflw_core::template::Labels;
+
+/// Deliveries of a version that one claim postpones, for each subscription.
+const POSTPONED_MAX: i64 = 1_000;
 
 /// A claimed delivery with the content of its message.
 #[derive(Debug)]
@@ -139,8 +144,45 @@ impl Store {
     }
 
     /// Claims that number of due deliveries of each queue until `lease_end`. Those that this release cannot read stay leased and
-    /// are not returned, so that they hold up no other one.
+    /// are not returned, and the others of their versions are postponed as long, so that they hold up no other one.
     pub async fn claim_deliveries(
+        &self,
+        now: Timestamp,
+        lease_end: Timestamp,
+        shares: &[(DeliveryQueue, usize)],
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let mut claimed = self.lease_deliveries(now, lease_end, shares).await?;
+        let undescribed = claimed.iter_mut().filter_map(|one| {
+            Some(Undescribed {
+                tenant: one.queue.tenant,
+                seq: one.seq,
+                entry: one.entry.as_mut()?,
+            })
+        });
+        let mut undescribed: Vec<_> = undescribed.collect();
+        let mut connection = self.writer.acquire().await?;
+        let unreadable = within(self.texts.describe(&mut connection, &mut undescribed)).await?;
+        drop(connection);
+        let mut versions = BTreeSet::new();
+        claimed.retain(|one| {
+            let Some(entry) = &one.entry else {
+                return true;
+            };
+            let Some(reason) = unreadable.reason(one.queue.tenant, entry) else {
+                return true;
+            };
+            tracing::warn!(subscription.id = %one.queue.subscription, message.id = %one.message, "a webhook waits until its lease ends: {reason}");
+            let VersionRef { key, version } = &entry.definition;
+            versions.insert((one.queue, key.clone(), version.cast_signed()));
+            false
+        });
+        if !versions.is_empty() {
+            self.postpone(now, lease_end, versions).await?;
+        }
+        Ok(claimed)
+    }
+
+    async fn lease_deliveries(
         &self,
         now: Timestamp,
         lease_end: Timestamp,
@@ -191,28 +233,46 @@ impl Store {
         )
         .fetch_all(&self.writer)
         .await?;
-        let claimed = rows.into_iter().map(ClaimRow::claimed);
-        let mut claimed: Vec<Claimed> = claimed.collect::<Result<_, _>>()?;
-        let undescribed = claimed.iter_mut().filter_map(|one| {
-            Some(Undescribed {
-                tenant: one.queue.tenant,
-                seq: one.seq,
-                entry: one.entry.as_mut()?,
-            })
-        });
-        let mut undescribed: Vec<_> = undescribed.collect();
-        let mut connection = self.writer.acquire().await?;
-        let unreadable = within(self.texts.describe(&mut connection, &mut undescribed)).await?;
-        drop(connection);
-        claimed.retain(|one| {
-            let entry = one.entry.as_ref();
-            let reason = entry.and_then(|entry| unreadable.reason(one.queue.tenant, entry));
-            if let Some(reason) = &reason {
-                tracing::warn!(subscription.id = %one.queue.subscription, message.id = %one.message, "a webhook waits until its lease ends: {reason}");
-            }
-            reason.is_none()
-        });
-        Ok(claimed)
+        rows.into_iter().map(ClaimRow::claimed).collect()
+    }
+
+    /// Postpones due deliveries of these versions that nobody has claimed.
+    async fn postpone(
+        &self,
+        now: Timestamp,
+        until: Timestamp,
+        versions: BTreeSet<(DeliveryQueue, String, i32)>,
+    ) -> Result<(), StoreError> {
+        let tenants: Vec<i32> = versions.iter().map(|one| one.0.tenant.0).collect();
+        let subscriptions: Vec<Uuid> = versions.iter().map(|one| one.0.subscription).collect();
+        let numbers: Vec<i32> = versions.iter().map(|one| one.2).collect();
+        let keys: Vec<String> = versions.into_iter().map(|one| one.1).collect();
+        sqlx::query!(
+            "update webhook_delivery d set due_at = $2
+            from (
+                select w.tenant_id, w.subscription_id, w.message_id
+                from unnest($3::int[], $4::uuid[], $5::text[], $6::int[]) s (tenant_id, subscription_id, key, version)
+                cross join lateral (
+                    select p.* from webhook_delivery p
+                    where p.tenant_id = s.tenant_id and p.subscription_id = s.subscription_id and p.state = 'pending'
+                      and p.due_at <= $1 and (p.lease_until is null or p.lease_until <= $1)
+                    order by p.due_at limit $7 for update skip locked
+                ) w
+                join instance i on i.tenant_id = w.tenant_id and i.id = w.instance_id and i.definition_key = s.key
+                where coalesce(w.definition_version, i.definition_version) = s.version
+            ) later
+            where d.tenant_id = later.tenant_id and d.subscription_id = later.subscription_id and d.message_id = later.message_id",
+            Time(now) as _,
+            Time(until) as _,
+            &tenants,
+            &subscriptions,
+            &keys,
+            &numbers,
+            POSTPONED_MAX
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
     }
 }
 

@@ -1,0 +1,75 @@
+//! How far a worker has passed over events that need a later release, so that it reads those behind them.
+//!
+//! A claim reads a bounded number of events from the beginning of its partition. If such a window is cut and has events that wait, the next
+//! claim reads behind it. Some time after the last window the worker begins anew, in case events can be read by now, or some
+//! were put back.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long after its last move a position counts.
+const KEPT_FOR: Duration = Duration::from_secs(10);
+
+/// The position in each partition up to which all events wait.
+#[derive(Debug, Default)]
+pub(super) struct Passed(BTreeMap<i16, Place>);
+
+#[derive(Debug)]
+struct Place {
+    pos: i64,
+    /// Why the first event waits.
+    reason: String,
+    moved_at: Instant,
+}
+
+impl Passed {
+    /// The positions that count, by partition.
+    pub(super) fn positions(&mut self) -> BTreeMap<i16, i64> {
+        self.0
+            .retain(|_, place| place.moved_at.elapsed() < KEPT_FOR);
+        let place = |(partition, place): (&i16, &Place)| (*partition, place.pos);
+        self.0.iter().map(place).collect()
+    }
+
+    /// Why events wait that the last claim of the partition passed over.
+    pub(super) fn reason(&self, partition: i16) -> Option<String> {
+        self.0.get(&partition).map(|place| place.reason.clone())
+    }
+
+    /// Passes over the events up to `pos`.
+    pub(super) fn pass(&mut self, partition: i16, pos: i64, reason: Option<String>) {
+        let reason = reason.or_else(|| self.reason(partition));
+        let place = Place {
+            pos,
+            reason: reason.unwrap_or_default(),
+            moved_at: Instant::now(),
+        };
+        self.0.insert(partition, place);
+    }
+
+    /// Begins anew in the partition.
+    pub(super) fn forget(&mut self, partition: i16) {
+        self.0.remove(&partition);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_is_read_from_its_beginning_again_after_a_while() {
+        let mut passed = Passed::default();
+        passed.pass(3, 500, Some("version 2".to_owned()));
+        passed.pass(3, 900, None);
+        assert_eq!(passed.positions(), BTreeMap::from([(3, 900)]));
+        assert_eq!(passed.reason(3).as_deref(), Some("version 2"));
+        let place = passed.0.get_mut(&3).expect("a place");
+        place.moved_at = Instant::now().checked_sub(KEPT_FOR).expect("a time");
+        assert!(passed.positions().is_empty());
+        assert_eq!(passed.reason(3), None);
+        passed.pass(3, 500, None);
+        passed.forget(3);
+        assert!(passed.positions().is_empty());
+    }
+}
