@@ -290,6 +290,13 @@ async fn absences_are_limited_for_a_person_and_for_a_substitute() {
     assert_eq!(fault(at_a_time), at("/from"));
     add("reviewer2", away("author", 2, 3)).await.expect(201);
 
+    let of_pair = add("reviewer", away("reviewer2", 200, 201)).await;
+    assert_eq!(
+        of_pair.body["detail"],
+        "a person names one substitute in at most 50 present and future absences; end one of them first, or choose another substitute"
+    );
+    assert_eq!(fault(of_pair), at("/substitute"));
+
     // Of two requests for the last place, one gets it.
     let other = app.beside().await;
     let theirs = path("reviewer");

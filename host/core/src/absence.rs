@@ -20,6 +20,8 @@ pub const OF_PERSON_MAX: i64 = 100;
 /// The most present and future absences that name one substitute. Others add them, so that they bound what others may cost the
 /// substitute.
 pub const OF_SUBSTITUTE_MAX: i64 = 200;
+/// The most of these that are of one person, so that nobody fills the places of a substitute alone.
+pub const OF_PAIR_MAX: i64 = 50;
 
 /// The absence of a person, with their substitute.
 #[derive(Debug, Clone, PartialEq, Eq)]

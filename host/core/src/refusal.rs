@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 
-use super::absence::{AT_A_TIME_MAX, DAYS_MAX, LINKS_MAX, OF_PERSON_MAX, OF_SUBSTITUTE_MAX};
+use super::absence::{
+    AT_A_TIME_MAX, DAYS_MAX, LINKS_MAX, OF_PAIR_MAX, OF_PERSON_MAX, OF_SUBSTITUTE_MAX,
+};
 
 /// Why a manager or an absence is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +48,10 @@ pub enum Refusal {
     )]
     TooManyOfPerson,
     #[error(
+        "a person names one substitute in at most {OF_PAIR_MAX} present and future absences; end one of them first, or choose another substitute"
+    )]
+    TooManyOfPair,
+    #[error(
         "at most {OF_SUBSTITUTE_MAX} present and future absences name one substitute; end one of them first, or choose another substitute"
     )]
     TooManyOfSubstitute,
@@ -69,6 +75,7 @@ impl Refusal {
             | Refusal::UnknownSubstitute(_)
             | Refusal::Circle(_)
             | Refusal::Chain(_)
+            | Refusal::TooManyOfPair
             | Refusal::TooManyOfSubstitute
             | Refusal::Crowded(_) => "/substitute",
             Refusal::Backwards
@@ -96,6 +103,7 @@ impl Refusal {
             Refusal::LastRoleWriter => "last_role_writer",
             Refusal::TooManyAtATime
             | Refusal::TooManyOfPerson
+            | Refusal::TooManyOfPair
             | Refusal::TooManyOfSubstitute
             | Refusal::TooManyRoles(_) => "too_many",
         }

@@ -11,7 +11,7 @@ use crate::pool::transacted;
 use crate::streams::Note;
 use crate::time::Time;
 use crate::{Reader, Store, StoreError};
-use wrkflw_core::absence::{Absence, LINKS_MAX, OF_PERSON_MAX, OF_SUBSTITUTE_MAX};
+use wrkflw_core::absence::{Absence, LINKS_MAX, OF_PAIR_MAX, OF_PERSON_MAX, OF_SUBSTITUTE_MAX};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::refusal::Refusal;
 
@@ -251,13 +251,14 @@ impl Change<'_> {
     async fn limit_of(&mut self, absence: &Absence) -> Result<Option<Refusal>, StoreError> {
         let (tenant, at) = (self.tenant.0, self.at);
         let counts = sqlx::query!(
-            r#"select (
-                    select count(*) from absence
-                    where tenant_id = $1 and person_id = $2 and active_until > $4 and ended_at is null
-                ) as "of_person!", (
+            r#"select p.of_person as "of_person!", p.of_pair as "of_pair!", (
                     select count(*) from absence
                     where tenant_id = $1 and substitute_id = $3 and active_until > $4 and ended_at is null
-                ) as "of_substitute!""#,
+                ) as "of_substitute!"
+            from (
+                select count(*) as of_person, count(*) filter (where substitute_id = $3) as of_pair from absence
+                where tenant_id = $1 and person_id = $2 and active_until > $4 and ended_at is null
+            ) p"#,
             tenant,
             absence.person,
             absence.substitute,
@@ -267,6 +268,8 @@ impl Change<'_> {
         .await?;
         Ok(if counts.of_person >= OF_PERSON_MAX {
             Some(Refusal::TooManyOfPerson)
+        } else if counts.of_pair >= OF_PAIR_MAX {
+            Some(Refusal::TooManyOfPair)
         } else if counts.of_substitute >= OF_SUBSTITUTE_MAX {
             Some(Refusal::TooManyOfSubstitute)
         } else {
