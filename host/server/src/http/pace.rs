@@ -15,8 +15,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::problem::Problem;
 
-/// The minimum rate after the time that every body has.
-const BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
+/// The minimum rate after the time that every body has, and that of the reader of an answer.
+pub(super) const BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 
 /// How long bodies may take.
 #[derive(Debug, Clone, Copy)]

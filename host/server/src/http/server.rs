@@ -46,7 +46,7 @@ pub struct Timeouts {
     pub idle_max: Duration,
     /// From the first byte of a request to the end of its head.
     pub head_max: Duration,
-    /// How long a client may read nothing of a response that is ready.
+    /// How long a client may read nothing of responses that are ready, in all. Each 16 KiB that it reads give back a second.
     pub unread_max: Duration,
 }
 

@@ -13,6 +13,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use super::Timeouts;
+use crate::http::pace::BYTES_PER_SECOND_MIN;
 
 /// Why the host closes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,9 @@ struct State {
     since: Instant,
     /// When the socket stopped accepting bytes.
     blocked: Option<Instant>,
+    /// How long it accepted none before, without what was earned since. Otherwise a client that reads a byte now and then keeps a
+    /// large answer in memory for as long as it likes.
+    waited: Duration,
 }
 
 /// The activity of one connection.
@@ -53,6 +57,7 @@ impl Activity {
             phase: Phase::Idle,
             since: now,
             blocked: None,
+            waited: Duration::ZERO,
         }))
     }
 
@@ -68,9 +73,14 @@ impl Activity {
         }
     }
 
-    /// The socket accepted bytes, or failed.
-    pub(super) fn written(&self) {
-        self.state().blocked = None;
+    /// The socket accepted so many bytes, or failed.
+    pub(super) fn written(&self, bytes: usize, now: Instant) {
+        let mut state = self.state();
+        if let Some(since) = state.blocked.take() {
+            state.waited += now.duration_since(since);
+        }
+        let earned = (bytes as u64).saturating_mul(1_000_000) / BYTES_PER_SECOND_MIN;
+        state.waited = state.waited.saturating_sub(Duration::from_micros(earned));
     }
 
     /// The socket accepts no bytes at the moment.
@@ -104,9 +114,8 @@ impl Activity {
             Phase::Head => Some((state.since + timeouts.head_max, Overdue::Head)),
             Phase::Answering => None,
         };
-        let unread = state
-            .blocked
-            .map(|since| (since + timeouts.unread_max, Overdue::Unread));
+        let left = timeouts.unread_max.saturating_sub(state.waited);
+        let unread = state.blocked.map(|since| (since + left, Overdue::Unread));
         waiting.into_iter().chain(unread).min_by_key(|(at, _)| *at)
     }
 }
@@ -118,10 +127,14 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    fn noted<T>(&self, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        match polled {
-            Poll::Pending => self.activity.blocked(Instant::now()),
-            Poll::Ready(_) => self.activity.written(),
+    fn noted(&self, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        let now = Instant::now();
+        match &polled {
+            Poll::Pending => self.activity.blocked(now),
+            Poll::Ready(written) => {
+                let bytes = written.as_ref().map_or(0, |bytes| *bytes);
+                self.activity.written(bytes, now);
+            }
         }
         polled
     }
@@ -211,8 +224,28 @@ mod tests {
         activity.blocked(at(5));
         activity.blocked(at(6));
         assert_eq!(activity.due(&TIMEOUTS), Some((at(10), Overdue::Unread)));
-        activity.written();
+        activity.written(1, at(7));
         activity.end(at(8));
         assert_eq!(activity.due(&TIMEOUTS), Some((at(15), Overdue::Idle)));
+    }
+
+    #[test]
+    fn what_is_read_earns_time() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let rate = usize::try_from(BYTES_PER_SECOND_MIN).expect("a small number");
+        let activity = Activity::new(begun);
+        activity.begin(begun);
+        let blocked = |now| {
+            activity.blocked(now);
+            activity.due(&TIMEOUTS)
+        };
+        assert_eq!(blocked(at(0)), Some((at(5), Overdue::Unread)));
+        activity.written(0, at(3));
+        assert_eq!(blocked(at(10)), Some((at(12), Overdue::Unread)));
+        activity.written(rate, at(11));
+        assert_eq!(blocked(at(11)), Some((at(13), Overdue::Unread)));
+        activity.written(100 * rate, at(11));
+        assert_eq!(blocked(at(20)), Some((at(25), Overdue::Unread)));
     }
 }
