@@ -10,7 +10,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::program::{Place, Ran};
+use crate::program::{Place, Ran, ran};
 
 /// The flow in Rust, which `wrkflw dev` publishes.
 const IN_RUST: &str = "document-approval";
@@ -20,8 +20,8 @@ const SCENARIOS: &str = concat!(
     "/../../plugins/document-approval/scenarios"
 );
 const EXPENSES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/languages/expense");
-/// The comment at which the flows of these tests fail.
-const FAILING: &str = "boom";
+/// The comment at which the flows of these tests fail. They are told it without blanks around it.
+const FAILING: &str = "  boom ";
 
 /// A flow in another language.
 struct Sample {
@@ -300,9 +300,9 @@ fn is_as_in_rust(samples: &[&Sample]) {
         );
         place.data(&start);
         let id = task(&place, &format!("document/failing-{key}"), None, "reviewer");
-        let failed = place.run(&format!(
-            "task decide {id} APPROVE --comment {FAILING} --as reviewer"
-        ));
+        let mut failing = place.command(&format!("task decide {id} APPROVE --as reviewer"));
+        failing.args(["--comment", FAILING]);
+        let failed = ran(failing);
         assert_eq!(failed.code, 8, "{}", failed.stderr);
         let place_of_fault = format!("{}:{})", sample.file_name(), sample.failing().1);
         for words in [sample.message, &place_of_fault] {
@@ -327,6 +327,10 @@ fn is_as_in_rust(samples: &[&Sample]) {
         if !sample.everything.is_empty() {
             sample.write(&place, sample.everything);
             everything::tells_what_rust_tells(&place, &key);
+        }
+        if let Some(source) = everything::without_call(sample.everything) {
+            sample.write(&place, &source);
+            everything::asks_with_all_digits(&place, &key);
         }
     }
 }

@@ -123,17 +123,51 @@ fn told(place: &Place, key: &str) -> Value {
     decide("Each", r#"AGREE --input {"note":"1"}"#, "reviewer2");
     decide("Own", "FINISH", "author");
     let refusals = refusals.into_iter().chain(on_the_way);
-    let audit = place.data(&format!("instance audit {about} --limit 100 --as admin"));
-    let entries = audit["data"].as_array().expect("a list").iter();
-    let evaluations = entries.filter_map(|entry| entry["evidence"]["evaluations"].as_array());
-    let answers = evaluations.flatten().map(|one| one["answer"].clone());
     let mut ids = BTreeMap::new();
+    let answers = answers(place, &about).into_iter();
     let answers = answers.map(|answer| comparable(answer, &mut ids));
     json!({
         "graph": graph,
         "refusals": refusals.collect::<Vec<_>>(),
         "answers": answers.collect::<Vec<_>>(),
     })
+}
+
+/// What flow logic answered about this instance.
+fn answers(place: &Place, about: &str) -> Vec<Value> {
+    let audit = place.data(&format!("instance audit {about} --limit 100 --as admin"));
+    let entries = audit["data"].as_array().expect("a list").iter();
+    let evaluations = entries.filter_map(|entry| entry["evidence"]["evaluations"].as_array());
+    let answers = evaluations.flatten().map(|one| one["answer"].clone());
+    answers.collect()
+}
+
+/// The source in TypeScript or Python without its `call`, so that the SDK makes the call.
+pub(super) fn without_call(source: &str) -> Option<String> {
+    let begin = source
+        .find("  call: (")
+        .or_else(|| source.find("    def call("))?;
+    let end = begin + source[begin..].find("\n\n")? + "\n\n".len();
+    Some(format!("{}{}", &source[..begin], &source[end..]))
+}
+
+/// The service of the state's name is asked with the text of the instance's data: a reader of JSON may have rounded its numbers.
+pub(super) fn asks_with_all_digits(place: &Place, key: &str) {
+    const DATA: &str = r#"{"amount":12345678901234567890.5,"name":"x"}"#;
+    place.data_in(key, "definition publish --activate --force");
+    let about = format!("case/digits-{key}");
+    place.data(&format!(
+        "instance start {key} --entity {about} --data {DATA} --as author"
+    ));
+    let asked = json!({ "service": "Order", "request": DATA, "onReply": "ANSWERED", "onFailure": "UNANSWERED" });
+    let asked = asked.as_object().expect("an object");
+    let is_asked = |answer: &Value| {
+        let works = answer["answer"]["Ok"].as_array().into_iter().flatten();
+        let mut calls = works.map(|work| &work["is"]);
+        calls.any(|call| asked.iter().all(|(name, value)| call[name] == *value))
+    };
+    let answers = answers(place, &about);
+    assert!(answers.iter().any(is_asked), "{key}: {answers:?}");
 }
 
 fn refusal(place: &Place, key: &str, person: &str, name: &str) -> Value {
