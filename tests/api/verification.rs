@@ -1,5 +1,8 @@
 //! The verification of one instance over the API: what it counts, what it finds, and who may ask.
 
+use tokio::sync::oneshot;
+use wrkflw_core::ids::TenantId;
+
 use super::*;
 
 fn path(instance: &Value) -> String {
@@ -46,4 +49,27 @@ async fn a_verification_needs_the_audit_and_an_instance_of_the_tenant() {
         .problem(403, "permission_missing");
     let unknown = format!("/v1/instances/{}/verification", uuid::Uuid::nil());
     app.get("admin", &unknown).await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_verification_takes_no_place_of_other_long_work() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let (go, going) = std::sync::mpsc::channel::<()>();
+    let (begins, begun) = oneshot::channel();
+    let offload = app.engine.offload().clone();
+    let tenant = TenantId(1);
+    let other = async move {
+        let work = move || begins.send(()).is_ok() && going.recv().is_ok();
+        offload.run(tenant, work).await.expect("the tenant's place")
+    };
+    let verified = async {
+        begun.await.expect("the other work has the place");
+        let verified = app.get("admin", &path(&instance)).await.expect(200);
+        go.send(()).expect("the other work waits");
+        verified
+    };
+    let (other, verified) = futures_util::future::join(other, verified).await;
+    assert!(other, "it went on");
+    assert_eq!(verified["count"], 0, "{verified}");
 }

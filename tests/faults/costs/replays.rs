@@ -59,10 +59,8 @@ async fn the_longest_history_of_an_instance_delays_nobody() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_longest_pages_of_decisions_entries_and_events_delay_nobody() {
-    let fixture = Fixture::open().await;
-    let app = &fixture.app;
+/// An instance with so many large decisions.
+async fn decided_often(app: &TestApp, count: usize) -> String {
     with_hostile(app).await;
     let instance = app
         .post("author", "/v1/instances", hostile_start("t-1", json!({})))
@@ -82,14 +80,41 @@ async fn the_longest_pages_of_decisions_entries_and_events_delay_nobody() {
         "'{{\"definition\":\"hostile\",\"answers\":' || {} || ',\"version\":1}}'",
         filling(500_000)
     );
-    let decisions = entries(
-        &instance,
-        DECISIONS,
-        "DECISION_RECORDED",
-        &payload,
-        &evidence,
-    );
+    let decisions = entries(&instance, count, "DECISION_RECORDED", &payload, &evidence);
     sql(app, &decisions).await;
+    instance
+}
+
+/// The records of a large page are made on another thread, and so is what `fields` leaves of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_members_of_a_large_page_are_picked_on_another_thread() {
+    let fixture = Fixture::open().await;
+    let (app, host) = (&fixture.app, &fixture.host);
+    let instance = decided_often(app, 3).await;
+    let token = app.host().token("admin");
+    let offloaded = async |query: &str| {
+        let before = host.metric("wrkflw_offloaded_total").await;
+        let path = format!("/v1/instances/{instance}/custody{query}");
+        let page = host.get(&token, &path).await.expect("an answer");
+        assert_eq!(page.status, 200, "{}", page.body);
+        (
+            host.metric("wrkflw_offloaded_total").await - before,
+            page.body,
+        )
+    };
+    let (whole, page) = offloaded("").await;
+    assert!(page.len() > 128 * 1024, "{}", page.len());
+    let (picked, page) = offloaded("?fields=action").await;
+    let page: Value = serde_json::from_str(&page).expect("JSON");
+    assert_eq!(page["data"][2], json!({ "action": "decide" }));
+    assert!(picked > whole, "{picked} with fields, {whole} without");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_longest_pages_of_decisions_entries_and_events_delay_nobody() {
+    let fixture = Fixture::open().await;
+    let app = &fixture.app;
+    let instance = decided_often(app, DECISIONS).await;
     for (what, path) in [
         (
             "custody",
