@@ -129,7 +129,7 @@ fn migration_violations(
         .map(|state_instance| state_instance.name.as_str())
         .collect();
     for name in names {
-        let new = states.get(name).map_or(name, String::as_str);
+        let new = new_name(states, name);
         if let Err((code, message)) = fits(&previous.graph, &target.graph, name, new) {
             violations.push(violation(pointer(name), code, message));
             continue;
@@ -139,7 +139,7 @@ fn migration_violations(
             violations.extend(undeclared_triggers(state_instance, new, &target.graph));
         }
     }
-    violations.extend(same_keys(instance, states));
+    violations.extend(merged(instance, states));
     if let Some(schema) = &target.schema
         && let Err(Rejection::Invalid(found)) = rules::satisfies(schema, "/data", &instance.data)
     {
@@ -231,23 +231,30 @@ fn undeclared_triggers(
         .collect()
 }
 
-/// States that would have the same key and the same name after the migration.
-fn same_keys(instance: &Instance, states: &BTreeMap<String, String>) -> Vec<Violation> {
-    let mut known = BTreeSet::new();
+/// State instances that would be one after the migration: active ones by their name and key, waiting ones by their join and
+/// its forks, since a join begins once for all branches of its fork.
+fn merged(instance: &Instance, states: &BTreeMap<String, String>) -> Vec<Violation> {
+    let mut keys = BTreeSet::new();
     let keyed = instance
         .active
         .iter()
         .filter_map(|one| Some((one, one.key.as_ref()?)));
-    let twice = keyed.filter(|(one, key)| {
-        let new = states.get(&one.name).unwrap_or(&one.name);
-        !known.insert((new, *key))
+    let same_keys = keyed.filter(|(one, key)| !keys.insert((new_name(states, &one.name), *key)));
+    let same_keys = same_keys.map(|(one, key)| {
+        let message = format!("another state has the key {key:?} there");
+        violation(pointer(&one.name), "same_key", message)
     });
-    twice
-        .map(|(one, key)| {
-            let message = format!("another state has the key {key:?} there");
-            violation(pointer(&one.name), "same_key", message)
-        })
-        .collect()
+    let mut joins = BTreeSet::new();
+    let waiting = instance.waiting.iter();
+    let same_joins = waiting.filter(|one| !joins.insert((new_name(states, &one.name), &one.forks)));
+    let same_joins = same_joins.map(|one| {
+        let new = new_name(states, &one.name);
+        let message = format!(
+            "branches of one fork wait in two joins, and both would be {new}; name a join for each, or wait until one has begun"
+        );
+        violation(pointer(&one.name), "same_join", message)
+    });
+    same_keys.chain(same_joins).collect()
 }
 
 /// Attributes that the target does not declare with their type.
@@ -262,6 +269,11 @@ fn undeclared_attributes(instance: &Instance, target: &Graph) -> Vec<Violation> 
         }
     }
     violations
+}
+
+/// The name in the target.
+fn new_name<'s>(states: &'s BTreeMap<String, String>, name: &'s str) -> &'s str {
+    states.get(name).map_or(name, String::as_str)
 }
 
 fn kind_of(value: &AttributeValue) -> AttributeType {

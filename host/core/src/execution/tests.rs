@@ -21,6 +21,7 @@ mod items;
 mod labels;
 mod limits;
 mod members;
+mod migrated_waits;
 mod migration;
 mod model;
 mod operation;

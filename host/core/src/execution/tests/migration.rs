@@ -23,7 +23,7 @@ use crate::rejection::Rejection;
 
 type Pairs<'a> = &'a [(&'a str, &'a str)];
 
-fn migrate(script: &mut Script, states: Pairs<'_>) -> Result<Outcome, ExecutionError> {
+pub(super) fn migrate(script: &mut Script, states: Pairs<'_>) -> Result<Outcome, ExecutionError> {
     let pairs = states
         .iter()
         .map(|(old, new)| ((*old).into(), (*new).into()));
@@ -37,7 +37,7 @@ fn migrate(script: &mut Script, states: Pairs<'_>) -> Result<Outcome, ExecutionE
 
 /// Everything the refusal says: field and code.
 #[track_caller]
-fn unfit(script: &mut Script, states: Pairs<'_>) -> Vec<String> {
+pub(super) fn unfit(script: &mut Script, states: Pairs<'_>) -> Vec<String> {
     let before = script.instance().clone();
     let refused = rejection(migrate(script, states));
     assert_eq!(*script.instance(), before);

@@ -1,7 +1,7 @@
 //! Migration in the model: a second implementation of which instances fit, and of who could have done work that was left to
 //! nobody.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::staffing::suffices;
 use super::super::world::{PEOPLE, World};
@@ -41,6 +41,12 @@ impl Ledger {
             let alike =
                 (&was.kind, is_join(was), was.own_work) == (&is.kind, is_join(is), is.own_work);
             ensure(alike, || format!("{name} is another thing"))?;
+        }
+        let mut joins = BTreeSet::new();
+        for branch in &instance.waiting {
+            let name = states.get(&branch.name).unwrap_or(&branch.name);
+            let is_new = joins.insert((name, &branch.forks));
+            ensure(is_new, || format!("{name} would begin twice"))?;
         }
         for state_instance in instance
             .active
