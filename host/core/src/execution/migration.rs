@@ -1,13 +1,14 @@
 //! The command that continues an instance under another version of its definition, the target.
 //!
 //! Every state instance must have a matching state in the target, and the instance's data and attributes must satisfy the
-//! target's declarations. Then `enter` of the target is called for the task states. Decisions are kept. An owner keeps a task
-//! that is offered again, if they are still eligible. A migration after which nobody could do work that somebody could do before
-//! is refused as a whole.
+//! target's declarations. Then `enter` of the target is called for the task states. Wait and service states go on as they are,
+//! if what moves them is declared there. Decisions are kept. An owner keeps a task that is offered again, if they are still
+//! eligible. A migration after which nobody could do work that somebody could do before is refused as a whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::enter::Asked;
+use super::next::may_be_moved;
 use super::{Execution, Phase, operation, rules};
 use crate::answer::{AttributeValue, OverdueAction, Violation};
 use crate::event::Event;
@@ -134,10 +135,8 @@ fn migration_violations(
             violations.push(violation(pointer(name), code, message));
             continue;
         }
-        for state_instance in state_instances().filter(|state_instance| state_instance.name == name)
-        {
-            violations.extend(undeclared_triggers(state_instance, new, &target.graph));
-        }
+        let (before, after) = ((name, &previous.graph), (new, &target.graph));
+        violations.extend(waits_in_vain(instance, before, after));
     }
     violations.extend(merged(instance, states));
     if let Some(schema) = &target.schema
@@ -181,16 +180,41 @@ fn fits(
     Ok(())
 }
 
+/// What wait and service states of this name lose in the target, which does not ask `enter` for them again: triggers that they
+/// wait for, and the signals without which nothing moves them. One that nothing moves already loses nothing.
+fn waits_in_vain(
+    instance: &Instance,
+    (name, previous): (&str, &Graph),
+    (new, target): (&str, &Graph),
+) -> Vec<Violation> {
+    let kind = target.state(new).map(|state| &state.kind);
+    if !matches!(kind, Some(StateKind::Wait | StateKind::Service)) {
+        return Vec::new();
+    }
+    let active = instance.active.iter();
+    let here: Vec<_> = active.filter(|one| one.name == name).collect();
+    let undeclared = here
+        .iter()
+        .flat_map(|one| undeclared_triggers(one, new, target));
+    let mut violations: Vec<_> = undeclared.collect();
+    let is_lost = |one: &&StateInstance| {
+        may_be_moved(previous, name, one, None) && !may_be_moved(target, new, one, None)
+    };
+    if here.iter().any(is_lost) {
+        let message = format!(
+            "only a signal moves {name}, and {new} takes none there; declare a signal that leaves {new}"
+        );
+        violations.push(violation(pointer(name), "nothing_moves_it", message));
+    }
+    violations
+}
+
 /// Triggers of a wait or service state instance that the target does not declare.
 fn undeclared_triggers(
     state_instance: &StateInstance,
     name: &str,
     target: &Graph,
 ) -> Vec<Violation> {
-    let kind = target.state(name).map(|state| &state.kind);
-    if !matches!(kind, Some(StateKind::Wait | StateKind::Service)) {
-        return Vec::new();
-    }
     let due = state_instance
         .deadlines
         .iter()

@@ -11,7 +11,7 @@ use super::fork::FORKS_MAX;
 use super::plan::TRANSITION;
 use super::{Execution, Moving, Pending};
 use crate::answer::{Next, Target};
-use crate::graph::{FiredBy, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::{ForkId, StateId, TaskId, check_id};
 use crate::instance::StateInstance;
 use crate::json::{Json, JsonError};
@@ -151,32 +151,12 @@ impl Execution<'_> {
     fn check_movable(&self, moving: &Moving) -> Result<(), Fault> {
         let decided = moving.decision.as_ref().map(|deciding| deciding.task);
         let state_instance = self.state_instance_of(moving.state);
-        if self.may_be_moved(state_instance, decided) {
+        let from = &state_instance.name;
+        if may_be_moved(&self.context.version.graph, from, state_instance, decided) {
             return Ok(());
         }
-        let from = &state_instance.name;
         let message = format!("{from} goes on with nothing left that could move it");
         Err(Fault::new(TRANSITION, message))
-    }
-
-    /// Whether anything may still move the state instance, once this task is decided.
-    fn may_be_moved(&self, state_instance: &StateInstance, decided: Option<TaskId>) -> bool {
-        let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
-        let graph = &self.context.version.graph;
-        state_instance
-            .tasks
-            .iter()
-            .any(|task| task.status.is_open() && Some(task.id) != decided)
-            || state_instance
-                .deadlines
-                .iter()
-                .any(|open| open.action.moves())
-            || state_instance
-                .children
-                .iter()
-                .any(|child| child.outcome.is_none() && child.on_end.is_some())
-            || state_instance.open_call().is_some()
-            || graph.leaving(&state_instance.name).any(by_signal)
     }
 
     /// Refuses more state instances than an instance may have, at a time and in all.
@@ -234,6 +214,30 @@ impl Execution<'_> {
         }
         (forks, choices)
     }
+}
+
+/// Whether anything may still move the state instance in the state of this name, once this task is decided.
+pub(super) fn may_be_moved(
+    graph: &Graph,
+    name: &str,
+    state_instance: &StateInstance,
+    decided: Option<TaskId>,
+) -> bool {
+    let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
+    state_instance
+        .tasks
+        .iter()
+        .any(|task| task.status.is_open() && Some(task.id) != decided)
+        || state_instance
+            .deadlines
+            .iter()
+            .any(|open| open.action.moves())
+        || state_instance
+            .children
+            .iter()
+            .any(|child| child.outcome.is_none() && child.on_end.is_some())
+        || state_instance.open_call().is_some()
+        || graph.leaving(name).any(by_signal)
 }
 
 /// Checks the key and the data of a target. A join is for all its branches, so it has neither.

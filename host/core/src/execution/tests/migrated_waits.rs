@@ -1,9 +1,12 @@
-//! Migration of instances that wait: which branches stay apart in their joins.
+//! Migration of instances that wait: which branches stay apart in their joins, and what could still move a wait state.
 
+use super::deadlines::{after, late};
 use super::migration::{migrate, unfit};
 use super::script::{Script, decide, enter};
+use super::waits::{script, signals};
+use crate::answer::Waiting;
 use crate::check::samples::{self, way};
-use crate::graph::{Graph, Join, State, StateKind};
+use crate::graph::{FiredBy, Graph, Join, State, StateKind};
 use crate::ids::ForkId;
 
 /// `Begin` forks into `A`, which goes to the join `Early`, and `B` and `C`, which go to the join `Late`.
@@ -111,4 +114,40 @@ fn branches_stay_apart_in_joins_that_change_names_and_in_other_forks() {
     script.instance = Some(instance);
     migrate(&mut script, &[("Early", "Late")]).expect("a migration");
     assert_eq!(waiting(&script), ["Late", "Late"]);
+}
+
+/// `Wait` takes no signals.
+fn deaf(graph: &mut Graph) {
+    let ways = &mut graph.transitions;
+    ways.retain(|way| way.source != "Wait" || !way.by.contains(&FiredBy::Signal));
+}
+
+#[test]
+fn a_wait_that_signals_alone_move_needs_a_version_that_takes_one() {
+    let until = |waiting: Waiting| {
+        let script = script("Wait", move |_| waiting.clone());
+        let mut script = script.followed_by(deaf);
+        script.go().expect("a wait");
+        script
+    };
+    let mut lost = until(signals());
+    assert_eq!(unfit(&mut lost, &[]), ["/states/Wait nothing_moves_it"]);
+    let one_left = |graph: &mut Graph| graph.transitions.retain(|way| way.trigger != "PAID");
+    let mut kept = until(signals()).followed_by(one_left);
+    migrate(&mut kept, &[]).expect("another signal moves it");
+
+    let timed = Waiting {
+        deadlines: vec![after(60, late())],
+        ..signals()
+    };
+    let mut kept = until(timed.clone());
+    migrate(&mut kept, &[]).expect("the deadline moves it");
+
+    // Where nothing moved it before, nothing is lost.
+    let mut stuck = until(timed);
+    stuck.redraw(deaf);
+    let mut instance = stuck.instance().clone();
+    instance.active[0].deadlines.clear();
+    stuck.instance = Some(instance);
+    migrate(&mut stuck, &[]).expect("a migration");
 }

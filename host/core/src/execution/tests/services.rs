@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::migration::{migrate, unfit};
 use super::script::{Script, enter, fault, json, rejection, start};
 use super::waits::kinds;
 use crate::actor::Actor;
@@ -86,6 +87,13 @@ fn answering(
             plan(occurrence)
         });
     (script, seen)
+}
+
+fn too_early() -> Refusal {
+    Refusal::NotNow(Reason {
+        code: "too_early".into(),
+        message: "later".into(),
+    })
 }
 
 /// A reply leads to the end, everything else to the manual fallback.
@@ -332,12 +340,7 @@ fn a_reply_that_comes_too_late_is_recorded_and_dropped() {
 
 #[test]
 fn a_refused_reply_is_recorded_and_the_call_is_over() {
-    let (script, _) = answering(call(), |_| {
-        Err(Refusal::NotNow(Reason {
-            code: "too_early".into(),
-            message: "later".into(),
-        }))
-    });
+    let (script, _) = answering(call(), |_| Err(too_early()));
     let mut script = script.started();
     let command = answered(&script, state(&script), r#"{"score":1}"#);
     let outcome = report(&mut script, &command).expect("a reply");
@@ -369,15 +372,9 @@ fn a_suspended_instance_takes_no_report() {
 
 #[test]
 fn a_migration_keeps_the_call_if_its_triggers_stay() {
-    let migrate = |script: &Script| Command::Migrate {
-        instance: script.instance().id,
-        version: 2,
-        states: [].into(),
-    };
     let (script, _) = calling(call(), usual);
     let mut kept = script.followed_by(|_| ()).started();
-    let command = migrate(&kept);
-    kept.run("ann", &command).expect("a migration");
+    migrate(&mut kept, &[]).expect("a migration");
     let command = answered(&kept, state(&kept), r#"{"score":1}"#);
     report(&mut kept, &command).expect("a reply");
     assert!(matches!(kept.instance().status, Status::Completed { .. }));
@@ -389,14 +386,23 @@ fn a_migration_keeps_the_call_if_its_triggers_stay() {
         }
     };
     let mut lost = script.followed_by(renamed).started();
-    let command = migrate(&lost);
-    match rejection(lost.run("ann", &command)) {
-        Rejection::Invalid(violations) => {
-            let found: Vec<_> = violations.iter().map(|one| one.code.as_str()).collect();
-            assert_eq!(found, ["unknown_trigger", "unknown_trigger"]);
-        }
-        other => panic!("{other:?}"),
-    }
+    let unknown = "/states/Score unknown_trigger";
+    assert_eq!(unfit(&mut lost, &[]), [unknown, unknown]);
+}
+
+/// The flow has refused the reply, so only a signal moves the state.
+#[test]
+fn a_migration_needs_what_moves_the_state_once_its_call_is_over() {
+    let refused = |change: fn(&mut Graph)| {
+        let (script, _) = answering(call(), |_| Err(too_early()));
+        let mut script = script.followed_by(change).started();
+        let command = answered(&script, state(&script), r#"{"score":1}"#);
+        report(&mut script, &command).expect("a refusal on record");
+        script
+    };
+    migrate(&mut refused(|_| ()), &[]).expect("the signal moves it");
+    let mut lost = refused(|graph| graph.transitions.retain(|way| way.trigger != "SKIPPED"));
+    assert_eq!(unfit(&mut lost, &[]), ["/states/Score nothing_moves_it"]);
 }
 
 #[test]

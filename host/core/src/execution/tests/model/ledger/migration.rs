@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::staffing::suffices;
 use super::super::world::{PEOPLE, World};
+use super::waits::is_movable_in;
 use super::{Checked, Ledger, Life, Moment, Place, StateVisit, ensure};
 use crate::answer::{Assignment, OverdueAction, Principal};
 use crate::command::Command;
@@ -76,6 +77,10 @@ impl Ledger {
             ensure(due && ends && signals, || {
                 format!("{name} would wait in vain")
             })?;
+            let is_lost = self.is_wait(&state_instance.name)
+                && is_movable_in(before, &state_instance.name, state_instance)
+                && !is_movable_in(after, name, state_instance);
+            ensure(!is_lost, || format!("nothing would move {name}"))?;
         }
         Ok(())
     }

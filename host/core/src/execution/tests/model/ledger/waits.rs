@@ -6,7 +6,7 @@ use super::{Buffered, Checked, Child, Firing, Ledger, Life, Moment, Place, State
 use crate::answer::{OverdueAction, SignalSubscription};
 use crate::command::Command;
 use crate::event::Event;
-use crate::graph::{FiredBy, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::StateId;
 use crate::instance::{Instance, StateInstance};
 
@@ -46,7 +46,7 @@ impl Ledger {
             .map(|(id, _)| *id)
     }
 
-    fn is_wait(&self, name: &str) -> bool {
+    pub(super) fn is_wait(&self, name: &str) -> bool {
         let declared = self.graph().state(name);
         declared.is_some_and(|state| state.kind == StateKind::Wait)
     }
@@ -87,31 +87,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether people, a signal, a deadline or a child may still move it.
     fn is_movable(&self, state_instance: &StateInstance) -> bool {
-        let by = |trigger: &str, by: FiredBy| {
-            let way = self.graph().transition(&state_instance.name, trigger);
-            way.is_some_and(|way| way.by.contains(&by))
-        };
-        let mut ways = self.graph().leaving(&state_instance.name);
-        let mut children = state_instance.children.iter();
-        ways.any(|way| way.by.contains(&FiredBy::Signal))
-            || state_instance
-                .tasks
-                .iter()
-                .any(|task| task.status.is_open())
-            || state_instance
-                .deadlines
-                .iter()
-                .any(|open| match &open.action {
-                    OverdueAction::Fire(to) => by(to, FiredBy::Deadline),
-                    other => other.moves(),
-                })
-            || children.any(|child| {
-                let on_end = child.on_end.iter();
-                let mut fires = on_end.filter(|trigger| by(trigger, FiredBy::Child));
-                child.outcome.is_none() && fires.next().is_some()
-            })
+        is_movable_in(self.graph(), &state_instance.name, state_instance)
     }
 
     /// What goes on after a trigger without being left can go on at all.
@@ -302,4 +279,31 @@ impl Ledger {
 pub(super) fn buffered(subscriptions: &[SignalSubscription]) -> BTreeSet<String> {
     let buffered = subscriptions.iter().filter(|one| one.buffered);
     buffered.map(|one| one.trigger.clone()).collect()
+}
+
+/// Whether people, a signal, a deadline or a child may still move it in the state of this name.
+pub(super) fn is_movable_in(graph: &Graph, name: &str, state_instance: &StateInstance) -> bool {
+    let by = |trigger: &str, by: FiredBy| {
+        let way = graph.transition(name, trigger);
+        way.is_some_and(|way| way.by.contains(&by))
+    };
+    let mut ways = graph.leaving(name);
+    let mut children = state_instance.children.iter();
+    ways.any(|way| way.by.contains(&FiredBy::Signal))
+        || state_instance
+            .tasks
+            .iter()
+            .any(|task| task.status.is_open())
+        || state_instance
+            .deadlines
+            .iter()
+            .any(|open| match &open.action {
+                OverdueAction::Fire(to) => by(to, FiredBy::Deadline),
+                other => other.moves(),
+            })
+        || children.any(|child| {
+            let on_end = child.on_end.iter();
+            let mut fires = on_end.filter(|trigger| by(trigger, FiredBy::Child));
+            child.outcome.is_none() && fires.next().is_some()
+        })
 }
