@@ -102,27 +102,49 @@ async fn a_subscription_to_what_the_state_does_not_take_is_a_fault() {
     }
 }
 
+/// Migrates the instance to a new version, whose work takes WITHDRAW under this key and counts what was sent before.
+async fn resubscribed(app: &TestApp, subflow: &str, correlation: &str) {
+    let one = json!({ "trigger": "WITHDRAW", "correlation": correlation, "buffered": true });
+    let config = json!({ "work": { "subscriptions": [one] } });
+    app.publish("subflows", subflows(), &config)
+        .await
+        .expect(201);
+    let path = format!("/v1/instances/{subflow}/migrate");
+    app.post("admin", &path, json!({ "version": 2 }))
+        .await
+        .expect(200);
+}
+
 /// The next version subscribes its work under another key. What was sent under that key before is taken then.
 #[tokio::test]
 async fn a_migration_replaces_the_keys_of_open_work() {
     let app = fixture().await;
     let work = json!({ "subscriptions": [to("WITHDRAW", "claim 1")] });
     let subflow = begin(&app, "1", json!({ "first": "Work", "work": work })).await;
-    let one = json!({ "trigger": "WITHDRAW", "correlation": "claim 2", "buffered": true });
-    let config = json!({ "work": { "subscriptions": [one] } });
-    app.publish("subflows", subflows(), &config)
-        .await
-        .expect(201);
     send(&app, "WITHDRAW", "claim 2").await.expect(202);
-    let path = format!("/v1/instances/{subflow}/migrate");
-    app.post("admin", &path, json!({ "version": 2 }))
-        .await
-        .expect(200);
+    resubscribed(&app, &subflow, "claim 2").await;
     assert_eq!(subscriptions(&app).await, 1);
     send(&app, "WITHDRAW", "claim 1").await.expect(202);
     proven(&app, &subflow).await;
     let timers = app.timers();
     until_status(&app, &subflow, "COMPLETED").await;
     timers.stop().await;
+    proven(&app, &subflow).await;
+}
+
+/// The next version keeps the key, and counts what was sent before the work began.
+#[tokio::test]
+async fn a_migration_lets_open_work_take_earlier_signals() {
+    let app = fixture().await;
+    send(&app, "WITHDRAW", "claim 1").await.expect(202);
+    let work = json!({ "subscriptions": [to("WITHDRAW", "claim 1")] });
+    let subflow = begin(&app, "1", json!({ "first": "Work", "work": work })).await;
+    let timers = app.timers();
+    settled(&app).await;
+    assert_eq!(shown(&app, &subflow).await["status"], "RUNNING");
+    resubscribed(&app, &subflow, "claim 1").await;
+    until_status(&app, &subflow, "COMPLETED").await;
+    timers.stop().await;
+    assert_eq!(subscriptions(&app).await, 0);
     proven(&app, &subflow).await;
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::commit::Change;
 use crate::time::Time;
-use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::answer::{AttributeValue, SignalSubscription};
 use wrkflw_core::ids::StateId;
 use wrkflw_core::instance::{Candidate, Instance, PastState, StateInstance, Task};
 
@@ -296,15 +296,22 @@ impl<'a> Attribute<'a> {
 type Known<'a> = (StateId, Timestamp, &'a str, &'a str);
 
 impl<'a> Rows<'a> {
-    /// Adds and removes the rows of subscriptions. A state instance with new ones gets a job that matches the signals that were
-    /// sent before. The job ends with the last subscription.
+    /// Adds and removes the rows of subscriptions. A state instance with new ones, or with one that takes buffered signals from
+    /// now on, gets a job that matches the signals that were sent before. The job ends with the last subscription.
     pub(super) fn subscriptions(&mut self, of: Of, change: &'a Change) {
         let before = change.before.as_ref().map(|stored| &stored.instance);
-        let (old, new) = (before.map(known).unwrap_or_default(), known(&change.after));
+        let pair = |is_meant: fn(&SignalSubscription) -> bool| {
+            let old = before.map(|before| known(before, is_meant));
+            (old.unwrap_or_default(), known(&change.after, is_meant))
+        };
+        let (old, new) = pair(|_| true);
+        let (old_buffered, buffered) = pair(|one| one.buffered);
         let state_of = |one: &Known<'_>| one.0;
         let current: BTreeSet<StateId> = new.iter().map(state_of).collect();
         let earlier: BTreeSet<StateId> = old.iter().map(state_of).collect();
-        let begun: BTreeSet<StateId> = new.difference(&old).map(state_of).collect();
+        let begun = new.difference(&old);
+        let begun = begun.chain(buffered.difference(&old_buffered));
+        let begun: BTreeSet<StateId> = begun.map(state_of).collect();
         let rows = |these: Vec<&Known<'a>>| -> Vec<SubscriptionRow<'a>> {
             these
                 .into_iter()
@@ -331,11 +338,13 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn known(instance: &Instance) -> BTreeSet<Known<'_>> {
+/// The subscriptions with a correlation key that are meant.
+fn known(instance: &Instance, is_meant: fn(&SignalSubscription) -> bool) -> BTreeSet<Known<'_>> {
     let active = instance.active.iter();
     let all = active.flat_map(|state_instance| {
         let correlated = state_instance.correlated();
-        correlated.map(|(one, key)| {
+        let meant = correlated.filter(move |(one, _)| is_meant(one));
+        meant.map(|(one, key)| {
             (
                 state_instance.id,
                 state_instance.entered_at,
