@@ -56,6 +56,20 @@ pub(super) async fn read(
     (found, after)
 }
 
+/// Adds so many copies of the first entry of each instance.
+pub(super) async fn repeat_first(app: &TestApp, count: usize) {
+    let entries = "insert into audit_entry
+        (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)
+        select tenant_id, stream_kind, stream_id, 1000 + n, gen_random_uuid(), type, revision, command_id, actor, payload, evidence, salt,
+            occurred_at, hash, 1000 + n
+        from audit_entry, generate_series(1, $1::bigint) n where stream_kind = 'instance' and seq = 1";
+    sqlx::query(entries)
+        .bind(i64::try_from(count).expect("a number"))
+        .execute(app.database.admin_pool())
+        .await
+        .expect("entries");
+}
+
 pub(super) fn ids(events: &[Value]) -> Vec<String> {
     events
         .iter()

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_server::http::auth::{AuthSettings, Secret};
 
-use super::events::Stream;
+use super::events::{Stream, repeat_first};
 use super::problems::signed;
 use super::*;
 use crate::support::app::SECRET;
@@ -90,12 +90,7 @@ async fn a_stream_that_has_much_to_read_ends_all_the_same() {
     const MANY: usize = 2_000;
     let app = TestApp::start().await;
     app.started("doc-1").await;
-    let entries = "insert into audit_entry
-        (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)
-        select tenant_id, stream_kind, stream_id, 1000 + n, gen_random_uuid(), type, revision, command_id, actor, payload, evidence, salt,
-            occurred_at, hash, 1000 + n
-        from audit_entry, generate_series(1, 2000) n where stream_kind = 'instance' and seq = 1";
-    sql(&app, entries).await;
+    repeat_first(&app, MANY).await;
     grant(&app, "listener", &["event:read"]).await;
     let host = app.host();
     let (_, listener) = bearer(&host, "author", "default", &["listener"]);

@@ -42,6 +42,8 @@ pub(super) struct Reader {
     moved: watch::Receiver<u64>,
     filter: EventFilter,
     position: FeedCursor,
+    /// Where the feed ended when the stream began.
+    opened: FeedCursor,
     /// The first message, until it is sent.
     begins: Option<Bytes>,
     /// Events that were read and not sent yet.
@@ -81,6 +83,7 @@ impl Reader {
             place,
             filter,
             position,
+            opened: page.horizon,
             begins: None,
             next: VecDeque::new(),
             viewer,
@@ -112,7 +115,7 @@ impl Reader {
                 return Some(event.text);
             }
             self.moved.borrow_and_update();
-            match self.channel.after(self.position, &self.filter) {
+            match self.found() {
                 Some(Found::Behind) => {
                     if !self.catch_up().await {
                         return None;
@@ -141,6 +144,15 @@ impl Reader {
                 () = tokio::time::sleep(LOOK) => {}
             }
         }
+    }
+
+    /// The next events. Those from before the stream began are read anew: the tail has each with the circle of the time when it came,
+    /// and who sees its instance may have changed since.
+    fn found(&self) -> Option<Found> {
+        if self.position < self.opened {
+            return Some(Found::Behind);
+        }
+        self.channel.after(self.position, &self.filter)
     }
 
     /// The position as a message without an event. All events up to it were sent or are not for this stream.

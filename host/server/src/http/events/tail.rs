@@ -1,5 +1,5 @@
 //! The newest events of a tenant, rendered once for all its streams. A stream that fell behind reads the database itself
-//! until it reaches these events.
+//! until it reaches these events. So does a stream that begins at an earlier position, up to where the feed ended when it began.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
