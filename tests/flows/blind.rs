@@ -192,6 +192,36 @@ async fn a_change_of_the_data_does_not_tell_whose_vote_made_it() {
 }
 
 #[tokio::test]
+async fn two_votes_of_one_moment_do_not_tell_of_each_other() {
+    let (app, _standing) = chambers_at().await;
+    let offers = ["reviewer", "reviewer2", "approver"].map(|user| json!({ "users": [user] }));
+    let assign = json!({ "offers": offers, "needed": 3, "blind": true });
+    let instance = vote(&app, "blind", json!({ "assign": assign })).await;
+    for (place, person) in ["reviewer", "reviewer2"].into_iter().enumerate() {
+        let input = json!({ "data": { "votes": place + 1 } });
+        let vote = json!({ "outcome": "YES", "input": input });
+        decide(&app, person, &tasks(&instance)[place], vote).await;
+    }
+    let path = format!("/v1/instances/{}/changes", id(&instance));
+    for (person, told) in [
+        (
+            "reviewer",
+            [json!(["reviewer", "YES"]), json!([null, null])],
+        ),
+        (
+            "reviewer2",
+            [json!([null, null]), json!(["reviewer2", "YES"])],
+        ),
+    ] {
+        let page = app.get(person, &path).await.expect(200);
+        let steps = &page["data"];
+        assert_eq!(steps[1]["at"], steps[2]["at"], "{page}");
+        let found = [1_usize, 2].map(|step| json!([steps[step]["actor"], steps[step]["trigger"]]));
+        assert_eq!(found, told, "{person}");
+    }
+}
+
+#[tokio::test]
 async fn a_cancelled_vote_is_disclosed() {
     let app = chambers().await;
     let instance = half_done(&app).await;

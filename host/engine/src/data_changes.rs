@@ -52,10 +52,12 @@ impl DataStepAt {
         let Some(blind) = instance.active.iter().find(|active| active.id == state) else {
             return;
         };
-        let mut decisions = blind.tasks.iter().filter_map(Task::decision);
-        let is_theirs =
-            decisions.any(|decision| decision.decided_at == self.at && decision.is_of(viewer));
-        if !is_theirs {
+        // Several may have one time: that of a command is in whole milliseconds, and never before the one that precedes it.
+        let decisions = blind.tasks.iter().filter_map(Task::decision);
+        let mut made = decisions
+            .filter(|made| made.decided_at == self.at && self.actor.as_ref() == Some(&made.actor))
+            .peekable();
+        if made.peek().is_none() || !made.all(|decision| decision.is_of(viewer)) {
             (self.actor, self.trigger) = (None, None);
         }
     }
