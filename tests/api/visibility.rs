@@ -1,6 +1,7 @@
 //! Who sees an instance of a definition that only participants see. `routes` walks every route with somebody who must not see.
 
 mod lists;
+mod operations;
 mod resumed;
 mod routes;
 

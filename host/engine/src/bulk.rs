@@ -287,15 +287,17 @@ impl Engine {
         for _ in 0..TRIES_MAX {
             let stored = match self.read_for_command(who, id).await {
                 Ok(stored) => stored,
+                // A migration may hide an instance from the requester.
+                Err(error @ Error::NotFound { .. }) => {
+                    let done = self.done_before(who, id, key).await?;
+                    return done.map_or_else(|| ended_by(error), Ok);
+                }
                 Err(error) => return ended_by(error),
             };
             let instance = &stored.instance;
             if let Some(refused) = many.unlike(instance) {
-                return Ok(match self.reply_of(who, id, key).await? {
-                    // The command was committed before, and the host died before that was recorded.
-                    Some(reply) => done_at(&reply),
-                    None => refused,
-                });
+                let done = self.done_before(who, id, key).await?;
+                return Ok(done.unwrap_or(refused));
             }
             let done = self.execute(Request {
                 who,
@@ -316,13 +318,13 @@ impl Engine {
         Err(Error::Busy)
     }
 
-    /// The reply that is stored under the item's key, if its command was committed.
-    async fn reply_of(
+    /// The outcome that is stored under the item's key, if its command was committed, and the host died before that was recorded.
+    async fn done_before(
         &self,
         who: &Identity,
         id: InstanceId,
         key: Option<&Idempotency>,
-    ) -> Result<Option<Reply>, Error> {
+    ) -> Result<Option<Outcome>, Error> {
         let Some(key) = key else {
             return Ok(None);
         };
@@ -332,7 +334,7 @@ impl Engine {
         };
         let loaded = self.loaded(&who.caller(), id, asked).await?;
         let reply = loaded.reply.map(|reply| self.repeat(who, reply, key));
-        reply.transpose()
+        Ok(reply.transpose()?.as_ref().map(done_at))
     }
 
     /// Runs an item of an operation.

@@ -1,0 +1,35 @@
+//! Operations that hide instances from those who requested them.
+
+use wrkflw_engine::job_handlers::JobHandlers;
+use wrkflw_store::bulk::Outcome;
+
+use super::*;
+
+/// The item is run again, as after the death of a host between the commit and the record of it.
+#[tokio::test]
+async fn a_migration_that_hides_an_instance_is_done_when_it_is_tried_again() {
+    let app = chambers().await;
+    let open = "/v1/definitions/committee/versions/2/activate";
+    app.post("admin", open, json!({})).await.expect(200);
+    let instance = vote(&app, "m-1").await;
+    super::grant(&app, "mover", &["instance:migrate"]).await;
+    let host = app.host();
+    let (name, mover) = super::bearer(&host, "sue", "default", &["mover"]);
+    let headers = [(name, mover.as_str())];
+    let body = json!({ "definitionKey": "committee", "fromVersion": 2, "version": 1 });
+    let begun = host.send("", "POST", "/v1/migrations", &headers, Some(body));
+    assert_eq!(begun.await.expect(201)["total"], 1);
+    let now = app.engine.clock().now();
+    let lease_end = now + jiff::Span::new().hours(1);
+    let batch = app.store().claim_batch(now, lease_end, 1).await;
+    let batch = batch.expect("a claim").expect("a batch");
+    for _ in 0..2 {
+        let item = JobHandlers::item(&app.engine, &batch, batch.items[0].0);
+        let outcome = item.await.expect("an outcome");
+        assert!(
+            matches!(outcome, Outcome::Done { revision: 2 }),
+            "{outcome:?}"
+        );
+    }
+    assert!(!sees(&app, "sue", &instance).await);
+}
