@@ -307,6 +307,18 @@ async fn whom_a_comment_mentions_takes_part_from_then_on() {
     assert_eq!(rows, 0, "everybody sees it");
 }
 
+#[tokio::test]
+async fn who_mentions_themselves_sees_it_no_longer_than_before() {
+    let app = chambers().await;
+    let instance = vote(&app, "m-1").await;
+    join(&app, "office", "sue").await;
+    let path = format!("/v1/instances/{}/comment", id(&instance));
+    let comment = json!({ "comment": "A note to myself.", "mentions": ["sue"] });
+    app.post("sue", &path, comment).await.expect(200);
+    leave(&app, "office", "sue").await;
+    assert!(!sees(&app, "sue", &instance).await);
+}
+
 /// The entity is taken for others, too; by whom, only those learn who see it.
 #[tokio::test]
 async fn a_conflict_of_starts_names_no_instance_that_is_not_seen() {

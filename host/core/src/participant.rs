@@ -88,9 +88,15 @@ impl Circle {
     }
 }
 
-/// The participants whom a change with these events adds: those whom the instance names, and those whom a comment mentions.
-/// Nobody ceases to be one: who has given a task back still sees the instance.
-pub fn joining(before: Option<&Instance>, after: &Instance, events: &[Event]) -> Vec<Participant> {
+/// The participants whom a change with these events by this person adds: those whom the instance names, and those whom a comment
+/// mentions. Nobody ceases to be one: who has given a task back still sees the instance. Nobody becomes one by their own mention:
+/// who sees the instance for a time, as a member of a group, would see it for good.
+pub fn joining(
+    before: Option<&Instance>,
+    after: &Instance,
+    events: &[Event],
+    by: &str,
+) -> Vec<Participant> {
     if after.observers.is_none() {
         return Vec::new();
     }
@@ -99,7 +105,8 @@ pub fn joining(before: Option<&Instance>, after: &Instance, events: &[Event]) ->
         Event::FlowCommented { mentions, .. } => &mentions[..],
         _ => &[],
     });
-    let mentioned = mentioned.map(|person| Participant {
+    let others = mentioned.filter(|person| *person != by);
+    let mentioned = others.map(|person| Participant {
         kind: Kind::User,
         id: person.clone(),
     });

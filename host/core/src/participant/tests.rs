@@ -155,7 +155,7 @@ fn a_substitute_sees_as_a_participant_what_the_absent_person_sees() {
 #[test]
 fn a_change_adds_those_who_were_no_participants_before() {
     let joined = |before: Option<&Instance>, after: &Instance| -> Vec<String> {
-        let joined = joining(before, after, &[]);
+        let joined = joining(before, after, &[], "ann");
         joined
             .iter()
             .map(|one| format!("{} {}", one.kind.name(), one.id))
@@ -178,12 +178,12 @@ fn a_change_adds_those_who_were_no_participants_before() {
         ]
     );
     assert!(
-        joining(Some(&worked), &begun, &[]).is_empty(),
+        joining(Some(&worked), &begun, &[], "ann").is_empty(),
         "nobody ceases to be one"
     );
     let open = instance(None, tasks());
     assert!(
-        joining(None, &open, &[]).is_empty(),
+        joining(None, &open, &[], "ann").is_empty(),
         "nothing is written for the tenant"
     );
     assert_eq!(
@@ -202,12 +202,14 @@ fn a_mention_makes_a_participant_of_a_restricted_instance() {
         mentions: vec!["eve".to_owned(), "ann".to_owned()],
     }];
     let restricted = instance(Some(&["auditors"]), vec![]);
-    let joined = joining(Some(&restricted), &restricted, &commented);
+    let joined = joining(Some(&restricted), &restricted, &commented, "ann");
     let joined: Vec<_> = joined
         .iter()
         .map(|one| (one.kind, one.id.as_str()))
         .collect();
     assert_eq!(joined, [(Kind::User, "eve")], "ann was one before");
+    let own = joining(Some(&restricted), &restricted, &commented, "eve");
+    assert!(own.is_empty(), "who mentions themselves sees it by a group");
     let open = instance(None, vec![]);
-    assert!(joining(Some(&open), &open, &commented).is_empty());
+    assert!(joining(Some(&open), &open, &commented, "ann").is_empty());
 }

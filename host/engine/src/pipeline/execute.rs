@@ -80,16 +80,16 @@ impl Engine {
         let executing = self.execute_new(new, directory, context, before, command);
         let executed = executing.await?;
         observation.executed(&executed);
-        let after = &executed.outcome.instance;
+        let (after, events) = (&executed.outcome.instance, &executed.outcome.events);
         if request.dry_run {
-            check_dry_run(before, command, &executed.outcome.events)?;
+            check_dry_run(before, command, events)?;
         }
         let is_host = loaded.actor.is_host();
         self.0.budgets.check(before, after, is_host)?;
         let tenant_name = &request.who.tenant_name;
         let record = || {
             let entries = self.entries(request, &loaded, &executed, command_id, now);
-            let rendered = render(request, &loaded, after, &executed.outcome.events, &entries);
+            let rendered = render(request, &loaded, after, events, &entries);
             let seals = self.sealed(tenant_name, before, &executed.outcome, &entries);
             (entries, rendered, seals)
         };
@@ -99,7 +99,7 @@ impl Engine {
         if request.dry_run {
             self.check_start_conflict(request, after).await?;
         }
-        if request.dry_run || executed.outcome.events.is_empty() {
+        if request.dry_run || events.is_empty() {
             return Ok(Executed::unchanged(rendered));
         }
         let keyed = |key| self.keyed(request.who, key, &rendered);
@@ -107,7 +107,7 @@ impl Engine {
             tenant: request.who.tenant,
             command: command_id,
             access_mark: loaded.cached.map(|cached| cached.access_mark),
-            participants: participant::joining(before, after, &executed.outcome.events),
+            participants: participant::joining(before, after, events, &loaded.actor.id),
             before: loaded.stored,
             allocations: allocated(&executed.outcome, now),
             after: executed.outcome.instance,
