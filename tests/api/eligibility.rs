@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
+use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_runtime::clock::Clock;
+use wrkflw_store::viewer::Viewer;
 
 use super::*;
 
@@ -260,16 +262,31 @@ async fn there_is_no_answer_before_the_beginning_nor_about_the_future() {
     ask(unknown, "").await.problem(404, "not_found");
 }
 
-/// Adds entries of the flow's own to an instance, so many of so many bytes.
-async fn lengthened(app: &TestApp, instance: &Value, entries: usize, bytes: usize) {
+/// An event of the flow's own, and a comment: the type of the entry, and what its payload has before and behind a text.
+const OWN: [&str; 3] = [
+    "CUSTOM",
+    r#"{"data":{"text":""#,
+    r#""},"name":"thing","type":"CUSTOM"}"#,
+];
+const SAID: [&str; 3] = [
+    "FLOW_COMMENTED",
+    r#"{"comment":""#,
+    r#"","mentions":[],"type":"FLOW_COMMENTED"}"#,
+];
+
+/// Adds such entries to an instance, so many of so many bytes.
+async fn lengthened(
+    app: &TestApp,
+    instance: &Value,
+    [kind, before, behind]: [&str; 3],
+    (entries, bytes): (usize, usize),
+) {
     let id = instance["id"].as_str().expect("an id");
     let insert = format!(
         "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
             salt, occurred_at, hash)
-         select e.tenant_id, e.stream_kind, e.stream_id, e.seq + n, gen_random_uuid(), 'CUSTOM', e.revision,
-            gen_random_uuid(), e.actor,
-            '{{\"data\":{{\"text\":\"' || repeat('x', {bytes}) || '\"}},\"name\":\"thing\",\"type\":\"CUSTOM\"}}',
-            e.salt, e.occurred_at, e.hash
+         select e.tenant_id, e.stream_kind, e.stream_id, e.seq + n, gen_random_uuid(), '{kind}', e.revision,
+            gen_random_uuid(), e.actor, '{before}' || repeat('x', {bytes}) || '{behind}', e.salt, e.occurred_at, e.hash
          from (select * from audit_entry where stream_id = '{id}' order by seq desc limit 1) e, generate_series(1, {entries}) n"
     );
     sqlx::raw_sql(sqlx::AssertSqlSafe(insert))
@@ -288,7 +305,7 @@ async fn a_past_that_is_too_long_is_not_told() {
         ("larger", 65, 1 << 20, 422),
     ] {
         let instance = app.started(entity).await;
-        lengthened(&app, &instance, entries, bytes).await;
+        lengthened(&app, &instance, OWN, (entries, bytes)).await;
         let path = format!(
             "/v1/instances/{}/eligibility",
             instance["id"].as_str().expect("an id")
@@ -301,4 +318,41 @@ async fn a_past_that_is_too_long_is_not_told() {
             assert_eq!(told.body["errors"][0]["code"], "too_long", "{}", told.text);
         }
     }
+}
+
+/// Everybody who sees an instance may comment on it as often as they like.
+#[tokio::test]
+async fn comments_do_not_make_a_past_too_long() {
+    let app = TestApp::start().await;
+    let instance = app.started("said").await;
+    let decision = json!({ "outcome": "APPROVE" });
+    app.decided("reviewer", &instance, decision).await;
+    let of_instance = format!("/v1/instances/{}", instance["id"].as_str().expect("an id"));
+    let comment = format!("{of_instance}/comment");
+    app.post("author", &comment, json!({ "comment": "Well." }))
+        .await
+        .expect(200);
+    for size in [(20_100, 10), (65, 1 << 20)] {
+        lengthened(&app, &instance, SAID, size).await;
+    }
+    let shown = app.get("author", &of_instance).await.expect(200);
+    let path = format!("{of_instance}/eligibility");
+    let told = app.get("author", &path).await.expect(200);
+    assert_eq!(told["revision"], shown["revision"], "the comment counts");
+    let path = format!("{of_instance}/changes");
+    let told = app.get("author", &path).await.expect(200);
+    assert_eq!(told["data"][0]["actor"], "author", "{told}");
+
+    let last = "select max(seq) from audit_entry where stream_id = $1::text::uuid";
+    let last: i64 = sqlx::query_scalar(last)
+        .bind(instance["id"].as_str())
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a number");
+    let id = instance["id"].as_str().expect("an id").parse();
+    let id = InstanceId(id.expect("an id"));
+    let all = Viewer::all(TenantId(1));
+    let moves = app.store().moves(&all, id, last.cast_unsigned()).await;
+    let moves = moves.expect("moves");
+    assert!(!moves.newest.is_empty() && !moves.omitted, "{moves:?}");
 }

@@ -100,7 +100,7 @@ impl Engine {
             .await?;
         let Some(fold) = folded else {
             let message = format!(
-                "the instance has more than {ENTRIES_MAX} audit entries, or {BYTES_MAX} bytes of them"
+                "the instance has more than {ENTRIES_MAX} audit entries besides comments, or {BYTES_MAX} bytes of them"
             );
             return Err(Rejection::invalid("/id", "too_long", message).into());
         };

@@ -140,7 +140,7 @@ impl Engine {
             }
             Past::TooLong => {
                 let message = format!(
-                    "the instance had more than {ENTRIES_MAX} audit entries, or {BYTES_MAX} bytes of them, by then; \
+                    "the instance had more than {ENTRIES_MAX} audit entries besides comments, or {BYTES_MAX} bytes of them, by then; \
                      ask for an earlier moment"
                 );
                 return Err(Rejection::invalid("/at", "too_long", message).into());

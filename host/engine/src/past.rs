@@ -13,7 +13,7 @@ use wrkflw_store::StoreError;
 use wrkflw_store::past::PastEntry;
 use wrkflw_store::viewer::Viewer;
 
-/// Limits of the entries to fold: their number and their bytes.
+/// Limits of the entries to fold: their number and their bytes. Comments are not folded.
 pub(super) const ENTRIES_MAX: usize = 20_000;
 pub(super) const BYTES_MAX: usize = 64 << 20;
 
@@ -34,6 +34,8 @@ impl Engine {
         id: InstanceId,
         at: Timestamp,
     ) -> Result<Past, Error> {
+        // Before the fold, which then has what was done up to that comment.
+        let commented = self.0.store.commented_revision(viewer, id, at).await?;
         let fold = move |instance, mut page: Vec<PastEntry>| {
             let read = page.len();
             page.truncate(page.iter().take_while(|entry| entry.at <= at).count());
@@ -42,7 +44,10 @@ impl Engine {
         Ok(match self.fold_entries(viewer, id, None, fold).await? {
             None => Past::TooLong,
             Some(None) => Past::NotBegun,
-            Some(Some(instance)) => Past::Instance(Box::new(instance)),
+            Some(Some(mut instance)) => {
+                instance.revision = instance.revision.max(commented);
+                Past::Instance(Box::new(instance))
+            }
         })
     }
 

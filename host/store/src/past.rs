@@ -11,8 +11,10 @@ use wrkflw_core::ids::InstanceId;
 const PAGE: i64 = 500;
 const PAGE_BYTES: i64 = 1 << 20;
 
-/// How many entries are read for the moves of an instance, how many moves, and how many bytes of them.
+/// How many entries are looked at for the moves of an instance, and how many comments besides; how many moves are read, and how many
+/// bytes of them.
 const MOVES_ENTRIES_MAX: u64 = 5_000;
+const MOVES_COMMENTS_MAX: i64 = 100_000;
 const MOVES_MAX: i64 = 500;
 const MOVES_BYTES_MAX: i64 = 1 << 20;
 
@@ -43,7 +45,8 @@ pub struct PastEntry {
 }
 
 impl Reader {
-    /// The next entries of the instance after `seq`; none if there are no more.
+    /// The next entries of the instance after `seq`; none if there are no more. Comments are left out: they change nothing but the
+    /// revision, and everybody who sees the instance may add as many as they like.
     pub async fn past_entries(
         &self,
         viewer: &Viewer,
@@ -58,6 +61,7 @@ impl Reader {
                 from (
                     select seq, revision, actor, payload, occurred_at from audit_entry
                     where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq > $3
+                      and type <> 'FLOW_COMMENTED'
                     order by seq
                     limit $4
                 ) e
@@ -82,6 +86,26 @@ impl Reader {
         Ok(entries.collect())
     }
 
+    /// The revision after the last comment on the instance up to the moment. 0 if there was none.
+    pub async fn commented_revision(
+        &self,
+        viewer: &Viewer,
+        id: InstanceId,
+        at: Timestamp,
+    ) -> Result<u32, StoreError> {
+        let revision = sqlx::query_scalar!(
+            "select revision from audit_entry
+            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and type = 'FLOW_COMMENTED' and occurred_at <= $3
+            order by seq desc limit 1",
+            viewer.tenant.0,
+            id.0,
+            Time(at) as _
+        )
+        .fetch_optional(&mut *self.reading(viewer).await?)
+        .await?;
+        Ok(revision.map_or(0, i32::cast_unsigned))
+    }
+
     /// The newest plans and escalations of an instance whose last entry is `last`. Reads a bounded number of its entries, from the newest back.
     pub async fn moves(
         &self,
@@ -89,7 +113,10 @@ impl Reader {
         id: InstanceId,
         last: u64,
     ) -> Result<Moves, StoreError> {
-        let from = last.saturating_sub(MOVES_ENTRIES_MAX);
+        let mut from = last.saturating_sub(MOVES_ENTRIES_MAX);
+        if from > 0 {
+            from = from.saturating_sub(self.comments_counted(viewer, id).await?);
+        }
         let rows = sqlx::query!(
             r#"select case when bytes <= $5 then payload end as payload, occurred_at as "at: Time" from (
                 select payload, occurred_at, seq, sum(octet_length(payload)) over (order by seq desc) as bytes from (
@@ -118,5 +145,22 @@ impl Reader {
             newest: newest.collect(),
             omitted,
         })
+    }
+
+    /// The number of comments on the instance, up to [`MOVES_COMMENTS_MAX`].
+    async fn comments_counted(&self, viewer: &Viewer, id: InstanceId) -> Result<u64, StoreError> {
+        let count = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from (
+                select from audit_entry
+                where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and type = 'FLOW_COMMENTED'
+                limit $3
+            ) c"#,
+            viewer.tenant.0,
+            id.0,
+            MOVES_COMMENTS_MAX
+        )
+        .fetch_one(&mut *self.reading(viewer).await?)
+        .await?;
+        Ok(count.cast_unsigned())
     }
 }

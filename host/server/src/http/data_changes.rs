@@ -78,7 +78,8 @@ view! {
 /// Lists the steps that changed the data of an instance, oldest first, with the values before and after.
 ///
 /// A page may have fewer steps than asked for, as it ends behind a mebibyte of values. There are more as long as `page.next` is present.
-/// Each page reads the instance from its start. A page beyond the first 20000 audit entries, or 64 MiB of them, is refused.
+/// Each page reads the instance from its start. A page beyond the first 20000 audit entries, or 64 MiB of them, is refused;
+/// comments do not count.
 #[utoipa::path(get, path = "/v1/instances/{id}/changes", tag = "instances", operation_id = "listDataChanges",
     params(("id" = Uuid, Path), PageQuery), responses((status = 200, body = Page<DataStepView>)))]
 pub(super) async fn list(
