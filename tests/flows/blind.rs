@@ -237,6 +237,18 @@ async fn a_cancelled_vote_is_disclosed() {
     prove_all(&app).await;
 }
 
+/// A dry run of it counts, and tells nothing of votes.
+#[tokio::test]
+async fn a_dry_run_of_many_cancellations_counts_a_blind_vote_as_done() {
+    let app = chambers().await;
+    half_done(&app).await;
+    let body = json!({ "definitionKey": "committee", "version": 1, "reason": "no longer wanted" });
+    let dry = app.post("admin", "/v1/cancellations?dryRun=true", body);
+    let dry = dry.await.expect(200);
+    assert_eq!((&dry["done"], &dry["refused"]), (&json!(1), &json!(0)));
+    assert!(!dry.to_string().contains("between us"), "{dry}");
+}
+
 /// A blind vote of three, of whom `reviewer` has asked for advice. It is asked for beside the vote.
 async fn advised(app: &TestApp) -> Value {
     offer(app, "committee", committee(), json!({ "advice": true })).await;

@@ -66,7 +66,7 @@ use migration::Migration;
 use savepoint::Savepoint;
 
 pub use allocation::{CONSIDERED_MAX, OPEN_TASKS_MAX};
-pub use blind::check_dry_run;
+pub use blind::{BLIND, check_dry_run};
 pub use comment::MENTIONS_MAX;
 pub use fault::{ExecutionError, Fault, LOGIC_FAULT};
 pub use ownership::DELEGATIONS_MAX;

@@ -18,6 +18,7 @@ use super::request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trac
 use super::{Engine, Error};
 use wrkflw_core::audit::sha256;
 use wrkflw_core::command::Command;
+use wrkflw_core::execution::BLIND;
 use wrkflw_core::ids::{InstanceId, VersionRef};
 use wrkflw_core::instance::{Instance, Status};
 use wrkflw_core::json::{Json, whole};
@@ -312,6 +313,15 @@ impl Engine {
             match done.await {
                 Err(Error::Rejected(Rejection::Stale { .. })) => {}
                 Ok(reply) => return Ok(done_at(&reply)),
+                // The command ends a blind vote. Only its reply would tell the votes, and the outcome has nothing of that.
+                Err(Error::Rejected(rejection))
+                    if key.is_none()
+                        && matches!(many, Many::Cancel(_))
+                        && rejection.forbids() == Some(BLIND) =>
+                {
+                    let revision = instance.revision + 1;
+                    return Ok(Outcome::Done { revision });
+                }
                 Err(error) => return ended_by(error),
             }
         }

@@ -30,6 +30,9 @@ impl Execution<'_> {
     }
 }
 
+/// The code of the refusal by [`check_dry_run`].
+pub const BLIND: &str = "blind";
+
 /// Refuses a dry run that tells how others voted: of a decision in a blind state, whose effect depends on the other decisions, or
 /// of a command that ends such a state. `before` is the instance before the command, and `events` are the effects.
 pub fn check_dry_run(
@@ -47,7 +50,7 @@ pub fn check_dry_run(
         return Ok(());
     }
     let message = "a dry run would tell how others voted, which is hidden until the vote ends";
-    Err(Rejection::forbidden("blind", message))
+    Err(Rejection::forbidden(BLIND, message))
 }
 
 /// The decisions that are no longer hidden after the event, which ends their states.
