@@ -1,7 +1,7 @@
 //! `wrkflw audit export`: writes a file that can be verified without a database.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::config::DatabaseArgs;
 use wrkflw_audit::export::Exporter;
 use wrkflw_audit::export::line::Line;
 use wrkflw_audit::record::rows::Which;
-use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::clock::{self, Clock};
 use wrkflw_store::pools::Readiness;
 use wrkflw_store::{PoolSizes, Store};
 
@@ -54,7 +54,7 @@ pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environmen
     let part = part_of(&args.out);
     let exported = export(&args, &which, part.as_deref());
     if let (Err(_), Some(part)) = (&exported, &part) {
-        // The failure is told. What is left of the file is written anew by the next export.
+        // The failure is told.
         drop(fs::remove_file(part));
     }
     let lines = counted(exported?, "line");
@@ -62,23 +62,19 @@ pub(super) fn run(mut args: ExportArgs, output: Output, environment: &Environmen
     Ok(())
 }
 
-/// The file in which an export is written until it is complete: an older export stays as it was until then. None if the lines go
-/// to a pipe or a device.
+/// The file in which an export is written until it is complete: an older export stays as it was until then. It has a name of its own,
+/// so another export to the same file does not write in it, nor moves it half-written. None if the lines go to a pipe or a device.
 fn part_of(out: &Path) -> Option<PathBuf> {
     if fs::metadata(out).is_ok_and(|there| !there.is_file()) {
         return None;
     }
     let mut part = out.as_os_str().to_owned();
-    part.push(".part");
+    part.push(format!(".{}.part", clock::new_id()));
     Some(part.into())
 }
 
 /// A file that only this account reads: an export has confidential data.
 fn begin(part: &Path) -> io::Result<File> {
-    match fs::remove_file(part) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o600);
     options.open(part)
@@ -119,4 +115,17 @@ fn export(args: &ExportArgs, which: &Which, part: Option<&Path>) -> Result<u64> 
         fs::rename(part, &args.out).with_context(named)?;
     }
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_exports_to_one_file_write_two_parts() {
+        let out = Path::new("none/audit.jsonl");
+        let (one, other) = (part_of(out), part_of(out));
+        assert!(one.is_some() && one != other, "{one:?}");
+        assert_eq!(part_of(Path::new("/dev/null")), None);
+    }
 }
