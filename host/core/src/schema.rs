@@ -19,6 +19,8 @@ mod forms;
 mod kept;
 #[cfg(feature = "schema")]
 mod pattern;
+#[cfg(feature = "schema")]
+mod table;
 #[cfg(not(feature = "schema"))]
 mod unchecked;
 
@@ -30,7 +32,9 @@ pub use bounds::{ENUM_VALUES_MAX, NESTING_MAX, SCHEMA_BYTES_MAX, SUBSCHEMAS_MAX}
 pub use checked::Schema;
 pub use kept::Kept;
 #[cfg(feature = "schema")]
-pub use pattern::{PATTERN_BYTES_MAX, PATTERN_TEXT_MAX, PATTERNS_BYTES_MAX, PATTERNS_MAX};
+pub use pattern::{
+    PATTERN_BYTES_MAX, PATTERN_TEXT_MAX, PATTERNS_BYTES_MAX, PATTERNS_MAX, TABLES_BYTES_MAX,
+};
 #[cfg(not(feature = "schema"))]
 pub use unchecked::Schema;
 

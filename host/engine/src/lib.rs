@@ -105,8 +105,10 @@ pub use wrkflw_store::drafts::Draft;
 pub use wrkflw_store::saved_views::SavedView;
 pub use wrkflw_store::sessions::{Preference, SessionRow};
 
-/// Limit of the cached definition versions.
-const VERSIONS_MAX: u64 = 10_000;
+/// Limit of the cached definition versions: bytes of the tables of their schemas' patterns.
+const VERSIONS_BYTES_MAX: u64 = 40 * 1024 * 1024;
+/// What a version counts at least, so that about ten thousand are cached.
+const VERSION_BYTES_MIN: u32 = 4 * 1024;
 
 /// Limit of the names of people and groups in cached lookups, a few dozen bytes each.
 const LOOKUP_NAMES_MAX: usize = 1_000_000;
@@ -198,7 +200,8 @@ impl Engine {
             offload: offload::Offload::default(),
             verifications: offload::Offload::new(VERIFICATIONS_MAX),
             versions: Cache::builder()
-                .max_capacity(VERSIONS_MAX)
+                .max_capacity(VERSIONS_BYTES_MAX)
+                .weigher(|_, cached: &versions::CachedVersion| cached.weight())
                 .time_to_live(TRUSTED)
                 .build(),
             lookups: Lru::weighted(LOOKUP_NAMES_MAX, |(_, _, lookup), found| {

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use super::Engine;
 use super::error::Error;
+use super::{Engine, VERSION_BYTES_MIN};
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{TenantId, VersionRef};
 use wrkflw_core::schema::{self, Schema};
@@ -20,6 +20,14 @@ use wrkflw_store::load::Stored;
 pub(super) struct CachedVersion {
     content: Vec<u8>,
     version: Arc<Version>,
+}
+
+impl CachedVersion {
+    /// What it weighs in the cache.
+    pub(super) fn weight(&self) -> u32 {
+        let tables = self.version.schema.as_ref().map_or(0, Schema::weight);
+        u32::try_from(tables).map_or(u32::MAX, |bytes| bytes.max(VERSION_BYTES_MIN))
+    }
 }
 
 impl Engine {

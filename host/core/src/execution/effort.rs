@@ -19,9 +19,9 @@ use crate::lookup::Findings;
 use crate::question::Answer;
 use crate::schema::{self, Kept, Schema, SchemaError};
 
-/// How many compiled schemas of inputs are cached, and how many bytes of their texts.
+/// How many compiled schemas of inputs are cached, and how many bytes of their texts and of the tables of their patterns.
 const INPUTS_MAX: usize = 1_000;
-const INPUTS_BYTES_MAX: usize = 2 * 1024 * 1024;
+const INPUTS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// How many calendars are cached, and how many bytes of their settings.
 const CALENDARS_MAX: usize = 500;
 const CALENDARS_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -45,9 +45,10 @@ const TRIED: Duration = Duration::from_nanos(2);
 /// To merge a byte of a patch or of the patched data.
 const MERGED_BYTE: Duration = Duration::from_nanos(60);
 
-static INPUTS: LazyLock<Kept<Schema>> = LazyLock::new(|| Kept::new(INPUTS_MAX, INPUTS_BYTES_MAX));
+static INPUTS: LazyLock<Kept<Schema>> =
+    LazyLock::new(|| Kept::new(INPUTS_MAX, INPUTS_BYTES_MAX, Schema::weight));
 static CALENDARS: LazyLock<Kept<Arc<Calendar>>> =
-    LazyLock::new(|| Kept::new(CALENDARS_MAX, CALENDARS_BYTES_MAX));
+    LazyLock::new(|| Kept::new(CALENDARS_MAX, CALENDARS_BYTES_MAX, |_| 0));
 
 /// The compiled schema of a transition's input.
 pub(super) fn input_schema(text: &Json) -> Result<Schema, SchemaError> {

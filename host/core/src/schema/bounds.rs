@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::SchemaError;
-use super::cost::{Cost, OfPatterns, Part, Price};
+use super::cost::{Cost, Matching, OfPatterns, Part, Price};
 use super::pattern::{PATTERNS_MAX, Patterns};
 use crate::json::Json;
 
@@ -55,9 +55,9 @@ const NAMED: [(&str, Part); 6] = [
     ("properties", Part::One(4)),
 ];
 
-/// Checks that a document is a schema of the dialect and within the bounds, and returns its cost. A `new` schema must also keep
-/// the bounds that do not apply to older schemas.
-pub(super) fn check(document: &Json, new: bool) -> Result<Cost, SchemaError> {
+/// Checks that a document is a schema of the dialect and within the bounds. Returns its cost, and the bytes of the tables of its
+/// patterns. A `new` schema must also keep the bounds that do not apply to older schemas.
+pub(super) fn check(document: &Json, new: bool) -> Result<(Cost, usize), SchemaError> {
     let bytes = document.as_str().len();
     if bytes > SCHEMA_BYTES_MAX {
         return Err(error(
@@ -70,10 +70,12 @@ pub(super) fn check(document: &Json, new: bool) -> Result<Cost, SchemaError> {
         root: &root,
         sizes: BTreeMap::new(),
         depth: 0,
-        patterns: Patterns::default(),
+        patterns: Patterns::of(new),
         new,
     };
-    Ok(walk.size(String::new(), &root)?.cost)
+    let cost = walk.size(String::new(), &root)?.cost;
+    let patterns = walk.patterns;
+    Ok((cost.with_tables(patterns.building()), patterns.tables()))
 }
 
 /// The size and cost of a schema with its references expanded.
@@ -230,16 +232,19 @@ impl<'a> Walk<'a> {
         Ok(prices)
     }
 
-    fn pattern(&mut self, place: &str, pattern: &str) -> Result<Price, SchemaError> {
-        let price = match self.patterns.take(pattern) {
-            Ok(price) => price,
+    fn pattern(&mut self, place: &str, pattern: &str) -> Result<Matching, SchemaError> {
+        let matching = match self.patterns.take(pattern) {
+            Ok(matching) => matching,
             Err(detail) if self.new => return Err(error(place, detail)),
             // A schema that was admitted earlier is not refused, even if this parser cannot read the pattern.
-            Err(_) => Price::UNKNOWN,
+            Err(_) => Matching {
+                run: Price::UNKNOWN,
+                ..Matching::default()
+            },
         };
         match self.patterns.excess() {
             Some(detail) if self.new => Err(error(place, detail)),
-            _ => Ok(price),
+            _ => Ok(matching),
         }
     }
 

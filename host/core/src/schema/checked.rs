@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::cost::Cost;
 use super::{
     DOCUMENT_BYTES_MAX, EXPECTED_BYTES_MAX, JUDGING_MAX, LISTING_MAX, MESSAGE_CHARS_MAX,
-    OPTIONS_BYTES_MAX, OPTIONS_MAX, PATTERN_BYTES_MAX, QUICK_MAX, SchemaError, VIOLATIONS_MAX,
-    bounds, pattern,
+    OPTIONS_BYTES_MAX, OPTIONS_MAX, PATTERN_BYTES_MAX, QUICK_MAX, SchemaError, TABLES_BYTES_MAX,
+    VIOLATIONS_MAX, bounds, table,
 };
 use crate::answer::Violation;
 use crate::json::Json;
@@ -22,19 +22,21 @@ use crate::json::Json;
 pub struct Schema {
     validator: Arc<Validator>,
     cost: Cost,
+    /// Bytes of the tables of its patterns, for each thread that matched all of them.
+    tables: usize,
 }
 
 impl Schema {
     /// Compiles a schema that was admitted earlier. Bounds that were introduced since do not apply.
     pub fn compile(document: &Json) -> Result<Schema, SchemaError> {
-        let cost = bounds::check(document, false)?;
-        Schema::built(document, cost)
+        let (cost, tables) = bounds::check(document, false)?;
+        Schema::built(document, cost, tables)
     }
 
     /// Checks and compiles a schema that is to be published. Also refuses a schema whose check of a document
-    /// could take longer than [`JUDGING_MAX`].
+    /// could take longer than [`JUDGING_MAX`], or more memory than [`TABLES_BYTES_MAX`].
     pub fn admit(document: &Json) -> Result<Schema, SchemaError> {
-        let cost = bounds::check(document, true)?;
+        let (cost, tables) = bounds::check(document, true)?;
         let worst = cost.judging(DOCUMENT_BYTES_MAX);
         if worst > JUDGING_MAX {
             return Err(SchemaError {
@@ -48,10 +50,19 @@ impl Schema {
                 ),
             });
         }
-        Schema::built(document, cost)
+        if tables > TABLES_BYTES_MAX {
+            return Err(SchemaError {
+                pointer: String::new(),
+                detail: format!(
+                    "matching its patterns could take tables of more than {TABLES_BYTES_MAX} bytes; repeat \
+                     less, use fewer different patterns, or use `maxLength`"
+                ),
+            });
+        }
+        Schema::built(document, cost, tables)
     }
 
-    fn built(document: &Json, cost: Cost) -> Result<Schema, SchemaError> {
+    fn built(document: &Json, cost: Cost, tables: usize) -> Result<Schema, SchemaError> {
         let mut value = document.value();
         if let Value::Object(members) = &mut value {
             // All references are local. An id would only change the base URI against which they are resolved.
@@ -59,7 +70,7 @@ impl Schema {
         }
         let patterns = PatternOptions::regex()
             .size_limit(PATTERN_BYTES_MAX)
-            .dfa_size_limit(pattern::TABLE_BYTES_MAX);
+            .dfa_size_limit(table::TABLE_BYTES_MAX);
         jsonschema::options()
             .with_draft(Draft::Draft202012)
             .with_pattern_options(patterns)
@@ -69,11 +80,18 @@ impl Schema {
             .map(|validator| Schema {
                 validator: Arc::new(validator),
                 cost,
+                tables,
             })
             .map_err(|error| SchemaError {
                 pointer: error.instance_path().as_str().to_owned(),
                 detail: shortened(&error.to_string()),
             })
+    }
+
+    /// Bytes that it may take in memory besides its text: the tables of its patterns. Each thread that uses the schema
+    /// may take as much again.
+    pub fn weight(&self) -> usize {
+        self.tables
     }
 
     /// The upper bound on the time to check whether a document of this size satisfies the schema.

@@ -35,6 +35,10 @@ pub(super) struct Cost {
     mark: Price,
     /// To list the violations of a document.
     list: Price,
+    /// To build the tables of patterns for a document.
+    build: Price,
+    /// To build all of these tables, in picoseconds. It is done once.
+    tables: u64,
 }
 
 /// The role of a subschema in the schema around it.
@@ -160,11 +164,21 @@ impl Cost {
         judge: Price::of(KEYWORD, 0),
         mark: Price::of(0, 0),
         list: Price::of(VIOLATION, 0),
+        build: Price::of(0, 0),
+        tables: 0,
     };
+
+    /// The cost of a whole schema, given the time in picoseconds to build all tables of its patterns.
+    #[must_use]
+    pub(super) fn with_tables(self, tables: u64) -> Cost {
+        Cost { tables, ..self }
+    }
 
     /// The time to parse a document of `bytes` bytes and check whether it satisfies the schema.
     pub(super) fn judging(&self, bytes: usize) -> Duration {
-        self.judge.and(Price::of(0, READ)).over(bytes)
+        let tables = Duration::from_nanos(self.tables / 1_000);
+        let building = self.build.over(bytes).min(tables);
+        self.judge.and(Price::of(0, READ)).over(bytes) + building
     }
 
     /// The time to list the violations of such a document.
@@ -184,19 +198,24 @@ impl Cost {
             judge: own,
             mark: own,
             list: own.and(own).and(listed),
+            build: patterns.building(),
+            tables: 0,
         };
         // The price of the named children, each of which is checked by only one part.
         let (mut one, mut one_listed) = (Price::default(), Price::default());
+        let mut one_built = Price::default();
         for (part, below) in parts {
             if let Part::One(bytes) = *part {
                 one = one.beside(below.judge, bytes);
                 one_listed = one_listed.beside(below.list, bytes);
+                one_built = one_built.beside(below.build, bytes);
             } else {
                 cost.hold(*part, *below);
             }
         }
         cost.judge = cost.judge.and(one);
         cost.list = cost.list.and(one_listed);
+        cost.build = cost.build.and(one_built);
         let rest = ["unevaluatedProperties", "unevaluatedItems"];
         if rest.iter().any(|keyword| members.contains_key(*keyword)) {
             // Once to check, and once more to list.
@@ -207,50 +226,33 @@ impl Cost {
     }
 
     fn hold(&mut self, part: Part, below: Cost) {
-        let Cost { judge, mark, list } = below;
-        let (mut marked, mut listed) = (Price::default(), list);
-        let judged = match part {
+        let applied = |price: Price| match part {
+            Part::Items | Part::Sought => price.of_children(ITEM_BYTES_MIN),
+            Part::Members | Part::RestOfMembers => price.of_children(MEMBER_BYTES_MIN),
+            _ => price,
+        };
+        let Cost { judge, mark, .. } = below;
+        let judged = applied(judge);
+        let (mut marked, mut listed) = (Price::default(), applied(below.list));
+        match part {
             Part::Definition | Part::One(_) => return,
-            Part::Same => {
-                marked = judge.and(mark);
-                judge
-            }
-            Part::Reference => {
-                marked = mark;
-                judge
-            }
+            Part::Items | Part::Members => {}
+            Part::Same => marked = judge.and(mark),
+            Part::Reference => marked = mark,
             Part::Branch => {
                 marked = judge.and(mark);
-                listed = judge.and(list);
-                judge
+                listed = judge.and(listed);
             }
             Part::Condition => {
                 marked = judge.and(mark);
                 listed = judge;
-                judge
             }
-            Part::Items => {
-                listed = list.of_children(ITEM_BYTES_MIN);
-                judge.of_children(ITEM_BYTES_MIN)
-            }
-            Part::Members => {
-                listed = list.of_children(MEMBER_BYTES_MIN);
-                judge.of_children(MEMBER_BYTES_MIN)
-            }
-            Part::Sought => {
-                marked = judge.of_children(ITEM_BYTES_MIN);
-                listed = list.of_children(ITEM_BYTES_MIN);
-                marked
-            }
-            Part::RestOfMembers => {
-                marked = judge.of_children(MEMBER_BYTES_MIN);
-                listed = list.of_children(MEMBER_BYTES_MIN);
-                marked
-            }
-        };
+            Part::Sought | Part::RestOfMembers => marked = judged,
+        }
         self.judge = self.judge.and(judged);
         self.mark = self.mark.and(marked);
         self.list = self.list.and(listed);
+        self.build = self.build.and(applied(below.build));
     }
 }
 
@@ -258,17 +260,44 @@ impl Cost {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OfPatterns {
     /// `pattern` on a text.
-    pub(super) text: Price,
+    pub(super) text: Matching,
     /// All of `patternProperties` on a name.
-    pub(super) names: Price,
+    pub(super) names: Matching,
+}
+
+impl OfPatterns {
+    fn building(self) -> Price {
+        let names = self.names.build.of_children(MEMBER_BYTES_MIN);
+        self.text.build.and(names)
+    }
+}
+
+/// The price of matching patterns.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Matching {
+    /// With tables that are built.
+    pub(super) run: Price,
+    /// To build them.
+    pub(super) build: Price,
+}
+
+impl Matching {
+    #[must_use]
+    pub(super) fn and(self, other: Matching) -> Matching {
+        Matching {
+            run: self.run.and(other.run),
+            build: self.build.and(other.build),
+        }
+    }
 }
 
 /// The price of the keywords that contain no subschemas.
 fn own(members: &Map<String, Value>, patterns: OfPatterns) -> Price {
     let each = KEYWORD.saturating_mul(1 + members.len() as u64);
     // The patterns are matched twice: for `patternProperties`, and to find additional members.
-    let names = patterns.names.of_children(MEMBER_BYTES_MIN);
-    let start = Price::of(each, 0).and(patterns.text).and(names).and(names);
+    let names = patterns.names.run.of_children(MEMBER_BYTES_MIN);
+    let text = patterns.text.run;
+    let start = Price::of(each, 0).and(text).and(names).and(names);
     members.iter().fold(start, |price, (keyword, value)| {
         price.and(keyword_alone(keyword, value))
     })

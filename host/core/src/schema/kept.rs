@@ -11,19 +11,22 @@ pub struct Kept<T> {
     parts: Mutex<Parts<T>>,
     count_max: usize,
     bytes_max: usize,
+    /// The bytes of a value besides its text.
+    weigh: fn(&T) -> usize,
 }
 
 #[derive(Debug)]
 struct Parts<T> {
     made: HashMap<Arc<Json>, T>,
-    order: VecDeque<Arc<Json>>,
-    /// The bytes of all texts.
+    /// The texts with the bytes of each entry.
+    order: VecDeque<(Arc<Json>, usize)>,
+    /// The bytes of all entries.
     bytes: usize,
 }
 
 impl<T: Clone> Kept<T> {
-    /// A cache of at most `count_max` values, whose texts have at most `bytes_max` bytes together.
-    pub fn new(count_max: usize, bytes_max: usize) -> Kept<T> {
+    /// A cache of at most `count_max` values, which have at most `bytes_max` bytes together with their texts.
+    pub fn new(count_max: usize, bytes_max: usize, weigh: fn(&T) -> usize) -> Kept<T> {
         Kept {
             parts: Mutex::new(Parts {
                 made: HashMap::new(),
@@ -32,6 +35,7 @@ impl<T: Clone> Kept<T> {
             }),
             count_max,
             bytes_max,
+            weigh,
         }
     }
 
@@ -58,18 +62,19 @@ impl<T: Clone> Kept<T> {
     /// Caches a value.
     fn keep(&self, text: &Json, made: T) {
         let key = Arc::new(text.clone());
+        let bytes = key.as_str().len() + (self.weigh)(&made);
         let mut parts = self.parts();
         if parts.made.insert(Arc::clone(&key), made).is_some() {
             return;
         }
-        parts.bytes += key.as_str().len();
-        parts.order.push_back(key);
+        parts.bytes += bytes;
+        parts.order.push_back((key, bytes));
         while parts.order.len() > self.count_max || parts.bytes > self.bytes_max {
-            let Some(first) = parts.order.pop_front() else {
+            let Some((first, bytes)) = parts.order.pop_front() else {
                 return;
             };
             parts.made.remove(&first);
-            parts.bytes -= first.as_str().len();
+            parts.bytes -= bytes;
         }
     }
 
@@ -88,7 +93,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_made_once_and_the_first_goes() {
-        let kept = Kept::new(2, 1_000);
+        let kept = Kept::new(2, 1_000, |_| 0);
         let made = |number: usize| {
             let mut made = false;
             let result = kept.get_or_make(&text(number), |_| {
@@ -107,12 +112,26 @@ mod tests {
 
     #[test]
     fn texts_are_bounded_together_and_failures_are_not_kept() {
-        let kept = Kept::new(100, 3);
+        let kept = Kept::new(100, 3, |_| 0);
         for number in [11, 22] {
             kept.keep(&text(number), number);
         }
         assert_eq!((kept.get(&text(11)), kept.get(&text(22))), (None, Some(22)));
         assert_eq!(kept.get_or_make(&text(5), |_| Err(())), Err(()));
         assert_eq!(kept.get(&text(5)), None);
+    }
+
+    #[test]
+    fn what_values_weigh_is_bounded_with_their_texts() {
+        let kept = Kept::new(100, 25, |made| *made);
+        for number in [11, 10, 12] {
+            kept.keep(&text(number), number);
+        }
+        // Of 13, 12 and 14 bytes.
+        assert_eq!((kept.get(&text(11)), kept.get(&text(10))), (None, None));
+        assert_eq!(kept.get(&text(12)), Some(12));
+        kept.keep(&text(99), 99);
+        assert_eq!((kept.get(&text(12)), kept.get(&text(99))), (None, None));
+        assert_eq!(kept.parts().bytes, 0);
     }
 }

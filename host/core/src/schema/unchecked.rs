@@ -29,6 +29,10 @@ impl Schema {
         true
     }
 
+    pub fn weight(&self) -> usize {
+        0
+    }
+
     pub fn judging(&self, _bytes: usize) -> Duration {
         Duration::ZERO
     }

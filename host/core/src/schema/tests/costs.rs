@@ -122,6 +122,42 @@ fn a_schema_that_could_take_long_is_refused() {
     }
 }
 
+/// Patterns, each a little different, whose tables are large but fit.
+fn tabled(count: usize, length: usize) -> Vec<Value> {
+    let pattern = |number| json!({ "pattern": format!("a[ab]{{{length}}}c{number}") });
+    (0..count).map(pattern).collect()
+}
+
+#[test]
+fn the_tables_of_patterns_are_bounded_in_time_and_size() {
+    let on_one = json!({ "properties": { "t": { "anyOf": tabled(100, 12) } } });
+    let error = refusal(&on_one.to_string());
+    assert!(error.detail.contains("could take"), "{error}");
+    // Each on another text, so one document does not take long.
+    let on_each = |count| json!({ "prefixItems": tabled(count, 12) });
+    let error = refusal(&on_each(10).to_string());
+    assert!(error.detail.contains("tables of"), "{error}");
+    let backwards = |number| json!({ "pattern": format!("{number}[ab]{{12}}a[ab]*$") });
+    let backwards: Vec<_> = (0..10).map(backwards).collect();
+    let error = refusal(&json!({ "prefixItems": backwards }).to_string());
+    assert!(error.detail.contains("tables of"), "{error}");
+    let schema = Schema::admit(&document(&on_each(4))).expect("these fit");
+    assert!((1..=TABLES_BYTES_MAX).contains(&schema.weight()));
+    // One of before is taken, and weighs what it may take.
+    let old = Schema::compile(&document(&on_each(10))).expect("it was taken once");
+    assert!(old.weight() > TABLES_BYTES_MAX);
+}
+
+#[test]
+fn equal_patterns_have_one_table() {
+    let weight = |count| {
+        let schema = json!({ "allOf": copies(count, &tabled(1, 11)[0]) });
+        let schema = Schema::admit(&document(&schema)).expect("they cost little");
+        schema.weight()
+    };
+    assert_eq!(weight(20), weight(1));
+}
+
 #[test]
 fn enumerations_and_texts_of_patterns_are_bounded() {
     let long: Vec<_> = (0..=ENUM_VALUES_MAX).collect();
@@ -191,6 +227,11 @@ fn ordinary_schemas_are_taken() {
         },
     });
     let schema = Schema::admit(&document(&form)).expect("an ordinary form");
+    assert!(
+        schema.weight() < TABLES_BYTES_MAX / 2,
+        "{}",
+        schema.weight()
+    );
     // What people send is checked where it comes in.
     let line = json!({ "article": "AB-1234", "count": 1, "price": 1.5, "country": "007" });
     let data = document(&json!({ "lines": copies(8, &line), "name": "Mara" }));
@@ -269,7 +310,8 @@ fn the_dearest_that_is_admitted_takes_as_long_as_was_said() {
         named.insert(number.to_string(), json!(0));
     }
     let named = document(&named.into());
-    let cases: [(&str, Make, &Json); 7] = [
+    let cases: [(&str, Make, &Json); 8] = [
+        ("tables", |n| json!({ "anyOf": tabled(n, 11) }), &ab()),
         (
             "patterns",
             |n| json!({ "pattern": format!("a[ab]{{{n}}}c") }),
