@@ -19,6 +19,7 @@ mod fallback;
 mod familiar;
 mod fault;
 mod fork;
+mod forward;
 mod members;
 mod migration;
 mod next;
@@ -39,6 +40,7 @@ mod suspension;
 mod wait;
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -62,6 +64,7 @@ use super::version::Version;
 use assign::LookupPurpose;
 use enter::Asked;
 use fallback::StaffingCheck;
+use forward::Forward;
 use migration::Migration;
 use savepoint::Savepoint;
 
@@ -118,6 +121,8 @@ pub struct Execution<'a> {
     works: VecDeque<(Asked, Work)>,
     /// Joins that wait for no further branch, and whether they close their fork.
     ready_joins: VecDeque<(StateId, bool)>,
+    /// Computed when a join first needs it.
+    forward: OnceCell<Forward<'a>>,
     /// State instances whose staffing is to be checked.
     staffing_checks: VecDeque<StaffingCheck>,
     /// Set if the command is a migration.
@@ -234,6 +239,7 @@ impl<'a> Execution<'a> {
             entering: VecDeque::new(),
             works: VecDeque::new(),
             ready_joins: VecDeque::new(),
+            forward: OnceCell::new(),
             staffing_checks: VecDeque::new(),
             migration: None,
             router_steps: 0,

@@ -12,18 +12,22 @@
 //! fork. If no other branch of the surrounding fork can reach the join, the choice counts as a fork with one branch, and the join
 //! does not wait.
 
-use std::collections::BTreeSet;
-
+use super::forward::Forward;
 use super::{Execution, ExecutionError};
 use crate::event::Event;
-use crate::graph::{Graph, Join};
+use crate::graph::Join;
 use crate::ids::{ForkId, StateId};
 use crate::instance::StateInstance;
 
 /// How deep forks may be nested.
 pub(super) const FORKS_MAX: usize = 16;
 
-impl Execution<'_> {
+impl<'a> Execution<'a> {
+    fn forward(&self) -> &Forward<'a> {
+        let graph = &self.context.version.graph;
+        self.forward.get_or_init(|| Forward::of(graph))
+    }
+
     /// A branch arrives at a join.
     pub(super) fn arrive(&mut self, arriving: StateInstance) {
         let known = self
@@ -119,7 +123,7 @@ impl Execution<'_> {
         else {
             return self.unreachable().into_iter().collect();
         };
-        let forward = ForwardEdges::of(&self.context.version.graph);
+        let forward = self.forward();
         let together: Vec<_> = waiting
             .iter()
             .filter(|state_instance| state_instance.forks == innermost.forks)
@@ -148,7 +152,7 @@ impl Execution<'_> {
         };
         let mut candidates = waiting.iter().filter(chosen).peekable();
         candidates.peek()?;
-        let forward = ForwardEdges::of(&self.context.version.graph);
+        let forward = self.forward();
         candidates
             .find(|state_instance| {
                 let live = self.running_branches(&state_instance.forks);
@@ -177,56 +181,5 @@ impl Execution<'_> {
             .chain(inner)
             .filter(inside)
             .collect()
-    }
-}
-
-/// The edges of the graph without back edges.
-struct ForwardEdges<'a> {
-    edges: Vec<(&'a str, &'a str)>,
-}
-
-impl<'a> ForwardEdges<'a> {
-    fn of(graph: &'a Graph) -> ForwardEdges<'a> {
-        let mut forward = ForwardEdges { edges: Vec::new() };
-        let mut done = BTreeSet::new();
-        // Depth-first search with an explicit stack, since a graph may be deep. Each entry is a state and its remaining targets.
-        let ways = |name: &'a str| -> Vec<&'a str> {
-            let targets = graph.leaving(name).flat_map(|way| &way.targets);
-            targets.map(String::as_str).collect()
-        };
-        let mut path = vec![(graph.initial.as_str(), ways(&graph.initial))];
-        while let Some((state, left)) = path.last_mut() {
-            let state = *state;
-            let Some(target) = left.pop() else {
-                done.insert(state);
-                path.pop();
-                continue;
-            };
-            if path.iter().any(|(above, _)| *above == target) {
-                continue;
-            }
-            forward.edges.push((state, target));
-            if !done.contains(target) {
-                path.push((target, ways(target)));
-            }
-        }
-        forward
-    }
-
-    /// Whether a branch in `from` may reach `to`; false for a branch that is in `to`.
-    fn leads(&self, from: &str, to: &str) -> bool {
-        let mut seen = BTreeSet::from([from]);
-        let mut open = vec![from];
-        while let Some(state) = open.pop() {
-            for (_, target) in self.edges.iter().filter(|(source, _)| *source == state) {
-                if *target == to {
-                    return true;
-                }
-                if seen.insert(target) {
-                    open.push(target);
-                }
-            }
-        }
-        false
     }
 }
