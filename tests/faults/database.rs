@@ -5,14 +5,22 @@ use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
+use tokio::time::timeout;
 
 use super::program::{Folder, Program, run, serve};
 use super::*;
+use crate::support::own_postgres::OwnPostgres;
+use crate::support::proxy::{Proxy, Server};
+use wrkflw_core::ids::TenantId;
 use wrkflw_store::error::Outage;
+use wrkflw_store::viewer::Viewer;
 use wrkflw_store::{PoolSizes, Store};
 
 /// The request timeout of the second host.
 const SHORT: Duration = Duration::from_secs(1);
+
+/// Longer than a read waits for its connection and for an answer.
+const READ_MAX: Duration = Duration::from_secs(20);
 
 /// The error that PostgreSQL raises when it cannot extend a file.
 const FILL: &str = "
@@ -253,4 +261,33 @@ async fn a_stuck_transaction_ends_with_a_clear_answer() {
     assert_eq!(traces(&app).await, before, "nothing half-written");
     sql(&app, "drop trigger stuck on audit_entry").await;
     assert!(put().await.status < 300);
+}
+
+/// Neither side notices that the network lost the connection. A list first asks how large the tables are, which happens once a minute.
+#[tokio::test]
+async fn a_read_without_an_answer_fails_in_time_and_frees_its_connection() {
+    let (postgres, network) = (OwnPostgres::start().await, Proxy::open().await);
+    network.lead_to(Server::Socket(postgres.socket()));
+    Store::migrate(postgres.url()).await.expect("migrations");
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", network.port());
+    let sizes = PoolSizes {
+        reader: 1,
+        ..PoolSizes::default()
+    };
+    let store = Store::connect(&url, sizes).expect("a URL");
+    let viewer = Viewer::all(TenantId(1));
+    let read = || timeout(READ_MAX, store.dead_letters(&viewer, None, 10));
+    store.calendars(TenantId(1)).await.expect("a first read");
+    // It has been returned before it is lost.
+    while store.usage()[1].2 == 0 {
+        tokio::task::yield_now().await;
+    }
+    network.lose();
+    let lost = read().await.expect("an answer in time");
+    let error = lost.expect_err("the connection is lost");
+    assert_eq!(error.outage(), Some(Outage::Unreachable), "{error}");
+    let next = read().await.expect("an answer in time");
+    next.expect("another connection");
+    let closed = timeout(READ_MAX, store.close()).await;
+    closed.expect("no connection is in use");
 }

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::pool::Limited;
 use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, StoreError};
@@ -43,7 +43,7 @@ impl Reader {
             names as _,
             DECLARATIONS_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let declared = rows.into_iter().map(|row| {
             let kind = AttributeType::named(&row.r#type).ok_or_else(|| {
@@ -71,7 +71,7 @@ impl Reader {
             viewer.tenant.0,
             instances
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
         for row in rows {
@@ -175,7 +175,7 @@ impl Probe<'_> {
     /// All instances that may match, sorted; none if they are more than `most`. No other instance matches.
     pub(super) async fn whole(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Limited,
         most: i32,
     ) -> Result<Option<Vec<Uuid>>, StoreError> {
         let mut found = self.ask(connection, None, most).await?;
@@ -188,7 +188,7 @@ impl Probe<'_> {
     /// The newest instances before this one that may match, newest first.
     pub(super) async fn newest(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Limited,
         before: Uuid,
         most: i32,
     ) -> Result<Vec<Uuid>, StoreError> {
@@ -198,7 +198,7 @@ impl Probe<'_> {
 
     async fn ask(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Limited,
         before: Option<Uuid>,
         most: i32,
     ) -> Result<Option<Vec<Uuid>>, StoreError> {

@@ -7,9 +7,9 @@
 use std::ops::Range;
 
 use jiff::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::pool::Limited;
 use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, StoreError};
@@ -135,7 +135,7 @@ impl Reader {
             tenant.0,
             instance.0
         )
-        .fetch_optional(&mut *connection)
+        .fetch_optional(&mut connection)
         .await?
         .unwrap_or(0);
         let (span, stopped) = filter.span(seq, FIRST, last);
@@ -178,7 +178,7 @@ impl Reader {
             i64::from(limit) + 1,
             PAGE_BYTES_MAX
         )
-        .fetch_all(&mut *connection)
+        .fetch_all(&mut connection)
         .await?;
         let all = rows.first().map_or(0, |row| row.all);
         let rows: Vec<AuditRow> = rows.into_iter().map(AuditRow::from).collect();
@@ -204,7 +204,7 @@ impl Reader {
             "select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1",
             tenant.0
         )
-        .fetch_optional(&mut *connection)
+        .fetch_optional(&mut connection)
         .await?
         .unwrap_or(-1);
         let (span, stopped) = filter.span(leaf, first, last);
@@ -255,7 +255,7 @@ impl Reader {
             i64::from(limit) + 1,
             PAGE_BYTES_MAX
         )
-        .fetch_all(&mut *connection)
+        .fetch_all(&mut connection)
         .await?;
         let all = rows.first().map_or(0, |row| row.all);
         let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
@@ -265,7 +265,7 @@ impl Reader {
 
 /// No entry from this moment on has a smaller leaf.
 async fn first_leaf(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     from: Option<Timestamp>,
 ) -> Result<i64, StoreError> {

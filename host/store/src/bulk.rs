@@ -189,7 +189,7 @@ impl Reader {
             by
         )
         // The last instance is a position. Nothing else is told about it.
-        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         let view = rows.into_iter().map(|row| Operation {
             id: row.id,
@@ -235,7 +235,7 @@ impl Reader {
             after,
             limit
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let view = rows.into_iter().map(|row| Item {
             instance: row.instance_id,

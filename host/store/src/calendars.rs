@@ -56,7 +56,7 @@ impl Reader {
             tenant.0,
             name
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         Ok(row.map(|row| NamedCalendar {
             name: name.to_owned(),
@@ -73,7 +73,7 @@ impl Reader {
             tenant.0,
             CALENDARS_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let summaries = rows.into_iter().map(|row| CalendarSummary {
             name: row.name,

@@ -42,7 +42,7 @@ impl Reader {
             before.map_or(i64::MAX, u64::cast_signed),
             i64::from(limit)
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let comments = rows.into_iter().map(|row| {
             let (comment, mentions) = match serde_json::from_str(&row.payload) {

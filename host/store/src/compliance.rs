@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::pool::transacted;
 use super::time::Time;
 use super::{Reader, StoreError};
 use wrkflw_audit::record::Record as _;
@@ -70,6 +71,14 @@ pub struct RefusedAttempt {
 impl Reader {
     /// Examines every decision of the period.
     pub async fn self_approvals(
+        &self,
+        tenant: TenantId,
+        period: &Period,
+    ) -> Result<SelfApprovals, StoreError> {
+        transacted(Box::pin(self.examined(tenant, period))).await
+    }
+
+    async fn examined(
         &self,
         tenant: TenantId,
         period: &Period,

@@ -158,7 +158,7 @@ impl Reader {
             i64::from(question.limit) + 1,
             PAGE_BYTES_MAX
         )
-        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         let (all, limit) = (
             rows.first().map_or(0, |row| row.all),

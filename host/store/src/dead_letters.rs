@@ -10,7 +10,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgExecutor};
 use uuid::Uuid;
 
 use super::checkpoints::NOBODY;
@@ -278,7 +278,7 @@ async fn first(
 }
 
 async fn parked(
-    connection: &mut PgConnection,
+    connection: impl PgExecutor<'_>,
     tenant: TenantId,
     instance: InstanceId,
     after: i64,

@@ -101,7 +101,7 @@ impl Reader {
             before,
             limit
         )
-        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         let view = rows.into_iter().map(|row| KeptDelivery {
             id: row.message_id,

@@ -33,7 +33,7 @@ impl Reader {
             task.0,
             person
         )
-        .fetch_optional(&mut *self.reading(viewer).await?)
+        .fetch_optional(&mut self.reading(viewer).await?)
         .await?;
         let draft = |comment: Option<String>, at: Option<Time>| {
             let (comment, updated_at) = (comment?, at?.0);

@@ -140,7 +140,7 @@ impl Reader {
             viewer.tenant.0,
             instance.0
         )
-        .fetch_optional(&mut *self.reading(viewer).await?)
+        .fetch_optional(&mut self.reading(viewer).await?)
         .await?;
         Ok(row.map(|row| Entity {
             kind: row.entity_type,

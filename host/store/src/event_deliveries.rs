@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::commit::partition;
 use super::feed::FeedEntry;
+use super::pool::Limited;
 use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, StoreError};
@@ -86,7 +86,7 @@ impl Reader {
 
 /// Finds those events that Kafka has not acknowledged.
 async fn kafka(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     events: &[FeedEntry],
     found: &mut BTreeMap<Uuid, EventDelivery>,
@@ -137,7 +137,7 @@ async fn kafka(
 
 /// Adds the deliveries to webhooks. A subscription to which an event was not handed yet has none.
 async fn webhooks(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     found: &mut BTreeMap<Uuid, EventDelivery>,
 ) -> Result<(), StoreError> {

@@ -11,10 +11,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use sqlx::PgConnection;
+use sqlx::PgExecutor;
 use uuid::Uuid;
 
 use super::described::Undescribed;
+use super::pool::Limited;
 use super::time::Time;
 use super::viewer::Viewer;
 use super::{Reader, StoreError};
@@ -190,7 +191,7 @@ impl EntryRow {
 
 /// Whether the entry at the cursor exists. Entries are never deleted, so it does in the database that made the cursor.
 async fn is_there(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     cursor: FeedCursor,
 ) -> Result<bool, StoreError> {
@@ -225,7 +226,7 @@ impl Reader {
             from feed_epoch"#,
             tenant.0
         )
-        .fetch_one(&mut *connection)
+        .fetch_one(&mut connection)
         .await?;
         let horizon = FeedCursor::before(now.epoch, now.xmin);
         let start = after.unwrap_or(FeedCursor::FIRST);
@@ -267,9 +268,8 @@ impl Reader {
                 entry,
             })
             .collect();
-        let unreadable = self
-            .texts
-            .describe(&mut connection, &mut undescribed)
+        let unreadable = connection
+            .within(|connection| self.texts.describe(connection, &mut undescribed))
             .await?;
         let unreadable = entries
             .iter()
@@ -295,7 +295,7 @@ impl Reader {
             tenant.0,
             id
         )
-        .fetch_one(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_one(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         Ok(found)
     }
@@ -373,7 +373,7 @@ impl Selected {
 
 /// Adds the participants and their managers to the circles of the entries.
 async fn gather(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     entries: &mut [FeedEntry],
 ) -> Result<(), StoreError> {
@@ -422,7 +422,7 @@ async fn gather(
 
 /// Reads public entries in the order of the feed: at least one if there is one, and no further one behind [`READ_BYTES_MAX`].
 pub(super) async fn read(
-    connection: &mut PgConnection,
+    connection: impl PgExecutor<'_>,
     tenant: TenantId,
     asked: Asked<'_>,
 ) -> Result<Read, StoreError> {

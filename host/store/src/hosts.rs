@@ -47,7 +47,7 @@ impl Reader {
             HOST_EXPIRY.as_secs_f64(),
             HOSTS_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let host = rows.into_iter().map(|row| HostRow {
             id: row.id,

@@ -43,7 +43,7 @@ impl Reader {
             people,
             groups
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         for row in rows {
             let of_kind = if row.is_person {

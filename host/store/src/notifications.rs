@@ -101,7 +101,7 @@ impl Reader {
             filter.limit,
             &kinds
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let view = rows.into_iter().map(|row| Notification {
             id: row.id,
@@ -136,7 +136,7 @@ impl Reader {
             tenant.0,
             person
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(kinds.iter().filter_map(|kind| Kind::named(kind)).collect())
     }

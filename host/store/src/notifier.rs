@@ -121,7 +121,8 @@ impl Store {
         &self,
         round: Timestamp,
     ) -> Result<Option<LockedCursor>, StoreError> {
-        within(Box::pin(self.next_cursor(round))).await
+        let cursor = Box::pin(self.next_cursor(round));
+        self.writer.within(cursor).await
     }
 
     async fn next_cursor(&self, round: Timestamp) -> Result<Option<LockedCursor>, StoreError> {
@@ -195,7 +196,7 @@ impl LockedCursor {
             instance: None,
             limit,
         };
-        let Read { rows, more } = read(&mut self.transaction, self.tenant, asked).await?;
+        let Read { rows, more } = read(&mut *self.transaction, self.tenant, asked).await?;
         let end = match rows.last() {
             Some(last) if more => last.cursor(),
             // All entries before the horizon were read. Those of the transaction at the horizon come after this cursor.

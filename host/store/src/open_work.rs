@@ -34,7 +34,7 @@ impl Reader {
             instances,
             TASKS_MAX
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let mut works: BTreeMap<Uuid, OpenWork> = BTreeMap::new();
         for row in rows {

@@ -147,7 +147,9 @@ impl Outbox {
         reach: Reach,
         passed: &BTreeMap<i16, i64>,
     ) -> Result<Option<Claim>, OutboxError> {
-        within(Box::pin(self.claim_one(reach, passed))).await
+        self.pool
+            .within(Box::pin(self.claim_one(reach, passed)))
+            .await
     }
 
     async fn claim_one(

@@ -74,7 +74,7 @@ impl Reader {
             PAGE,
             PAGE_BYTES
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let entries = rows.into_iter().map(|row| PastEntry {
             seq: row.seq.cast_unsigned(),
@@ -133,7 +133,7 @@ impl Reader {
             MOVES_MAX,
             MOVES_BYTES_MAX
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let is_full = i64::try_from(rows.len()) == Ok(MOVES_MAX);
         let omitted = from > 0 || is_full || rows.iter().any(|row| row.payload.is_none());

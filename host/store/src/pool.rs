@@ -2,15 +2,17 @@
 //!
 //! A network may drop a connection silently. The kernel notices that only after a quarter of an hour, and the statements that
 //! wait meanwhile would use up the pool. So a statement without an answer fails with a passing error, and its connection is
-//! closed. Connections that were idle at that time may be dead as well: each is pinged before it is used again.
+//! closed. Connections that were idle at that time may be dead as well: each is pinged before it is used again. So is each that was
+//! idle for long, because some networks drop idle connections.
 //!
 //! A transaction has three limits. PostgreSQL ends a statement that takes too long, and a transaction whose host is silent.
 //! [`transacted`] ends a transaction that takes too long, even if the server does not answer.
 //!
-//! Connections are kept outside the pool between statements (`kept`), so that their return costs no round trip. All rows of a
-//! statement are collected before the first is returned.
+//! Connections are kept outside the pool between statements (`kept`), so that their return costs no round trip. A reader holds one
+//! for several statements (`limited`). All rows of a statement are collected before the first is returned.
 
 mod kept;
+mod limited;
 mod refusal;
 
 use std::io;
@@ -19,7 +21,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
-use sqlx::pool::PoolConnection;
 use sqlx::postgres::{
     PgConnectOptions, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
 };
@@ -30,6 +31,7 @@ use sqlx::{
 use tokio::time::{Instant, timeout};
 
 use self::kept::{Kept, Lease};
+pub(super) use self::limited::Limited;
 use self::refusal::{Refusal, begin};
 use wrkflw_core::ids::TenantId;
 
@@ -41,7 +43,7 @@ pub(super) const ANSWER_MAX: Duration = Duration::from_secs(8);
 const BEGIN: &str = "begin; set local statement_timeout = '8s'";
 /// The time limit of a transaction, with all its statements and its commit.
 const TRANSACTION_MAX: Duration = Duration::from_secs(30);
-/// The time limit of a ping, and of finishing an interrupted statement.
+/// The time limit of a ping, and of the return of a connection to the pool.
 const REST_MAX: Duration = Duration::from_secs(2);
 
 /// The shortest time between two renewals.
@@ -71,16 +73,23 @@ impl Doubt {
         cast.is_some_and(|at| at.elapsed() <= idle_for)
     }
 
-    /// Waits at most [`ANSWER_MAX`] for an answer of the server.
-    async fn within<T>(
+    /// Waits at most this long for an answer of the server.
+    async fn within<T, E: From<sqlx::Error>>(
         &self,
-        asked: impl Future<Output = Result<T, sqlx::Error>>,
-    ) -> Result<T, sqlx::Error> {
-        let answered = timeout(ANSWER_MAX, asked).await;
+        limit: Duration,
+        asked: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let answered = timeout(limit, asked).await;
         answered.unwrap_or_else(|_| {
             self.cast();
-            Err(silent())
+            Err(no_answer_within(limit).into())
         })
+    }
+
+    /// Whether a connection that was idle for this time can be used. It is pinged if it may be dead.
+    async fn clears(&self, connection: &mut PgConnection, idle_for: Duration) -> bool {
+        let may_be_dead = kept::is_stale(idle_for) || self.is_on(idle_for);
+        !may_be_dead || self.within(REST_MAX, connection.ping()).await.is_ok()
     }
 }
 
@@ -128,20 +137,15 @@ impl Pool {
             })
             .before_acquire(move |connection, usage| {
                 let is_old = of_old.outdates(usage.age);
-                let is_doubtful = of_idle.is_on(usage.idle_for);
-                Box::pin(async move {
-                    if is_old || !is_doubtful {
-                        return Ok(!is_old);
-                    }
-                    let alive = timeout(REST_MAX, connection.ping()).await;
-                    Ok(matches!(alive, Ok(Ok(()))))
-                })
+                let doubt = of_idle.clone();
+                Box::pin(
+                    async move { Ok(!is_old && doubt.clears(connection, usage.idle_for).await) },
+                )
             })
             // Without a statement in progress, as nearly always, this needs no round trip.
             .after_release(|connection, _| {
                 Box::pin(async move {
-                    let rest = timeout(REST_MAX, connection.flush()).await;
-                    rest.unwrap_or_else(|_| Err(silent()))?;
+                    ended_within(REST_MAX, connection.flush()).await?;
                     Ok(true)
                 })
             })
@@ -160,8 +164,10 @@ impl Pool {
         self.renewal.begin();
     }
 
-    pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        Ok(self.lease().await?.connection)
+    /// A connection for several statements.
+    pub(super) async fn acquire(&self) -> Result<Limited, sqlx::Error> {
+        let lease = self.within(self.lease()).await?;
+        Ok(Limited::new(lease, self.doubt.clone()))
     }
 
     pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
@@ -173,8 +179,19 @@ impl Pool {
         statement: impl SqlSafeStr,
     ) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
         let statement = Some(statement.into_sql_str());
-        let begun = async { Transaction::begin(self.acquire().await?, statement).await };
-        self.doubt.within(begun).await
+        let begun = async {
+            let connection = self.lease().await?.into_inner();
+            Transaction::begin(connection, statement).await
+        };
+        self.within(begun).await
+    }
+
+    /// Waits at most [`ANSWER_MAX`] for an answer of the server.
+    pub(super) async fn within<T, E: From<sqlx::Error>>(
+        &self,
+        asked: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        self.doubt.within(ANSWER_MAX, asked).await
     }
 
     /// The number of connections, and of the idle ones among them.
@@ -215,15 +232,12 @@ impl Pool {
         if self.renewal.outdates(lease.age()) {
             return None;
         }
-        if !kept::is_stale(idle_for) && !self.doubt.is_on(idle_for) {
+        if self.doubt.clears(lease.connection(), idle_for).await {
             return Some(lease);
         }
-        let alive = timeout(REST_MAX, lease.connection.ping()).await;
-        if matches!(alive, Ok(Ok(()))) {
-            return Some(lease);
-        }
-        // It is closed without the pool, which would ping it again.
-        drop(lease.connection.detach());
+        // The others were idle for longer. One ping after the other would use up the time of the statement.
+        lease.close();
+        self.kept.close();
         None
     }
 
@@ -234,15 +248,15 @@ impl Pool {
     ) -> Result<T, sqlx::Error> {
         let asked = async {
             let mut lease = self.lease().await?;
-            let answer = asked(&mut lease.connection).await?;
+            let answer = asked(lease.connection()).await?;
             self.kept.put(lease, || self.inner.is_closed());
-            Ok(answer)
+            Ok::<_, sqlx::Error>(answer)
         };
-        self.doubt.within(asked).await
+        self.within(asked).await
     }
 }
 
-/// Waits at most [`ANSWER_MAX`] for an answer of the server.
+/// Waits at most [`ANSWER_MAX`] for an answer to statements of an open transaction.
 pub(super) async fn within<T, E: From<sqlx::Error>>(
     asked: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
@@ -296,10 +310,6 @@ async fn ended_within<T, E: From<sqlx::Error>>(
     ended.unwrap_or_else(|_| Err(no_answer_within(limit).into()))
 }
 
-fn silent() -> sqlx::Error {
-    no_answer_within(ANSWER_MAX)
-}
-
 fn no_answer_within(limit: Duration) -> sqlx::Error {
     let message = format!("no answer within {limit:?}");
     sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
@@ -308,10 +318,7 @@ fn no_answer_within(limit: Duration) -> sqlx::Error {
 impl<'p> Executor<'p> for &'p Pool {
     type Database = Postgres;
 
-    fn fetch_many<'e, 'q: 'e, E>(
-        self,
-        query: E,
-    ) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, sqlx::Error>>
+    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Step, sqlx::Error>>
     where
         'p: 'e,
         E: 'q + Execute<'q, Postgres>,
@@ -319,11 +326,7 @@ impl<'p> Executor<'p> for &'p Pool {
         let asked = async move |connection: &mut PgConnection| {
             connection.fetch_many(query).try_collect::<Vec<_>>().await
         };
-        let rows = async move {
-            let rows = self.on_lease(asked).await?;
-            Ok::<_, sqlx::Error>(stream::iter(rows.into_iter().map(Ok)))
-        };
-        stream::once(rows).try_flatten().boxed()
+        one_by_one(self.on_lease(asked))
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(
@@ -347,10 +350,7 @@ impl<'p> Executor<'p> for &'p Pool {
     where
         'p: 'e,
     {
-        Box::pin(
-            self.doubt
-                .within((&self.inner).prepare_with(sql, parameters)),
-        )
+        Box::pin(self.within((&self.inner).prepare_with(sql, parameters)))
     }
 
     fn describe<'e>(
@@ -360,8 +360,19 @@ impl<'p> Executor<'p> for &'p Pool {
     where
         'p: 'e,
     {
-        Box::pin(self.doubt.within((&self.inner).describe(sql)))
+        Box::pin(self.within((&self.inner).describe(sql)))
     }
+}
+
+/// A row, or the count that ends a statement.
+type Step = Either<PgQueryResult, PgRow>;
+
+/// Rows that are collected first.
+fn one_by_one<'e>(
+    rows: impl Future<Output = Result<Vec<Step>, sqlx::Error>> + Send + 'e,
+) -> BoxStream<'e, Result<Step, sqlx::Error>> {
+    let steps = async move { Ok::<_, sqlx::Error>(stream::iter(rows.await?.into_iter().map(Ok))) };
+    stream::once(steps).try_flatten().boxed()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 use super::StoreError;
 use super::described::KeptTexts;
 use super::outbox::Outbox;
-use super::pool::{Pool, Renewal};
+use super::pool::{Limited, Pool, Renewal};
 use super::viewer::Viewer;
 use super::viewer::plans::{Plans, Tables};
 
@@ -193,10 +193,7 @@ impl Reader {
     }
 
     /// A connection that sees only what the viewer sees. For a tenant alone, that is no restricted instance.
-    pub(super) async fn reading(
-        &self,
-        viewer: impl Into<Viewer>,
-    ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
+    pub(super) async fn reading(&self, viewer: impl Into<Viewer>) -> Result<Limited, StoreError> {
         let mut connection = self.reader_connection().await?;
         let viewer = viewer.into();
         viewer.settle(&mut connection, Plans::OfValues).await?;
@@ -204,9 +201,7 @@ impl Reader {
     }
 
     /// A connection that has yet to be told who reads.
-    pub(super) async fn reader_connection(
-        &self,
-    ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
+    pub(super) async fn reader_connection(&self) -> Result<Limited, StoreError> {
         Ok(self.reader.acquire().await?)
     }
 

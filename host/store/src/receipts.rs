@@ -91,7 +91,7 @@ impl Reader {
             before.map_or(i64::MAX, u64::cast_signed),
             i64::from(limit)
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let signals = rows.into_iter().map(|row| ReceivedSignal {
             event: row.id,
@@ -128,7 +128,7 @@ impl Reader {
             signal,
             SIGNALS_KEPT.as_secs_f64()
         )
-        .fetch_optional(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_optional(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         Ok(row.map(Row::receipt))
     }
@@ -151,7 +151,7 @@ impl Reader {
             key.id,
             identity.as_slice()
         )
-        .fetch_optional(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_optional(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         Ok(found)
     }

@@ -75,7 +75,7 @@ impl Store {
             instance: replay.instance,
             limit: i64::from(limit) + 1,
         };
-        let Read { mut rows, more } = read(&mut transaction, tenant, asked).await?;
+        let Read { mut rows, more } = read(&mut *transaction, tenant, asked).await?;
         let count = rows.len();
         if let Some(until) = replay.until {
             rows.retain(|row| row.cursor() <= until);

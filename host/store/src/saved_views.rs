@@ -44,7 +44,7 @@ impl Reader {
             person,
             VIEWS_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(views)
     }

@@ -149,7 +149,7 @@ impl Reader {
             OTHER,
             &counted_names()
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(values)
     }

@@ -88,7 +88,7 @@ impl Reader {
             person,
             most
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(rows.into_iter().map(Row::session).collect())
     }
@@ -107,7 +107,7 @@ impl Reader {
             tenant.0,
             secret_digest
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         Ok(row.map(|row| FoundSession {
             person: row.person,
@@ -139,7 +139,7 @@ impl Reader {
             tenant.0,
             person
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         Ok(found.unwrap_or_default())
     }

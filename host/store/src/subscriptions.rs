@@ -75,7 +75,7 @@ impl Reader {
             tenant.0,
             id
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let subscription = rows.into_iter().map(|row| Subscription {
             id: row.id,

@@ -14,6 +14,7 @@ mod versions;
 use sqlx::{Postgres, Transaction};
 
 use self::versions::graph;
+use super::pool::transacted;
 use super::{Reader, StoreError};
 use wrkflw_audit::record::rows::RecordedVersion;
 use wrkflw_audit::record::{Reading, Record};
@@ -56,24 +57,27 @@ impl Record for Reader {
     }
 
     async fn missing_events(&self) -> Result<i64, StoreError> {
-        let mut transaction = self.reader.begin_with("begin read only").await?;
-        let missing = sqlx::query_scalar!(r#"select missing_events() as "missing!""#);
-        let missing = missing.fetch_one(&mut *transaction).await?;
-        transaction.rollback().await?;
-        Ok(missing)
+        transacted(Box::pin(async {
+            let mut transaction = self.reader.begin_with("begin read only").await?;
+            let missing = sqlx::query_scalar!(r#"select missing_events() as "missing!""#);
+            let missing = missing.fetch_one(&mut *transaction).await?;
+            transaction.rollback().await?;
+            Ok(missing)
+        }))
+        .await
     }
 
     async fn snapshot(&self, tenant: TenantId) -> Result<Snapshot, StoreError> {
         let begin = "begin isolation level repeatable read read only";
         let mut transaction = self.reader.begin_with(begin).await?;
-        sqlx::query_scalar!(
+        let setting = sqlx::query_scalar!(
             "select set_config('wrkflw.tenant', $1, true) || set_config('role', 'wrkflw_reader', true) || set_config('timezone', 'UTC', true)
                 || set_config('statement_timeout', $2, true)",
             tenant.to_string(),
             self.snapshot_statement_max.as_millis().to_string()
-        )
-        .fetch_one(&mut *transaction)
-        .await?;
+        );
+        let set = setting.fetch_one(&mut *transaction);
+        self.reader.within(set).await?;
         Ok(Snapshot {
             tenant,
             transaction,
@@ -92,7 +96,7 @@ impl Record for Reader {
             reference.key,
             reference.version.cast_signed()
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         row.map(|row| {
             Ok(RecordedVersion {

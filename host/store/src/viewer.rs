@@ -5,15 +5,13 @@ pub(super) mod visible;
 
 use std::collections::HashSet;
 
-use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, Postgres};
 use uuid::Uuid;
 
 use plans::Plans;
 
 use super::feed::FeedEntry;
 use super::load::array;
-use super::pool::within;
+use super::pool::Limited;
 use super::{Reader, StoreError};
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::{InstanceId, TenantId};
@@ -103,7 +101,7 @@ impl Viewer {
     /// Makes a connection of the reader see what the viewer sees.
     pub(super) async fn settle(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Limited,
         plans: Plans,
     ) -> Result<(), StoreError> {
         let none = || array(&[] as &[String]);
@@ -131,7 +129,7 @@ impl Viewer {
             cached,
             scans
         );
-        within(setting.fetch_one(connection)).await?;
+        setting.fetch_one(connection).await?;
         Ok(())
     }
 }
@@ -141,7 +139,7 @@ impl Viewer {
 /// at a time, and then reads as the viewer which of these it shows.
 pub(super) struct Looking<'v> {
     viewer: &'v Viewer,
-    connection: PoolConnection<Postgres>,
+    connection: Limited,
     may_plan_once: bool,
     /// Whether it sees what the viewer does not see, and how it plans. None before it was used.
     settled: Option<(bool, Plans)>,
@@ -149,26 +147,26 @@ pub(super) struct Looking<'v> {
 
 impl Looking<'_> {
     /// Reads as the viewer.
-    pub(super) async fn seen(&mut self) -> Result<&mut PgConnection, StoreError> {
+    pub(super) async fn seen(&mut self) -> Result<&mut Limited, StoreError> {
         self.settle(false, Plans::OfValues).await
     }
 
     /// Reads as the viewer, by statements that are planned once.
-    pub(super) async fn seen_once_planned(&mut self) -> Result<&mut PgConnection, StoreError> {
+    pub(super) async fn seen_once_planned(&mut self) -> Result<&mut Limited, StoreError> {
         self.settle(false, Plans::Once).await
     }
 
     /// Reads places, whoever sees them. No answer may have more of these than the cursor of its next page, or that there may be more.
-    pub(super) async fn places(&mut self) -> Result<&mut PgConnection, StoreError> {
+    pub(super) async fn places(&mut self) -> Result<&mut Limited, StoreError> {
         self.settle(true, Plans::OfValues).await
     }
 
     /// Reads places by statements that are planned once.
-    pub(super) async fn places_once_planned(&mut self) -> Result<&mut PgConnection, StoreError> {
+    pub(super) async fn places_once_planned(&mut self) -> Result<&mut Limited, StoreError> {
         self.settle(true, Plans::Once).await
     }
 
-    async fn settle(&mut self, past: bool, plans: Plans) -> Result<&mut PgConnection, StoreError> {
+    async fn settle(&mut self, past: bool, plans: Plans) -> Result<&mut Limited, StoreError> {
         let past = past && self.viewer.is_restricted();
         let plans = if self.may_plan_once {
             plans
@@ -250,6 +248,6 @@ impl Reader {
             viewer.tenant.0,
             id.0
         );
-        Ok(found.fetch_one(&mut *self.reading(viewer).await?).await?)
+        Ok(found.fetch_one(&mut self.reading(viewer).await?).await?)
     }
 }

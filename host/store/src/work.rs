@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::pool::Limited;
 use super::viewer::Viewer;
 use super::{Reader, StoreError};
 use wrkflw_core::eligibility::{Owner, Work};
@@ -63,7 +63,7 @@ impl Reader {
             viewer.tenant.0,
             &tasks
         );
-        let rows = rows.fetch_all(&mut *reading).await?;
+        let rows = rows.fetch_all(&mut reading).await?;
         let next = tasks.last().copied().filter(|_| !is_last);
         let work: Result<_, StoreError> = rows
             .into_iter()
@@ -102,7 +102,7 @@ impl Reader {
 
 /// The tasks of a page, in the order of their ids.
 async fn page(
-    reading: &mut PgConnection,
+    reading: &mut Limited,
     viewer: &Viewer,
     (people, groups): (&BTreeSet<String>, &BTreeSet<String>),
     after: Option<Uuid>,

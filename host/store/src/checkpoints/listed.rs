@@ -24,7 +24,7 @@ impl Reader {
             limit
         );
         let mut connection = self.reading(Viewer::all(tenant)).await?;
-        let rows = rows.fetch_all(&mut *connection).await?;
+        let rows = rows.fetch_all(&mut connection).await?;
         let checkpoints = rows.into_iter().map(|row| Checkpoint {
             tenant: row.tenant,
             number: row.number.cast_unsigned(),

@@ -101,7 +101,7 @@ impl Reader {
             filter.words,
             filter.choice.name()
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(rows
             .into_iter()

@@ -34,7 +34,7 @@ impl Reader {
             key,
             COUNTED_MAX
         )
-        .fetch_all(&mut *self.reading(viewer).await?)
+        .fetch_all(&mut self.reading(viewer).await?)
         .await?;
         let by_version: BTreeMap<_, _> = rows
             .into_iter()
@@ -88,7 +88,7 @@ impl Reader {
             tenant.0,
             key
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         Ok(version.flatten().map(i32::cast_unsigned))
     }

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::described::Undescribed;
-use crate::pool::within;
 use crate::time::Time;
 use crate::{Store, StoreError};
 use wrkflw_core::cloudevent::PublicEntry;
@@ -161,7 +160,9 @@ impl Store {
         });
         let mut undescribed: Vec<_> = undescribed.collect();
         let mut connection = self.writer.acquire().await?;
-        let unreadable = within(self.texts.describe(&mut connection, &mut undescribed)).await?;
+        let unreadable = connection
+            .within(|connection| self.texts.describe(connection, &mut undescribed))
+            .await?;
         drop(connection);
         let mut versions = BTreeSet::new();
         claimed.retain(|one| {

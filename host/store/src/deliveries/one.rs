@@ -45,7 +45,7 @@ impl Reader {
             subscription,
             delivery
         );
-        if !found.fetch_one(&mut *connection).await? {
+        if !found.fetch_one(&mut connection).await? {
             return Ok(None);
         }
         let rows = sqlx::query!(
@@ -56,7 +56,7 @@ impl Reader {
             delivery,
             ATTEMPTS_MAX
         );
-        let rows = rows.fetch_all(&mut *connection).await?;
+        let rows = rows.fetch_all(&mut connection).await?;
         let attempts = rows.into_iter().map(|row| Attempt {
             at: row.at.0,
             status: row.status,

@@ -97,7 +97,7 @@ impl Reader {
             Time(at) as _,
             LISTED_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(rows.into_iter().map(KeptAbsence::from).collect())
     }
@@ -118,7 +118,7 @@ impl Reader {
             id,
             person
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         Ok(row.map(KeptAbsence::from))
     }

@@ -97,7 +97,7 @@ impl Reader {
             after,
             i64::try_from(limit + 1).expect("the size of a page")
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let is_cut = rows.len() > limit;
         let rows = rows.into_iter().take(limit).map(|row| Named {
@@ -132,7 +132,7 @@ impl Reader {
             i64::try_from(limit).expect("the size of a page"),
             kind == Kind::Group
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let named = rows.into_iter().map(|row| Named {
             id: row.id,
@@ -166,7 +166,7 @@ impl Reader {
             i64::try_from(limit).expect("the size of a page"),
             kind == Kind::Group
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let named = rows.into_iter().map(|row| {
             let (id, name) = (row.id, row.name);

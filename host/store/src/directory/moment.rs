@@ -114,7 +114,7 @@ impl Reader {
             i32::try_from(LINKS_MAX).expect("a small number"),
             ABSENCES_MAX
         )
-        .fetch_one(&mut *self.reading(tenant).await?)
+        .fetch_one(&mut self.reading(tenant).await?)
         .await?;
         Ok(WrittenDirectory {
             groups: asked.groups,
@@ -147,7 +147,7 @@ impl Reader {
             i32::try_from(LINKS_MAX).expect("a small number"),
             ABSENCES_MAX
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(people.into_iter().collect())
     }
@@ -167,7 +167,7 @@ impl Reader {
             &people,
             Time(at) as _
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         Ok(groups.into_iter().collect())
     }

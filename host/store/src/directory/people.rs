@@ -41,7 +41,7 @@ impl Reader {
             tenant.0,
             id
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         Ok(row.map(|row| Person {
             id: row.id,
@@ -61,7 +61,7 @@ impl Reader {
             id,
             i64::try_from(MEMBERS_NAMED + 1).expect("a small number")
         )
-        .fetch_optional(&mut *self.reading(tenant).await?)
+        .fetch_optional(&mut self.reading(tenant).await?)
         .await?;
         Ok(row.map(|row| {
             let mut members = row.members;

@@ -31,7 +31,7 @@ impl Reader {
             tenant.0,
             id
         )
-        .fetch_all(&mut *self.reading(tenant).await?)
+        .fetch_all(&mut self.reading(tenant).await?)
         .await?;
         let mut roles: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for row in rows {

@@ -1,22 +1,18 @@
 //! The instances that an index leaves, sorted. None if they are many: then the index does not help.
 
 use jiff::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{InstanceFilter, NARROW_MAX, bounded};
 use crate::StoreError;
+use crate::pool::Limited;
 use crate::time::Time;
 use wrkflw_core::ids::TenantId;
 
 type Narrowed = Result<Option<Vec<Uuid>>, StoreError>;
 
 /// The children of an instance.
-pub(super) async fn children(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    parent: Uuid,
-) -> Narrowed {
+pub(super) async fn children(connection: &mut Limited, tenant: TenantId, parent: Uuid) -> Narrowed {
     let ids = sqlx::query_scalar!(
         "select id from instance where tenant_id = $1 and parent = $2 order by id limit $3",
         tenant.0,
@@ -27,11 +23,7 @@ pub(super) async fn children(
 }
 
 /// The instances in which this person owns an open task.
-pub(super) async fn owned(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    owner: &str,
-) -> Narrowed {
+pub(super) async fn owned(connection: &mut Limited, tenant: TenantId, owner: &str) -> Narrowed {
     let ids = sqlx::query_scalar!(
         "select instance_id from task where tenant_id = $1 and owner = $2 and status = 'CLAIMED' limit $3",
         tenant.0,
@@ -43,7 +35,7 @@ pub(super) async fn owned(
 
 /// The instances in which this person owns a task, or was its last owner.
 pub(super) async fn ever_owned(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     owner: &str,
 ) -> Narrowed {
@@ -62,11 +54,7 @@ pub(super) async fn ever_owned(
 }
 
 /// The instances of which an active state or an open task is due before this moment.
-pub(super) async fn due(
-    connection: &mut PgConnection,
-    tenant: TenantId,
-    before: Timestamp,
-) -> Narrowed {
+pub(super) async fn due(connection: &mut Limited, tenant: TenantId, before: Timestamp) -> Narrowed {
     let ids = sqlx::query_scalar!(
         r#"(
             select instance_id as "id!" from state_instance
@@ -85,7 +73,7 @@ pub(super) async fn due(
 /// The instances with an active state that was entered before this moment. All running instances that have not changed since are
 /// among them.
 pub(super) async fn lasting(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     before: Timestamp,
 ) -> Narrowed {
@@ -101,7 +89,7 @@ pub(super) async fn lasting(
 
 /// The instances with this status.
 pub(super) async fn with_status(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     status: &str,
 ) -> Narrowed {
@@ -116,7 +104,7 @@ pub(super) async fn with_status(
 
 /// The instances about the entity, or else by the initiator, that the filter names. None if it names neither.
 pub(super) async fn about(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     filter: &InstanceFilter,
 ) -> Narrowed {
@@ -145,7 +133,7 @@ pub(super) async fn about(
 }
 
 /// The instances with these words.
-pub(crate) async fn worded(connection: &mut PgConnection, words: &str) -> Narrowed {
+pub(crate) async fn worded(connection: &mut Limited, words: &str) -> Narrowed {
     let ids = sqlx::query_scalar!(r#"select word_holders($1, $2) as "ids""#, words, NARROW_MAX);
     Ok(ids.fetch_one(connection).await?.and_then(sorted))
 }

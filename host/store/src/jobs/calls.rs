@@ -190,7 +190,7 @@ impl Reader {
             tenant.0,
             instance.0
         )
-        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         let call = rows.into_iter().map(|row| CallProgress {
             state: StateId(row.id),

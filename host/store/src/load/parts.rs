@@ -42,7 +42,7 @@ impl Reader {
             instances,
             separate
         )
-        .fetch_all(&mut *self.reading(Viewer::all(tenant)).await?)
+        .fetch_all(&mut self.reading(Viewer::all(tenant)).await?)
         .await?;
         let written = rows.into_iter().map(|row| Written {
             instance: row.instance,

@@ -8,8 +8,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
+use sqlx::{PgConnection, Postgres};
+use tokio::time::timeout;
+
+use super::REST_MAX;
 
 /// How long a connection stays away from the pool.
 const KEPT_MAX: Duration = Duration::from_secs(10);
@@ -17,7 +20,8 @@ const KEPT_MAX: Duration = Duration::from_secs(10);
 /// A connection taken from the pool.
 #[derive(Debug)]
 pub(super) struct Lease {
-    pub(super) connection: PoolConnection<Postgres>,
+    /// None only while it is dropped.
+    connection: Option<PoolConnection<Postgres>>,
     /// When it was taken.
     since: Instant,
 }
@@ -25,14 +29,42 @@ pub(super) struct Lease {
 impl Lease {
     pub(super) fn new(connection: PoolConnection<Postgres>) -> Lease {
         Lease {
-            connection,
+            connection: Some(connection),
             since: Instant::now(),
         }
+    }
+
+    pub(super) fn connection(&mut self) -> &mut PgConnection {
+        self.connection.as_mut().expect("it is not dropped")
+    }
+
+    pub(super) fn into_inner(mut self) -> PoolConnection<Postgres> {
+        self.connection.take().expect("it is not dropped")
+    }
+
+    /// Closes it without the pool, which would ping it first.
+    pub(super) fn close(self) {
+        drop(self.into_inner().detach());
     }
 
     /// How long it has been away from the pool.
     pub(super) fn age(&self) -> Duration {
         self.since.elapsed()
+    }
+}
+
+impl Drop for Lease {
+    /// Returns it to the pool. The pool pings it without a limit, and meanwhile a lost connection would use up a place of the pool.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the close of the pool waits for the return of its connections"
+    )]
+    fn drop(&mut self) {
+        let Some(mut connection) = self.connection.take() else {
+            return;
+        };
+        let returned = timeout(REST_MAX, connection.return_to_pool());
+        drop(tokio::spawn(returned));
     }
 }
 
@@ -48,12 +80,18 @@ struct Shelf {
     waiting: usize,
 }
 
+impl Shelf {
+    fn close(&mut self) {
+        for (lease, _) in self.idle.drain(..) {
+            lease.close();
+        }
+    }
+}
+
 impl Drop for Shelf {
     /// Closes the remaining connections: there is no pool to return them to, and maybe no runtime, which a return needs.
     fn drop(&mut self) {
-        for (lease, _) in self.idle.drain(..) {
-            drop(lease.connection.detach());
-        }
+        self.close();
     }
 }
 
@@ -94,6 +132,11 @@ impl Kept {
         } else {
             drop(open);
         }
+    }
+
+    /// Closes all without the pool.
+    pub(super) fn close(&self) {
+        self.shelf().close();
     }
 
     /// Returns all to the pool.

@@ -1,10 +1,10 @@
 //! What is read of each task of a list, and its line made of that.
 
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Status, TaskFilter, TaskSummary, View};
 use crate::StoreError;
+use crate::pool::Limited;
 use crate::time::Time;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
@@ -13,7 +13,7 @@ use wrkflw_core::instance::{Candidate, Ownership};
 /// The rows of the tasks that pass the filter. `absent` has absent people, and the definitions for which the actor
 /// stands in.
 pub(super) async fn rows(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     filter: &TaskFilter,
     open: &[Uuid],

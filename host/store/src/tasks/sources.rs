@@ -1,12 +1,12 @@
 //! From which index the ids of a list's tasks come: those of a view, of a rare state, of an entity, by their time.
 
 use jiff::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{Place, RARE_MAX, TaskFilter, View};
 use crate::StoreError;
 use crate::instances::narrow::worded;
+use crate::pool::Limited;
 use crate::time::Time;
 use crate::viewer::{Looking, Viewer};
 use wrkflw_core::ids::TenantId;
@@ -16,7 +16,7 @@ const ABOUT_MAX: i64 = 4_096;
 
 /// The ids of the next open tasks that may belong to the view, in the order of creation.
 pub(super) async fn open(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     viewer: &Viewer,
     view: View,
     people: &[String],
@@ -87,7 +87,7 @@ pub(super) async fn open(
 }
 
 pub(super) async fn is_rare(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     state: &str,
 ) -> Result<bool, StoreError> {
@@ -104,7 +104,7 @@ pub(super) async fn is_rare(
 
 /// Those of these tasks that are in the state, in no order.
 pub(super) async fn in_state(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     state: &str,
     ids: &[Uuid],
@@ -122,7 +122,7 @@ pub(super) async fn in_state(
 
 /// The ids of the next open tasks of a rare state, in the order of creation.
 pub(super) async fn open_in(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     state: &str,
     after: Uuid,
@@ -206,7 +206,7 @@ pub(super) async fn few(
 
 /// All open tasks after the place of the instances with these words, in the order of creation. None if the instances are many.
 pub(super) async fn worded_tasks(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     words: &str,
     after: Uuid,
@@ -221,7 +221,7 @@ pub(super) async fn worded_tasks(
 
 /// All open tasks of these instances after the place, in the order of creation.
 async fn open_of(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     instances: &[Uuid],
     after: Uuid,
@@ -241,7 +241,7 @@ async fn open_of(
 /// The next open tasks with a deadline of their own or of their state, by the time of that deadline: after a place and before a time. With
 /// `among`, only these.
 pub(super) async fn due(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     among: Option<&[Uuid]>,
     (after, before): (Place, Option<Timestamp>),
@@ -297,7 +297,7 @@ pub(super) async fn due(
 
 /// The next ended tasks of an owner, the last one first.
 pub(super) async fn ended(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     tenant: TenantId,
     filter: &TaskFilter,
     owner: &str,

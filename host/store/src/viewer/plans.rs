@@ -3,9 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use sqlx::PgConnection;
-
 use super::super::StoreError;
+use crate::pool::Limited;
 
 /// The pause between looks at the size of tables.
 const LOOK_EVERY: Duration = Duration::from_mins(1);
@@ -38,10 +37,7 @@ pub(crate) struct Tables(Arc<Mutex<Option<(Instant, bool)>>>);
 
 impl Tables {
     /// As the database knew it within the last minute.
-    pub(crate) async fn are_large(
-        &self,
-        connection: &mut PgConnection,
-    ) -> Result<bool, StoreError> {
+    pub(crate) async fn are_large(&self, connection: &mut Limited) -> Result<bool, StoreError> {
         let known = *self.0.lock().expect("nobody panics while holding it");
         if let Some((looked_at, are_large)) = known
             && looked_at.elapsed() < LOOK_EVERY

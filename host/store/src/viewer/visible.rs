@@ -5,12 +5,12 @@
 //! may name an observer group no more, and a substitute may stand in for the work of one definition only.
 
 use jiff::Timestamp;
-use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::super::StoreError;
 use super::super::tasks::Place;
 use super::super::time::Time;
+use crate::pool::Limited;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::participant::Kind;
@@ -45,7 +45,7 @@ pub(crate) struct Order {
 
 /// The next instances in this order: those that the actor may see, and the unrestricted ones, of this definition if one is given.
 pub(crate) async fn instances(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
     definition: Option<&str>,
     order: Order,
@@ -100,7 +100,7 @@ pub(crate) async fn instances(
 
 /// Whether the actor is a participant or observer of at most this number of instances, or their people are.
 pub(crate) async fn sees_few(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
     most: i64,
 ) -> Result<bool, StoreError> {
@@ -131,7 +131,7 @@ pub(crate) async fn sees_few(
 /// Those of these tasks whose instances the actor may see, in no order: what is left out need not be read by the policies, which ask more of each
 /// task.
 pub(crate) async fn tasks(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
     ids: &[Uuid],
 ) -> Result<Vec<Uuid>, StoreError> {
@@ -163,7 +163,7 @@ pub(crate) async fn tasks(
 /// instance. If that limit is reached, what is due at the last moment is left to the next call, because it may have been read in part. The
 /// returned place is then not behind `after` if everything that was read is due at the moment of `after`.
 pub(crate) async fn due(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
     (after, before): (Place, Option<Timestamp>),
     most: i64,
@@ -192,7 +192,7 @@ pub(crate) async fn due(
 /// The ids of the next open tasks of instances that the actor may see, in the order of lists. It reads the tasks of all restricted
 /// ones: see [`sees_few`].
 pub(crate) async fn open(
-    connection: &mut PgConnection,
+    connection: &mut Limited,
     (tenant, actor): (TenantId, &Actor),
     after: Uuid,
     most: i64,
