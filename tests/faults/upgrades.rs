@@ -47,6 +47,36 @@ async fn a_migration_does_not_block_others_and_is_retried() {
     migrated.expect("it is up to date");
 }
 
+/// A concurrent build waits for every statement that began before it, also for one that waits for a lock of the builder.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_that_waits_for_another_one_does_not_block_it() {
+    let database = database(async |url: &str| Store::migrate(url).await).await;
+    let mut first = database.admin_pool().acquire().await.expect("a connection");
+    let mut run = async |sql: &'static str| sqlx::query(sql).execute(&mut *first).await;
+    let lock = "select pg_advisory_lock(8246133957)";
+    run(lock).await.expect(lock);
+    let both_asked = "select count(*) = 2 from pg_stat_activity
+        where datname = current_database() and query like 'select pg%advisory_lock(8246133957)'";
+    let building = async {
+        while !sqlx::query_scalar::<_, bool>(both_asked)
+            .fetch_one(database.admin_pool())
+            .await
+            .expect("a look")
+        {
+            crate::support::pause().await;
+        }
+        for sql in [
+            "create index concurrently built on task (label)",
+            "select pg_advisory_unlock(8246133957)",
+        ] {
+            run(sql).await.expect(sql);
+        }
+    };
+    let both = async { tokio::join!(Store::migrate(database.url()), building) };
+    let (migrated, ()) = tokio::time::timeout(TIMEOUT, both).await.expect("in time");
+    migrated.expect("it is up to date");
+}
+
 /// An index whose concurrent build was cancelled is left behind as invalid.
 #[tokio::test]
 async fn an_invalid_index_is_built_again() {

@@ -189,7 +189,7 @@ impl StoreError {
     }
 
     /// Whether a statement waited too long for a lock.
-    pub(super) fn is_lock_timeout(&self) -> bool {
+    fn is_lock_timeout(&self) -> bool {
         self.has_code("55P03")
     }
 

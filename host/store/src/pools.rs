@@ -34,8 +34,9 @@ const WRITER_FIRST: &[&str] = &["set role wrkflw_writer", "select begin_history(
 /// The time limit of a query. No caller waits longer.
 const READ_TIMEOUT: &str = "8s";
 
-/// The first statement of a migration. Only one runs at a time, and the others wait without limit.
-const ONE_AT_A_TIME: &str = "select pg_advisory_lock(8246133957)";
+/// The first statement of a migration. Only one runs at a time, and the others ask again without limit. They do not wait within a
+/// statement: it would have a snapshot, for which a `create index concurrently` of the first one would wait in turn.
+const ONE_AT_A_TIME: &str = "select pg_try_advisory_lock(8246133957)";
 /// How long a migration waits for the lock of a table. Other statements queue behind it, so it soon gives up and retries.
 const GIVE_WAY: &str = "set lock_timeout = '1s'";
 /// Drops invalid indexes. A `create index concurrently` that gave up leaves one, and the next attempt would take it for
@@ -267,8 +268,8 @@ impl Store {
         let mut tries = 1;
         loop {
             match migrate(url).await {
-                Err(error) if error.is_lock_timeout() && tries < MIGRATION_TRIES => {
-                    tracing::info!(%error, "a migration could not lock a table in time and is retried");
+                Err(error) if error.is_contention() && tries < MIGRATION_TRIES => {
+                    tracing::info!(%error, "a migration waited for another session and is retried");
                     tries += 1;
                     tokio::time::sleep(MIGRATION_PAUSE).await;
                 }
@@ -286,7 +287,13 @@ impl Store {
 /// Applies the missing migrations.
 async fn migrate(url: &str) -> Result<(), StoreError> {
     let mut connection = PgConnection::connect_with(&options(url)?).await?;
-    for first in [ONE_AT_A_TIME, GIVE_WAY, DROP_UNFINISHED] {
+    while !sqlx::query_scalar::<_, bool>(ONE_AT_A_TIME)
+        .fetch_one(&mut connection)
+        .await?
+    {
+        tokio::time::sleep(MIGRATION_PAUSE).await;
+    }
+    for first in [GIVE_WAY, DROP_UNFINISHED] {
         sqlx::query(first).execute(&mut connection).await?;
     }
     match MIGRATIONS.run(&mut connection).await {
