@@ -44,7 +44,7 @@ try() {
   # A second administrator, whom no demo account is.
   tokens+=("WRKFLW_TEST_ADMIN2=$(token admin2 --role admin)")
   # For what no caller can bring about, and for further hosts on this database, such as one whose people sign in at an identity provider.
-  tokens+=("WRKFLW_TEST_DATABASE=$(cat "$work/.wrkflw/database.url")" "WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
+  tokens+=("WRKFLW_TEST_DATABASE=$(cat "$work"/.wrkflw/database.*.url)" "WRKFLW_TEST_PROGRAM=$program" "WRKFLW_TEST_HOME=$work/.wrkflw")
   tokens+=("WRKFLW_TEST_COMPONENT=$component" "WRKFLW_TEST_PURCHASE=$purchase" "WRKFLW_TEST_COMMITTEE=$committee")
   export WRKFLW_TEST_BROWSER=$browser WRKFLW_TEST_URL=$url WRKFLW_TEST_SCREENSHOTS=$PWD/target/browser "${tokens[@]}"
   local file failed=0

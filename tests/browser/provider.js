@@ -75,7 +75,7 @@ export async function startHost(url, options) {
   const home = setting("WRKFLW_TEST_HOME");
   const env = {
     PATH: process.env.PATH,
-    WRKFLW_DATABASE_URL: readFileSync(path.join(home, "database.url"), "utf8").trim(),
+    WRKFLW_DATABASE_URL: setting("WRKFLW_TEST_DATABASE"),
     WRKFLW_SEAL_KEYS: keyOfDev(readFileSync(path.join(home, "seal.secret"), "utf8").trim()),
     WRKFLW_LISTEN: new URL(url).host,
     WRKFLW_PUBLIC_URL: url,

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::Environment;
 use super::connection::{DevChoiceArgs, of};
-use super::home::{self, CHECKPOINT, DATABASE, SEAL};
+use super::home::{self, CHECKPOINT, SEAL, database_of};
 use super::output::Output;
 use super::running::Note;
 use crate::config::{CheckpointArgs, DatabaseArgs, Hidden, SealArgs};
@@ -37,7 +37,7 @@ pub(super) fn database(
     let Some(note) = found(choice, is_set, output, environment)? else {
         return Ok(());
     };
-    database.database_url = Some(note.secret(DATABASE)?.into());
+    database.database_url = Some(note.secret(&database_of(&note.name))?.into());
     let Some((seal, checkpoint)) = keys else {
         return Ok(());
     };

@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::demo::{self, PEOPLE};
-use super::home::{CHECKPOINT, DATABASE, Home, JWT, SEAL, key};
+use super::home::{CHECKPOINT, Home, JWT, SEAL, database_of, key};
 use super::host::{self, Host};
 use super::output::{Column, Format, Output};
 use super::postgres::{self, Managed};
@@ -84,8 +84,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         let (server, database) = database(&args, &home).await?;
         let kept = (server.is_some() && !args.ephemeral).then(|| cluster(&home));
         migrate(&database, kept.as_deref()).await?;
-        home.keep(DATABASE, &database)?;
-        configure(&mut settings, &args, &home, &url, database)?;
+        configure(&mut settings, &args, &home, &url, database.clone())?;
         // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
         let shared = environment.state.as_deref().map(Home::kept).transpose()?;
         let (folder, secret) = shared.as_ref().unwrap_or(&home).machine_code()?;
@@ -107,7 +106,8 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         let prepare = async |engine: &Engine| {
             demo::prepare(engine, args.empty).await?;
             announced = Some(running::announce(&note, home.kept_folder(), state)?);
-            Ok(())
+            // Written by the one that has the name.
+            home.keep(&database_of(&note.name), &database)
         };
         let program = environment.program.clone();
         let entrance = demo::entrance(args.empty);

@@ -22,10 +22,14 @@ pub(super) const JWT: &str = "jwt.secret";
 pub(super) const SEAL: &str = "seal.secret";
 /// The name of the secret that signs checkpoints.
 pub(super) const CHECKPOINT: &str = "checkpoint.secret";
-/// The name of the file with the URL of the database, which may have a password.
-pub(super) const DATABASE: &str = "database.url";
 /// The name of the secret that authenticates stored machine code.
 const ARTIFACT: &str = "artifact.secret";
+
+/// The name of the file with the URL of the database of a `wrkflw dev`, which may have a password. Others that run in the same folder
+/// may have other databases.
+pub(super) fn database_of(name: &str) -> String {
+    format!("database.{name}.url")
+}
 
 /// The folder of a `wrkflw dev`.
 pub(super) struct Home {

@@ -425,6 +425,26 @@ fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
 }
 
 #[test]
+fn commands_read_the_database_of_the_one_that_they_name() {
+    let place = Place::new();
+    let mut one = place.start("dev --empty --port 0 --name one");
+    start(&place, "document/1");
+    place.sql("create database other");
+    let socket = place.folder.join(".wrkflw/postgres/socket");
+    let other = format!(
+        "dev --empty --port 0 --name other --database-url postgres://postgres@localhost/other?host={}",
+        socket.display()
+    );
+    let mut other = place.start(&other);
+    let instances = |name: &str| {
+        let verified = place.data(&format!("audit verify --all --dev {name}"));
+        verified["verified"]["instances"].as_u64().expect("a count")
+    };
+    assert_eq!((instances("one"), instances("other")), (1, 0));
+    assert_eq!((other.stop(), one.stop()), (Some(0), Some(0)));
+}
+
+#[test]
 fn a_database_of_another_release_is_named_with_its_folder() {
     let place = Place::new();
     let mut dev = place.start("dev --empty --port 0");

@@ -201,7 +201,7 @@ impl Book {
         let real = line.replace("$TASK", &task).replace("$LAST", &self.last);
         let mut command = self.place.command(&real);
         if line == "migrate" {
-            command.env("WRKFLW_DATABASE_URL_FILE", ".wrkflw/database.url");
+            command.env("WRKFLW_DATABASE_URL_FILE", ".wrkflw/database.project.url");
         }
         let done = ran(command);
         let mut ids = vec![(self.last.clone(), "LAST")];
