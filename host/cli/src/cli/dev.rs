@@ -1,7 +1,7 @@
 //! `wrkflw dev`: runs everything on this machine by one command, without configuration. Not for production.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -82,8 +82,9 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         let url = format!("http://{}", listener.local_addr()?);
         output.hint("starting: database, migrations, sample flow and instances");
         let (server, database) = database(&args, &home).await?;
-        let kept = (server.is_some() && !args.ephemeral).then(|| cluster(&home));
-        migrate(&database, kept.as_deref()).await?;
+        let cluster = server.as_ref().map(Managed::home);
+        let kept = cluster.filter(|_| !args.ephemeral);
+        migrate(&database, kept).await?;
         configure(&mut settings, &args, &home, &url, database.clone())?;
         // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
         let shared = environment.state.as_deref().map(Home::kept).transpose()?;
@@ -113,7 +114,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         let entrance = demo::entrance(args.empty);
         let starting = Host::start(&settings, listener, program, telemetry, entrance, prepare);
         let host = starting.await?;
-        show(output, &note, &args, home.folder())?;
+        show(output, &note, &args, kept)?;
         if !environment.in_path {
             let program = environment.program.display();
             output.hint(&format!("the commands above need: alias wrkflw={program}"));
@@ -137,15 +138,10 @@ async fn database(args: &DevArgs, home: &Home) -> Result<(Option<Managed>, Strin
     let server = match &args.database_url {
         Some(url) => return Ok((None, url.clone())),
         None if args.ephemeral => postgres::start_ephemeral().await?,
-        None => postgres::start(&cluster(home)).await?,
+        None => postgres::start(&home.folder().join("postgres")).await?,
     };
     let url = server.url();
     Ok((Some(server), url))
-}
-
-/// The folder of the kept database.
-fn cluster(home: &Home) -> PathBuf {
-    home.folder().join("postgres")
 }
 
 /// Brings the database up to date. `kept` is its folder if it is one of `dev`.
@@ -199,11 +195,12 @@ fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
     }
 }
 
-fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()> {
-    let kept = match (&args.database_url, args.ephemeral) {
+/// `kept` is the folder of the database, if it is one that `dev` keeps.
+fn show(output: Output, note: &Note, args: &DevArgs, kept: Option<&Path>) -> Result<()> {
+    let kept = match (&args.database_url, kept) {
         (Some(_), _) => "in the database that was given".to_owned(),
-        (None, true) => "until this ends".to_owned(),
-        (None, false) => format!("in {}", folder.display()),
+        (None, None) => "until this ends".to_owned(),
+        (None, Some(folder)) => format!("in {}", folder.display()),
     };
     let people: Vec<_> = PEOPLE
         .iter()

@@ -76,7 +76,7 @@ async fn end(place: Place, account: Account) -> Result<()> {
         return place.clear();
     }
     let cluster_version = fs::read_to_string(place.data().join("PG_VERSION")).ok();
-    let programs = Programs::find(cluster_version.as_deref().map(str::trim)).await?;
+    let programs = programs(&place, cluster_version.as_deref()).await?;
     let server = Managed {
         programs,
         account,
@@ -86,9 +86,15 @@ async fn end(place: Place, account: Account) -> Result<()> {
     server.stop().await
 }
 
+/// The programs for the cluster of a place.
+async fn programs(place: &Place, cluster_version: Option<&str>) -> Result<Programs> {
+    let major = cluster_version.map(|version| (version.trim(), place.home()));
+    Programs::find(major).await
+}
+
 async fn start_in(place: Place, account: Account) -> Result<Managed> {
     let cluster_version = fs::read_to_string(place.data().join("PG_VERSION")).ok();
-    let programs = Programs::find(cluster_version.as_deref().map(str::trim)).await?;
+    let programs = programs(&place, cluster_version.as_deref()).await?;
     let mut server = Managed {
         programs,
         account,
@@ -114,6 +120,11 @@ impl Managed {
             "postgres://{SUPERUSER}@localhost/postgres?host={}",
             percent_encoded(self.place.sockets())
         )
+    }
+
+    /// The folder of its data.
+    pub(super) fn home(&self) -> &Path {
+        self.place.home()
     }
 
     /// Stops the server: disconnects clients and rolls back their open transactions.

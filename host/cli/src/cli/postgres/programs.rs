@@ -25,8 +25,9 @@ const INSTALL: &str = "install PostgreSQL (Debian and Ubuntu: `apt-get install p
 pub(super) struct Programs(PathBuf);
 
 impl Programs {
-    /// Finds the programs of `major`, or of the first version found.
-    pub(super) async fn find(major: Option<&str>) -> Result<Self> {
+    /// Finds the programs of the major version of the data in a folder, or of the first version found.
+    pub(super) async fn find(data: Option<(&str, &Path)>) -> Result<Self> {
+        let major = data.map(|(major, _)| major);
         let complete = candidates()
             .await
             .into_iter()
@@ -39,11 +40,12 @@ impl Programs {
             }
             others.extend(version);
         }
-        match major {
-            Some(major) if !others.is_empty() => bail!(
+        match data {
+            Some((major, folder)) if !others.is_empty() => bail!(
                 "the data was made by PostgreSQL {major}, but only {} is installed: install postgresql-{major}, \
-                 or delete the data to start again",
-                others.join(", ")
+                 or remove {} to begin with a new database and lose what this one has",
+                others.join(", "),
+                folder.display()
             ),
             _ => bail!("no PostgreSQL server found in PATH or in the usual folders: {INSTALL}"),
         }

@@ -185,7 +185,8 @@ async fn works_below_a_folder_that_is_closed_to_others() {
     let dir = folder.0.join("project/.wrkflw");
     let server = start(&dir).await.unwrap();
     query(&server, "create table kept as select 42 as answer");
-    let home = server.place.home().to_owned();
+    let home = server.home().to_owned();
+    assert!(home.join(DATA).is_dir(), "the folder to remove");
     server.stop().await.unwrap();
 
     let server = start(&dir).await.unwrap();
@@ -217,6 +218,8 @@ async fn data_of_another_major_version_is_refused_by_name() {
     let refusal = start(&folder.0).await.unwrap_err().to_string();
     assert!(refusal.contains("was made by PostgreSQL 8"), "{refusal}");
     assert!(refusal.contains("install postgresql-8"), "{refusal}");
+    let remove = format!("remove {} to", folder.0.display());
+    assert!(refusal.contains(&remove), "{refusal}");
 }
 
 #[tokio::test]
