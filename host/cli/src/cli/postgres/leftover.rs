@@ -25,15 +25,11 @@ pub(super) async fn clear(place: &Place) -> Result<()> {
     let Ok(text) = fs::read_to_string(&path) else {
         return Ok(());
     };
-    let pid = text.lines().next().unwrap_or_default();
-    let output = Command::new("ps")
-        .args(["-ww", "-o", "stat=", "-o", "args=", "-p", pid])
-        .output();
-    let output = output.await.context("cannot run `ps`")?;
-    let process = String::from_utf8_lossy(&output.stdout);
-    let process = process.trim();
+    let Some(process) = process(text.lines().next().unwrap_or_default()).await else {
+        return Ok(());
+    };
     let of_this_cluster = process.contains(&place.data().display().to_string());
-    if !process.is_empty() && (process.starts_with('Z') || !of_this_cluster) {
+    if process.starts_with('Z') || !of_this_cluster {
         // The lock file of the socket names the same pid.
         for path in [
             place.socket().with_file_name(format!("{SOCKET_NAME}.lock")),
@@ -43,6 +39,27 @@ pub(super) async fn clear(place: &Place) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The state of a process, and the words of its command. None if it has ended, or the system does not say.
+pub(super) async fn process(pid: &str) -> Option<String> {
+    // Images of containers lack `ps`, and macOS lacks `/proc`.
+    let system = Path::new("/proc");
+    let process = if system.join("self/stat").exists() {
+        let process = system.join(pid.parse::<u32>().ok()?.to_string());
+        let stat = fs::read_to_string(process.join("stat")).ok()?;
+        // The name of the program is in parentheses, and may have any character.
+        let (_, state) = stat.rsplit_once(')')?;
+        let state = state.split_whitespace().next()?;
+        let command = fs::read(process.join("cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        format!("{state} {command}")
+    } else {
+        let asked = ["-ww", "-o", "stat=", "-o", "args=", "-p", pid];
+        let output = Command::new("ps").args(asked).output().await.ok()?;
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    Some(process).filter(|process| !process.is_empty())
 }
 
 fn remove(path: &Path) -> Result<()> {

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::leftover::process;
 use super::place::DATA;
 use super::settings::quoted;
 use super::{Account, Managed, Place, end, percent_encoded, start, start_ephemeral};
@@ -135,6 +136,23 @@ async fn is_not_misled_by_the_pid_of_another_program() {
     fs::write(data.join("postmaster.pid"), pid_file).unwrap();
     let server = start(&folder.0).await.unwrap();
     assert_eq!(query(&server, "select 1"), "1");
+}
+
+/// What is asked of the system needs no program beside this one.
+#[tokio::test]
+async fn a_process_is_told_by_its_state_and_its_words() {
+    let mut child = Command::new("cat")
+        .arg("-")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id().to_string();
+    let told = process(&pid).await.expect("a process");
+    assert!(told.contains(" -") && !told.starts_with('Z'), "{told}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(process(&pid).await, None);
+    assert_eq!(process("").await, None);
 }
 
 #[tokio::test]
