@@ -104,6 +104,7 @@ async fn start_in(place: Place, account: Account) -> Result<Managed> {
     if cluster_version.is_none() {
         server.make_cluster().await?;
     }
+    leftover::settled(&server.place).await;
     if leftover::answers(&server.place) {
         server.running = true;
     } else {

@@ -8,11 +8,35 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use tokio::process::Command;
 
+use super::START_SECONDS_MAX;
 use super::place::{Place, SOCKET_NAME};
+
+/// The pause between looks at a server that starts or stops.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Waits until a server that starts or stops has done so, because it refuses clients. One that takes longer than a start may is left to
+/// the caller.
+pub(super) async fn settled(place: &Place) {
+    let limit = Duration::from_secs(START_SECONDS_MAX.into());
+    let settling = async {
+        while is_changing(place) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    let _ = tokio::time::timeout(limit, settling).await;
+}
+
+/// A server writes its state into the eighth line of its pid file.
+fn is_changing(place: &Place) -> bool {
+    let text = fs::read_to_string(pid_file(place)).unwrap_or_default();
+    let state = text.lines().nth(7).unwrap_or_default().trim();
+    matches!(state, "starting" | "stopping") && answers(place)
+}
 
 /// Whether a running server of this cluster accepts connections, so that it can be taken over.
 pub(super) fn answers(place: &Place) -> bool {

@@ -138,6 +138,30 @@ async fn is_not_misled_by_the_pid_of_another_program() {
     assert_eq!(query(&server, "select 1"), "1");
 }
 
+/// It refuses new clients until its last one has gone.
+#[tokio::test]
+async fn a_server_that_stops_is_waited_for() {
+    let folder = Folder::new();
+    let first = start(&folder.0).await.unwrap();
+    let pid = postmaster_pid(&first);
+    let mut last = Command::new("psql")
+        .args([&first.url(), "-XAtqc", "select pg_sleep(2)"])
+        .spawn()
+        .unwrap();
+    let seen = "select count(*) from pg_stat_activity where query = 'select pg_sleep(2)'";
+    while query(&first, seen) != "1" {}
+    let stopped = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(stopped.success());
+    let pid_file = first.place.data().join("postmaster.pid");
+    while fs::read_to_string(&pid_file).is_ok_and(|text| !text.contains("stopping")) {}
+    abandon(first);
+
+    let second = start(&folder.0).await.unwrap();
+    assert_ne!(postmaster_pid(&second), pid);
+    assert_eq!(query(&second, "select 1"), "1");
+    last.wait().unwrap();
+}
+
 /// What is asked of the system needs no program beside this one.
 #[tokio::test]
 async fn a_process_is_told_by_its_state_and_its_words() {
