@@ -2,9 +2,10 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::pin::pin;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde_json::json;
 
@@ -13,11 +14,12 @@ use super::home::{CHECKPOINT, Home, JWT, SEAL, database_of, key};
 use super::host::{self, Host};
 use super::output::{Column, Format, Output};
 use super::postgres::{self, Managed};
-use super::running::{self, Note};
+use super::running::{self, Announcement, Note};
 use super::{Environment, block_on};
 use crate::config::{Role, Settings};
 use wrkflw_engine::Engine;
 use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::telemetry::Telemetry;
 use wrkflw_store::{Store, StoreError};
 
 #[derive(Debug, Args)]
@@ -66,64 +68,41 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         return output.list(&json!({ "data": running }), RUNNING);
     }
     let name = running::name(args.name.as_deref(), &here, state)?;
-    let begun = Instant::now();
+    let started_at = Instant::now();
     let mut settings = Settings::defaults();
     let log = if output.quiet { "warn" } else { "info" };
     settings.log = args.log.clone().unwrap_or_else(|| log.to_owned());
     let telemetry = host::observe(&settings)?;
     block_on(async {
-        let stop = host::stop_signal()?;
-        let home = if args.ephemeral {
-            Home::ephemeral()?
-        } else {
-            Home::kept(&here)?
+        let mut stop = pin!(host::stop_signal()?);
+        let begin = Box::pin(begin(
+            &args,
+            (name, &here),
+            (settings, telemetry),
+            output,
+            environment,
+        ));
+        let begun = tokio::select! {
+            begun = begin => begun?,
+            () = &mut stop => bail!("stopped before it was ready"),
         };
-        let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))?;
-        let url = format!("http://{}", listener.local_addr()?);
-        output.hint("starting: database, migrations, sample flow and instances");
-        let (server, database) = database(&args, &home).await?;
-        let cluster = server.as_ref().map(Managed::home);
-        let kept = cluster.filter(|_| !args.ephemeral);
-        migrate(&database, kept).await?;
-        configure(&mut settings, &args, &home, &url, database.clone())?;
-        // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
-        let shared = environment.state.as_deref().map(Home::kept).transpose()?;
-        let (folder, secret) = shared.as_ref().unwrap_or(&home).machine_code()?;
-        settings.sandbox.artifact_dir = Some(folder);
-        settings.sandbox.artifact_key = Some(secret.into());
-        // The author waits for the compiler, and nobody else is served.
-        settings.sandbox.compile_niceness = 0;
-
-        let note = Note {
-            name,
-            url,
-            folder: here.clone(),
-            home: home.folder().to_owned(),
-            pid: std::process::id().cast_signed(),
-            started_at: Clock::System.now().as_millisecond(),
-        };
-        // Whoever finds the host ready finds its people, its flow, and the secret that signs tokens.
-        let mut announced = None;
-        let prepare = async |engine: &Engine| {
-            demo::prepare(engine, args.empty).await?;
-            announced = Some(running::announce(&note, home.kept_folder(), state)?);
-            // Written by the one that has the name.
-            home.keep(&database_of(&note.name), &database)
-        };
-        let program = environment.program.clone();
-        let entrance = demo::entrance(args.empty);
-        let starting = Host::start(&settings, listener, program, telemetry, entrance, prepare);
-        let host = starting.await?;
-        show(output, &note, &args, kept)?;
+        show(output, &begun, &args)?;
         if !environment.in_path {
             let program = environment.program.display();
             output.hint(&format!("the commands above need: alias wrkflw={program}"));
         }
-        tell_of_others(output, &note, &running::all(&here, state));
+        tell_of_others(output, &begun.note, &running::all(&here, state));
         output.hint(&format!(
             "ready after {:.1} s; Ctrl-C stops",
-            begun.elapsed().as_secs_f32()
+            started_at.elapsed().as_secs_f32()
         ));
+        let Begun {
+            host,
+            announced,
+            server,
+            home: _home,
+            ..
+        } = begun;
         let ran = host.run_until(stop).await;
         drop(announced);
         let stopped = match server {
@@ -131,6 +110,83 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             None => Ok(()),
         };
         ran.and(stopped)
+    })
+}
+
+/// A `wrkflw dev` that is ready.
+struct Begun {
+    host: Host,
+    note: Note,
+    announced: Option<Announcement>,
+    server: Option<Managed>,
+    home: Home,
+}
+
+impl Begun {
+    /// The folder of the database, if it is one that outlives this.
+    fn kept(&self) -> Option<&Path> {
+        let server = self.server.as_ref();
+        server
+            .map(Managed::home)
+            .filter(|_| self.home.kept_folder().is_some())
+    }
+}
+
+/// Starts everything. Dropped before its end, it stops the server of the database.
+async fn begin(
+    args: &DevArgs,
+    (name, here): (String, &Path),
+    (mut settings, telemetry): (Settings, Telemetry),
+    output: Output,
+    environment: &Environment,
+) -> Result<Begun> {
+    let home = if args.ephemeral {
+        Home::ephemeral()?
+    } else {
+        Home::kept(here)?
+    };
+    let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))?;
+    let url = format!("http://{}", listener.local_addr()?);
+    output.hint("starting: database, migrations, sample flow and instances");
+    let (server, database) = database(args, &home).await?;
+    let kept = server.as_ref().map(Managed::home);
+    migrate(&database, kept.filter(|_| !args.ephemeral)).await?;
+    configure(&mut settings, args, &home, &url, database.clone())?;
+    // `wrkflw plugin` stores machine code in the state folder: what it has checked is published without the compiler.
+    let state = environment.state.as_deref();
+    let shared = state.map(Home::kept).transpose()?;
+    let (folder, secret) = shared.as_ref().unwrap_or(&home).machine_code()?;
+    settings.sandbox.artifact_dir = Some(folder);
+    settings.sandbox.artifact_key = Some(secret.into());
+    // The author waits for the compiler, and nobody else is served.
+    settings.sandbox.compile_niceness = 0;
+
+    let note = Note {
+        name,
+        url,
+        folder: here.to_owned(),
+        home: home.folder().to_owned(),
+        pid: std::process::id().cast_signed(),
+        started_at: Clock::System.now().as_millisecond(),
+    };
+    // Whoever finds the host ready finds its people, its flow, and the secret that signs tokens.
+    let mut announced = None;
+    let prepare = async |engine: &Engine| {
+        demo::prepare(engine, args.empty).await?;
+        announced = Some(running::announce(&note, home.kept_folder(), state)?);
+        // Written by the one that has the name.
+        home.keep(&database_of(&note.name), &database)
+    };
+    let program = environment.program.clone();
+    let entrance = demo::entrance(args.empty);
+    let starting = Host::start(&settings, listener, program, telemetry, entrance, prepare);
+    let host = starting.await?;
+    Ok(Begun {
+        host,
+        note,
+        announced,
+        server,
+        home,
     })
 }
 
@@ -195,9 +251,9 @@ fn tell_of_others(output: Output, note: &Note, running: &[Note]) {
     }
 }
 
-/// `kept` is the folder of the database, if it is one that `dev` keeps.
-fn show(output: Output, note: &Note, args: &DevArgs, kept: Option<&Path>) -> Result<()> {
-    let kept = match (&args.database_url, kept) {
+fn show(output: Output, begun: &Begun, args: &DevArgs) -> Result<()> {
+    let note = &begun.note;
+    let kept = match (&args.database_url, begun.kept()) {
         (Some(_), _) => "in the database that was given".to_owned(),
         (None, None) => "until this ends".to_owned(),
         (None, Some(folder)) => format!("in {}", folder.display()),

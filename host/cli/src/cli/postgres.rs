@@ -145,7 +145,7 @@ impl Managed {
 
     /// Makes the cluster under another name and renames it, so that an interrupted run leaves no incomplete cluster.
     async fn make_cluster(&self) -> Result<()> {
-        let fresh = self.place.home().join("data.new");
+        let fresh = self.place.home().join(place::FRESH);
         if fresh.exists() {
             fs::remove_dir_all(&fresh)
                 .with_context(|| format!("cannot remove {}", fresh.display()))?;
@@ -181,6 +181,8 @@ impl Managed {
     async fn run(&mut self) -> Result<()> {
         settings::write(&self.place, self.account)?;
         let log = self.place.log();
+        // Before it starts: dropped meanwhile, it is stopped.
+        self.running = true;
         let output = self
             .account
             .command(&self.programs.pg_ctl())
@@ -199,13 +201,13 @@ impl Managed {
             .await
             .with_context(|| format!("cannot run {}", self.programs.pg_ctl().display()))?;
         if !output.status.success() {
+            self.running = false;
             bail!(
                 "PostgreSQL did not start: {}\n{}",
                 text_of(&output),
                 last_lines(&log)
             );
         }
-        self.running = true;
         Ok(())
     }
 

@@ -1,10 +1,12 @@
 //! `wrkflw dev` and the commands that call it, as its banner suggests them.
 
-use std::fs;
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::{fs, io};
 
 use serde_json::Value;
 
-use crate::program::{Place, key_of_dev};
+use crate::program::{Place, Running, key_of_dev};
 
 fn text(value: &Value, pointer: &str) -> String {
     let found = value.pointer(pointer).and_then(Value::as_str);
@@ -457,6 +459,22 @@ fn a_database_of_another_release_is_named_with_its_folder() {
     assert!(refused.stderr.contains(&advice), "{}", refused.stderr);
     fs::remove_dir_all(folder).expect("the server has stopped");
     assert_eq!(place.start("dev --empty --port 0").stop(), Some(0));
+}
+
+#[test]
+fn a_signal_ends_a_start_whose_database_does_not_answer() {
+    let place = Place::new();
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let line =
+        format!("dev --empty --port 0 --database-url postgres://postgres@{address}/postgres");
+    let mut command = place.command(&line);
+    let spawned = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.expect("the program starts");
+    let _connection = silent.accept().expect("a connection");
+    Running::interrupt(&mut child);
+    let said = io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
+    assert!(said.contains("stopped before it was ready"), "{said}");
 }
 
 /// Temporary folders of `wrkflw dev --ephemeral` in `temporary`.

@@ -19,6 +19,8 @@ use super::account::Account;
 
 /// The folder of the cluster.
 pub(super) const DATA: &str = "data";
+/// The folder of a cluster that is being made.
+pub(super) const FRESH: &str = "data.new";
 /// The name that PostgreSQL gives its socket.
 pub(super) const SOCKET_NAME: &str = ".s.PGSQL.5432";
 /// The file that is locked while a place is used.
@@ -217,8 +219,9 @@ fn is_ephemeral(path: &Path, account: &Account) -> bool {
     let is_named = name
         .and_then(|name| name.strip_prefix(EPHEMERAL))
         .is_some_and(|rest| rest.len() == 16 && rest.bytes().all(|c| c.is_ascii_hexdigit()));
+    let has_cluster = [DATA, FRESH].iter().any(|name| path.join(name).is_dir());
     is_named
-        && path.join(DATA).is_dir()
+        && has_cluster
         && fs::symlink_metadata(path)
             .is_ok_and(|found| found.is_dir() && found.uid() == account.uid())
 }
