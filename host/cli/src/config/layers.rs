@@ -243,6 +243,11 @@ fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsErr
             }
             _ => (key, texts),
         };
+        if values.contains_key(&name) {
+            return Err(SettingsError(format!(
+                "{shown} has both {name} and {name}_file: remove one of them"
+            )));
+        }
         let origin = shown.to_string();
         values.insert(name, Value { texts, origin });
     }
@@ -468,6 +473,12 @@ mod tests {
         assert_eq!(
             settings.auth.jwt_secret.as_ref().map(Hidden::reveal),
             Some("from-a-file")
+        );
+        let both = "jwt_secret = \"s3cret\"\njwt_secret_file = \"FOLDER/secret\"";
+        let error = read(&[], &[], both).expect_err("which one is meant");
+        assert!(
+            error.contains("both jwt_secret and jwt_secret_file") && !error.contains("s3cret"),
+            "{error}"
         );
         let error =
             read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
