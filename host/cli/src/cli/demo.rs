@@ -11,10 +11,13 @@ use wrkflw_console::{DemoPerson, Entrance};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Engine, Error, Identity};
+use wrkflw_store::definitions::list::{VersionChoice, VersionFilter, VersionSummary};
 use wrkflw_store::directory::Membership;
 
 /// The key of the sample flow.
 pub(super) const FLOW: &str = "document-approval";
+/// The note of its versions. By it, those of other releases are told from those of the user.
+const NOTE: &str = "The sample of wrkflw dev";
 /// Ids and names.
 const GROUPS: [(&str, &str); 3] = [
     ("authors", "Authors"),
@@ -75,12 +78,21 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
         embedded_by: None,
     };
     directory(engine, &who).await?;
+    let filter = VersionFilter {
+        key: Some(FLOW),
+        choice: VersionChoice::Active,
+        limit: 1,
+        ..VersionFilter::default()
+    };
+    let active = engine.reader().versions(tenant, filter).await?.pop();
+    let sample = (DOCUMENT_APPROVAL, &Json::empty());
     let published = engine
-        .publish(&who, FLOW, (DOCUMENT_APPROVAL, &Json::empty()), None)
+        .publish(&who, FLOW, sample, Some(NOTE))
         .await
         .map_err(unpublished)?;
-    let active = engine.reader().active_version(tenant, FLOW).await?;
-    if published.created || active.is_none() {
+    let replaces =
+        |active: VersionSummary| published.created && active.note.is_some_and(|note| note == NOTE);
+    if active.is_none_or(replaces) {
         let reference = VersionRef {
             key: published.key,
             version: published.version,
@@ -89,6 +101,12 @@ pub(super) async fn prepare(engine: &Engine, empty: bool) -> Result<()> {
             .activate(&who, &reference, false)
             .await
             .context("the sample flow cannot be activated")?;
+    } else if published.created {
+        let version = published.version;
+        tracing::info!(
+            version,
+            "the sample flow has a new version, which is not active: the active one is not from `wrkflw dev`"
+        );
     }
     if !empty {
         Box::pin(samples::prepare(engine, tenant)).await;
@@ -114,11 +132,20 @@ async fn directory(engine: &Engine, who: &Identity) -> Result<()> {
             engine.put_group(who, id, name).await?;
         }
     }
-    for (id, name, group) in PEOPLE {
-        if reader.person(who.tenant, id).await?.is_some() {
+    let following = &PEOPLE[1..];
+    for (place, (id, name, group)) in PEOPLE.into_iter().enumerate() {
+        let is_known = reader.person(who.tenant, id).await?.is_some();
+        // Whoever follows is added after the membership. Without them, an earlier start ended in between.
+        let is_complete = match following.get(place) {
+            Some((next, ..)) => reader.person(who.tenant, next).await?.is_some(),
+            None => true,
+        };
+        if is_known && is_complete {
             continue;
         }
-        engine.put_person(who, id, name).await?;
+        if !is_known {
+            engine.put_person(who, id, name).await?;
+        }
         if let Some(group) = group {
             let begins = Membership::Begins;
             engine

@@ -1,12 +1,10 @@
 //! `wrkflw dev` and the commands that call it, as its banner suggests them.
 
-use std::net::TcpListener;
-use std::process::Stdio;
-use std::{fs, io};
+use std::fs;
 
 use serde_json::Value;
 
-use crate::program::{Place, Running, key_of_dev};
+use crate::program::{Place, key_of_dev};
 
 fn text(value: &Value, pointer: &str) -> String {
     let found = value.pointer(pointer).and_then(Value::as_str);
@@ -424,97 +422,4 @@ fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
     );
     assert_eq!(serve.stop(), Some(0));
     assert_eq!(dev.stop(), Some(0));
-}
-
-#[test]
-fn commands_read_the_database_of_the_one_that_they_name() {
-    let place = Place::new();
-    let mut one = place.start("dev --empty --port 0 --name one");
-    start(&place, "document/1");
-    place.sql("create database other");
-    let socket = place.folder.join(".wrkflw/postgres/socket");
-    let other = format!(
-        "dev --empty --port 0 --name other --database-url postgres://postgres@localhost/other?host={}",
-        socket.display()
-    );
-    let mut other = place.start(&other);
-    let instances = |name: &str| {
-        let verified = place.data(&format!("audit verify --all --dev {name}"));
-        verified["verified"]["instances"].as_u64().expect("a count")
-    };
-    assert_eq!((instances("one"), instances("other")), (1, 0));
-    assert_eq!((other.stop(), one.stop()), (Some(0), Some(0)));
-}
-
-#[test]
-fn a_database_of_another_release_is_named_with_its_folder() {
-    let place = Place::new();
-    let mut dev = place.start("dev --empty --port 0");
-    place.sql("update _sqlx_migrations set checksum = '' where version = 1");
-    assert_eq!(dev.stop(), Some(0));
-    let refused = place.run("dev --empty --port 0");
-    assert_eq!(refused.code, 1, "{}", refused.stderr);
-    let folder = place.folder.join(".wrkflw/postgres");
-    let advice = format!("remove {}", folder.display());
-    assert!(refused.stderr.contains(&advice), "{}", refused.stderr);
-    fs::remove_dir_all(folder).expect("the server has stopped");
-    assert_eq!(place.start("dev --empty --port 0").stop(), Some(0));
-}
-
-#[test]
-fn a_signal_ends_a_start_whose_database_does_not_answer() {
-    let place = Place::new();
-    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = silent.local_addr().expect("an address");
-    let line =
-        format!("dev --empty --port 0 --database-url postgres://postgres@{address}/postgres");
-    let mut command = place.command(&line);
-    let spawned = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut child = spawned.expect("the program starts");
-    let _connection = silent.accept().expect("a connection");
-    Running::interrupt(&mut child);
-    let said = io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
-    assert!(said.contains("stopped before it was ready"), "{said}");
-}
-
-/// Temporary folders of `wrkflw dev --ephemeral` in `temporary`.
-fn leftovers(temporary: &std::path::Path) -> Vec<String> {
-    let entries = fs::read_dir(temporary).expect("a folder");
-    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
-    let mut names: Vec<_> = names
-        .map(|name| name.expect("text"))
-        .filter(|name| name.starts_with("wrkflw-"))
-        .collect();
-    names.sort();
-    names
-}
-
-#[test]
-fn the_next_start_removes_the_folders_of_a_killed_server() {
-    let place = Place::new();
-    // Short, because sockets are below it, and open to the database's account.
-    let temporary = std::env::temp_dir().join(format!("wk-{}", std::process::id()));
-    fs::create_dir(&temporary).expect("a fresh folder");
-    let start = || {
-        let mut command = place.command("dev --empty --port 0 --ephemeral --output json");
-        command.env("TMPDIR", &temporary);
-        place.start_command(command)
-    };
-    let mut killed = start();
-    killed.kill();
-    let left = leftovers(&temporary);
-    assert_eq!(left.len(), 2, "its data and its secrets: {left:?}");
-    let mut next = start();
-    let now = leftovers(&temporary);
-    assert!(
-        left.iter().all(|name| !now.contains(name)),
-        "{left:?} {now:?}"
-    );
-    assert_eq!(now.len(), 2, "its own: {now:?}");
-    // A third one does not touch the folders of running ones.
-    let mut third = start();
-    assert_eq!(leftovers(&temporary).len(), 4);
-    assert_eq!((third.stop(), next.stop()), (Some(0), Some(0)));
-    assert_eq!(leftovers(&temporary), [""; 0]);
-    fs::remove_dir(&temporary).expect("empty");
 }

@@ -17,5 +17,6 @@ mod reference;
 mod samples;
 mod scenarios;
 mod scripted;
+mod starts;
 mod usage;
 mod webhooks;

@@ -243,7 +243,7 @@ fn a_version_that_names_what_is_unknown_is_activated_by_force() {
     );
     let listed = place.data("definition list document-approval --as admin");
     assert_eq!(listed["data"][0]["note"], "Trial");
-    assert_eq!(listed["data"][1]["note"], serde_json::Value::Null);
+    assert_eq!(listed["data"][1]["note"], "The sample of wrkflw dev");
 }
 
 /// Waits until a command prints these words. Hosts write what they counted every ten seconds.
