@@ -1,5 +1,5 @@
 //! `wrkflw doctor`: checks what a host, a client and the author of a plugin need here, and says what to do about the rest. It
-//! changes and installs nothing.
+//! installs nothing, and changes no more than the connections of a host do: they begin a history on another server or timeline.
 
 use std::path::PathBuf;
 use std::time::Duration;
