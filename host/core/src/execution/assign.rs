@@ -126,7 +126,7 @@ impl Execution<'_> {
     pub(super) fn assigned(
         &mut self,
         asked: Asked,
-        assignment: Assignment,
+        mut assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
         let Asked {
@@ -134,6 +134,7 @@ impl Execution<'_> {
             cause,
         } = asked;
         let (state, state_name) = (state_instance.id, state_instance.name.clone());
+        self.continue_deadlines(&state_instance, &cause, &mut assignment);
         if let EntryCause::Overdue { task, .. } = cause {
             self.withdraw_overdue(&state_instance, task, &assignment);
             self.offer(state, &state_name, assignment.offers, findings)?;
@@ -381,18 +382,22 @@ impl Execution<'_> {
 
 /// How many tasks of the state instance a new assignment leaves unchanged.
 pub(super) fn kept(state_instance: &StateInstance, cause: &EntryCause) -> usize {
-    let goes = |task: &Task| match cause {
+    let stand = state_instance
+        .tasks
+        .iter()
+        .filter(|task| !goes(task, cause) && !matches!(task.status, TaskStatus::Cancelled { .. }));
+    stand.count()
+}
+
+/// Whether a new assignment replaces the task, or may do so.
+pub(super) fn goes(task: &Task, cause: &EntryCause) -> bool {
+    match cause {
         EntryCause::Entered => true,
         EntryCause::Overdue { task: overdue, .. } => {
             overdue.is_none_or(|overdue| overdue == task.id) && task.status.is_open()
         }
         EntryCause::Migrated | EntryCause::Reoffered => task.status.is_open(),
-    };
-    let stand = state_instance
-        .tasks
-        .iter()
-        .filter(|task| !goes(task) && !matches!(task.status, TaskStatus::Cancelled { .. }));
-    stand.count()
+    }
 }
 
 /// The question to the directory that the assignment needs.

@@ -6,21 +6,24 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fault::Fault;
-use super::{Execution, effort};
+use super::overdue::next_repetition;
+use super::{Execution, assign, effort};
 use crate::answer::{Assignment, Deadline, Due, OverdueAction, Reason, Since};
 use crate::apply::next_due;
 use crate::calendar::Calendar;
+use crate::event::Event;
 use crate::graph::{FiredBy, Graph};
 use crate::ids::{DeadlineId, TaskId};
-use crate::instance::{OpenDeadline, Status};
+use crate::instance::{OpenDeadline, StateInstance, Status};
 use crate::lookup::Findings;
+use crate::question::EntryCause;
 use crate::rejection::Rejection;
 
 /// Deadlines of one state instance or one task.
 pub(super) const DEADLINES_MAX: usize = 16;
 /// Deadlines of one assignment that count by a calendar. The calculation of each may go through twenty years.
 pub(super) const WORKING_MAX: usize = 400;
-/// The shortest pause between two repetitions, in seconds.
+/// The shortest pause between two repetitions, and from an escalation to that of the new tasks, in seconds.
 const REPEAT_MIN: u32 = 60;
 /// The longest reason of a deadline that cancels.
 const REASON_CHARS_MAX: usize = 2_000;
@@ -127,6 +130,33 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
 }
 
 impl Execution<'_> {
+    /// Prepares the deadlines of escalated work. One at a fixed time would act on the new tasks at once, and an escalation would
+    /// escalate again and again.
+    pub(super) fn continue_deadlines(
+        &self,
+        state_instance: &StateInstance,
+        cause: &EntryCause,
+        assignment: &mut Assignment,
+    ) {
+        let EntryCause::Overdue { .. } = cause else {
+            return;
+        };
+        let passed = self.events.iter().find_map(|event| match event {
+            Event::DeadlinePassed { due_at, .. } => Some(*due_at),
+            _ => None,
+        });
+        let now = self.context.now;
+        // Deadlines act in order. So those after the one that has passed are still to come, also if they are late.
+        let times = (passed.unwrap_or(now), now);
+        let tasks = state_instance.tasks.iter();
+        let tasks = tasks.filter(|task| assign::goes(task, cause));
+        let open: Vec<_> = tasks.flat_map(|task| &task.deadlines).collect();
+        for offer in &mut assignment.offers {
+            continue_fixed(&mut offer.deadlines, &open, times);
+            offer.deadlines.iter_mut().for_each(|one| later(one, now));
+        }
+    }
+
     /// Opens deadlines, counted from now, or from the moment of suspension while the instance is suspended. Those that count
     /// from a claim are computed as well, so that a missing calendar is found at once; they do not count yet unless the task
     /// `is_owned`.
@@ -187,6 +217,47 @@ impl Execution<'_> {
             }))
         });
         counting.collect()
+    }
+}
+
+/// Each deadline at a fixed time that is not after `until` goes on like the open one with the same action and repetition, which a suspension
+/// may have postponed. Without one it has acted: it is due at its next repetition after `now`, or does not go on.
+fn continue_fixed(
+    deadlines: &mut Vec<Deadline>,
+    open: &[&OpenDeadline],
+    (until, now): (Timestamp, Timestamp),
+) {
+    deadlines.retain_mut(|deadline| {
+        let at = match deadline.when {
+            Due::At(at) if at <= until => at,
+            _ => return true,
+        };
+        let same = open.iter().filter(|one| {
+            let is_alike = one.action == deadline.action && one.repeat == deadline.repeat;
+            is_alike && one.since_claim.is_none()
+        });
+        let next = same.filter_map(|one| one.due_at).min();
+        let next = next.or_else(|| next_repetition(at, deadline.repeat, now));
+        deadline.when = Due::At(next.unwrap_or(at));
+        next.is_some()
+    });
+}
+
+/// The new tasks of an escalation are escalated after a pause at the earliest, or work would go from one to the next at once.
+fn later(deadline: &mut Deadline, now: Timestamp) {
+    if deadline.action != OverdueAction::Escalate {
+        return;
+    }
+    match &mut deadline.when {
+        Due::At(at) => {
+            let pause = SignedDuration::from_secs(i64::from(REPEAT_MIN));
+            *at = (*at).max(now.saturating_add(pause).unwrap_or(now));
+        }
+        Due::After(seconds) | Due::Working { seconds, .. } => {
+            *seconds = (*seconds).max(REPEAT_MIN);
+        }
+        // It ends on a later day.
+        Due::WorkingDays { .. } => {}
     }
 }
 

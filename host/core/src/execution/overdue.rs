@@ -216,7 +216,11 @@ fn holders(tasks: &[Task]) -> Vec<Candidate> {
 }
 
 /// The next repetition after now. Repetitions that were missed while no host ran are skipped.
-fn next_repetition(due_at: Timestamp, repeat: Option<u32>, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn next_repetition(
+    due_at: Timestamp,
+    repeat: Option<u32>,
+    now: Timestamp,
+) -> Option<Timestamp> {
     let pause = i64::from(repeat?).max(1);
     let missed = now.duration_since(due_at).as_secs().max(0) / pause;
     let seconds = pause.checked_mul(missed + 1)?;

@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::deadlines::{after, crew, due, every, graph, kinds, open, pass, passed, user};
+use super::deadlines::{
+    after, crew, due, every, graph, kinds, late, open, pass, passed, second, user,
+};
 use super::script::{Script, fault, offers};
-use crate::answer::{Assignment, Deadline, OverdueAction, Plan};
+use crate::answer::{Assignment, Deadline, Due, OverdueAction, Plan};
 use crate::command::Command;
 use crate::event::Event;
 use crate::instance::{Candidate, TaskStatus};
@@ -221,4 +223,76 @@ fn work_that_nobody_is_able_to_do_is_escalated_too() {
     assert!(script.instance().active[0].unassignable_since.is_some());
     let events = pass(&mut script, 0, 61);
     assert!(kinds(&events).contains(&"STATE_ASSIGNABLE"), "{events:?}");
+}
+
+/// Whenever it is offered, one task of the crew has these deadlines.
+fn always(deadlines: Vec<Deadline>) -> Script {
+    let assign = move |_: &str, _: &EntryCause| {
+        let mut assignment = offers(&["crew"]);
+        assignment.offers[0].deadlines.clone_from(&deadlines);
+        assignment
+    };
+    let script = Script::new().drawn(graph()).assigning_for(assign);
+    script.planning(|_, _| Ok(Plan::default())).started()
+}
+
+fn at(moment: i64, action: OverdueAction) -> Deadline {
+    Deadline {
+        when: Due::At(second(moment)),
+        ..after(0, action)
+    }
+}
+
+/// The actions that are open, and when they are due.
+fn to_come(script: &Script) -> Vec<(OverdueAction, i64)> {
+    let all = open(script.instance()).into_iter();
+    let all = all.map(|(.., one)| (one.action, one.due_at.expect("it counts").as_second()));
+    all.collect()
+}
+
+#[test]
+fn escalated_work_is_not_escalated_again_at_once() {
+    let escalate = || OverdueAction::Escalate;
+    for (deadline, again) in [
+        (at(60, escalate()), None),
+        (every(100, at(60, escalate())), Some(160)),
+        (after(0, escalate()), Some(130)),
+        (after(59, escalate()), Some(130)),
+        (after(61, escalate()), Some(131)),
+    ] {
+        let mut script = always(vec![deadline]);
+        let events = pass(&mut script, 0, 70);
+        assert!(kinds(&events).contains(&"TASK_CREATED"), "{events:?}");
+        let again = again.map(|at| (escalate(), at));
+        assert_eq!(to_come(&script), Vec::from_iter(again));
+    }
+}
+
+#[test]
+fn escalated_work_keeps_the_fixed_times_that_are_to_come() {
+    let deadlines = || {
+        vec![
+            at(50, OverdueAction::Remind),
+            at(60, OverdueAction::Escalate),
+            at(90, late()),
+        ]
+    };
+    // After an outage.
+    let mut script = always(deadlines());
+    pass(&mut script, 0, 100);
+    pass(&mut script, 0, 100);
+    assert_eq!(to_come(&script), [(late(), 90)]);
+    // After a suspension.
+    let mut script = always(deadlines());
+    let instance = script.instance().id;
+    let reason = "wait".to_owned();
+    script.at(11);
+    let suspended = script.run("amy", &Command::Suspend { instance, reason });
+    suspended.expect("suspended");
+    script.at(111);
+    let resumed = script.run("amy", &Command::Resume { instance });
+    resumed.expect("resumed");
+    pass(&mut script, 0, 150);
+    pass(&mut script, 0, 160);
+    assert_eq!(to_come(&script), [(late(), 190)]);
 }

@@ -260,7 +260,8 @@ impl Choices {
         }
         let mut ways = graph.leaving(state);
         let by_deadline = ways.find(|way| way.by.contains(&FiredBy::Deadline));
-        let action = match (self.below(6), by_deadline) {
+        let number = self.below(6);
+        let action = match (number, by_deadline) {
             (0, _) => OverdueAction::Remind,
             (1, _) => OverdueAction::Release,
             (2 | 3, _) | (4, None) => OverdueAction::Escalate,
@@ -270,7 +271,8 @@ impl Choices {
             _ => OverdueAction::Remind,
         };
         vec![Deadline {
-            when: Due::After(60),
+            // Some work is to be escalated at once.
+            when: Due::After(if number == 3 { 0 } else { 60 }),
             since: if of_task && self.below(2) == 1 {
                 Since::Claimed
             } else {

@@ -471,7 +471,7 @@ impl Ledger {
                 || format!("mark of {}", state_instance.id),
             )?;
             for task in &state_instance.tasks {
-                self.same(task)?;
+                self.same(task, &state_instance.tasks)?;
             }
         }
         Ok(())

@@ -6,10 +6,10 @@ use super::super::choices::ALLOCATED;
 use super::super::world::{PEOPLE, World};
 use super::super::{rules, staffing};
 use super::{Checked, Hand, Ledger, Moment, Place, Work, ensure};
+use crate::answer::OverdueAction;
 use crate::command::Command;
 use crate::event::Event;
-use crate::event::reasons::LOST_ELIGIBILITY;
-use crate::event::reasons::NOBODY_ABLE;
+use crate::event::reasons::{ESCALATED, LOST_ELIGIBILITY, NOBODY_ABLE};
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Candidate, OpenDeadline, Task, TaskStatus};
 
@@ -362,7 +362,7 @@ impl Ledger {
         Ok(())
     }
 
-    pub(super) fn same(&self, task: &Task) -> Checked {
+    pub(super) fn same(&self, task: &Task, beside: &[Task]) -> Checked {
         let work = &self.tasks[&task.id];
         let owner = work.hand.as_ref().map(|hand| hand.owner.as_str());
         let is_same = work.open == task.status.is_open()
@@ -375,6 +375,19 @@ impl Ledger {
         let counts = |one: &OpenDeadline| one.since_claim.is_some() && one.due_at.is_some();
         ensure(owner.is_some() || !deadlines.any(counts), || {
             format!("nobody owns {task:?}, and its deadline counts")
+        })?;
+        let at = task.created_at;
+        let is_escalated = beside.iter().any(|one| {
+            let reason = Some(ESCALATED);
+            matches!(&one.status, TaskStatus::Cancelled { cancelled_at, reason: why, .. } if *cancelled_at == at && why.as_deref() == reason)
+        });
+        let mut deadlines = task.deadlines.iter();
+        let at_once = deadlines.any(|one| {
+            let due_at = one.due_at.filter(|_| one.action == OverdueAction::Escalate);
+            due_at.is_some_and(|due_at| due_at.duration_since(at).as_secs() < 60)
+        });
+        ensure(!(is_escalated && at_once), || {
+            format!("{task:?} is escalated again at once")
         })
     }
 }
