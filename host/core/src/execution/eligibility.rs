@@ -84,7 +84,7 @@ impl<'a> Place<'a> {
         Ok(principal.map(str::to_owned))
     }
 
-    /// The owner whose work the actor may do, and how the owner got the task.
+    /// The owner whose work the actor may do, and how the owner got the task. Whoever is excluded does nothing for an absent owner.
     pub(super) fn owned<'t>(
         self,
         task: &'t Task,
@@ -102,7 +102,13 @@ impl<'a> Place<'a> {
         match &task.status {
             TaskStatus::Claimed {
                 owner, ownership, ..
-            } if self.groups_of(owner).is_some() => Ok((owner, ownership)),
+            } if self.groups_of(owner).is_some() => {
+                let actor = &self.context.actor.id;
+                if owner != actor {
+                    self.not_excluded(actor)?;
+                }
+                Ok((owner, ownership))
+            }
             TaskStatus::Claimed {
                 owner, claimed_at, ..
             } => {

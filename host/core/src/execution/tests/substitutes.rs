@@ -2,7 +2,7 @@
 
 use super::script::{Script, decide, enter, forbidden, offers, person, substitute};
 use crate::actor::{Actor, StandIn};
-use crate::answer::{Plan, Principal};
+use crate::answer::{Assignment, Plan, Principal};
 use crate::command::Command;
 use crate::instance::{Decision, TaskStatus};
 use crate::question::Source;
@@ -279,4 +279,44 @@ fn what_initiators_do_on_their_own_request_nobody_does_for_them() {
         forbidden(script.run_as(&for_ann, &decide(task, "GO"))),
         "not_owner"
     );
+}
+
+#[test]
+fn whoever_is_excluded_leaves_the_task_of_an_absent_owner_alone() {
+    let exclude = |_: &str| Assignment {
+        exclude: vec!["sue".into()],
+        ..offers(&["crew"])
+    };
+    let mut script = Script::new().assigning(exclude).claimed();
+    let task = script.task(0);
+    let suspend = || Command::SuspendTask {
+        task,
+        reason: None,
+        until: None,
+    };
+    let all = || {
+        let release = Command::Release { task };
+        [suspend(), Command::ResumeTask { task }, release]
+    };
+    // `ann` requested it.
+    for (person, code) in [("sue", "excluded"), ("ann", "own_request")] {
+        let actor = substitute(person, &["bob"]);
+        for command in all().into_iter().chain([Command::Resolve { task }]) {
+            let refused = forbidden(script.run_as(&actor, &command));
+            assert_eq!(refused, code, "{person} {command:?}");
+        }
+    }
+    script
+        .run_as(&substitute("sam", &["bob"]), &suspend())
+        .expect("a substitute");
+    script
+        .run("bob", &Command::ResumeTask { task })
+        .expect("the owner");
+    let operator = Actor {
+        permissions: vec!["task:assign".into()],
+        ..substitute("sue", &["bob"])
+    };
+    for command in all() {
+        script.run_as(&operator, &command).expect("an operator");
+    }
 }

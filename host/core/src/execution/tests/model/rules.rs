@@ -160,8 +160,11 @@ impl Attempt<'_> {
         person == self.actor || (!own_work && self.world.stands_in(self.actor, person))
     }
 
+    /// Whoever is excluded acts for nobody else.
     fn is_theirs(&self, work: &Work, hand: &Hand) -> bool {
-        self.acts_for(work, &hand.owner)
+        let is_own = hand.owner == self.actor;
+        let excluded = self.not_excluded(work, self.actor).is_err();
+        self.acts_for(work, &hand.owner) && (is_own || !excluded)
     }
 
     fn not_excluded(&self, work: &Work, person: &str) -> Checked {
