@@ -91,3 +91,54 @@ async fn a_token_is_checked_against_the_present_time() {
         assert_eq!(response.status(), status, "after a jump of {jump} ms");
     }
 }
+
+/// How many rows of a table are as this condition says.
+async fn count(app: &TestApp, rows: &str) -> i64 {
+    let count = format!("select count(*) from {rows}");
+    sqlx::query_scalar(AssertSqlSafe(count))
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a count")
+}
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_delays_nothing_later() {
+    let app = TestApp::start().await;
+    let now = app.engine.clock().now();
+    let tomorrow = Arc::new(AtomicI64::new(now.as_millisecond() + 24 * HOUR));
+    let ahead = app.beside_with_clock(Clock::Manual(tomorrow)).await;
+    let instance = app.started("doc-1").await;
+    claim(&ahead, "reviewer", &instance).await.expect(200);
+    let group = Some(json!({ "name": "Night shift" }));
+    let put = ahead.send("admin", "PUT", "/v1/groups/night", &[], group);
+    put.await.expect(200);
+    // Jobs that are due at once.
+    let task = task_of(&instance);
+    let to = json!({ "to": "reviewer2", "reason": "ill" });
+    for (person, what, body) in [
+        ("reviewer", "delegate", to),
+        ("reviewer2", "resolve", json!({})),
+    ] {
+        let path = format!("/v1/tasks/{task}/{what}");
+        app.post(person, &path, body).await.expect(200);
+    }
+    let jobs = "job where kind = 'reassess_instance'";
+    assert_eq!(count(&app, jobs).await, 1);
+    let late = format!("{jobs} and due_at > now() + interval '2 hours'");
+    assert_eq!(count(&app, &late).await, 0);
+    // An absence of an hour is neither over when it begins nor when it is ended.
+    let hour = jiff::SignedDuration::from_hours(1);
+    let away = json!({ "substitute": "reviewer2", "from": now, "until": now + hour });
+    let path = "/v1/people/reviewer/absences";
+    let added = app.post("reviewer", path, away).await.expect(201);
+    let one = format!("{path}/{}", added["absence"]["id"].as_str().expect("an id"));
+    let ended = app.host().send("reviewer", "DELETE", &one, &[], None).await;
+    let ended = ended.expect(200);
+    assert!(ended["absence"]["endedAt"].is_string(), "{ended}");
+    let member = "/v1/groups/night/members/reviewer2";
+    app.put("admin", member, json!({})).await.expect(200);
+    assert!(count(&app, "reassessment").await > 3);
+    let late = "reassessment where due_at > now() + interval '2 hours'";
+    assert_eq!(count(&app, late).await, 0);
+    prove_all(&app).await;
+}

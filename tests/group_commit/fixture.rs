@@ -108,10 +108,10 @@ impl Fixture {
             on_behalf_of: None,
             stands_in_for: vec![],
         };
-        let now = clock::Clock::System.now();
+        let present = clock::Clock::System.now();
         let now = before
             .as_ref()
-            .map_or(now, |stored| now.max(stored.instance.updated_at));
+            .map_or(present, |stored| present.max(stored.instance.updated_at));
         let context = Context {
             version: &self.version,
             previous: None,
@@ -169,6 +169,7 @@ impl Fixture {
             participants: vec![],
             allocations: vec![],
             done: vec![],
+            now: present,
         }
     }
 

@@ -61,6 +61,9 @@ pub struct Change {
     pub allocations: Vec<Allocated>,
     /// The jobs that the commands complete.
     pub done: Vec<Uuid>,
+    /// When jobs are due that are due at once: by the clock of the host. The time of the entries may be far ahead, because the clock
+    /// of a host that wrote earlier ones was.
+    pub now: Timestamp,
 }
 
 impl Change {
@@ -150,6 +153,7 @@ impl Change {
         self.participants.extend(next.participants);
         self.allocations.extend(next.allocations);
         self.done.extend(next.done);
+        self.now = next.now;
     }
 }
 

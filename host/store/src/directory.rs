@@ -55,7 +55,8 @@ struct Change<'a> {
     tenant: TenantId,
     note: &'a Note<'a>,
     run: Run,
-    /// Its time. It is never before the previous change, even if the host's clock is behind.
+    /// The time of its entry. It is never before the previous change, even if the host's clock is behind. What holds now, and when
+    /// work is due, is by the time of the note: a clock that was ahead once would delay it.
     at: Timestamp,
 }
 

@@ -117,6 +117,7 @@ impl Engine {
             delegation_seals,
             replies: request.key().map(keyed).into_iter().collect(),
             done: request.job.into_iter().collect(),
+            now: now.min(self.0.clock.now()),
         };
         let change = Some(change);
         Ok(Executed { rendered, change })

@@ -156,7 +156,7 @@ impl Store {
                 Put::Taken
             });
         }
-        if let Err(refusal) = absence.check(change.at) {
+        if let Err(refusal) = absence.check(note.at) {
             return Ok(Put::Refused(refusal));
         }
         if !known.substitute {
@@ -205,7 +205,7 @@ impl Store {
                 tenant.0,
                 id,
                 person,
-                Time(at) as _
+                Time(note.at) as _
             )
             .fetch_optional(change.connection())
             .await?;
@@ -223,7 +223,8 @@ impl Store {
             .execute(change.connection())
             .await?;
             assert_eq!(updated.rows_affected(), 1);
-            change.reassessment(&[(Whose::User(person), at)]).await?;
+            let whose = [(Whose::User(person), note.at)];
+            change.reassessment(&whose).await?;
             let payload = serde_json::json!({ "absence": id, "person": person });
             change.finish("ABSENCE_ENDED", &payload).await?;
             Ok(Put::Done)
@@ -249,7 +250,7 @@ impl Change<'_> {
 
     /// The limit that the person or the substitute has reached.
     async fn limit_of(&mut self, absence: &Absence) -> Result<Option<Refusal>, StoreError> {
-        let (tenant, at) = (self.tenant.0, self.at);
+        let (tenant, at) = (self.tenant.0, self.note.at);
         let counts = sqlx::query!(
             r#"select p.of_person as "of_person!", p.of_pair as "of_pair!", (
                     select count(*) from absence

@@ -45,8 +45,8 @@ impl Store {
             }
         }
         if change.manage(person, manager).await? {
-            let at = change.at;
-            change.reassessment(&[(Whose::User(person), at)]).await?;
+            let whose = [(Whose::User(person), note.at)];
+            change.reassessment(&whose).await?;
             let payload = serde_json::json!({ "person": person, "manager": manager });
             change.finish("MANAGER_PUT", &payload).await?;
         }

@@ -44,7 +44,7 @@ impl Store {
                 Membership::Ends => (change.end(group, person).await?, "MEMBER_REMOVED"),
             };
             if changed {
-                let at = change.at;
+                let at = note.at;
                 let whose = [(Whose::Group(group), at), (Whose::User(person), at)];
                 change.reassessment(&whose).await?;
                 let payload = serde_json::json!({ "group": group, "person": person });

@@ -15,7 +15,8 @@ pub(super) enum Whose<'a> {
 
 impl Change<'_> {
     /// Inserts one row for each, due at the given moment. A change has two ids, its entry's and its command's, so there are
-    /// at most two rows.
+    /// at most two rows. One that is due at once has the time of the note: that of the change may be far ahead, because an earlier
+    /// host's clock was.
     ///
     /// A row that is due and was never claimed serves this change, too, if this change is due: the walk begins after the commit,
     /// because the lock keeps workers from the row until then. The age of the row is that of its last change, since the last walk
@@ -51,7 +52,7 @@ impl Change<'_> {
                 kind,
                 principal,
                 Time(*due) as _,
-                Time(self.at) as _
+                Time(self.note.at) as _
             )
             .execute(self.connection())
             .await?;

@@ -92,7 +92,7 @@ impl Rows<'_> {
             before.map(running).unwrap_or_default(),
             running(&change.after),
         );
-        let now = change.after.updated_at;
+        let now = change.now;
         let begun = new
             .values()
             .filter(|(_, child)| !old.contains_key(&child.id));
@@ -138,7 +138,7 @@ impl Rows<'_> {
         for id in old.keys().filter(|id| !new.contains_key(id)) {
             self.finish(of, id.0);
         }
-        let now = change.after.updated_at;
+        let now = change.now;
         for (id, service) in new.iter().filter(|(id, _)| !old.contains_key(id)) {
             let payload = json!({});
             self.job(of, id.0, "call_service", change.after.id, now, &payload);
@@ -158,7 +158,7 @@ impl Rows<'_> {
         // An ended instance has no owners, and its end removes the job. A suspended one goes on when it is resumed.
         if after.status == Status::Running && (is_resolved || after.has_signal_to_take()) {
             let (id, payload) = (reassessing(after.id), json!({}));
-            let now = after.updated_at;
+            let now = change.now;
             self.job(of, id, "reassess_instance", after.id, now, &payload);
         }
     }
@@ -189,7 +189,7 @@ impl Rows<'_> {
             telling(after.id),
             "child_ended",
             parent,
-            after.updated_at,
+            change.now,
             &payload,
         );
         true

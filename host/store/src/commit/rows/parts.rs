@@ -324,7 +324,7 @@ impl<'a> Rows<'a> {
         for state in earlier.difference(&current) {
             self.finish(of, matching(*state));
         }
-        let (instance, now) = (change.after.id, change.after.updated_at);
+        let (instance, now) = (change.after.id, change.now);
         for state in begun {
             self.job(
                 of,
