@@ -79,6 +79,53 @@ async fn the_attempts_of_a_job_that_is_put_off_are_counted_anew() {
     assert_eq!((again[0].id, again[0].attempts), (id, 1));
 }
 
+/// A deadline that is inserted when the instance is resumed does not overtake what came before.
+#[tokio::test]
+async fn a_job_at_rest_keeps_its_place() {
+    let fixture = Fixture::new().await;
+    let (instance, store) = (clock::new_id(), &fixture.store);
+    let first = fixture.job(instance, noon()).await;
+    for (rests, attempts) in [(0, 1), (15, 2), (30, 2)] {
+        let claimed = fixture.claim(noon() + seconds(rests), 10).await;
+        assert_eq!(
+            (ids(&claimed), claimed[0].attempts),
+            (vec![first], attempts)
+        );
+        let next = noon() + seconds(rests + 15);
+        store.rest_job(&claimed[0], next).await.expect("a rest");
+        // The worker believes that it is done.
+        store.finish_job(&claimed[0]).await.expect("nothing");
+        assert_eq!(store.failing_jobs().await.expect("a count"), 0);
+    }
+    let second = fixture.job(instance, noon() + seconds(40)).await;
+    assert_eq!(fixture.claim(noon() + seconds(44), 10).await, []);
+    let next = store.next_due().await.expect("a look");
+    assert_eq!(next, Some(noon() + seconds(45)));
+    for expected in [first, second] {
+        let claimed = fixture.claim(noon() + seconds(45), 10).await;
+        assert_eq!(ids(&claimed), [expected]);
+        store.finish_job(&claimed[0]).await.expect("an end");
+    }
+}
+
+/// Of one instance, a start of a child and another job may rest at a time. The end of one attempt does not make the other one due.
+#[tokio::test]
+async fn two_jobs_at_rest_do_not_wake_each_other() {
+    let fixture = Fixture::new().await;
+    let (instance, store) = (clock::new_id(), &fixture.store);
+    let start = fixture.job(instance, noon()).await;
+    fixture.run("update job set kind = 'start_child'").await;
+    let other = fixture.job(instance, noon() + seconds(1)).await;
+    let claimed = fixture.claim(noon() + seconds(1), 10).await;
+    assert_eq!(ids(&claimed), [start, other]);
+    let until = noon() + seconds(15);
+    for job in &claimed {
+        store.rest_job(job, until).await.expect("a rest");
+        store.finish_job(job).await.expect("nothing");
+    }
+    assert_eq!(fixture.claim(until - seconds(1), 10).await, []);
+}
+
 #[tokio::test]
 async fn only_the_earliest_job_of_an_instance_is_claimed() {
     let fixture = Fixture::new().await;

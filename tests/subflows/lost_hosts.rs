@@ -192,8 +192,9 @@ async fn jobs_of_a_suspended_parent_wait_and_none_is_lost() {
         .expect("state_instances");
     assert_eq!(claim(&app).await, []);
     command("resume").await;
+    let due_at = start.due_at;
     let start = claim_at(&app, later(20)).await.remove(0);
-    assert_eq!(start.attempts, 1, "resting is no attempt");
+    assert_eq!((start.due_at, start.attempts), (due_at, 2));
     app.engine.job(&start).await.expect("a start");
     let child = children(&app, &subflow, 1).await.remove(0);
     command("suspend").await;
@@ -206,7 +207,9 @@ async fn jobs_of_a_suspended_parent_wait_and_none_is_lost() {
         .expect("state_instances");
     assert_eq!(shown(&app, &subflow).await["status"], "SUSPENDED");
     command("resume").await;
+    let due_at = told.due_at;
     let told = claim_at(&app, later(20)).await.remove(0);
+    assert_eq!(told.due_at, due_at, "it has kept its place");
     app.engine.job(&told).await.expect("told");
     assert_eq!(shown(&app, &subflow).await["outcome"], "DONE");
     proven(&app, &subflow).await;

@@ -61,7 +61,7 @@ impl Engine {
         let id = child.id;
         let parent = match self.parent(job, state, id).await? {
             Parent::Wants(parent) => parent,
-            Parent::Suspended => return self.put_off(job, REST).await,
+            Parent::Suspended => return self.rest(job).await,
             Parent::Gone => return Ok(self.0.store.free_place(job).await?),
         };
         let is_started = self.0.store.knows_instance(job.tenant, id.0).await?;
@@ -108,7 +108,7 @@ impl Engine {
             reason: None,
         };
         match self.act(job.tenant, command, Some(job.id)).await {
-            Err(Error::Rejected(Rejection::Suspended { .. })) => self.put_off(job, REST).await,
+            Err(Error::Rejected(Rejection::Suspended { .. })) => self.rest(job).await,
             done => done,
         }
     }
@@ -211,7 +211,13 @@ impl Engine {
         Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
-    /// Puts a job off, because its instance is suspended or another host works on the same. That is no failure.
+    /// Lets a job wait for the resumption of its instance. That is no failure.
+    pub(super) async fn rest(&self, job: &Job) -> Result<(), Error> {
+        let until = self.0.clock.now() + REST;
+        Ok(self.0.store.rest_job(job, until).await?)
+    }
+
+    /// Puts a job off, because it has done a portion or another host works on the same. That is no failure.
     pub(super) async fn put_off(&self, job: &Job, pause: Duration) -> Result<(), Error> {
         let until = self.0.clock.now() + pause;
         Ok(self.0.store.put_off_job(job, until).await?)

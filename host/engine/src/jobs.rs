@@ -167,8 +167,11 @@ impl WorkerContext {
 
     /// Runs a job and stores its result.
     async fn job(self: Arc<Self>, job: Job) {
-        let late = between(job.due_at, self.clock.now());
-        metrics::histogram!("wrkflw_job_lateness_seconds").record(late.as_secs_f64());
+        // Later attempts wait for something else than a worker.
+        if job.attempts == 1 {
+            let late = between(job.due_at, self.clock.now());
+            metrics::histogram!("wrkflw_job_lateness_seconds").record(late.as_secs_f64());
+        }
         let result = guarded(self.lease, self.handle_job.job(&job)).await;
         tally(&job.kind, result.is_ok());
         wrkflw_fault::point("job.done");

@@ -4,7 +4,7 @@
 //! command deletes the row. When the host of a claimed job fails, its lease expires, and another host claims the job again. The
 //! revision of the instance ensures that each job takes effect once.
 //!
-//! Only the earliest job of an instance can be claimed. While it exists, claimed or failed, the later jobs of the instance wait.
+//! Only the earliest job of an instance can be claimed. While it exists, claimed, failed or at rest, the later jobs of the instance wait.
 //! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are two exceptions: the
 //! cancellation of a child waits for no other job, and starts of children delay only later starts. [`claims`] decides whose jobs
 //! are claimed next. Calls of services take no part in this: [`calls`] claims them for workers of their own.
@@ -65,9 +65,26 @@ impl Store {
         error: &str,
         next: Timestamp,
     ) -> Result<(), StoreError> {
-        let error = kept(error);
+        self.release_job(job, Some(kept(error)), next).await
+    }
+
+    /// Ends the claim of a job whose instance is suspended. It keeps its place, so that no later job of the instance overtakes it
+    /// when the instance is resumed. It can be claimed again from `next` on.
+    pub async fn rest_job(&self, job: &Job, next: Timestamp) -> Result<(), StoreError> {
+        self.release_job(job, None, next).await
+    }
+
+    /// Ends a claim. Without an error the attempts are counted anew, but from one: the end of another job makes only a job without
+    /// attempts due, and two jobs at rest would wake each other.
+    async fn release_job(
+        &self,
+        job: &Job,
+        error: Option<String>,
+        next: Timestamp,
+    ) -> Result<(), StoreError> {
         sqlx::query!(
-            "update job set lease_until = $5, last_error = $6, claim = null
+            "update job set lease_until = $5, last_error = $6, claim = null,
+                attempts = case when $6::text is null then 1 else attempts end
             where tenant_id = $1 and id = $2 and claim = $3 and due_at = $4",
             job.tenant.0,
             job.id,
@@ -90,7 +107,7 @@ impl Store {
     /// Deletes or postpones a job, and makes the next job of the instance due. It comes after all jobs that could be claimed when
     /// this one was.
     async fn settle(&self, job: &Job, put_off: Option<Timestamp>) -> Result<(), StoreError> {
-        // The next job has no attempts yet. One with attempts is claimed, or waits after a failure, and keeps its lease.
+        // The next job has no attempts yet. One with attempts is claimed, at rest, or waits after a failure, and keeps its lease.
         sqlx::query!(
             "with ended as (
                 delete from job

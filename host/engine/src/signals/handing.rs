@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::job_handlers::{REST, Unread};
+use super::super::job_handlers::Unread;
 use super::super::request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 use super::super::{Engine, Error};
 use super::Sender;
@@ -275,7 +275,7 @@ impl Engine {
             return Ok(None);
         };
         if let Status::Suspended { .. } = instance.status {
-            self.put_off(job, REST).await?;
+            self.rest(job).await?;
             return Ok(None);
         }
         let definition = &instance.definition.key;
@@ -318,7 +318,7 @@ impl Engine {
                 Err(Error::Rejected(Rejection::Suspended { .. })) => {
                     let taker = store.subscriber(tenant, &kept).await?;
                     if taker.is_none_or(|taker| taker.is_suspended) {
-                        self.put_off(job, REST).await?;
+                        self.rest(job).await?;
                         return Ok(false);
                     }
                     store.release_signal(tenant, kept.signal, instance).await?;

@@ -1,6 +1,6 @@
 -- Reads due jobs of a tenant, claims those that can run, and postpones those that must wait. $1 tenant, $2 now, $3 end of the
 -- lease, $4 limit of the jobs read, $5 limit of the jobs claimed; $6, $7 and $8: until when a job is postponed that waits for a
--- claimed job, for a stopped version, or for a failed job.
+-- claimed job, for a stopped version, or for a job that failed or is at rest.
 --
 -- The expression `greatest(...)` is that of the index `job_share`; it ignores nulls. Calls of services are excluded by `service` where
 -- that index is meant, and by their kind where `job_by_instance` is. If another worker claims a row between the
@@ -22,13 +22,13 @@ held as materialized (
     select j.tenant_id, j.id, l.late, greatest(j.due_at, j.lease_until) as ready_at, case j.kind
         when 'cancel_child' then null
         when 'start_child' then (
-            select least(greatest(e.due_at, e.lease_until, $2), case when e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
+            select least(greatest(e.due_at, e.lease_until, $2), case when e.claim is not null and e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
             where e.tenant_id = $1 and e.instance_id = j.instance_id
               and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'call_service')
             order by e.due_at, e.id limit 1
         )
         else (
-            select least(greatest(e.due_at, e.lease_until, $2), case when e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
+            select least(greatest(e.due_at, e.lease_until, $2), case when e.claim is not null and e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
             where e.tenant_id = $1 and e.instance_id = j.instance_id
               and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'start_child', 'call_service')
             order by e.due_at, e.id limit 1

@@ -25,7 +25,7 @@ const READS_MAX: usize = 16;
 /// For how long a job is postponed that waits for a claimed job. The end of that job makes it due earlier. It becomes due by
 /// itself if the host of the claimed job has failed, or if a claim postponed it just after that end.
 const CLAIMED_RETRY: Duration = Duration::from_secs(1);
-/// For how long a job is postponed that waits for a failed job.
+/// For how long a job is postponed at most that waits for a failed job, or for one whose instance is suspended.
 const FAILED_RETRY: Duration = Duration::from_mins(1);
 /// For how long a job of a stopped version is postponed. When the version is resumed, it becomes due at once,
 /// unless it was attempted before.
