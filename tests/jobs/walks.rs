@@ -76,15 +76,16 @@ struct Standing {
 }
 
 impl Standing {
+    /// It is an hour behind the database: changes that it writes are old by that clock, so that only this host's time counts.
     async fn begin(app: &TestApp) -> Standing {
-        let now = app.engine.clock().now().as_millisecond();
-        let time = Arc::new(AtomicI64::new(now));
+        let now = app.engine.clock().now() - Duration::from_hours(1);
+        let time = Arc::new(AtomicI64::new(now.as_millisecond()));
         let clock = clock::Clock::Manual(time.clone());
         let engine = app.engine_with_clock(clock).await;
         Standing { engine, time }
     }
 
-    /// A change of the group at this moment. By the database's clock it is old, so that only this host's time counts.
+    /// A change of the group at this moment.
     async fn change(&self, database: &TestDatabase, group: &str) {
         let now = self.engine.clock().now();
         change(database, "group", group, now).await;
@@ -198,13 +199,17 @@ async fn every_instance_is_reassessed_although_one_fails() {
     );
 }
 
-/// A host whose clock is ahead sees the change as old, while commands that began before it are still running.
-#[tokio::test]
-async fn a_fast_clock_does_not_make_the_first_walk_the_last() {
+/// The first walk of a host whose clock is an hour ahead, through a change that is due after this time. Returns how long after it the
+/// next walk begins; none if it was the last one.
+async fn next_of_a_fast_clock(due_in: Duration, known_since: &str) -> Option<SignedDuration> {
     let app = TestApp::empty().await;
     let one = instance(&app.database, "RUNNING").await;
     task(&app.database, one, Some(("group", "crew")), None).await;
-    change(&app.database, "group", "crew", app.engine.clock().now()).await;
+    let due_at = app.engine.clock().now() + due_in;
+    change(&app.database, "group", "crew", due_at).await;
+    let aged = format!("update reassessment set created_at = now() - interval '{known_since}'");
+    let aged = sqlx::query(AssertSqlSafe(aged)).execute(app.database.admin_pool());
+    aged.await.expect("an age");
     let ahead = app.engine.clock().now() + Duration::from_hours(1);
     let clock = clock::Clock::Manual(Arc::new(AtomicI64::new(ahead.as_millisecond())));
     let engine = app.engine_with_clock(clock).await;
@@ -213,7 +218,22 @@ async fn a_fast_clock_does_not_make_the_first_walk_the_last() {
     handlers.changed.notified().await;
     timers.stop().await;
     let next = app.store().next_reassessment().await.expect("a look");
-    assert!(next.is_some_and(|next| next > ahead), "{next:?}");
+    next.map(|next| next.duration_since(ahead))
+}
+
+/// A host whose clock is ahead sees the change as old, while commands that began before it are still running.
+#[tokio::test]
+async fn a_fast_clock_does_not_make_the_first_walk_the_last() {
+    let next = next_of_a_fast_clock(Duration::ZERO, "0 s").await;
+    assert!(next.is_some_and(|next| next.is_positive()), "{next:?}");
+}
+
+/// The end of an absence is known days before. A host whose clock is ahead walks before it, and somebody must walk after it.
+#[tokio::test]
+async fn a_fast_clock_does_not_end_the_walks_before_the_change() {
+    let next = next_of_a_fast_clock(Duration::from_mins(30), "10 days").await;
+    let until_then = SignedDuration::from_mins(29);
+    assert!(next.is_some_and(|next| next > until_then), "{next:?}");
 }
 
 /// Instances that one change affects.

@@ -5,8 +5,9 @@
 //! passed keeps what it read, until the next reassessment of its instance.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::jobs::{WorkerContext, tally};
 use wrkflw_core::ids::TenantId;
@@ -83,10 +84,12 @@ impl WorkerContext {
         }
     }
 
-    /// The end of the timeout of all commands that read the old directory. The clock of this host may be ahead, so the age of
-    /// the change by the database's clock counts, too.
+    /// The end of the timeout of all commands that read the old directory. The clock of this host may be ahead, also of a change that
+    /// is still to come, so the age of the change by the database's clock counts, too.
     fn known(&self, reassessment: &Reassessment) -> Timestamp {
-        let young = self.timeout.saturating_sub(reassessment.age);
+        let timeout = SignedDuration::try_from(self.timeout).unwrap_or(SignedDuration::MAX);
+        let young = timeout.saturating_sub(reassessment.age);
+        let young = Duration::try_from(young).unwrap_or_default();
         later(reassessment.due_at, self.timeout).max(later(self.clock.now(), young))
     }
 

@@ -8,9 +8,8 @@
 //! instance twice is harmless.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use uuid::Uuid;
 
 use super::commit::reassessing;
@@ -28,8 +27,9 @@ pub struct Reassessment {
     /// A user or a group.
     pub principal: Candidate,
     pub due_at: Timestamp,
-    /// The time from the last change to the claim, by the database's clock.
-    pub age: Duration,
+    /// The time from the last change to the claim, by the database's clock. Negative if the change is still to come: the end of an
+    /// absence, of which a host learns early whose clock is ahead.
+    pub age: SignedDuration,
     /// The number of claims with this one, without those that ended by [`Store::yield_reassessment`].
     pub attempts: u32,
     pub mark: Mark,
@@ -138,7 +138,7 @@ impl Store {
             update reassessment r set lease_until = $2, attempts = r.attempts + 1
             from ready where r.tenant_id = ready.tenant_id and r.id = ready.id
             returning r.tenant_id, r.id, r.kind, r.principal, r.due_at as "due_at: Time",
-                extract(epoch from now() - r.created_at)::float8 as "age!", r.attempts, r.stage, r.after, r.closing"#,
+                extract(epoch from now() - greatest(r.created_at, r.due_at))::float8 as "age!", r.attempts, r.stage, r.after, r.closing"#,
             Time(now) as _,
             Time(lease_end) as _,
             limit,
@@ -160,7 +160,7 @@ impl Store {
                     id: row.id,
                     principal,
                     due_at: row.due_at.0,
-                    age: Duration::try_from_secs_f64(row.age).unwrap_or_default(),
+                    age: SignedDuration::try_from_secs_f64(row.age).unwrap_or_default(),
                     attempts: row.attempts.cast_unsigned(),
                     mark: Mark {
                         stage,
