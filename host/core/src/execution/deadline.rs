@@ -130,36 +130,49 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
 }
 
 impl Execution<'_> {
-    /// Prepares the deadlines of escalated work. One at a fixed time would act on the new tasks at once, and an escalation would
-    /// escalate again and again.
+    /// Prepares the deadlines of work that is offered again. One at a fixed time that has acted would act at once, and an escalation
+    /// would escalate again and again.
     pub(super) fn continue_deadlines(
         &self,
         state_instance: &StateInstance,
         cause: &EntryCause,
         assignment: &mut Assignment,
     ) {
-        let EntryCause::Overdue { .. } = cause else {
-            return;
-        };
         let passed = self.events.iter().find_map(|event| match event {
             Event::DeadlinePassed { due_at, .. } => Some(*due_at),
             _ => None,
         });
-        let now = self.context.now;
-        // Deadlines act in order. So those after the one that has passed are still to come, also if they are late.
-        let times = (passed.unwrap_or(now), now);
+        let now = self.counting_from();
+        let is_escalated = matches!(cause, EntryCause::Overdue { .. });
+        let times = match cause {
+            EntryCause::Entered => return,
+            // Deadlines act in order. So those after the one that has passed are still to come, also if they are late.
+            EntryCause::Overdue { .. } => (passed.unwrap_or(now), now),
+            EntryCause::Migrated | EntryCause::Reoffered => (now, now),
+        };
+        let of_state: Vec<_> = state_instance.deadlines.iter().collect();
+        continue_fixed(&mut assignment.deadlines, &of_state, times);
         let tasks = state_instance.tasks.iter();
         let tasks = tasks.filter(|task| assign::goes(task, cause));
         let open: Vec<_> = tasks.flat_map(|task| &task.deadlines).collect();
         for offer in &mut assignment.offers {
             continue_fixed(&mut offer.deadlines, &open, times);
-            offer.deadlines.iter_mut().for_each(|one| later(one, now));
+            if is_escalated {
+                offer.deadlines.iter_mut().for_each(|one| later(one, now));
+            }
         }
     }
 
-    /// Opens deadlines, counted from now, or from the moment of suspension while the instance is suspended. Those that count
-    /// from a claim are computed as well, so that a missing calendar is found at once; they do not count yet unless the task
-    /// `is_owned`.
+    /// When deadlines begin to count that are opened now: at the suspension while the instance is suspended.
+    fn counting_from(&self) -> Timestamp {
+        match self.instance.status {
+            Status::Suspended { at, .. } => at,
+            _ => self.context.now,
+        }
+    }
+
+    /// Opens deadlines. Those that count from a claim are computed as well, so that a missing calendar is found at once; they do not
+    /// count yet unless the task `is_owned`.
     pub(super) fn open_deadlines(
         &mut self,
         function: &'static str,
@@ -167,10 +180,7 @@ impl Execution<'_> {
         is_owned: bool,
         findings: &Findings,
     ) -> Result<Vec<OpenDeadline>, Fault> {
-        let now = match self.instance.status {
-            Status::Suspended { at, .. } => at,
-            _ => self.context.now,
-        };
+        let now = self.counting_from();
         let mut open = Vec::with_capacity(deadlines.len());
         for deadline in deadlines {
             let due_at = due(&deadline.when, now, findings)

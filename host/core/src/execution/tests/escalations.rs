@@ -236,7 +236,7 @@ fn always(deadlines: Vec<Deadline>) -> Script {
     script.planning(|_, _| Ok(Plan::default())).started()
 }
 
-fn at(moment: i64, action: OverdueAction) -> Deadline {
+pub(super) fn at(moment: i64, action: OverdueAction) -> Deadline {
     Deadline {
         when: Due::At(second(moment)),
         ..after(0, action)
@@ -244,7 +244,7 @@ fn at(moment: i64, action: OverdueAction) -> Deadline {
 }
 
 /// The actions that are open, and when they are due.
-fn to_come(script: &Script) -> Vec<(OverdueAction, i64)> {
+pub(super) fn to_come(script: &Script) -> Vec<(OverdueAction, i64)> {
     let all = open(script.instance()).into_iter();
     let all = all.map(|(.., one)| (one.action, one.due_at.expect("it counts").as_second()));
     all.collect()

@@ -3,10 +3,14 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::deadlines::{after, graph, late};
+use super::deadlines::{after, every, graph, late, pass};
+use super::escalations::{at, to_come};
+use super::migration::migrate;
 use super::script::{Script, decide, enter, fault, offers, rejection};
 use super::waits;
-use crate::answer::{Assignment, Next, Offer, Plan, Principal, Reason, Refusal, Work};
+use crate::answer::{
+    Assignment, Next, Offer, OverdueAction, Plan, Principal, Reason, Refusal, Work,
+};
 use crate::command::Command;
 use crate::event::Event;
 use crate::instance::TaskStatus;
@@ -183,4 +187,52 @@ fn a_refusal_of_other_work_is_the_callers_answer() {
     let before = script.instance().clone();
     assert_eq!(rejection(script.go()), Rejection::RefusedNow(reason));
     assert_eq!(*script.instance(), before);
+}
+
+#[test]
+fn a_fixed_moment_that_has_acted_does_not_act_again_after_a_migration() {
+    let assign = |_: &str, _: &EntryCause| {
+        let mut assignment = offers(&["crew"]);
+        assignment.deadlines = vec![
+            every(100, at(50, OverdueAction::Remind)),
+            at(60, OverdueAction::Escalate),
+            at(90, late()),
+            after(300, OverdueAction::Release),
+        ];
+        assignment.offers[0].deadlines = vec![at(50, OverdueAction::Remind)];
+        assignment
+    };
+    let mut script = Script::new()
+        .drawn(graph())
+        .followed_by(|_| ())
+        .assigning_for(assign)
+        .started();
+    // The reminder and the escalation of the state, then the reminder of the new task.
+    for number in [0, 1, 3] {
+        pass(&mut script, number, 70);
+    }
+    script.at(200);
+    migrate(&mut script, &[]).expect("a migration");
+    let expected = [
+        (OverdueAction::Remind, 150),
+        (late(), 90),
+        (OverdueAction::Release, 500),
+    ];
+    assert_eq!(to_come(&script), expected);
+}
+
+#[test]
+fn a_fixed_moment_that_has_acted_does_not_act_on_other_offers() {
+    let reminded = |label: &str| Offer {
+        deadlines: vec![at(5, OverdueAction::Remind)],
+        ..offer(label, "crew")
+    };
+    let first = vec![offer("legal", "crew"), reminded("tax")];
+    let second = vec![reminded("tax"), reminded("board")];
+    let mut script = asked_again(of(first, 1), of(second, 2));
+    pass(&mut script, 0, 10);
+    let legal = script.task(0);
+    script.run("bob", &decide(legal, "GO")).expect("a decision");
+    assert_eq!(script.instance().active[0].tasks.len(), 3);
+    assert_eq!(to_come(&script), []);
 }
