@@ -54,6 +54,7 @@ mod token;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
@@ -351,11 +352,42 @@ fn variables() -> Variables {
     }
 }
 
+/// How long the end waits for blocking work that nobody waits for any more, such as the look-up of a host's address.
+const ABANDONED_MAX: Duration = Duration::from_secs(1);
+
 /// Runs a future on a new runtime.
 fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(future)
+    let ended = runtime.block_on(future);
+    runtime.shutdown_timeout(ABANDONED_MAX);
+    ended
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn the_end_does_not_wait_for_blocking_work_that_was_given_up() {
+        let (held, release) = mpsc::channel::<()>();
+        let (told, ended) = mpsc::channel();
+        let run = block_on(async move {
+            let (begin, begun) = tokio::sync::oneshot::channel();
+            drop(tokio::task::spawn_blocking(move || {
+                let _ = begin.send(());
+                let _ = release.recv_timeout(Duration::from_secs(30));
+                let _ = told.send(());
+            }));
+            Ok(begun.await?)
+        });
+        run.expect("it ends");
+        assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty));
+        drop(held);
+        ended.recv().expect("it ends after its work is done");
+    }
 }

@@ -173,6 +173,16 @@ fn abandoned(temporary: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Removes a file, if there is one.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Makes a folder and those above it.
 pub(super) fn make(folder: &Path) -> Result<()> {
     // The folder may be traversed by others: the database's folder below it may belong to another account. Files are readable

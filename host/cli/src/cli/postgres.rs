@@ -13,9 +13,10 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -29,6 +30,9 @@ const SUPERUSER: &str = "postgres";
 const START_SECONDS_MAX: u32 = 60;
 /// How long it may take to stop. Open transactions are rolled back at once.
 const STOP_SECONDS_MAX: u32 = 30;
+/// How long `drop` repeats what fails, because a program whose start was broken off still begins or ends, and the pause between.
+const REPEATED_MAX: Duration = Duration::from_secs(5);
+const REPEATED_EVERY: Duration = Duration::from_millis(100);
 /// Number of its last log lines that an error quotes.
 const LOG_LINES_QUOTED_MAX: usize = 10;
 
@@ -47,7 +51,8 @@ pub(super) struct Managed {
 pub(super) async fn start(dir: &Path) -> Result<Managed> {
     let account = Account::of_server(&dir.join(place::DATA)).await?;
     let place = Place::kept(dir, &account).await?;
-    start_in(place, account).await
+    let programs = programs(&place).await?;
+    start_in(place, account, programs).await
 }
 
 /// Starts a server in a new temporary folder, which is removed when the server stops. First removes the folders of killed
@@ -65,8 +70,10 @@ pub(super) async fn start_ephemeral() -> Result<Managed> {
             }
         }
     }
+    // Before there is a place: one that no `Managed` has yet would be left behind.
+    let programs = Programs::find(None).await?;
     let place = Place::ephemeral(&account)?;
-    start_in(place, account).await
+    start_in(place, account, programs).await
 }
 
 /// Stops the server of a place whose process was killed, and removes the place.
@@ -75,8 +82,7 @@ async fn end(place: Place, account: Account) -> Result<()> {
     if !leftover::answers(&place) {
         return place.clear();
     }
-    let cluster_version = fs::read_to_string(place.data().join("PG_VERSION")).ok();
-    let programs = programs(&place, cluster_version.as_deref()).await?;
+    let programs = programs(&place).await?;
     let server = Managed {
         programs,
         account,
@@ -86,22 +92,26 @@ async fn end(place: Place, account: Account) -> Result<()> {
     server.stop().await
 }
 
-/// The programs for the cluster of a place.
-async fn programs(place: &Place, cluster_version: Option<&str>) -> Result<Programs> {
-    let major = cluster_version.map(|version| (version.trim(), place.home()));
-    Programs::find(major).await
+/// The major version of the cluster of a place. None if there is no cluster.
+fn version(place: &Place) -> Option<String> {
+    fs::read_to_string(place.data().join("PG_VERSION")).ok()
 }
 
-async fn start_in(place: Place, account: Account) -> Result<Managed> {
-    let cluster_version = fs::read_to_string(place.data().join("PG_VERSION")).ok();
-    let programs = programs(&place, cluster_version.as_deref()).await?;
+/// The programs for the cluster of a place.
+async fn programs(place: &Place) -> Result<Programs> {
+    let version = version(place);
+    let major = version.as_deref().map(str::trim);
+    Programs::find(major.map(|major| (major, place.home()))).await
+}
+
+async fn start_in(place: Place, account: Account, programs: Programs) -> Result<Managed> {
     let mut server = Managed {
         programs,
         account,
         place,
         running: false,
     };
-    if cluster_version.is_none() {
+    if version(&server.place).is_none() {
         server.make_cluster().await?;
     }
     leftover::settled(&server.place).await;
@@ -132,14 +142,8 @@ impl Managed {
     pub(super) async fn stop(mut self) -> Result<()> {
         // `drop` must not stop it again, even if this fails.
         self.running = false;
-        let output = tokio::process::Command::from(self.stop_command())
-            .output()
-            .await?;
-        ensure!(
-            output.status.success(),
-            "PostgreSQL did not stop: {}",
-            text_of(&output)
-        );
+        let mut stop = tokio::process::Command::from(self.stop_command());
+        stopped(stop.output().await)?;
         self.place.clear()
     }
 
@@ -166,6 +170,8 @@ impl Managed {
                 "--locale",
                 "C",
             ])
+            // It must not go on without the lock.
+            .kill_on_drop(true)
             .output()
             .await
             .with_context(|| format!("cannot run {}", self.programs.initdb().display()))?;
@@ -231,18 +237,42 @@ impl Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
-        if !self.running {
+        if self.running {
+            // A server whose start was broken off may not have written its pid file yet.
+            if let Err(error) = repeated(|| stopped(self.stop_command().output())) {
+                tracing::warn!(data = %self.place.data().display(), error = format!("{error:#}"), "the next start takes PostgreSQL over");
+                return;
+            }
+        } else if !self.place.is_ephemeral() || leftover::answers(&self.place) {
             return;
         }
-        let stopped = self.stop_command().output();
-        if !stopped.is_ok_and(|output| output.status.success()) {
-            tracing::warn!(data = %self.place.data().display(), "PostgreSQL did not stop; the next start takes it over");
-            return;
-        }
-        if let Err(error) = self.place.clear() {
+        // A child of an `initdb` that was killed may still write.
+        if let Err(error) = repeated(|| self.place.clear()) {
             tracing::warn!(%error, "the temporary folder of PostgreSQL could not be removed");
         }
     }
+}
+
+/// Repeats what fails. What takes longer than [`REPEATED_MAX`] is not repeated.
+fn repeated(mut attempt: impl FnMut() -> Result<()>) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(_) if begun.elapsed() < REPEATED_MAX => std::thread::sleep(REPEATED_EVERY),
+            done => return done,
+        }
+    }
+}
+
+/// Whether the command that stops a server did.
+fn stopped(output: io::Result<Output>) -> Result<()> {
+    let output = output.context("cannot run pg_ctl")?;
+    ensure!(
+        output.status.success(),
+        "PostgreSQL did not stop: {}",
+        text_of(&output)
+    );
+    Ok(())
 }
 
 fn text_of(output: &Output) -> String {

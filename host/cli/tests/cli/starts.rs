@@ -2,11 +2,12 @@
 
 use std::net::TcpListener;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use serde_json::Value;
 
-use crate::program::{Place, Running};
+use crate::program::{Place, Running, pause};
 
 #[test]
 fn commands_read_the_database_of_the_one_that_they_name() {
@@ -94,13 +95,26 @@ fn a_database_of_another_release_is_named_with_its_folder() {
 fn a_signal_ends_a_start_whose_database_does_not_answer() {
     let place = Place::new();
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    silent.set_nonblocking(true).expect("our own listener");
     let address = silent.local_addr().expect("an address");
     let line =
         format!("dev --empty --port 0 --database-url postgres://postgres@{address}/postgres");
     let mut command = place.command(&line);
     let spawned = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.expect("the program starts");
-    let _connection = silent.accept().expect("a connection");
+    let begun = Instant::now();
+    let _connection = loop {
+        match silent.accept() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let ended = child.try_wait().expect("our own child");
+                assert_eq!(ended, None, "it ended before it asked its database");
+                let in_time = begun.elapsed() < Duration::from_secs(30);
+                assert!(in_time, "it does not ask its database");
+                pause();
+            }
+            accepted => break accepted.expect("a connection"),
+        }
+    };
     Running::interrupt(&mut child);
     let said = io::read_to_string(child.stderr.take().expect("a pipe")).expect("text");
     assert!(said.contains("stopped before it was ready"), "{said}");

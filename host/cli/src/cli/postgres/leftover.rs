@@ -5,16 +5,16 @@
 //! two cases and leaves all others to PostgreSQL.
 
 use std::fs;
-use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use tokio::process::Command;
 
 use super::START_SECONDS_MAX;
 use super::place::{Place, SOCKET_NAME};
+use crate::cli::home::remove;
 
 /// The pause between looks at a server that starts or stops.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -84,15 +84,6 @@ pub(super) async fn process(pid: &str) -> Option<String> {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
     Some(process).filter(|process| !process.is_empty())
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("cannot remove {}", path.display()))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    }
 }
 
 fn pid_file(place: &Place) -> PathBuf {

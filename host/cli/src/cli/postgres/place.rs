@@ -137,14 +137,22 @@ impl Place {
     /// Removes the socket's folder, if it is outside the place, and the whole place, if it is temporary.
     pub(super) fn clear(&self) -> Result<()> {
         if !self.sockets.starts_with(&self.home) {
-            fs::remove_dir_all(&self.sockets)
-                .with_context(|| format!("cannot remove {}", self.sockets.display()))?;
+            remove_folder(&self.sockets)?;
         }
         if self.ephemeral {
-            fs::remove_dir_all(&self.home)
-                .with_context(|| format!("cannot remove {}", self.home.display()))?;
+            remove_folder(&self.home)?;
         }
         Ok(())
+    }
+}
+
+/// It may have gone: what fails half-way is repeated.
+fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        Ok(()) | Err(_) => Ok(()),
     }
 }
 

@@ -5,11 +5,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use super::leftover::process;
-use super::place::DATA;
+use super::place::{DATA, FRESH};
 use super::settings::quoted;
-use super::{Account, Managed, Place, end, percent_encoded, start, start_ephemeral};
+use super::{
+    Account, Managed, Place, Programs, end, percent_encoded, programs, start, start_ephemeral,
+    start_in,
+};
 
 /// A folder that is removed after its test.
 struct Folder(PathBuf);
@@ -53,6 +57,17 @@ fn postmaster_pid(server: &Managed) -> String {
 /// The state after the process that started the server is killed: the server runs, and nothing is locked.
 fn abandon(mut server: Managed) {
     server.running = false;
+}
+
+/// Waits until it is so, on a slow machine, too.
+async fn until(mut so: impl AsyncFnMut() -> bool) {
+    let waiting = async {
+        while !so().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_secs(30), waiting).await;
+    waited.expect("it becomes so in time");
 }
 
 #[tokio::test]
@@ -145,18 +160,28 @@ async fn a_server_that_stops_is_waited_for() {
     let first = start(&folder.0).await.unwrap();
     let pid = postmaster_pid(&first);
     let mut last = Command::new("psql")
-        .args([&first.url(), "-XAtqc", "select pg_sleep(2)"])
+        .args([&first.url(), "-XAtq"])
+        .env("PGAPPNAME", "last")
+        .stdin(Stdio::piped())
         .spawn()
         .unwrap();
-    let seen = "select count(*) from pg_stat_activity where query = 'select pg_sleep(2)'";
-    while query(&first, seen) != "1" {}
+    // It goes when this is closed.
+    let held = last.stdin.take().unwrap();
+    let seen = "select count(*) from pg_stat_activity where application_name = 'last'";
+    until(async || query(&first, seen) == "1").await;
     let stopped = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
     assert!(stopped.success());
     let pid_file = first.place.data().join("postmaster.pid");
-    while fs::read_to_string(&pid_file).is_ok_and(|text| !text.contains("stopping")) {}
+    until(async || fs::read_to_string(&pid_file).is_ok_and(|text| text.contains("stopping"))).await;
     abandon(first);
 
-    let second = start(&folder.0).await.unwrap();
+    // Nothing tells that a start waits. One that has not come so far finds a server that has stopped.
+    let goes = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(held);
+    };
+    let (second, ()) = tokio::join!(start(&folder.0), goes);
+    let second = second.unwrap();
     assert_ne!(postmaster_pid(&second), pid);
     assert_eq!(query(&second, "select 1"), "1");
     last.wait().unwrap();
@@ -171,8 +196,14 @@ async fn a_process_is_told_by_its_state_and_its_words() {
         .spawn()
         .unwrap();
     let pid = child.id().to_string();
-    let told = process(&pid).await.expect("a process");
-    assert!(told.contains(" -") && !told.starts_with('Z'), "{told}");
+    // The system may not have its words yet.
+    let mut told = String::new();
+    until(async || {
+        told = process(&pid).await.expect("a process");
+        told.trim_end().ends_with("cat -")
+    })
+    .await;
+    assert!(!told.starts_with('Z'), "{told}");
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(process(&pid).await, None);
@@ -186,6 +217,40 @@ async fn an_ephemeral_server_takes_its_folder_with_it() {
     assert_eq!(query(&server, "select 1"), "1");
     drop(server);
     assert!(!home.exists());
+}
+
+#[tokio::test]
+async fn a_first_start_that_is_broken_off_takes_its_folder_with_it() {
+    let account = Account::of_server(Path::new(DATA)).await.unwrap();
+    let programs = Programs::find(None).await.unwrap();
+    let place = Place::ephemeral(&account).unwrap();
+    let (home, fresh) = (place.home().to_owned(), place.home().join(FRESH));
+    tokio::select! {
+        _ = start_in(place, account, programs) => panic!("it is not broken off"),
+        () = until(async || fresh.exists()) => {}
+    }
+    assert!(!home.exists());
+}
+
+#[tokio::test]
+async fn a_start_that_is_broken_off_leaves_no_server_behind() {
+    let folder = Folder::new();
+    start(&folder.0).await.unwrap().stop().await.unwrap();
+    let data = folder.0.join(DATA);
+    // A server writes it after its pid file.
+    let begun = data.join("postmaster.opts");
+    fs::remove_file(&begun).unwrap();
+    let account = Account::of_server(&data).await.unwrap();
+    let place = Place::kept(&folder.0, &account).await.unwrap();
+    let programs = programs(&place).await.unwrap();
+    // Polled once: its server has been told to start, and has no pid file yet.
+    tokio::select! {
+        biased;
+        _ = start_in(place, account, programs) => panic!("it is not broken off"),
+        () = std::future::ready(()) => {}
+    }
+    assert!(begun.exists(), "it was waited for");
+    assert!(!data.join("postmaster.pid").exists(), "and stopped");
 }
 
 #[tokio::test]
