@@ -1,16 +1,17 @@
 # Shared by the measurements: a work folder, a private and durable PostgreSQL, and a host on it. Sourced, not run.
 #
-# PROFILE=dev measures the development build. All processes that were started here are ended at exit, by process id.
+# PROFILE=dev measures the development build, PROGRAMS=FOLDER what was built there. All processes that were started here are ended at exit, by process id.
 
 profile=${PROFILE:-release}
+programs=${PROGRAMS:-$PWD/target/${profile/dev/debug}}
 host=
 # Called first when a script ends. A script may redefine it.
 end_more() { :; }
 
 # Builds, and makes $work, which is removed at the end.
 begin() {
-  cargo build --quiet --profile "$profile" --package wrkflw --package wrkflw-bench
-  export PATH=$PWD/target/${profile/dev/debug}:$PATH
+  [ -n "${PROGRAMS:-}" ] || cargo build --quiet --profile "$profile" --package wrkflw --package wrkflw-bench
+  export PATH=$programs:$PATH
   work=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-bench.XXXXXX")
   chmod 711 "$work"
   trap finish EXIT
@@ -41,9 +42,10 @@ start_database() {
   database=$(psql -Atq "$url" -c "select split_part(pg_read_file('postmaster.pid'), E'\n', 1)")
 }
 
-# PORT: starts `wrkflw dev` on $url, in $work; sets $host, and environment variables with a token for each person.
+# PORT: starts `wrkflw dev` on $url, in $work; sets $host, and environment variables with a token for each person. An instrumented
+# host writes its counts into the folder HOST_COUNTS.
 start_host() {
-  (cd "$work" && exec wrkflw dev --empty --database-url "$url" --port "$1" >"$work/host.log" 2>&1) &
+  (cd "$work" && exec env ${HOST_COUNTS:+"LLVM_PROFILE_FILE=$HOST_COUNTS/%p.profraw"} wrkflw dev --empty --database-url "$url" --port "$1" >"$work/host.log" 2>&1) &
   host=$!
   for _ in $(seq 300); do
     if grep -q '^ready' "$work/host.log"; then break; fi

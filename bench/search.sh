@@ -18,7 +18,7 @@ begin
 url=$(scripts/postgres.sh start "$work/pg")
 start_host $port
 # A list shows titles by the definition of each instance.
-component=$(ls -t target/"${profile/dev/debug}"/build/wrkflw-*/out/document-approval.wasm | head -1)
+component=$(ls -t "$programs"/build/wrkflw-*/out/document-approval.wasm | head -1)
 for key in bench-orders bench-returns; do
   wrkflw definition publish --quiet --key "$key" --activate --server http://127.0.0.1:$port --token "$BENCH_ADMIN" "$component" >/dev/null
 done

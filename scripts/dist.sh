@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes a release archive, target/dist/wrkflw-VERSION-TARGET.tar.gz: the program, its man pages, completions for shells,
-# licences, and a bill of materials (CycloneDX).
+# Makes a release archive, target/dist/wrkflw-VERSION-TARGET.tar.gz: the program, which profiled.sh builds, its man pages, completions
+# for shells, licences, and a bill of materials (CycloneDX).
 #
 #   dist.sh        the archive
 #   dist.sh try    also unpacks it in a bare Debian root, without Rust, and approves a document there; as root
@@ -50,7 +50,7 @@ describe() {
 pack() {
   local root=$dist/$name
   rm -rf "$root" && mkdir -p "$root"/bin "$root"/share/man/man1 "$root"/share/completions
-  cp target/release/wrkflw "$root/bin/"
+  cp "$program" "$root/bin/"
   strip "$root/bin/wrkflw"
   "$root/bin/wrkflw" -q man --out "$root/share/man/man1"
   local shell
@@ -99,7 +99,7 @@ INSIDE
 }
 
 ensure_tools
-cargo build --release --locked --package wrkflw
+program=$(scripts/profiled.sh)
 pack
 say "$dist/$name.tar.gz ($(du -h "$dist/$name.tar.gz" | cut -f1))"
 case ${1:-} in

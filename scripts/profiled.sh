@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Builds the program for the branches that a host takes, and prints the program's path.
+#
+# An instrumented build serves decisions, lists and searches of the benchmarks, each on a private PostgreSQL. The compiler then
+# builds once more with what was counted. Takes two release builds and five minutes of benchmarks; log: target/profiled/training.log
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+say() { echo "profiled: $*" >&2; }
+fail() { say "$*"; exit 1; }
+
+folder=$PWD/target/profiled
+target=$(rustc -vV | sed -n 's/^host: //p')
+tools=$(rustc --print sysroot)/lib/rustlib/$target/bin
+built=$folder/$target/release
+
+# The compiler's own version: those of distributions cannot read what it writes.
+ensure_tools() {
+  [ -x "$tools/llvm-profdata" ] && return
+  command -v rustup >/dev/null || fail "install llvm-profdata of this Rust's LLVM as $tools/llvm-profdata"
+  rustup --quiet component add llvm-tools >&2
+}
+
+# FLAGS PACKAGE...: builds with flags for the target alone, so that build scripts and macros run without them.
+build() {
+  local flags=$1 packages=() package variable
+  shift
+  for package in "$@"; do packages+=(--package "$package"); done
+  variable=CARGO_TARGET_$(tr 'a-z-' 'A-Z_' <<<"$target")_RUSTFLAGS
+  env "$variable=$flags" cargo build --release --locked --target "$target" --target-dir "$folder" "${packages[@]}" >&2
+}
+
+# Only hosts write what they count, and no host's child does: the folder in the program is none, and the compiler of components may not
+# write files.
+train() {
+  rm -rf "$folder/counts" && mkdir -p "$folder/counts"
+  export PROGRAMS=$built HOST_COUNTS=$folder/counts
+  CLIENTS='1 8 64 256' bench/run.sh 1 1
+  bench/search.sh 20000 20 lists
+  bench/search.sh 20000 20 searches
+}
+
+ensure_tools
+say "building an instrumented program"
+build -Cprofile-generate=/dev/null wrkflw wrkflw-bench
+say "serving decisions, lists and searches"
+# Commands that are no hosts cannot write what they count, and say so.
+train 2>&1 | grep -v '^LLVM Profile Error' >"$folder/training.log" || { tail -20 "$folder/training.log" >&2; fail "the training failed: $folder/training.log"; }
+"$tools/llvm-profdata" merge -o "$folder/counts.profdata" "$folder"/counts/*.profraw
+say "building with the counts of $(ls "$folder/counts" | wc -l) hosts"
+build "-Cprofile-use=$folder/counts.profdata" wrkflw
+echo "$built/wrkflw"
