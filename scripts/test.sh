@@ -179,8 +179,8 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 steps=("$@")
-# Either of the two that run at once needs one core.
-[ $# -gt 0 ] || steps=(setup fmt lint deny test contract+doc clients browser fuzz)
+# Those that run at once mostly need one core each, or wait.
+[ $# -gt 0 ] || steps=(setup fmt lint deny test contract+doc+clients browser fuzz)
 for step in ${steps[*]//+/ }; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 done
