@@ -166,13 +166,13 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     let published = engine.reader().recorded_version(TenantId(1), &version);
     assert!(published.await.expect("an answer").is_some());
     let known = engine.reader().knows_instance(TenantId(1), id).await;
-    assert!(
-        known.expect("an answer"),
-        "the first tenant has the number 1"
-    );
-    let (viewer, seen) = (TenantId(1).into(), InstanceId(id));
-    let seen = engine.reader().sees(&viewer, seen).await;
-    assert!(seen.expect("an answer"));
+    assert!(known.expect("an answer"), "the first tenant is number 1");
+    let (viewer, one) = (TenantId(1).into(), InstanceId(id));
+    let is_seen = engine.reader().sees(&viewer, one).await;
+    assert!(is_seen.expect("an answer"));
+    // Comments are counted if there could be too many entries.
+    let moves = engine.reader().moves(&viewer, one, 10_000).await;
+    assert!(moves.expect("an answer").omitted);
     let key = SignalKey {
         trigger: "PAID".into(),
         id: "1".into(),

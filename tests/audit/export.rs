@@ -371,7 +371,6 @@ fn alter(value: &mut Value) -> bool {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one story")]
 async fn lines_that_are_missing_or_swapped_are_found() {
     let (app, keys, id) = history().await;
     let lines = export(&app, &Which::All).await;

@@ -206,6 +206,9 @@ async fn next_of_a_fast_clock(due_in: Duration, known_since: &str) -> Option<Sig
     let one = instance(&app.database, "RUNNING").await;
     task(&app.database, one, Some(("group", "crew")), None).await;
     let due_at = app.engine.clock().now() + due_in;
+    // Those of the people of the tests.
+    let others = sqlx::query("delete from reassessment").execute(app.database.admin_pool());
+    others.await.expect("no others");
     change(&app.database, "group", "crew", due_at).await;
     let aged = format!("update reassessment set created_at = now() - interval '{known_since}'");
     let aged = sqlx::query(AssertSqlSafe(aged)).execute(app.database.admin_pool());

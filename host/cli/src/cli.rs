@@ -377,13 +377,13 @@ mod tests {
         let (held, release) = mpsc::channel::<()>();
         let (told, ended) = mpsc::channel();
         let run = block_on(async move {
-            let (begin, begun) = tokio::sync::oneshot::channel();
+            let (begin, has_begun) = tokio::sync::oneshot::channel();
             drop(tokio::task::spawn_blocking(move || {
                 let _ = begin.send(());
                 let _ = release.recv_timeout(Duration::from_secs(30));
                 let _ = told.send(());
             }));
-            Ok(begun.await?)
+            Ok(has_begun.await?)
         });
         run.expect("it ends");
         assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty));

@@ -3,6 +3,7 @@
 //! The cookie has the number of the tenant and a secret. `__Host-` binds it to this host and to a secure origin; browsers take
 //! a page on this machine for one. Scripts cannot read it, and requests from other sites do not carry it.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -326,7 +327,9 @@ pub(crate) fn while_signed_in(console: Console, session: Session, file: Body) ->
             if goes_on(&console, &session).await {
                 part
             } else {
-                Err(axum::Error::new("the session has ended"))
+                Err(axum::Error::new(io::Error::from(
+                    io::ErrorKind::ConnectionAborted,
+                )))
             }
         }
     });

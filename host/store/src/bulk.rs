@@ -43,7 +43,7 @@ pub struct AliveFilter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub initiator: Option<String>,
     /// Only instances behind this one, in the order in which they are chosen.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "afterInstanceId", skip_serializing_if = "Option::is_none")]
     pub after: Option<Uuid>,
 }
 

@@ -5,8 +5,9 @@
 //! revision of the instance ensures that each job takes effect once.
 //!
 //! Only the earliest job of an instance can be claimed. While it exists, claimed, failed or at rest, the later jobs of the instance wait.
-//! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are two exceptions: the
-//! cancellation of a child waits for no other job, and starts of children delay only later starts. [`claims`] decides whose jobs
+//! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are three exceptions: the
+//! cancellation of a child waits for no other job, starts of children delay only later starts, and the delivery of a signal to a suspended
+//! instance waits for no job, since another instance may take it. [`claims`] decides whose jobs
 //! are claimed next. Calls of services take no part in this: [`calls`] claims them for workers of their own.
 
 mod calls;

@@ -101,7 +101,7 @@ impl Reader {
             id.0,
             Time(at) as _
         )
-        .fetch_optional(&mut *self.reading(viewer).await?)
+        .fetch_optional(&mut self.reading(viewer).await?)
         .await?;
         Ok(revision.map_or(0, i32::cast_unsigned))
     }
@@ -159,7 +159,7 @@ impl Reader {
             id.0,
             MOVES_COMMENTS_MAX
         )
-        .fetch_one(&mut *self.reading(viewer).await?)
+        .fetch_one(&mut self.reading(viewer).await?)
         .await?;
         Ok(count.cast_unsigned())
     }

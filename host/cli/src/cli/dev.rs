@@ -75,7 +75,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
     let telemetry = host::observe(&settings)?;
     block_on(async {
         let mut stop = pin!(host::stop_signal()?);
-        let begin = Box::pin(begin(
+        let starting = Box::pin(begin(
             &args,
             (name, &here),
             (settings, telemetry),
@@ -83,7 +83,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             environment,
         ));
         let begun = tokio::select! {
-            begun = begin => begun?,
+            begun = starting => begun?,
             () = &mut stop => bail!("stopped before it was ready"),
         };
         show(output, &begun, &args)?;

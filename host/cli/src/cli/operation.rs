@@ -23,7 +23,7 @@ const OPERATION: &[Column] = &[
     ("reason", "/settings/reason"),
     ("total", "/total"),
     ("more", "/more"),
-    ("last", "/last"),
+    ("last", "/lastInstanceId"),
     ("done", "/done"),
     ("refused", "/refused"),
     ("failed", "/failed"),
@@ -125,7 +125,7 @@ pub(super) struct WhichArgs {
     /// Only those that this person started
     #[arg(long)]
     initiator: Option<String>,
-    /// Only those behind this instance: `last` of an operation that left more
+    /// Only those behind this instance: `lastInstanceId` of an operation that left more
     #[arg(long, value_name = "ID")]
     after: Option<String>,
     #[command(flatten)]
@@ -212,7 +212,7 @@ impl WhichArgs {
             ("entityType", kind),
             ("entityId", id),
             ("initiator", self.initiator),
-            ("after", self.after),
+            ("afterInstanceId", self.after),
         ] {
             if let Some(value) = value {
                 body["filter"][name] = json!(value);

@@ -256,31 +256,14 @@ fn the_database_is_behind_or_has_another_clock() {
             socket.display()
         )
     };
+    let next = "run `wrkflw migrate`";
+    let missing = ("migrations", "fail", "some are missing", next);
     let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", &named("behind"))]);
-    expect(
-        &found,
-        &[
-            ("database", "ok", "PostgreSQL", ""),
-            (
-                "migrations",
-                "fail",
-                "some are missing",
-                "run `wrkflw migrate`",
-            ),
-        ],
-    );
+    expect(&found, &[("database", "ok", "PostgreSQL", ""), missing]);
     let (_, found) = doctor(&place, "", &[("WRKFLW_DATABASE_URL", &named("late"))]);
     expect(
         &found,
-        &[
-            ("clock", "warn", "ms from the database's", "NTP"),
-            (
-                "migrations",
-                "fail",
-                "some are missing",
-                "run `wrkflw migrate`",
-            ),
-        ],
+        &[("clock", "warn", "ms from the database's", "NTP"), missing],
     );
 
     let lacking = named("postgres").replace("//postgres@", "//lacking@");

@@ -150,13 +150,16 @@ impl Execution<'_> {
             EntryCause::Overdue { .. } => (passed.unwrap_or(now), now),
             EntryCause::Migrated | EntryCause::Reoffered => (now, now),
         };
-        let of_state: Vec<_> = state_instance.deadlines.iter().collect();
-        continue_fixed(&mut assignment.deadlines, &of_state, times);
+        continue_fixed(&mut assignment.deadlines, &state_instance.deadlines, times);
         let tasks = state_instance.tasks.iter();
-        let tasks = tasks.filter(|task| assign::goes(task, cause));
-        let open: Vec<_> = tasks.flat_map(|task| &task.deadlines).collect();
+        let replaced: Vec<_> = tasks.filter(|task| assign::goes(task, cause)).collect();
         for offer in &mut assignment.offers {
-            continue_fixed(&mut offer.deadlines, &open, times);
+            let is_known = replaced.iter().any(|task| task.label == offer.label);
+            let before = replaced
+                .iter()
+                .filter(|task| !is_known || task.label == offer.label);
+            let open = before.flat_map(|task| &task.deadlines);
+            continue_fixed(&mut offer.deadlines, open, times);
             if is_escalated {
                 offer.deadlines.iter_mut().for_each(|one| later(one, now));
             }
@@ -230,27 +233,56 @@ impl Execution<'_> {
     }
 }
 
-/// Each deadline at a fixed time that is not after `until` goes on like the open one with the same action and repetition, which a suspension
+/// Each deadline at a fixed time that is not after `until` goes on like an open one with the same action and repetition, which a suspension
 /// may have postponed. Without one it has acted: it is due at its next repetition after `now`, or does not go on.
-fn continue_fixed(
+///
+/// Deadlines act in order. So of those with the same action and repetition, the last ones are open, and each open one is that of one
+/// deadline.
+fn continue_fixed<'d>(
     deadlines: &mut Vec<Deadline>,
-    open: &[&OpenDeadline],
+    open: impl IntoIterator<Item = &'d OpenDeadline>,
     (until, now): (Timestamp, Timestamp),
 ) {
-    deadlines.retain_mut(|deadline| {
-        let at = match deadline.when {
-            Due::At(at) if at <= until => at,
-            _ => return true,
+    let mut left: Vec<(Timestamp, &OpenDeadline)> = Vec::new();
+    for one in open {
+        let Some(due_at) = one.due_at.filter(|_| one.since_claim.is_none()) else {
+            continue;
         };
-        let same = open.iter().filter(|one| {
-            let is_alike = one.action == deadline.action && one.repeat == deadline.repeat;
-            is_alike && one.since_claim.is_none()
+        // Several tasks may have the same.
+        let is_known = left.iter().any(|(at, known)| {
+            *at == due_at && known.action == one.action && known.repeat == one.repeat
         });
-        let next = same.filter_map(|one| one.due_at).min();
-        let next = next.or_else(|| next_repetition(at, deadline.repeat, now));
-        deadline.when = Due::At(next.unwrap_or(at));
-        next.is_some()
-    });
+        if !is_known {
+            left.push((due_at, one));
+        }
+    }
+    left.sort_by_key(|(due_at, _)| *due_at);
+    let mut fixed: Vec<_> = deadlines.iter().enumerate().filter_map(fixed_at).collect();
+    fixed.sort_unstable();
+    let mut gone = BTreeSet::new();
+    for (at, place) in fixed.into_iter().rev() {
+        let deadline = &mut deadlines[place];
+        let same = left
+            .iter()
+            .rposition(|(_, one)| one.action == deadline.action && one.repeat == deadline.repeat);
+        let same = same.map(|same| left.remove(same).0);
+        if at > until {
+            continue;
+        }
+        match same.or_else(|| next_repetition(at, deadline.repeat, now)) {
+            Some(next) => deadline.when = Due::At(next),
+            None => drop(gone.insert(place)),
+        }
+    }
+    let mut places = 0..;
+    deadlines.retain(|_| places.next().is_some_and(|place| !gone.contains(&place)));
+}
+
+fn fixed_at((place, deadline): (usize, &Deadline)) -> Option<(Timestamp, usize)> {
+    match deadline.when {
+        Due::At(at) => Some((at, place)),
+        Due::After(_) | Due::Working { .. } | Due::WorkingDays { .. } => None,
+    }
 }
 
 /// The new tasks of an escalation are escalated after a pause at the earliest, or work would go from one to the next at once.

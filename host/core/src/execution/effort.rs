@@ -21,7 +21,7 @@ use crate::schema::{self, Kept, Schema, SchemaError};
 
 /// How many compiled schemas of inputs are cached, and how many bytes of their texts and of the tables of their patterns.
 const INPUTS_MAX: usize = 1_000;
-const INPUTS_BYTES_MAX: usize = 32 * 1024 * 1024;
+const INPUTS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How many calendars are cached, and how many bytes of their settings.
 const CALENDARS_MAX: usize = 500;
 const CALENDARS_BYTES_MAX: usize = 4 * 1024 * 1024;

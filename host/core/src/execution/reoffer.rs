@@ -58,7 +58,9 @@ impl Execution<'_> {
             deadlines,
             subscriptions,
         });
-        let mut offers = self.completed(&state_instance.name, assignment.offers);
+        let offers = self.completed(&state_instance.name, assignment.offers);
+        // With the place of each offer: the new tasks come in the order of their offers.
+        let mut offers: Vec<_> = offers.into_iter().enumerate().collect();
         let mut made = Vec::new();
         for task in state_instance
             .tasks
@@ -67,8 +69,8 @@ impl Execution<'_> {
         {
             let again = offers
                 .iter()
-                .position(|offer| self.is_kept(state_instance.id, why, task, offer));
-            let Some(offer) = again.map(|place| offers.remove(place)) else {
+                .position(|(_, offer)| self.is_kept(state_instance.id, why, task, offer));
+            let Some((place, offer)) = again.map(|place| offers.remove(place)) else {
                 self.withdraw(state_instance.id, why, task);
                 continue;
             };
@@ -80,13 +82,14 @@ impl Execution<'_> {
                 self.offer_kept(state_instance.id, why, task, new);
             } else {
                 self.withdraw(state_instance.id, why, task);
-                made.push(new);
+                made.push((place, new));
             }
         }
-        for offer in offers {
-            made.push(self.task(offer, None, findings)?);
+        for (place, offer) in offers {
+            made.push((place, self.task(offer, None, findings)?));
         }
-        for task in made {
+        made.sort_by_key(|(place, _)| *place);
+        for (_, task) in made {
             self.emit(Event::TaskCreated {
                 state: state_instance.id,
                 state_name: state_instance.name.clone(),

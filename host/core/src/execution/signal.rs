@@ -87,8 +87,7 @@ impl<'a> Execution<'a> {
         let taker = self
             .takers(trigger)
             .find(is_meant)
-            .map(|state_instance| state_instance.id)
-            .filter(|_| correlation.is_some() || !self.queues(trigger));
+            .map(|state_instance| state_instance.id);
         match (taker, correlation) {
             (Some(state), _) => {
                 self.permits(state, sent)?;
@@ -98,10 +97,11 @@ impl<'a> Execution<'a> {
                 let message = format!("no state waits under {name} for {trigger}");
                 return Err(Rejection::not_now(NOBODY_WAITS, message).into());
             }
-            (None, None) => {
-                self.check_buffered_payload(sent)?;
-                self.check_room(sent)?;
-            }
+            (None, None) => self.check_buffered_payload(sent)?,
+        }
+        let taker = taker.filter(|state| correlation.is_some() || !self.queues(*state, trigger));
+        if taker.is_none() {
+            self.check_room(sent)?;
         }
         self.emit(Event::SignalReceived {
             id: id.to_owned(),
@@ -116,9 +116,9 @@ impl<'a> Execution<'a> {
         Ok(())
     }
 
-    /// Whether a signal to the instance goes behind buffered ones that are still to be taken.
-    fn queues(&self, trigger: &str) -> bool {
-        self.instance.has_signal_to_take() && self.buffered_taker(trigger).is_some()
+    /// Whether a signal that this state instance takes goes behind buffered ones that are still to be taken.
+    fn queues(&self, taker: StateId, trigger: &str) -> bool {
+        self.instance.has_signal_to_take() && self.buffered_taker(trigger) == Some(taker)
     }
 
     /// Refuses a payload that the taker's transition does not take.

@@ -103,7 +103,7 @@ impl Engine {
             return Ok(Executed::unchanged(rendered));
         }
         let keyed = |key| self.keyed(request.who, key, &rendered);
-        let change = Change {
+        let change = Some(Change {
             tenant: request.who.tenant,
             command: command_id,
             access_mark: loaded.cached.map(|cached| cached.access_mark),
@@ -118,8 +118,7 @@ impl Engine {
             replies: request.key().map(keyed).into_iter().collect(),
             done: request.job.into_iter().collect(),
             now: now.min(self.0.clock.now()),
-        };
-        let change = Some(change);
+        });
         Ok(Executed { rendered, change })
     }
 

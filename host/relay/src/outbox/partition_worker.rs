@@ -223,9 +223,12 @@ impl PartitionWorker {
             && published.waiting > 0
             && !is_open
             && claim.events.first().is_some_and(begins_before);
-        if passes {
+        // A claim from the beginning, as a sweep makes, comes to an earlier position than those before it.
+        let moves =
+            claim.passed.is_some() || self.passed.pos(partition).is_none_or(|pos| pos < end);
+        if passes && moves {
             self.passed.pass(partition, end, unreadable.clone());
-        } else if claim.passed.is_none() {
+        } else if !passes && claim.passed.is_none() {
             self.passed.forget(partition);
         }
         // A partition of which events are passed over has had its turn, as if something was published.

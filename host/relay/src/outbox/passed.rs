@@ -31,6 +31,11 @@ impl Passed {
         self.0.iter().map(place).collect()
     }
 
+    /// The position up to which all events of the partition wait.
+    pub(super) fn pos(&self, partition: i16) -> Option<i64> {
+        self.0.get(&partition).map(|place| place.pos)
+    }
+
     /// Why events wait that the last claim of the partition passed over.
     pub(super) fn reason(&self, partition: i16) -> Option<String> {
         self.0.get(&partition).map(|place| place.reason.clone())
@@ -63,6 +68,7 @@ mod tests {
         passed.pass(3, 500, Some("version 2".to_owned()));
         passed.pass(3, 900, None);
         assert_eq!(passed.positions(), BTreeMap::from([(3, 900)]));
+        assert_eq!((passed.pos(3), passed.pos(4)), (Some(900), None));
         assert_eq!(passed.reason(3).as_deref(), Some("version 2"));
         let place = passed.0.get_mut(&3).expect("a place");
         place.moved_at = Instant::now().checked_sub(KEPT_FOR).expect("a time");

@@ -174,7 +174,7 @@ const MEASURES: &[Measure] = &[
     histogram(
         "wrkflw_job_lateness_seconds",
         LATENESS_SECONDS,
-        "Time from when a job was due until its first attempt began.",
+        "Time from when a job was due until its first attempt began, also if it waited for an earlier job of its instance.",
     ),
     gauge(
         "wrkflw_jobs_failing",

@@ -97,7 +97,8 @@ view! {
         /// There may have been more instances: than one operation takes, or than could be read in the time of the request.
         pub more: bool,
         /// The last instance that it changes, in the order in which they are chosen. If there are `more`, another operation with this
-        /// as `filter.after` goes on behind it. None after 90 days, or if it changes no instance.
+        /// as `filter.afterInstanceId` goes on behind it. None after 90 days, or if it changes no instance.
+        #[serde(rename = "lastInstanceId")]
         pub last: Option<Uuid>,
         pub done: u32,
         pub refused: u32,
@@ -139,7 +140,8 @@ asked! {
         #[schema(format = "name")]
         pub entity_id: Option<String>,
         pub initiator: Option<String>,
-        /// Only instances behind this one: `last` of an operation that left `more`.
+        /// Only instances behind this one: `lastInstanceId` of an operation that left `more`.
+        #[serde(rename = "afterInstanceId")]
         pub after: Option<Uuid>,
     }
 }

@@ -263,7 +263,7 @@ pub(super) async fn conditions(
         }
         let kind = kind(&condition, &types, &name, origin)
             .map_err(|detail| origin.problem("invalid_request", &name, (index, "type"), detail))?;
-        let typed = condition.of(kind, base64).map_err(|detail| {
+        let checked = condition.of(kind, base64).map_err(|detail| {
             let member = if condition.compares(kind) {
                 "value"
             } else {
@@ -272,7 +272,7 @@ pub(super) async fn conditions(
             let detail = format!("{name}: {detail}");
             origin.problem("malformed_request", &name, (index, member), detail)
         })?;
-        conditions.push(typed);
+        conditions.push(checked);
     }
     Ok(conditions)
 }

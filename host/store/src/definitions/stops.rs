@@ -94,7 +94,7 @@ impl Store {
     }
 
     /// Holds the jobs of a page of a version's instances `until` a time; none ends the hold. The page begins after the id
-    /// `after`. Returns the last id of the page, or none if the page is empty. Jobs that are locked, were attempted or cancel a
+    /// `after`. Returns the last id of the page, or none if the page is empty. Jobs that are locked, claimed, failed or cancel a
     /// child are skipped.
     pub async fn hold_jobs(
         &self,
@@ -113,7 +113,7 @@ impl Store {
             ),
             waiting as materialized (
                 select j.tenant_id, j.id from page join job j on j.tenant_id = $1 and j.instance_id = page.id
-                where j.kind <> 'cancel_child' and j.attempts = 0
+                where j.kind <> 'cancel_child' and (j.attempts = 0 or (j.claim is null and j.last_error is null))
                 for update of j skip locked
             ),
             held as (

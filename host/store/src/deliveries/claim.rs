@@ -2,6 +2,7 @@
 //! places. Then one statement claims that number of each, and reads the content of their messages.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -18,6 +19,8 @@ use wrkflw_core::template::Labels;
 
 /// Deliveries of a version that one claim postpones, for each subscription.
 const POSTPONED_MAX: i64 = 1_000;
+/// For how long. Only others are to come first here, and another host may read the version.
+const POSTPONED_FOR: Duration = Duration::from_secs(3);
 
 /// A claimed delivery with the content of its message.
 #[derive(Debug)]
@@ -143,7 +146,7 @@ impl Store {
     }
 
     /// Claims that number of due deliveries of each queue until `lease_end`. Those that this release cannot read stay leased and
-    /// are not returned, and the others of their versions are postponed as long, so that they hold up no other one.
+    /// are not returned, and the others of their versions are postponed, so that they hold up no other one.
     pub async fn claim_deliveries(
         &self,
         now: Timestamp,
@@ -178,7 +181,7 @@ impl Store {
             false
         });
         if !versions.is_empty() {
-            self.postpone(now, lease_end, versions).await?;
+            self.postpone(now, now + POSTPONED_FOR, versions).await?;
         }
         Ok(claimed)
     }

@@ -31,6 +31,12 @@ held as materialized (
             select least(greatest(e.due_at, e.lease_until, $2), case when e.claim is not null and e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
             where e.tenant_id = $1 and e.instance_id = j.instance_id
               and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'start_child', 'call_service')
+              -- Another instance may take a signal that was assigned to a suspended one, whose jobs are at rest.
+              and not (j.kind = 'deliver_signal' and exists (
+                  select from job r
+                  where r.tenant_id = $1 and r.instance_id = j.instance_id
+                    and r.attempts > 0 and r.claim is null and r.last_error is null and r.lease_until > $2
+              ))
             order by e.due_at, e.id limit 1
         )
     end as waits_until,

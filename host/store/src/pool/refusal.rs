@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout};
 use crate::error::NoConnection;
 
 /// The time limit of a trial connection.
-const ANSWER_MAX: Duration = Duration::from_secs(1);
+const ANSWER_MAX: Duration = Duration::from_secs(2);
 /// For how long the result of a trial is reused.
 const ANSWER_KEPT: Duration = Duration::from_secs(1);
 /// The SQLSTATE of a server without a free connection.

@@ -282,6 +282,22 @@ fn escalated_work_keeps_the_fixed_times_that_are_to_come() {
     pass(&mut script, 0, 100);
     pass(&mut script, 0, 100);
     assert_eq!(to_come(&script), [(late(), 90)]);
+    // Each of them goes on once.
+    let escalate = || OverdueAction::Escalate;
+    let reminders = [
+        at(50, OverdueAction::Remind),
+        at(60, escalate()),
+        at(90, OverdueAction::Remind),
+    ];
+    let mut script = always(reminders.into());
+    pass(&mut script, 0, 55);
+    pass(&mut script, 0, 70);
+    assert_eq!(to_come(&script), [(OverdueAction::Remind, 90)]);
+    let mut script = always(vec![at(60, escalate()), at(90, escalate())]);
+    pass(&mut script, 0, 70);
+    assert_eq!(to_come(&script), [(escalate(), 130)]);
+    pass(&mut script, 0, 130);
+    assert_eq!(to_come(&script), []);
     // After a suspension.
     let mut script = always(deadlines());
     let instance = script.instance().id;

@@ -222,6 +222,22 @@ fn a_fixed_moment_that_has_acted_does_not_act_again_after_a_migration() {
 }
 
 #[test]
+fn a_fixed_moment_that_has_acted_does_not_go_on_like_a_later_one() {
+    let assign = |_: &str, _: &EntryCause| {
+        let remind = |seconds| at(seconds, OverdueAction::Remind);
+        let mut assignment = offers(&["crew"]);
+        assignment.deadlines = vec![remind(50), remind(500)];
+        assignment
+    };
+    let script = Script::new().drawn(graph()).followed_by(|_| ());
+    let mut script = script.assigning_for(assign).started();
+    pass(&mut script, 0, 70);
+    script.at(200);
+    migrate(&mut script, &[]).expect("a migration");
+    assert_eq!(to_come(&script), [(OverdueAction::Remind, 500)]);
+}
+
+#[test]
 fn a_fixed_moment_that_has_acted_does_not_act_on_other_offers() {
     let reminded = |label: &str| Offer {
         deadlines: vec![at(5, OverdueAction::Remind)],

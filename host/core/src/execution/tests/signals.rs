@@ -213,22 +213,23 @@ fn one_command_takes_sixteen_early_signals() {
             _ => Plan::default(),
         })
     };
+    let numbers = |first, last| (first..=last).collect::<Vec<_>>();
     let script = Script::new().drawn(graph()).waiting(|_| buffered());
     let mut script = script.planning_for(plan).claimed();
     for number in 1..=40 {
         send(&mut script, "PAID", &number.to_string()).expect("a signal");
     }
     let first = script.go().expect("a wait");
-    assert_eq!(taken(&first), Vec::from_iter(1..=16));
+    assert_eq!(taken(&first), numbers(1, 16));
     let late = send(&mut script, "PAID", "41").expect("a signal");
     assert!(matches!(
         &late.events[0],
         Event::SignalReceived { state: None, .. }
     ));
-    assert_eq!(taken(&late), Vec::from_iter(17..=32));
+    assert_eq!(taken(&late), numbers(17, 32));
     let instance = script.instance().id;
     let rest = script.run_as(&Actor::host(), &Command::Reassessment { instance });
-    assert_eq!(taken(&rest.expect("the rest")), Vec::from_iter(33..=41));
+    assert_eq!(taken(&rest.expect("the rest")), numbers(33, 41));
     assert!(script.instance().buffered.is_empty());
     let next = send(&mut script, "PAID", "42").expect("a signal");
     assert!(matches!(

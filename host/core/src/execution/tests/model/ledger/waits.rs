@@ -19,10 +19,8 @@ impl Ledger {
 
     /// The oldest state instance that takes the signal now. None if the signal goes behind those that are still to be taken.
     pub(in super::super) fn taker(&self, trigger: &str) -> Option<StateId> {
-        if self.waited().is_some() && self.listener(trigger).is_some() {
-            return None;
-        }
-        self.oldest(|visit| self.heard(&visit.name, trigger).is_some())
+        let taker = self.oldest(|visit| self.heard(&visit.name, trigger).is_some());
+        taker.filter(|taker| self.waited().is_none() || self.listener(trigger) != Some(*taker))
     }
 
     /// The oldest state instance that takes the buffered signal.
