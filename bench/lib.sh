@@ -43,9 +43,9 @@ start_database() {
 }
 
 # PORT: starts `wrkflw dev` on $url, in $work; sets $host, and environment variables with a token for each person. An instrumented
-# host writes its counts into the folder HOST_COUNTS.
+# host writes its profile into the folder HOST_PROFILES.
 start_host() {
-  (cd "$work" && exec env ${HOST_COUNTS:+"LLVM_PROFILE_FILE=$HOST_COUNTS/%p.profraw"} wrkflw dev --empty --database-url "$url" --port "$1" >"$work/host.log" 2>&1) &
+  (cd "$work" && exec env ${HOST_PROFILES:+"LLVM_PROFILE_FILE=$HOST_PROFILES/%p.profraw"} wrkflw dev --empty --database-url "$url" --port "$1" >"$work/host.log" 2>&1) &
   host=$!
   for _ in $(seq 300); do
     if grep -q '^ready' "$work/host.log"; then break; fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a release archive, target/dist/wrkflw-VERSION-TARGET.tar.gz: the program, which profiled.sh builds, its man pages, completions
+# Makes a release archive, target/dist/wrkflw-VERSION-TARGET.tar.gz: the program, which pgo.sh builds, its man pages, completions
 # for shells, licences, and a bill of materials (CycloneDX).
 #
 #   dist.sh        the archive
@@ -99,7 +99,7 @@ INSIDE
 }
 
 ensure_tools
-program=$(scripts/profiled.sh)
+program=$(scripts/pgo.sh)
 pack
 say "$dist/$name.tar.gz ($(du -h "$dist/$name.tar.gz" | cut -f1))"
 case ${1:-} in

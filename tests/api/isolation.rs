@@ -9,7 +9,7 @@ use super::notifications::{notifier, settings};
 use super::webhooks::{subscribe, waiting};
 use super::*;
 use crate::events::consumer::Consumer;
-use crate::faults::dead_letters;
+use crate::faults::dead_letters::{self, Sending};
 use crate::support::app::neighbour::Neighbour;
 use crate::support::receiver::Receiver;
 
@@ -121,16 +121,7 @@ async fn events_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
     let theirs = neighbour.start("theirs").await;
     sql(&app, IN_ONE_PARTITION).await;
 
-    let settings = dead_letters::settings(&app);
-    let _sending = dead_letters::send(&app, &settings);
-    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
-    consumer.receive(EVENTS_OF_A_START).await;
-    let keys = |consumer: &Consumer| {
-        let received = consumer.received.iter().map(|event| event.key.clone());
-        received.collect::<Vec<_>>()
-    };
-    let neighbours = theirs["instance"]["id"].as_str().expect("an id");
-    assert_eq!(keys(&consumer), [neighbours; EVENTS_OF_A_START]);
+    let (_sending, mut consumer) = sent_first(&app, &theirs).await;
     let told = "select last_error like 'this release cannot read version 1 of the definition document-approval: %'
         from outbox_partition where partition = 0";
     until(&app, told).await;
@@ -139,10 +130,8 @@ async fn events_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
         update definition_version v set graph = k.graph from kept k where v.tenant_id = 1 and v.key = k.key and v.version = k.version";
     sql(&app, again).await;
     consumer.receive(2 * EVENTS_OF_A_START).await;
-    assert_eq!(
-        keys(&consumer)[EVENTS_OF_A_START..],
-        [id; EVENTS_OF_A_START]
-    );
+    let later = &keys(&consumer)[EVENTS_OF_A_START..];
+    assert_eq!(later, [id; EVENTS_OF_A_START]);
     consumer.assert_in_order();
 }
 
@@ -159,13 +148,23 @@ async fn more_waiting_events_than_one_claim_reads_hold_up_none_behind_them() {
     let theirs = neighbour.start("theirs").await;
     sql(&app, IN_ONE_PARTITION).await;
 
-    let settings = dead_letters::settings(&app);
-    let _sending = dead_letters::send(&app, &settings);
+    sent_first(&app, &theirs).await;
+}
+
+/// Sends events. Those of the instance that the neighbour started come first.
+async fn sent_first(app: &TestApp, theirs: &Value) -> (Sending, Consumer) {
+    let settings = dead_letters::settings(app);
+    let sending = dead_letters::send(app, &settings);
     let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
     consumer.receive(EVENTS_OF_A_START).await;
     let neighbours = theirs["instance"]["id"].as_str().expect("an id");
-    let mut received = consumer.received.iter();
-    assert!(received.all(|event| event.key == neighbours));
+    assert_eq!(keys(&consumer), [neighbours; EVENTS_OF_A_START]);
+    (sending, consumer)
+}
+
+fn keys(consumer: &Consumer) -> Vec<String> {
+    let received = consumer.received.iter();
+    received.map(|event| event.key.clone()).collect()
 }
 
 #[tokio::test]

@@ -313,7 +313,7 @@ impl Engine {
             match done.await {
                 Err(Error::Rejected(Rejection::Stale { .. })) => {}
                 Ok(reply) => return Ok(done_at(&reply)),
-                // The command ends a blind vote. Only its reply would tell the votes, and the outcome has nothing of that.
+                // The command ends a blind vote. Its dry run is refused because the reply would tell the votes; an outcome does not.
                 Err(Error::Rejected(rejection))
                     if key.is_none()
                         && matches!(many, Many::Cancel(_))

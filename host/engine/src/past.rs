@@ -34,7 +34,7 @@ impl Engine {
         id: InstanceId,
         at: Timestamp,
     ) -> Result<Past, Error> {
-        // Before the fold, which then has what was done up to that comment.
+        // Read before the fold, so that the fold has all that came before that comment.
         let commented = self.0.store.commented_revision(viewer, id, at).await?;
         let fold = move |instance, mut page: Vec<PastEntry>| {
             let read = page.len();

@@ -180,7 +180,7 @@ async fn begin(
             remove(&home.secret_path(&secret))?;
         }
         announced = Some(running::announce(&note, home.kept_folder(), state)?);
-        // Written by the one that has the name.
+        // After the announcement, which reserves the name.
         home.keep(&secret, &database)
     };
     let program = environment.program.clone();

@@ -70,7 +70,7 @@ pub(super) async fn start_ephemeral() -> Result<Managed> {
             }
         }
     }
-    // Before there is a place: one that no `Managed` has yet would be left behind.
+    // First: a failure after the place was made would leave the place behind.
     let programs = Programs::find(None).await?;
     let place = Place::ephemeral(&account)?;
     start_in(place, account, programs).await
@@ -170,7 +170,7 @@ impl Managed {
                 "--locale",
                 "C",
             ])
-            // It must not go on without the lock.
+            // This process has the lock of the folder, so `initdb` must end with it.
             .kill_on_drop(true)
             .output()
             .await
@@ -187,7 +187,7 @@ impl Managed {
     async fn run(&mut self) -> Result<()> {
         settings::write(&self.place, self.account)?;
         let log = self.place.log();
-        // Before it starts: dropped meanwhile, it is stopped.
+        // Set before the start, so that a drop in between stops the server.
         self.running = true;
         let output = self
             .account

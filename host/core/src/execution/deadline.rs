@@ -138,16 +138,18 @@ impl Execution<'_> {
         cause: &EntryCause,
         assignment: &mut Assignment,
     ) {
-        let passed = self.events.iter().find_map(|event| match event {
-            Event::DeadlinePassed { due_at, .. } => Some(*due_at),
-            _ => None,
-        });
+        let passed = || {
+            self.events.iter().find_map(|event| match event {
+                Event::DeadlinePassed { due_at, .. } => Some(*due_at),
+                _ => None,
+            })
+        };
         let now = self.counting_from();
         let is_escalated = matches!(cause, EntryCause::Overdue { .. });
         let times = match cause {
             EntryCause::Entered => return,
             // Deadlines act in order. So those after the one that has passed are still to come, also if they are late.
-            EntryCause::Overdue { .. } => (passed.unwrap_or(now), now),
+            EntryCause::Overdue { .. } => (passed().unwrap_or(now), now),
             EntryCause::Migrated | EntryCause::Reoffered => (now, now),
         };
         continue_fixed(&mut assignment.deadlines, &state_instance.deadlines, times);

@@ -75,7 +75,7 @@ fn search(initial: usize, mut left: Vec<Vec<usize>>, ahead: &mut [Places]) {
     is_on_path[initial] = true;
     while let Some(&state) = path.last() {
         match left[state].pop() {
-            // What is known to be ahead is done.
+            // An edge to a state that is known to be ahead adds nothing.
             Some(target) if is_on_path[target] || ahead[state].has(target) => {}
             Some(target) => {
                 ahead[state].insert(target);

@@ -26,7 +26,7 @@ impl Limited {
         Limited { lease, doubt }
     }
 
-    /// Runs what is not one statement within the limit of one.
+    /// Runs several statements within the time limit of one.
     pub(crate) async fn within<'c, T, E, F>(
         &'c mut self,
         asked: impl FnOnce(&'c mut PgConnection) -> F,

@@ -146,7 +146,7 @@ impl Place {
     }
 }
 
-/// It may have gone: what fails half-way is repeated.
+/// Removes a folder, if it is there: a removal that failed half-way is repeated.
 fn remove_folder(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

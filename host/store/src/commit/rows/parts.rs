@@ -1,7 +1,7 @@
 //! The parts of an instance as rows: state instances with their tasks, candidates and decisions, attributes, and subscriptions to
 //! signals. Only what a change adds, alters or removes has rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::commit::Change;
 use crate::time::Time;
-use wrkflw_core::answer::{AttributeValue, SignalSubscription};
+use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::ids::StateId;
 use wrkflw_core::instance::{Candidate, Instance, PastState, StateInstance, Task};
 
@@ -300,27 +300,20 @@ impl<'a> Rows<'a> {
     /// now on, gets a job that matches the signals that were sent before. The job ends with the last subscription.
     pub(super) fn subscriptions(&mut self, of: Of, change: &'a Change) {
         let before = change.before.as_ref().map(|stored| &stored.instance);
-        let pair = |is_meant: fn(&SignalSubscription) -> bool| {
-            let old = before.map(|before| known(before, is_meant));
-            (old.unwrap_or_default(), known(&change.after, is_meant))
+        let (old, new) = (before.map(known).unwrap_or_default(), known(&change.after));
+        let states = |all: &BTreeMap<Known<'_>, bool>| all.keys().map(|one| one.0).collect();
+        let (earlier, current): (BTreeSet<StateId>, BTreeSet<StateId>) =
+            (states(&old), states(&new));
+        let begins = |(one, buffered): &(&Known<'_>, &bool)| match old.get(one) {
+            None => true,
+            Some(was_buffered) => **buffered && !was_buffered,
         };
-        let (old, new) = pair(|_| true);
-        let (old_buffered, buffered) = pair(|one| one.buffered);
-        let state_of = |one: &Known<'_>| one.0;
-        let current: BTreeSet<StateId> = new.iter().map(state_of).collect();
-        let earlier: BTreeSet<StateId> = old.iter().map(state_of).collect();
-        let begun = new.difference(&old);
-        let begun = begun.chain(buffered.difference(&old_buffered));
-        let begun: BTreeSet<StateId> = begun.map(state_of).collect();
-        let rows = |these: Vec<&Known<'a>>| -> Vec<SubscriptionRow<'a>> {
-            these
-                .into_iter()
-                .map(|one| SubscriptionRow::of(of, *one))
-                .collect()
-        };
-        self.subscribed.extend(rows(new.difference(&old).collect()));
-        self.unsubscribed
-            .extend(rows(old.difference(&new).collect()));
+        let begun: BTreeSet<StateId> = new.iter().filter(begins).map(|(one, _)| one.0).collect();
+        let row = |one: &Known<'a>| SubscriptionRow::of(of, *one);
+        let subscribed = new.keys().filter(|one| !old.contains_key(*one));
+        self.subscribed.extend(subscribed.map(row));
+        let unsubscribed = old.keys().filter(|one| !new.contains_key(*one));
+        self.unsubscribed.extend(unsubscribed.map(row));
         for state in earlier.difference(&current) {
             self.finish(of, matching(*state));
         }
@@ -338,20 +331,14 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The subscriptions with a correlation key that are meant.
-fn known(instance: &Instance, is_meant: fn(&SignalSubscription) -> bool) -> BTreeSet<Known<'_>> {
+/// The subscriptions with a correlation key, and whether they take buffered signals.
+fn known(instance: &Instance) -> BTreeMap<Known<'_>, bool> {
     let active = instance.active.iter();
     let all = active.flat_map(|state_instance| {
+        let (id, entered_at) = (state_instance.id, state_instance.entered_at);
         let correlated = state_instance.correlated();
-        let meant = correlated.filter(move |(one, _)| is_meant(one));
-        meant.map(|(one, key)| {
-            (
-                state_instance.id,
-                state_instance.entered_at,
-                one.trigger.as_str(),
-                key,
-            )
-        })
+        correlated
+            .map(move |(one, key)| ((id, entered_at, one.trigger.as_str(), key), one.buffered))
     });
     all.collect()
 }

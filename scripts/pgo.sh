@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Builds the program for the branches that a host takes, and prints the program's path.
+# Builds the program with profile-guided optimisation (PGO), and prints the program's path.
 #
-# An instrumented build serves decisions, lists and searches of the benchmarks, each on a private PostgreSQL. The compiler then
-# builds once more with what was counted. Takes two release builds and five minutes of benchmarks; log: target/profiled/training.log
+# An instrumented build serves decisions, lists and searches of the benchmarks, each on a private PostgreSQL. Then the program is
+# built once more with the profiles. Takes two release builds and five minutes of benchmarks. Log: target/pgo/training.log
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
-say() { echo "profiled: $*" >&2; }
+say() { echo "pgo: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-folder=$PWD/target/profiled
+folder=$PWD/target/pgo
 target=$(rustc -vV | sed -n 's/^host: //p')
 tools=$(rustc --print sysroot)/lib/rustlib/$target/bin
 built=$folder/$target/release
@@ -30,11 +30,11 @@ build() {
   env "$variable=$flags" cargo build --release --locked --target "$target" --target-dir "$folder" "${packages[@]}" >&2
 }
 
-# Only hosts write what they count, and no host's child does: the folder in the program is none, and the compiler of components may not
-# write files.
+# Only hosts write profiles, into HOST_PROFILES. The default path in the program, below /dev/null, cannot be opened: the process that
+# compiles components may not write files, and would be killed.
 train() {
-  rm -rf "$folder/counts" && mkdir -p "$folder/counts"
-  export PROGRAMS=$built HOST_COUNTS=$folder/counts
+  rm -rf "$folder/profiles" && mkdir -p "$folder/profiles"
+  export PROGRAMS=$built HOST_PROFILES=$folder/profiles
   CLIENTS='1 8 64 256' bench/run.sh 1 1
   bench/search.sh 20000 20 lists
   bench/search.sh 20000 20 searches
@@ -44,9 +44,9 @@ ensure_tools
 say "building an instrumented program"
 build -Cprofile-generate=/dev/null wrkflw wrkflw-bench
 say "serving decisions, lists and searches"
-# Commands that are no hosts cannot write what they count, and say so.
+# All other commands report that they cannot write a profile.
 train 2>&1 | grep -v '^LLVM Profile Error' >"$folder/training.log" || { tail -20 "$folder/training.log" >&2; fail "the training failed: $folder/training.log"; }
-"$tools/llvm-profdata" merge -o "$folder/counts.profdata" "$folder"/counts/*.profraw
-say "building with the counts of $(ls "$folder/counts" | wc -l) hosts"
-build "-Cprofile-use=$folder/counts.profdata" wrkflw
+"$tools/llvm-profdata" merge -o "$folder/merged.profdata" "$folder"/profiles/*.profraw
+say "building with the profiles of $(ls "$folder/profiles" | wc -l) hosts"
+build "-Cprofile-use=$folder/merged.profdata" wrkflw
 echo "$built/wrkflw"
