@@ -55,6 +55,21 @@ test("a decision is undone by the flow's way back, and the task is offered again
   await page.context().close();
 });
 
+test("a signal whose input is no JSON is refused, and what was written stays", async () => {
+  const { id, page } = await approved();
+  await page.getByRole("status").getByRole("link", { name: "Take the approval back" }).click();
+  await page.locator("#preview").waitFor();
+  const field = page.locator("#act").getByLabel("JSON");
+  await field.fill(`{"iban": "DE1"`);
+  await page.getByRole("button", { name: /^Confirm/ }).click();
+  await page.getByRole("alert").waitFor();
+  assert.equal(await field.inputValue(), `{"iban": "DE1"`);
+  assert.equal(await field.getAttribute("aria-invalid"), "true");
+  const { body } = await api("GET", `/instances/${id}`);
+  assert.ok(JSON.stringify(body.states[0].tasks).includes('"reviewer"'), "finance has it still");
+  await page.context().close();
+});
+
 test("where others have gone on since, there is no way back", async () => {
   const { id, page } = await approved();
   const { body } = await api("GET", `/instances/${id}`);

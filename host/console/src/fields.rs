@@ -151,7 +151,10 @@ pub(crate) fn input(schema: &Value, filled: &Fields) -> Value {
     for field in of(schema, filled, "") {
         let text = field.value.as_str();
         if field.name == WHOLE {
-            return parsed(text).unwrap_or_else(|| Value::Object(Map::new()));
+            if text.trim().is_empty() {
+                return Value::Object(Map::new());
+            }
+            return parsed(text).unwrap_or_else(|| Value::String(text.to_owned()));
         }
         let value = match field.kind {
             "flag" => Some(Value::Bool(!text.is_empty())),
@@ -273,6 +276,16 @@ mod tests {
         let form = filled(&[("input", "{\"a\": 1}")]);
         assert_eq!(of(&schema, &form, "/input").len(), 1);
         assert_eq!(input(&schema, &form), json!({ "a": 1 }));
+    }
+
+    #[test]
+    fn json_that_does_not_parse_goes_to_the_api_as_it_is() {
+        let schema = json!({ "type": "object" });
+        let sent = |text: &str| input(&schema, &filled(&[("input", text)]));
+        assert_eq!(sent("{\"a\": 1"), json!("{\"a\": 1"));
+        for blank in ["", " \n"] {
+            assert_eq!(sent(blank), json!({}));
+        }
     }
 
     #[test]
