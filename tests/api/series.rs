@@ -100,6 +100,41 @@ async fn figures_are_those_of_what_was_done() {
     assert!(newest["id"].as_str() > kept[1]["id"].as_str(), "{kept:?}");
 }
 
+/// So the console learns whether a form was sent before.
+#[tokio::test]
+async fn a_question_about_a_key_is_no_refusal_but_a_missing_permission_is() {
+    let app = TestApp::start().await;
+    let presence = presence(&app);
+    let (host, first) = (app.host(), app.started("doc-1").await);
+    let claim = format!("/v1/tasks/{}/claim", task_of(&first));
+    let post = async |path: &str, headers: &[(&str, &str)]| {
+        let body = Some(json!({}));
+        host.send("reviewer", "POST", path, headers, body).await
+    };
+    let (key, none) = (("idempotency-key", "k"), ("if-match", "\"0\""));
+    let asked = post(&claim, &[key, none]).await;
+    asked.problem(412, "stale_revision");
+    post(&claim, &[key]).await.expect(200);
+    let asked = post(&claim, &[key, none]).await;
+    asked.problem(422, "idempotency_key_reused");
+    renewed(&presence).await;
+    let counted = reasons(&app).await;
+    assert!(counted.is_empty(), "{counted:?}");
+    let stale = post(&claim, &[("if-match", "\"1\"")]).await;
+    stale.problem(412, "stale_revision");
+    let id = first["id"].as_str().expect("an id");
+    let resume = format!("/v1/instances/{id}/resume");
+    let forbidden = post(&resume, &[none]).await;
+    forbidden.problem(403, "permission_missing");
+    renewed(&presence).await;
+    let mut counted = reasons(&app).await;
+    counted.sort();
+    let expected = ["permission_missing", "stale_revision"].map(|reason| (reason.to_owned(), 1));
+    assert_eq!(counted, expected);
+    let kept = app.get("admin", "/v1/refusals").await.expect(200);
+    assert_eq!(kept["data"].as_array().map(Vec::len), Some(1), "{kept}");
+}
+
 #[tokio::test]
 async fn hosts_add_up_and_what_one_could_not_write_is_written_later() {
     let app = TestApp::start().await;

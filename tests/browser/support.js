@@ -178,6 +178,17 @@ export async function misfits(page, what) {
   return found;
 }
 
+/** Sends the confirmed form of an action on this page twice, one after the other, and gives what the answers are: a redirection is opaque. */
+export function sentTwice(page) {
+  return page.locator("#act form").first().evaluate(async (form) => {
+    const body = [...new FormData(form), ["step", "confirm"]];
+    // A field of the form has the name `action`.
+    const address = form.getAttribute("action");
+    const send = async () => (await fetch(address, { method: "POST", body: new URLSearchParams(body), redirect: "manual" })).type;
+    return [await send(), await send()];
+  });
+}
+
 let entities = 0;
 
 /** A bearer token of a person of the host. */

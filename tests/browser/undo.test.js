@@ -1,7 +1,7 @@
 // A way back after a decision, in a flow that has one: the approval of a purchase, which the manager may take back until finance decides.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, file, launch, published, signedIn, sound, tokenOf, url } from "./support.js";
+import { api, entity, file, launch, published, sentTwice, signedIn, sound, tokenOf, url } from "./support.js";
 
 const FLOW = "purchase-approval";
 const FINANCE = ["reviewer", "fay", "finn", "flora"];
@@ -68,6 +68,30 @@ test("a signal whose input is no JSON is refused, and what was written stays", a
   const { body } = await api("GET", `/instances/${id}`);
   assert.ok(JSON.stringify(body.states[0].tasks).includes('"reviewer"'), "finance has it still");
   await page.context().close();
+});
+
+test("a signal that is confirmed twice is sent once", async () => {
+  const { id, page } = await approved();
+  await page.getByRole("status").getByRole("link", { name: "Take the approval back" }).click();
+  await page.locator("#preview").waitFor();
+  assert.deepEqual(await sentTwice(page), ["opaqueredirect", "opaqueredirect"]);
+  const signals = async () => (await api("GET", `/instances/${id}/signals`)).body.data.length;
+  assert.equal(await signals(), 1);
+  // With something else in it, it was not sent before.
+  await page.locator("#act").getByLabel("JSON").fill(`{"iban": "DE1"}`);
+  assert.deepEqual(await sentTwice(page), ["basic", "basic"]);
+  assert.equal(await signals(), 1);
+  // A third one comes of a form that was not sent before, and is too late.
+  const other = await approved();
+  await other.page.getByRole("status").getByRole("link", { name: "Take the approval back" }).click();
+  await other.page.locator("#preview").waitFor();
+  assert.equal((await api("POST", `/instances/${other.id}/signals/TAKE_BACK`, {}, tokenOf("approver"))).status, 200);
+  await other.page.getByRole("button", { name: /^Confirm/ }).click();
+  const said = await other.page.getByRole("alert").innerText();
+  assert.notEqual(said.trim(), "");
+  assert.doesNotMatch(said, /\/v1\//, "no route is named");
+  await page.context().close();
+  await other.page.context().close();
 });
 
 test("where others have gone on since, there is no way back", async () => {

@@ -1,7 +1,7 @@
 // What a reviewer does all day: find work, see it, decide it. Also without scripts, and against a colleague.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
+import { api, entity, launch, sentTwice, signedIn, sound, started, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -148,15 +148,41 @@ test("a confirmed form that is sent twice decides once", async () => {
   const page = await signedIn(browser, "reviewer");
   await page.goto(`${url}/console/instances/${id}`);
   await page.getByRole("link", { name: "APPROVE" }).click();
-  const fields = await page.locator("#act form").evaluate((form) => [...new FormData(form), ["step", "confirm"]]);
-  const send = () =>
-    page.evaluate(
-      async ([address, body]) => (await fetch(address, { method: "POST", body: new URLSearchParams(body), redirect: "manual" })).type,
-      [`${url}/console/instances/${id}/act`, fields],
-    );
-  assert.deepEqual([await send(), await send()].slice(0, 1), ["opaqueredirect"]);
+  assert.deepEqual(await sentTwice(page), ["opaqueredirect", "opaqueredirect"]);
   const history = await api("GET", `/instances/${id}/history`);
   assert.equal(history.body.data.length, 2);
+  await page.context().close();
+});
+
+test("a claim that is confirmed twice is done once, and one of a task that is one's own already changes nothing", async () => {
+  const { id, task } = await started(entity("claimed"), "Plan");
+  const page = await signedIn(browser, "reviewer");
+  const address = `${url}/console/instances/${id}?action=claim&task=${task}`;
+  await page.goto(address);
+  await page.locator("#preview").waitFor();
+  assert.deepEqual(await sentTwice(page), ["opaqueredirect", "opaqueredirect"]);
+  assert.equal((await api("GET", `/tasks/${task}`)).body.task.owner, "reviewer");
+  assert.equal((await api("POST", `/tasks/${task}/release`, {}, tokenOf("reviewer"))).status, 200);
+  await page.goto(address);
+  await page.locator("#preview").waitFor();
+  assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer"))).status, 200);
+  await page.getByRole("button", { name: "Confirm: Claim" }).click();
+  await page.waitForURL(/done=task-claim/);
+  await page.context().close();
+});
+
+test("who hands on a task that was decided meanwhile reads who decided it, and how", async () => {
+  const { id, task } = await started(entity("late"), "Plan");
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/instances/${id}`);
+  await page.getByRole("link", { name: "Hand to somebody else", exact: true }).click();
+  await page.getByLabel(/Person/).fill("reviewer2");
+  await page.getByLabel(/Reason/).fill("The others are away");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator("#preview").waitFor();
+  assert.equal((await api("POST", `/tasks/${task}/decide`, { outcome: "APPROVE" }, tokenOf("reviewer"))).status, 200);
+  await page.getByRole("button", { name: "Confirm: Hand to somebody else" }).click();
+  await page.getByRole("alert").getByText("Rob Reviewer was first: APPROVE").waitFor();
   await page.context().close();
 });
 

@@ -20,6 +20,8 @@ use crate::language::Words;
 
 /// The largest answer that is read. The API bounds its answers, too.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// As `If-Match`, the revision that no instance has: the first one is 1.
+const NO_REVISION: &str = "\"0\"";
 /// Values of an enumeration that a page names.
 const VALUES_SHOWN: usize = 10;
 
@@ -181,6 +183,21 @@ impl Api {
     ) -> Result<T, Trouble> {
         let response = self.send(Method::POST, path, Some(body), key).await;
         self.read(response).await
+    }
+
+    /// Whether a command was done with this key. It is sent for a revision that no instance has, so it is not done now. A key that has
+    /// an answer belongs to the command without that condition.
+    pub(crate) async fn was_done(&self, path: &str, body: &Value, key: &str) -> bool {
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(header::HOST, "console")
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::IF_MATCH, NO_REVISION)
+            .header("idempotency-key", key);
+        let response = self.answer(request, Body::from(body.to_string())).await;
+        let answer = self.read::<Value>(response).await;
+        answer.is_err_and(|trouble| trouble.code == "idempotency_key_reused")
     }
 
     /// Creates or replaces something.

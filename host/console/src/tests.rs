@@ -207,7 +207,10 @@ const IN_THE_WORDS_OF_THE_API: [(&str, &str); 11] = [
         "the console hands over bodies as a whole",
     ),
     ("signal_id_reused", "the console sends signals without ids"),
-    ("stale_revision", "the console names no revision"),
+    (
+        "stale_revision",
+        "no page shows it: it only tells that a form was not sent before",
+    ),
     (
         "unsupported_media_type",
         "the console says what its bodies are",

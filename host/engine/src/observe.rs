@@ -11,6 +11,7 @@ use wrkflw_core::audit::Entry;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, VersionRef};
 use wrkflw_core::instance::Instance;
+use wrkflw_core::rejection::Rejection;
 use wrkflw_runtime::clock;
 use wrkflw_store::attempts::Attempt;
 
@@ -168,13 +169,13 @@ fn states(instance: &Instance) -> Vec<String> {
 
 impl Engine {
     /// Counts a refused command by its reason, and records one that the actor was not allowed to give. Dry runs, commands of the host
-    /// itself and failures of the host are not counted as refusals. A failure to record it is only logged, so that the caller still gets
-    /// the answer.
+    /// itself, failures of the host and questions about a key are not counted as refusals. A failure to record it is only logged, so that
+    /// the caller still gets the answer.
     pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
         let Some(reason) = error.reason() else {
             return;
         };
-        if request.dry_run || request.who.is_host() {
+        if request.dry_run || request.who.is_host() || asks_about_key(request, error) {
             return;
         }
         self.0.post_commit.tally.refused(request.who.tenant, reason);
@@ -206,6 +207,16 @@ impl Engine {
             tracing::error!(%error, "a refused attempt could not be recorded");
         }
     }
+}
+
+/// Whether this answers the question whether a key has a reply, as the console asks it. No instance has revision 0: like a dry run, the
+/// command can do nothing. A permission that is missing is another answer, so that nobody hides an attempt in this way.
+fn asks_about_key(request: &Request<'_>, error: &Error) -> bool {
+    let answers = matches!(
+        error,
+        Error::KeyReused | Error::Rejected(Rejection::Stale { .. })
+    );
+    request.if_match == Some(0) && answers
 }
 
 /// The instance of a refused attempt. For a restart, the ended one.

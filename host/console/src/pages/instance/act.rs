@@ -33,7 +33,7 @@ struct Shape {
 
 /// The path of the command of an action in the API.
 pub(super) fn path(action: &Action, instance: Uuid) -> String {
-    let command = action.action.as_str();
+    let command = segment(&action.action);
     match (action.task_id, &action.trigger) {
         (Some(task), _) => format!("/v1/tasks/{task}/{command}"),
         (None, Some(trigger)) => {
@@ -160,20 +160,45 @@ async fn shape(visitor: &Visitor, read: &Read, asked: &Asked) -> Result<Option<S
         let outcome = outcomes.find(|one| Some(&one.outcome) == action.outcome.as_ref());
         return Ok(outcome.map(|outcome| decision(action, name, outcome)));
     }
+    Ok(Some(of_command(action, name, visitor.w)))
+}
+
+/// What a command takes that is no decision.
+fn of_command(action: Action, name: String, w: Words) -> Shape {
     let is_signal = action.trigger.is_some();
     let is_comment = action.action == "comment";
-    Ok(Some(Shape {
+    Shape {
         schema: if is_signal {
             Some(json!({ "type": "object" }))
         } else {
-            own_schema(&action.action, action.task_id.is_some(), visitor.w)
+            own_schema(&action.action, action.task_id.is_some(), w)
         },
         member: if is_signal { "input" } else { "" },
         comment: if is_comment { "required" } else { "none" },
         description: String::new(),
         name,
         action,
-    }))
+    }
+}
+
+/// What a form sends for an action that the instance does not have any more. What the outcome of an ended task took is not known.
+fn of_form(asked: &Asked, w: Words) -> Shape {
+    let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let action = Action {
+        action: asked.action.clone(),
+        task_id: Uuid::parse_str(&asked.task).ok(),
+        outcome: text(&asked.outcome),
+        trigger: text(&asked.trigger),
+        title: None,
+        allowed: true,
+        refusal: None,
+    };
+    let decides = action.outcome.is_some();
+    let shape = of_command(action, w.t("form-gone").into_owned(), w);
+    Shape {
+        comment: if decides { "optional" } else { shape.comment },
+        ..shape
+    }
 }
 
 fn decision(action: Action, name: String, outcome: Outcome) -> Shape {
@@ -410,33 +435,37 @@ fn done(action: &Action, id: Uuid, queue: &str) -> String {
     queue::address(id, queue, &[("done", &done)])
 }
 
-/// The task has ended since the page was shown: asks the API what became of it. The same form sent again gets the answer that it
-/// got before.
+/// The instance does not have the action any more. If this form was confirmed before, that was done, else the API is asked what became
+/// of it.
 async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> Acted {
-    let id = read.instance.id;
-    let body = match asked.outcome.as_str() {
-        "" => json!({}),
-        outcome => {
-            let comment = Some(fields.get("comment").trim()).filter(|text| !text.is_empty());
-            let mut body = json!({ "outcome": outcome });
-            if let Some(comment) = comment {
-                body["comment"] = json!(comment);
-            }
-            body
+    let (id, w) = (read.instance.id, visitor.w);
+    let shape = of_form(asked, w);
+    let (path, body) = (shape.path(id), shape.body(fields));
+    let is_to_be_done = form::is_to_be_done(fields);
+    // The API tells only that the key was used, not with what. Of a decision, what was shown is not known any more.
+    let is_as_shown = !asked.outcome.is_empty() || form::is_confirmed(fields, &body);
+    if let Some(key) = form::key(fields).filter(|_| is_to_be_done && is_as_shown)
+        && visitor.api.was_done(&path, &body, key).await
+    {
+        return Acted::Done(shape.action);
+    }
+    let path = format!("{path}?dryRun=true");
+    let refusal = match visitor.api.post::<Done>(&path, &body, None).await {
+        // It is so already, such as a task that one has claimed on another page.
+        Ok(tried) if is_to_be_done && tried.result == "unchanged" => {
+            return Acted::Done(shape.action);
         }
+        Ok(_) => Refusal {
+            detail: w.t("first-see-above").into_owned(),
+            first: None,
+            when: None,
+        },
+        Err(trouble) => Refusal::of(&trouble, read.instance.names(), visitor).await,
     };
-    let command = match Uuid::parse_str(&asked.task) {
-        Ok(task) => format!("/v1/tasks/{task}/{}", segment(&asked.action)),
-        Err(_) => format!("/v1/instances/{id}/{}", segment(&asked.action)),
-    };
-    let path = format!("{command}?dryRun=true");
-    let answer = visitor.api.post::<Value>(&path, &body, None).await;
-    let trouble = answer.err().unwrap_or_default();
-    let names = read.instance.names();
     let form = Form {
-        refusal: Some(Refusal::of(&trouble, names, visitor).await),
+        refusal: Some(refusal),
         is_over: true,
-        ..empty(visitor.w.t("form-gone").into_owned(), id, &asked.queue)
+        ..empty(shape.name, id, &asked.queue)
     };
     Acted::Shown {
         read: Box::new(read),
