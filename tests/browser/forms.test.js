@@ -34,9 +34,11 @@ const FILLED = {
   Tags: [`["new", "<i>"]`, ["new", "<i>"]],
 };
 
-async function opened(outcome, options) {
+const INPUT = { type: "object", properties: PROPERTIES, required: ["subject", "kind"] };
+
+async function opened(outcome, options, input = INPUT) {
   const key = entity("form");
-  const transitions = { YES: { input: { type: "object", properties: PROPERTIES, required: ["subject", "kind"] } }, NO: { comment: "required" }, MORE: { comment: "none" } };
+  const transitions = { YES: { input }, NO: { comment: "required" }, MORE: { comment: "none" } };
   await committee(key, { transitions });
   const { id, task } = await vote(key, `Vote ${key}`);
   const page = await signedIn(browser, "reviewer", options);
@@ -105,9 +107,9 @@ test("each outcome requires its own fields, and a refused value is named at its 
 test("what is wrong with a field is said in the language of the reader, with what its schema expects", async () => {
   const errors = {};
   for (const [locale, wanted] of Object.entries({
-    en: { sum: "This must be at least 10.", count: "This must be: a whole number", mail: "This is not in the format email.", tags: "Items: at most 2." },
-    de: { sum: "Das muss mindestens 10 sein.", count: "Das muss sein: eine ganze Zahl", mail: "Das hat nicht das Format email.", tags: "Einträge: höchstens 2." },
-    th: { sum: "ต้องไม่น้อยกว่า 10", count: "ต้องเป็น: จำนวนเต็ม", mail: "ไม่อยู่ในรูปแบบ email", tags: "จำนวนรายการ: ไม่เกิน 2" },
+    en: { sum: "This must be at least 10.", count: "This must be: a whole number (such as 1500)", mail: "This is not in the format email.", tags: "Items: at most 2." },
+    de: { sum: "Das muss mindestens 10 sein.", count: "Das muss sein: eine ganze Zahl (wie 1500)", mail: "Das hat nicht das Format email.", tags: "Einträge: höchstens 2." },
+    th: { sum: "ต้องไม่น้อยกว่า 10", count: "ต้องเป็น: จำนวนเต็ม (เช่น 1500)", mail: "ไม่อยู่ในรูปแบบ email", tags: "จำนวนรายการ: ไม่เกิน 2" },
   })) {
     const { page } = await opened("YES", { locale });
     // The browser would hold some of them back in words of its own.
@@ -134,5 +136,24 @@ test("what is wrong with a field is said in the language of the reader, with wha
   await page.locator("#act form").first().evaluate((one) => (one.noValidate = true));
   await page.locator("#act form").first().locator("button").first().click();
   await page.locator("#act").getByText("Das ist erforderlich.").waitFor();
+  await page.context().close();
+});
+
+test("a field takes a number as its own message writes it, and none that means another number in the language", async () => {
+  const { page, decision } = await opened("YES", { locale: "de" }, { type: "object", properties: { total: { title: "Total", type: "number", minimum: 1000 } } });
+  const total = page.locator(`[name="input.total"]`);
+  const refused = async (text, why) => {
+    await total.fill(text);
+    await page.locator("#act button[value=preview], #act button[value=confirm]").first().click();
+    return page.locator(`[id="input.total-error"]`, { hasText: why }).innerText();
+  };
+  assert.equal(await refused("1.500", "Zahl"), "Das muss sein: eine Zahl (wie 1500.5; statt 1.085: 1.0850)");
+  assert.equal(await total.inputValue(), "1.500", "what was entered stays");
+  const [least] = (await refused("1.0850", "mindestens")).match(/\d[\d.,]*/);
+  await total.fill(least);
+  await page.locator("#act button[value=preview]").click();
+  await page.locator("#act button[value=confirm]").click();
+  await page.waitForURL(/done=task-decide/);
+  assert.deepEqual((await decision()).input, { total: 1000 });
   await page.context().close();
 });

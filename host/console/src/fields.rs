@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::api::{FieldTrouble, Trouble};
+use crate::language::Words;
 use crate::posted::Fields;
 
 /// The prefix of the names of fields.
@@ -145,8 +146,9 @@ fn kind(member: &Value) -> &'static str {
     }
 }
 
-/// The JSON that a filled form stands for. Empty fields are left out; a flag that is not set is false.
-pub(crate) fn input(schema: &Value, filled: &Fields) -> Value {
+/// The JSON that a filled form stands for. Empty fields are left out; a flag that is not set is false. A number that means something else
+/// in the language of the reader is a text.
+pub(crate) fn input(schema: &Value, filled: &Fields, w: Words) -> Value {
     let mut members = Map::new();
     for field in of(schema, filled, "") {
         let text = field.value.as_str();
@@ -159,6 +161,7 @@ pub(crate) fn input(schema: &Value, filled: &Fields) -> Value {
         let value = match field.kind {
             "flag" => Some(Value::Bool(!text.is_empty())),
             _ if text.is_empty() => None,
+            "number" if w.has_thousands(text.trim()) => Some(Value::String(text.to_owned())),
             "number" | "json" => parsed(text).or_else(|| Some(Value::String(text.to_owned()))),
             _ => Some(Value::String(text.to_owned())),
         };
@@ -204,6 +207,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn english() -> Words {
+        Words::named("en").expect("English")
+    }
 
     fn filled(pairs: &[(&str, &str)]) -> Fields {
         let pairs = pairs.iter();
@@ -252,14 +259,21 @@ mod tests {
         assert_eq!(sorted, expected);
         let expected =
             json!({ "amount": 12, "urgent": false, "kind": "B", "why": "So\nit is", "lines": [1] });
-        assert_eq!(input(&schema, &form), expected);
+        assert_eq!(input(&schema, &form, english()), expected);
     }
 
     #[test]
     fn what_is_no_number_goes_to_the_api_as_it_is() {
         let schema = json!({ "properties": { "amount": { "type": "number" } } });
         let form = filled(&[("input.amount", "a lot")]);
-        assert_eq!(input(&schema, &form), json!({ "amount": "a lot" }));
+        assert_eq!(
+            input(&schema, &form, english()),
+            json!({ "amount": "a lot" })
+        );
+        let form = filled(&[("input.amount", "1.500")]);
+        let german = Words::named("de").expect("German");
+        assert_eq!(input(&schema, &form, german), json!({ "amount": "1.500" }));
+        assert_eq!(input(&schema, &form, english()), json!({ "amount": 1.5 }));
     }
 
     #[test]
@@ -267,7 +281,7 @@ mod tests {
         let schema = json!({ "properties": { "amount": {}, "input.amount": {} } });
         let form = filled(&[("input.amount", "1"), ("input.input.amount", "2")]);
         let expected = json!({ "amount": 1, "input.amount": 2 });
-        assert_eq!(input(&schema, &form), expected);
+        assert_eq!(input(&schema, &form, english()), expected);
     }
 
     #[test]
@@ -275,13 +289,13 @@ mod tests {
         let schema = json!({ "type": "object" });
         let form = filled(&[("input", "{\"a\": 1}")]);
         assert_eq!(of(&schema, &form, "/input").len(), 1);
-        assert_eq!(input(&schema, &form), json!({ "a": 1 }));
+        assert_eq!(input(&schema, &form, english()), json!({ "a": 1 }));
     }
 
     #[test]
     fn json_that_does_not_parse_goes_to_the_api_as_it_is() {
         let schema = json!({ "type": "object" });
-        let sent = |text: &str| input(&schema, &filled(&[("input", text)]));
+        let sent = |text: &str| input(&schema, &filled(&[("input", text)]), english());
         assert_eq!(sent("{\"a\": 1"), json!("{\"a\": 1"));
         for blank in ["", " \n"] {
             assert_eq!(sent(blank), json!({}));

@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use axum::http::{HeaderMap, header};
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue};
-use serde_json::Number;
 use unic_langid::LanguageIdentifier;
 
 use crate::session::cookie;
@@ -172,20 +171,15 @@ impl Words {
         grouped(&number.to_string(), self.language.thousands)
     }
 
-    /// A number with decimals, as the reader writes it. One with an exponent stays as it is.
-    pub(crate) fn decimal(self, number: &Number) -> String {
-        let text = number.to_string();
-        let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
-        let is_plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-        let thousands = self.language.thousands;
-        let point = if thousands == '.' { ',' } else { '.' };
-        if !is_plain(whole.trim_start_matches('-')) || !is_plain(decimals) {
-            text
-        } else if decimals.is_empty() {
-            grouped(whole, thousands)
-        } else {
-            format!("{}{point}{decimals}", grouped(whole, thousands))
-        }
+    /// Whether the reader may mean a number with its thousands apart by a text that is another number in JSON: in German, `1.500`.
+    pub(crate) fn has_thousands(self, text: &str) -> bool {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_plain = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+        let (first, rest) = digits.split_once('.').unwrap_or((digits, ""));
+        let begins = (1..=3).contains(&first.len()) && !first.starts_with('0') && is_plain(first);
+        let mut groups = rest.split('.');
+        let goes_on = groups.all(|group| group.len() == 3 && is_plain(group));
+        self.language.thousands == '.' && begins && goes_on
     }
 
     /// A text with one variable.
@@ -259,8 +253,18 @@ mod tests {
                 assert_eq!(words.number(small), as_it_is);
             }
         }
-        // The plural follows the number and not its text.
         let german = Words::named("de").expect("German");
+        for apart in ["1.500", "-12.000", "1.234.567"] {
+            assert!(german.has_thousands(apart), "{apart}");
+            let english = Words::named("en").expect("English");
+            assert!(!english.has_thousands(apart), "{apart}");
+        }
+        for plain in [
+            "", "1500", "1.5", "0.125", "1.2345", "1234.567", "1.5e3", ".",
+        ] {
+            assert!(!german.has_thousands(plain), "{plain}");
+        }
+        // The plural follows the number and not its text.
         assert_eq!(german.n("inbox-count", 1), "1 Aufgabe");
     }
 

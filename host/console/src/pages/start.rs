@@ -14,6 +14,7 @@ use crate::api::{segment, with_query};
 use crate::data::Done;
 use crate::fields::{self, Field};
 use crate::form::{self, Form, Preview};
+use crate::language::Words;
 use crate::list::Paged;
 use crate::names::Names;
 use crate::posted::{Fields, Posted};
@@ -163,14 +164,14 @@ fn form_of(visitor: &Visitor, key: &str, graph: &Graph, filled: &Fields) -> Form
     }
 }
 
-fn body(key: &str, graph: &Graph, filled: &Fields) -> Value {
+fn body(key: &str, graph: &Graph, filled: &Fields, w: Words) -> Value {
     let mut body = json!({
         "definitionKey": key,
         "entityType": filled.get("entityType").trim(),
         "entityId": filled.get("entityId").trim(),
     });
     if let Some(schema) = &graph.data_schema {
-        body["data"] = fields::input(schema, filled);
+        body["data"] = fields::input(schema, filled, w);
     }
     body
 }
@@ -188,7 +189,7 @@ struct StartedInstance {
 async fn start(Posted { visitor, fields }: Posted) -> Answer {
     let key = fields.get("definition");
     let graph = graph(&visitor, key).await?;
-    let body = body(key, &graph, &fields);
+    let body = body(key, &graph, &fields, visitor.w);
     let mut form = form_of(&visitor, key, &graph, &fields);
     let names = Names::default();
     if form::is_confirmed(&fields, &body) {

@@ -56,9 +56,9 @@ impl Shape {
         }
     }
 
-    fn body(&self, filled: &Fields) -> Value {
+    fn body(&self, filled: &Fields, w: Words) -> Value {
         let input = self.schema.as_ref();
-        let input = input.map(|schema| fields::input(schema, filled));
+        let input = input.map(|schema| fields::input(schema, filled, w));
         let mut body = match (self.member, input) {
             ("", Some(Value::Object(members))) => members,
             ("", _) => Map::new(),
@@ -310,7 +310,7 @@ pub(in crate::pages) async fn asked(
         None => Fields::default(),
     };
     let mut form = form(visitor, &shape, read, asked, &filled).await;
-    let body = shape.body(&filled);
+    let body = shape.body(&filled, visitor.w);
     if shape.is_ready()
         && let Err(trouble) = preview(visitor, &shape, read, &body, &mut form).await
     {
@@ -380,7 +380,7 @@ pub(in crate::pages) async fn run(
     let Some(shape) = shape(visitor, &read, asked).await? else {
         return Ok(gone(visitor, read, asked, fields).await);
     };
-    let body = shape.body(fields);
+    let body = shape.body(fields, visitor.w);
     let mut form = form(visitor, &shape, &read, asked, fields).await;
     let mut is_confirmed = form::is_confirmed(fields, &body);
     let mut answer = Ok(());
@@ -440,7 +440,7 @@ fn done(action: &Action, id: Uuid, queue: &str) -> String {
 async fn gone(visitor: &Visitor, read: Read, asked: &Asked, fields: &Fields) -> Acted {
     let (id, w) = (read.instance.id, visitor.w);
     let shape = of_form(asked, w);
-    let (path, body) = (shape.path(id), shape.body(fields));
+    let (path, body) = (shape.path(id), shape.body(fields, w));
     let is_to_be_done = form::is_to_be_done(fields);
     // The API tells only that the key was used, not with what. Of a decision, what was shown is not known any more.
     let is_as_shown = !asked.outcome.is_empty() || form::is_confirmed(fields, &body);
