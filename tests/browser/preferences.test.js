@@ -50,6 +50,32 @@ test("language, zone and theme are chosen once, for every browser and page", asy
   await other.context().close();
 });
 
+test("who changes the language of a form that was sent, or of the sign-in, stays there", async () => {
+  const { id, task } = await started(entity("language"), "A plan in two languages");
+  const page = await signedIn(browser, "reviewer2");
+  await page.goto(`${url}/console/instances/${id}?action=decide&task=${task}&outcome=REJECT`);
+  // The second sending comes from the answer to the first one.
+  for (const [text, then] of [["", "[aria-invalid]"], ["The sum is wrong", "#preview"]]) {
+    const comment = page.locator("#act textarea[name=comment]");
+    await comment.evaluate((one) => one.removeAttribute("required"));
+    await comment.fill(text);
+    await page.locator("#act button[value=preview]").click();
+    await page.locator("#act").locator(then).waitFor();
+  }
+  await page.getByRole("button", { name: "Deutsch" }).click();
+  await page.locator("html[lang=de]").waitFor();
+  assert.match(page.url(), /action=decide/);
+  assert.equal(await page.locator("#act textarea[name=comment]").inputValue(), "The sum is wrong");
+  await api("PUT", "/me/preferences", { mutedNotifications: [] }, tokenOf("reviewer2"));
+  await page.context().clearCookies();
+  await page.goto(`${url}/console/instances/${id}`);
+  await page.getByRole("button", { name: "Deutsch" }).click();
+  await page.locator("html[lang=de]").waitFor();
+  await page.locator("button[name=person][value=reviewer2]").click();
+  await page.waitForURL(`${url}/console/instances/${id}`);
+  await page.context().close();
+});
+
 test("without scripts, moments are in the zone that one chose", async () => {
   const begun = await started(entity("zone"), "A plan without scripts");
   await api("PUT", "/me/preferences", { mutedNotifications: [], timeZone: "Asia/Bangkok" }, tokenOf("reviewer2"));

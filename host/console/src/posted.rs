@@ -11,7 +11,7 @@ use axum::response::IntoResponse as _;
 use crate::Console;
 use crate::language::Words;
 use crate::pages;
-use crate::session::{Halt, Visitor};
+use crate::session::{Halt, Visitor, next_page};
 
 /// The largest form: a comment and an input, encoded.
 const FORM_BYTES_MAX: usize = 256 * 1024;
@@ -21,6 +21,9 @@ const FIELDS_MAX: usize = 3000;
 const FORM_TIME_MAX: Duration = Duration::from_secs(10);
 /// The field with the token of the session.
 pub(crate) const TOKEN: &str = "token";
+/// The field with the page that a form is on, to come back to. Forms have it whose answer may be a page under an address that nothing can
+/// be read from.
+const HERE: &str = "here";
 
 /// The fields of a form, in their order.
 #[derive(Debug, Default, Clone)]
@@ -58,10 +61,13 @@ impl FromRequest<Console> for Posted {
 
     async fn from_request(request: Request, console: &Console) -> Result<Posted, Halt> {
         let (mut parts, body) = request.into_parts();
-        let visitor = Visitor::from_request_parts(&mut parts, console).await?;
+        let mut visitor = Visitor::from_request_parts(&mut parts, console).await?;
         let Anonymous { fields, headers } = read(Request::from_parts(parts, body)).await?;
         if !same(fields.get(TOKEN), &visitor.token) {
             return Err(refused(&headers));
+        }
+        if !fields.get(HERE).is_empty() {
+            next_page(fields.get(HERE)).clone_into(&mut visitor.here);
         }
         Ok(Posted { visitor, fields })
     }

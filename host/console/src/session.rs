@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD as BASE64, Engine as _};
 use futures_util::StreamExt as _;
@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::OnceCell;
+use url::{Position, Url};
 use uuid::Uuid;
 
 use wrkflw_core::ids::TenantId;
@@ -60,7 +61,7 @@ pub(crate) struct Visitor {
     pub(crate) token: String,
     pub(crate) w: Words,
     pub(crate) api: Api,
-    /// Path and query of this request, to come back to.
+    /// Path and query of this page, to come back to; of a form that was sent, those of the page that has it.
     pub(crate) here: String,
     /// Whether they see an instance inside of a page of a product, and not the console.
     pub(crate) is_embedded: bool,
@@ -238,8 +239,7 @@ impl FromRequestParts<Console> for Visitor {
     type Rejection = Halt;
 
     async fn from_request_parts(parts: &mut Parts, console: &Console) -> Result<Visitor, Halt> {
-        let here = parts.uri.path_and_query();
-        let here = here.map_or(ROOT, |here| here.as_str()).to_owned();
+        let here = here(parts);
         let partial = parts.headers.contains_key("hx-request");
         let Some((session, secret)) = find(console, &parts.headers).await? else {
             return Err(sign_in(parts, &here, partial).into());
@@ -247,6 +247,20 @@ impl FromRequestParts<Console> for Visitor {
         let headers = &parts.headers;
         Ok(Visitor::new(console, session, &secret, headers, here))
     }
+}
+
+/// The page to come back to. Nothing can be read from the address of most forms, so it is the page that sent the form.
+fn here(parts: &Parts) -> String {
+    if parts.method == Method::GET {
+        let here = parts.uri.path_and_query();
+        return here.map_or(ROOT, |here| here.as_str()).to_owned();
+    }
+    let sender = parts.headers.get(header::REFERER);
+    let sender = sender.and_then(|value| Url::parse(value.to_str().ok()?).ok());
+    sender.map_or_else(
+        || ROOT.to_owned(),
+        |sender| next_page(&sender[Position::BeforePath..Position::AfterQuery]).to_owned(),
+    )
 }
 
 /// Who is signed in, on a page that needs no sign-in.
@@ -258,7 +272,7 @@ pub(crate) async fn visitor(console: &Console, headers: &HeaderMap) -> Option<Vi
 
 /// Leads to the page for signing in, and from there back. A script leads the whole page there.
 fn sign_in(parts: &Parts, here: &str, partial: bool) -> Response {
-    let back = if parts.method == axum::http::Method::GET && !partial {
+    let back = if parts.method == Method::GET && !partial {
         here
     } else {
         ""
@@ -371,6 +385,27 @@ mod tests {
             "javascript:alert(1)",
         ] {
             assert_eq!(next_page(outside), ROOT, "{outside}");
+        }
+    }
+
+    #[test]
+    fn one_comes_back_to_the_page_that_has_the_form() {
+        let page = "/console/instances/7?action=claim";
+        let came = |method: &str, referer: &str| {
+            let request = axum::http::Request::builder().method(method).uri(page);
+            let request = request.header(header::REFERER, referer).body(());
+            here(&request.expect("a request").into_parts().0)
+        };
+        assert_eq!(came("GET", "https://flows.example/console/me"), page);
+        for (referer, back) in [
+            (
+                "https://flows.example/console/me?month=1#a",
+                "/console/me?month=1",
+            ),
+            ("https://flows.example/samples/plan", ROOT),
+            ("/console/me", ROOT),
+        ] {
+            assert_eq!(came("POST", referer), back);
         }
     }
 

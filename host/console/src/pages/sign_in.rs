@@ -59,7 +59,10 @@ pub(crate) fn form(console: &Console, w: Words, next: &str, refusal: Option<Stri
         StatusCode::OK
     };
     let template = SignIn {
-        shell: Shell::plain(w, w.t("sign-in").into_owned()),
+        shell: Shell {
+            here: with_query("/console/sign-in", &[("next", next)]),
+            ..Shell::plain(w, w.t("sign-in").into_owned())
+        },
         next,
         demo: &console.demo,
         provider: match console.provider {
