@@ -101,6 +101,7 @@ inbox-empty-available = Nichts wartet auf Sie. Neue Arbeit erscheint hier, sobal
 inbox-empty-groups = Keine Ihrer Gruppen hat Arbeit zu übernehmen. In welchen Gruppen Sie sind, weiß, wer das Verzeichnis verwaltet.
 inbox-empty-all = Es gibt keine offene Aufgabe.
 inbox-empty-filtered = Keine Aufgabe dieser Ansicht entspricht dem Filter.
+searched-in-part = Bisher ist nichts gefunden, aber noch nicht alles durchsucht.
 pages = Seiten
 first-page = Erste Seite
 next-page = Nächste Seite

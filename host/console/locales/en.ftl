@@ -101,6 +101,7 @@ inbox-empty-available = Nothing waits for you. New work comes here when a flow o
 inbox-empty-groups = None of your groups has work to claim. An administrator of the directory can tell which groups you are in.
 inbox-empty-all = There is no open task at all.
 inbox-empty-filtered = No task of this view matches the filter.
+searched-in-part = Nothing is found so far, but not everything was searched.
 pages = Pages
 first-page = First page
 next-page = Next page

@@ -80,6 +80,7 @@ inbox-empty-available = ไม่มีงานรอคุณ งานให�
 inbox-empty-groups = กลุ่มของคุณไม่มีงานให้รับ ผู้ดูแลรายชื่อบอกได้ว่าคุณอยู่ในกลุ่มใด
 inbox-empty-all = ไม่มีงานที่เปิดอยู่เลย
 inbox-empty-filtered = ไม่มีงานในมุมมองนี้ที่ตรงกับตัวกรอง
+searched-in-part = ยังไม่พบอะไร แต่ยังค้นหาไม่ครบทั้งหมด
 pages = หน้า
 first-page = หน้าแรก
 next-page = หน้าถัดไป

@@ -1,9 +1,13 @@
 //! Lists of the API as tables. The template of a page with one table is `templates/listing.html`, that of a table
 //! `templates/table.html`.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
 use askama::Template;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::time::Instant;
 
 use crate::api::{Trouble, with_query};
 use crate::language::Words;
@@ -13,12 +17,19 @@ use crate::shell::Shell;
 
 /// Limit of the empty pages of the API that are read for one page with rows.
 const EMPTY_PAGES_MAX: usize = 10;
+/// After this time an empty page is shown, with the way to the next one. The API may take two seconds for each.
+const EMPTY_TIME_MAX: Duration = Duration::from_secs(4);
 
 /// A page of a list of the API.
 #[derive(Deserialize)]
 pub(crate) struct Paged<T> {
     pub(crate) data: Vec<T>,
     pub(crate) page: Next,
+    /// The names of people and groups in the rows, if the list was asked for them.
+    #[serde(default)]
+    pub(crate) people: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) groups: BTreeMap<String, String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -37,9 +48,11 @@ pub(crate) async fn page_with_rows<T: DeserializeOwned>(
     after: &str,
     path: impl Fn(&str) -> String,
 ) -> Result<Paged<T>, Trouble> {
+    let begun = Instant::now();
     let mut found: Paged<T> = visitor.api.get(&path(after)).await?;
     for _ in 0..EMPTY_PAGES_MAX {
-        let Some(next) = found.page.next.as_deref().filter(|_| found.data.is_empty()) else {
+        let goes_on = found.data.is_empty() && begun.elapsed() < EMPTY_TIME_MAX;
+        let Some(next) = found.page.next.as_deref().filter(|_| goes_on) else {
             break;
         };
         found = visitor.api.get(&path(next)).await?;
@@ -52,6 +65,8 @@ impl<T> Default for Paged<T> {
         Paged {
             data: Vec::new(),
             page: Next::default(),
+            people: BTreeMap::new(),
+            groups: BTreeMap::new(),
         }
     }
 }
@@ -210,7 +225,8 @@ impl Listing {
         }
     }
 
-    /// Adds the links to the first page and to the next one. `parameters` are what else the address says.
+    /// Adds the links to the first page and to the next one. `parameters` are what else the address says. A page without rows before a
+    /// next one does not say that there is nothing.
     pub(crate) fn paged(
         self,
         path: &str,
@@ -222,9 +238,14 @@ impl Listing {
             let parameters = parameters.iter().copied().chain([("after", after)]);
             with_query(path, &parameters.collect::<Vec<_>>())
         };
+        let empty = match next {
+            Some(_) => self.shell.w.t("searched-in-part").into_owned(),
+            None => self.empty.clone(),
+        };
         Listing {
             first: (!asked.after.is_empty()).then(|| address("")),
             next: next.map(|next| address(next)),
+            empty,
             ..self
         }
     }

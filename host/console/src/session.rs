@@ -370,6 +370,42 @@ pub(crate) fn next_page(next: &str) -> &str {
 mod tests {
     use super::*;
 
+    impl Visitor {
+        /// Somebody for whom these routes are the API.
+        pub(crate) fn of_routes(router: axum::Router) -> Visitor {
+            let w = Words::named("en").expect("English");
+            let until = jiff::Timestamp::MAX;
+            let who = Identity {
+                tenant: TenantId(1),
+                tenant_name: "acme".to_owned(),
+                subject: "ann".to_owned(),
+                roles: Vec::new(),
+                embedded_by: None,
+            };
+            Visitor {
+                token: String::new(),
+                w,
+                api: Api {
+                    w,
+                    router,
+                    caller: Vouched {
+                        who: who.clone(),
+                        until,
+                    },
+                },
+                session: Session {
+                    id: Uuid::nil(),
+                    who,
+                    until,
+                    preference: Preference::default(),
+                },
+                here: ROOT.to_owned(),
+                is_embedded: false,
+                myself: Arc::default(),
+            }
+        }
+    }
+
     #[test]
     fn a_page_leads_nowhere_but_into_the_console() {
         for inside in ["/console", "/console?view=all", "/console/me"] {

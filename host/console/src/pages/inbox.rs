@@ -6,8 +6,6 @@ pub(crate) mod asked;
 mod bulk;
 mod saved;
 
-use std::collections::BTreeMap;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, RawQuery};
@@ -25,10 +23,11 @@ use saved::{Keep, SavedView};
 use crate::Console;
 use crate::api::{Trouble, with_query};
 use crate::language::Words;
+use crate::list::Paged;
 use crate::moment::Moment;
 use crate::names::{Badge, Candidate, Names};
 use crate::posted::Posted;
-use crate::session::{Answer, Visitor, next_page};
+use crate::session::{Answer, Halt, Visitor, next_page};
 use crate::shell::{Shell, page};
 
 pub(crate) fn routes() -> Router<Console> {
@@ -40,20 +39,7 @@ pub(crate) fn routes() -> Router<Console> {
         .route("/console/tasks/{id}/claim", post(claim))
 }
 
-#[derive(Deserialize)]
-struct TaskPage {
-    data: Vec<Task>,
-    page: Next,
-    #[serde(default)]
-    people: BTreeMap<String, String>,
-    #[serde(default)]
-    groups: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct Next {
-    next: Option<String>,
-}
+type TaskPage = Paged<Task>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -199,24 +185,31 @@ struct NewsPart {
     address: String,
 }
 
+/// The page of the inbox that this address names.
+async fn listed(visitor: &Visitor, asked: &Asked, view: &str) -> Result<TaskPage, Halt> {
+    let path = |after: &str| asked.page(view, after, visitor.w.zone());
+    visitor.page_with_rows(&asked.after, path).await
+}
+
 async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
-    let (query, zone) = (query.unwrap_or_default(), visitor.w.zone());
+    let query = query.unwrap_or_default();
     let saved = saved::all(&visitor).await;
     let default = saved.iter().find(|view| view.default);
     if let (true, Some(default)) = (query.is_empty(), default) {
         let asked = default.asked();
-        let page = asked.page(asked.view(), zone);
+        let found = listed(&visitor, &asked, asked.view()).await;
         // A default that the API does not take any more must not keep anybody from their work.
-        if let Ok(found) = visitor.api.get::<TaskPage>(&page).await {
+        if let Ok(found) = found {
             return render(&visitor, asked, found, saved, None).await;
         }
     }
     let mut asked = Asked::parse(&query);
-    let mut found: TaskPage = visitor.get(&asked.page(asked.view(), zone)).await?;
+    let mut found = listed(&visitor, &asked, asked.view()).await?;
+    let holds_nothing = found.data.is_empty() && found.page.next.is_none();
     // Somebody who holds nothing sees at once what they may take.
-    if asked.named_view().is_none() && found.data.is_empty() && !asked.is_filtered() {
+    if asked.named_view().is_none() && holds_nothing && !asked.is_filtered() {
         "available".clone_into(&mut asked.view);
-        found = visitor.get(&asked.page("available", zone)).await?;
+        found = listed(&visitor, &asked, "available").await?;
     }
     render(&visitor, asked, found, saved, None).await
 }
@@ -224,9 +217,7 @@ async fn show(RawQuery(query): RawQuery, visitor: Visitor) -> Answer {
 /// The inbox with a view that could not be saved: the name that was written, and why.
 async fn refused(visitor: &Visitor, asked: Asked, name: &str, trouble: &Trouble) -> Answer {
     let saved = saved::all(visitor).await;
-    let found = visitor
-        .get(&asked.page(asked.view(), visitor.w.zone()))
-        .await?;
+    let found = listed(visitor, &asked, asked.view()).await?;
     let refusal = (name, trouble);
     render(visitor, asked, found, saved, Some(refusal)).await
 }
@@ -250,6 +241,7 @@ async fn render(
     // The page itself tells how many there are; counting beyond it would cost more than the page.
     let count = match (asked.after.is_empty(), found.page.next.is_some()) {
         (true, false) => w.n("inbox-count", rows.len()),
+        (true, true) if rows.is_empty() => String::new(),
         (true, true) => w.n("inbox-count-more", rows.len()),
         (false, _) => String::new(),
     };
@@ -258,7 +250,9 @@ async fn render(
         asked.query(asked.view()) == query
     });
     let current = current.cloned();
-    let why_empty = if asked.is_filtered() {
+    let why_empty = if found.page.next.is_some() {
+        w.t("searched-in-part")
+    } else if asked.is_filtered() {
         w.t("inbox-empty-filtered")
     } else {
         w.t(&format!("inbox-empty-{view}"))
@@ -273,11 +267,7 @@ async fn render(
         shell: Shell::of(visitor, "inbox", w.t("inbox").into_owned()).await,
         tabs: tabs(&asked, &saved, current.as_ref(), w),
         first: (!asked.after.is_empty()).then(|| asked.address(view, "")),
-        next: found
-            .page
-            .next
-            .filter(|_| !rows.is_empty())
-            .map(|next| asked.address(view, &next)),
+        next: found.page.next.map(|next| asked.address(view, &next)),
         why_empty: why_empty.into_owned(),
         keep: Keep {
             name: if refusal.is_empty() {
@@ -340,7 +330,7 @@ async fn news(
 ) -> Answer {
     let asked = Asked::parse(query.as_deref().unwrap_or_default());
     let view = asked.view();
-    let found: TaskPage = visitor.get(&asked.page(view, visitor.w.zone())).await?;
+    let found = listed(&visitor, &asked, view).await?;
     let is_known = |task: &&Task| known.split(',').any(|id| id == task.id.to_string());
     let new = found.data.iter().filter(|task| !is_known(task)).count();
     if new == 0 {
@@ -360,4 +350,24 @@ async fn claim(Path(id): Path<Uuid>, Posted { visitor, fields }: Posted) -> Answ
     let path = format!("/v1/tasks/{id}/claim");
     let _: Value = visitor.post(&path, &json!({}), None).await?;
     Ok(Redirect::to(next_page(fields.get("next"))).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_page_without_rows_says_that_others_may_follow_and_leads_there() {
+        let empty = || async { axum::Json(json!({ "data": [], "page": { "next": "p2" } })) };
+        let visitor = Visitor::of_routes(Router::new().route("/v1/tasks", get(empty)));
+        let query = "view=all&q=plan".to_owned();
+        let answer = show(RawQuery(Some(query)), visitor).await;
+        let answer = answer.unwrap_or_else(Halt::into_response);
+        assert_eq!(answer.status(), StatusCode::OK);
+        let bytes = axum::body::to_bytes(answer.into_body(), usize::MAX).await;
+        let page = String::from_utf8(bytes.expect("a page").into()).expect("a text");
+        assert!(page.contains("after=p2"), "{page}");
+        assert!(page.contains("not everything was searched"), "{page}");
+        assert!(!page.contains("More than"), "{page}");
+    }
 }

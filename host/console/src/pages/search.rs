@@ -14,7 +14,7 @@ use crate::Console;
 use crate::api::{Trouble, segment, with_query};
 use crate::form::Person;
 use crate::language::Words;
-use crate::list::{Link, Paged};
+use crate::list::{Link, Paged, page_with_rows};
 use crate::places;
 use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Reader, Shell, page};
@@ -72,7 +72,7 @@ struct Page {
     flows: Vec<Link>,
     instances: Vec<Found>,
     people: Vec<Person>,
-    /// Why instances were not searched for these words.
+    /// Why instances were not searched for these words, or not all of them.
     refusal: Option<Trouble>,
 }
 
@@ -98,11 +98,11 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         return Ok(page(StatusCode::OK, &template));
     }
     let found_max = FOUND_MAX.to_string();
-    let parameters = [("q", template.q.as_str()), ("limit", &found_max)];
-    let (instances, people) = (
-        with_query("/v1/instances", &parameters),
-        with_query("/v1/people", &parameters),
-    );
+    let searched = |path: &str, after: &str| {
+        let q = template.q.as_str();
+        with_query(path, &[("q", q), ("limit", &found_max), ("after", after)])
+    };
+    let people = searched("/v1/people", "");
     let words = of_flows(&template.q, w);
     let flows = [
         ("q", words.as_str()),
@@ -111,12 +111,18 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     ];
     let flows = with_query("/v1/definitions", &flows);
     let (instances, people, flows) = tokio::join!(
-        visitor.api.get::<Paged<Instance>>(&instances),
+        page_with_rows::<Instance>(&visitor, "", |after| searched("/v1/instances", after)),
         visitor.api.get::<Paged<Person>>(&people),
         visitor.api.get::<Paged<Flow>>(&flows),
     );
     match instances {
         Ok(found) => {
+            if found.data.is_empty() && found.page.next.is_some() {
+                template.refusal = Some(Trouble {
+                    detail: w.t("searched-in-part").into_owned(),
+                    ..Trouble::default()
+                });
+            }
             let found = found.data.into_iter();
             template.instances = found.map(|one| Found::of(one, w)).collect();
         }

@@ -162,11 +162,11 @@ impl Asked {
     }
 
     /// The path of a page of the list, as the inbox shows it.
-    pub(super) fn page(&self, view: &str, zone: Option<Zone>) -> String {
+    pub(super) fn page(&self, view: &str, after: &str, zone: Option<Zone>) -> String {
         let further = [
             ("include", "actions,people"),
             ("limit", PAGE_ROWS),
-            ("after", self.after.as_str()),
+            ("after", after),
         ];
         self.list(view, &further, zone)
     }

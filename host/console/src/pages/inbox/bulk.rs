@@ -188,12 +188,11 @@ async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Cho
     let is_all = is_first && !fields.get("all").is_empty();
     let after = if is_all { "" } else { asked.after.as_str() };
     let most = TASKS_MAX.to_string();
-    let list = asked.list(
-        asked.view(),
-        &[("limit", &most), ("after", after)],
-        visitor.w.zone(),
-    );
-    let listed: Paged<Task> = visitor.get(&list).await?;
+    let list = |after: &str| {
+        let further = [("limit", most.as_str()), ("after", after)];
+        asked.list(asked.view(), &further, visitor.w.zone())
+    };
+    let listed: Paged<Task> = visitor.page_with_rows(after, list).await?;
     let mut ids: Vec<Uuid> = Vec::new();
     if is_all {
         ids.extend(listed.data.iter().map(|task| task.id));

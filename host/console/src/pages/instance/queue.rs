@@ -4,12 +4,14 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::api::with_query;
-use crate::list::Paged;
+use crate::list::page_with_rows;
 use crate::pages::inbox::asked::Asked;
 use crate::session::Visitor;
 
 /// How many tasks of the view are read. Those behind them are reached when earlier ones are done.
 const ROWS: &str = "100";
+/// How many pages are read. A page may have few rows although others follow.
+const PAGES_MAX: usize = 3;
 
 /// Where an instance stands in the view that is worked through.
 pub(super) struct Queue {
@@ -40,21 +42,30 @@ pub(super) fn inbox(query: &str, further: &[(&str, &str)]) -> String {
     asked.address_with(asked.view(), further)
 }
 
-/// The instances of a view in their order, each once, and whether there are more.
-async fn instances(visitor: &Visitor, query: &str) -> (Vec<Uuid>, bool) {
+/// The instances of a view in their order, each once, and whether there are more. It reads on until there is one besides `id`.
+async fn instances(visitor: &Visitor, query: &str, id: Uuid) -> (Vec<Uuid>, bool) {
     let asked = Asked::parse(query);
-    let further = [("fields", "instanceId"), ("limit", ROWS)];
-    let path = asked.list(asked.view(), &further, visitor.w.zone());
-    let Ok(tasks) = visitor.api.get::<Paged<Task>>(&path).await else {
-        return (Vec::new(), false);
+    let path = |after: &str| {
+        let further = [("fields", "instanceId"), ("limit", ROWS), ("after", after)];
+        asked.list(asked.view(), &further, visitor.w.zone())
     };
     let mut ids: Vec<Uuid> = Vec::new();
-    for task in tasks.data {
-        if !ids.contains(&task.instance_id) {
-            ids.push(task.instance_id);
+    let mut after = Some(String::new());
+    for _ in 0..PAGES_MAX {
+        let Some(place) = after.take_if(|_| ids.iter().all(|one| *one == id)) else {
+            break;
+        };
+        let Ok(tasks) = page_with_rows::<Task>(visitor, &place, &path).await else {
+            break;
+        };
+        for task in tasks.data {
+            if !ids.contains(&task.instance_id) {
+                ids.push(task.instance_id);
+            }
         }
+        after = tasks.page.next;
     }
-    (ids, tasks.page.next.is_some())
+    (ids, after.is_some())
 }
 
 impl Queue {
@@ -63,7 +74,7 @@ impl Queue {
         if query.is_empty() {
             return None;
         }
-        let (ids, is_more) = instances(visitor, query).await;
+        let (ids, is_more) = instances(visitor, query, id).await;
         let at = ids.iter().position(|one| *one == id);
         let to = |place: Option<usize>| {
             let id = *ids.get(place?)?;
@@ -85,9 +96,41 @@ impl Queue {
 
 /// The instance that comes after this one. Asked before the decision, for afterwards it has no place any more.
 pub(super) async fn following(visitor: &Visitor, query: &str, id: Uuid) -> Option<Uuid> {
-    let (ids, _) = instances(visitor, query).await;
+    let (ids, _) = instances(visitor, query, id).await;
     let at = ids.iter().position(|one| *one == id);
     let next = at.and_then(|at| ids.get(at + 1));
     // After the last one, those that were passed over come again.
     next.or_else(|| ids.iter().find(|one| **one != id)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::extract::RawQuery;
+    use axum::routing::get;
+    use axum::{Json, Router};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A view whose first page is short and whose second page is empty.
+    async fn tasks(RawQuery(query): RawQuery) -> Json<Value> {
+        let query = query.unwrap_or_default();
+        let task = |id: u128| json!([{ "instanceId": Uuid::from_u128(id) }]);
+        let (data, next) = if query.contains("after=p3") {
+            (task(2), None)
+        } else if query.contains("after=p2") {
+            (json!([]), Some("p3"))
+        } else {
+            (task(1), Some("p2"))
+        };
+        Json(json!({ "data": data, "page": { "next": next } }))
+    }
+
+    #[tokio::test]
+    async fn a_view_goes_on_behind_a_short_page() {
+        let visitor = Visitor::of_routes(Router::new().route("/v1/tasks", get(tasks)));
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        assert_eq!(following(&visitor, "view=all", one).await, Some(other));
+        assert_eq!(following(&visitor, "view=all", other).await, Some(one));
+    }
 }

@@ -304,3 +304,42 @@ pub(super) async fn refusals(Query(refused): Query<Refused>, visitor: Visitor) -
     let listing = listing.paged(&format!("{ROOT}/refusals"), &kept, &asked, next);
     Ok(page(StatusCode::OK, &listing))
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use axum::{Json, Router};
+    use serde_json::json;
+
+    use super::*;
+    use crate::session::Halt;
+
+    #[tokio::test]
+    async fn a_list_says_that_all_is_well_only_if_all_was_searched() {
+        let [well, in_part] = ["All is well here", "not everything was searched"];
+        for (next, said, unsaid) in [(None, well, in_part), (Some("p2"), in_part, well)] {
+            let empty =
+                move || async move { Json(json!({ "data": [], "page": { "next": next } })) };
+            let api = Router::new()
+                .route("/v1/jobs", get(empty))
+                .route("/v1/instances", get(empty))
+                .route("/v1/dead-letters", get(empty));
+            let visitor = || Visitor::of_routes(api.clone());
+            let asked = || Query(Asked::default());
+            let answers = [
+                jobs(asked(), visitor()).await,
+                instances(Path("overdue".to_owned()), asked(), visitor()).await,
+                super::super::dead_letters::many::all(Query::default(), visitor()).await,
+            ];
+            for answer in answers {
+                let answer = answer.unwrap_or_else(Halt::into_response);
+                assert_eq!(answer.status(), StatusCode::OK);
+                let bytes = axum::body::to_bytes(answer.into_body(), usize::MAX).await;
+                let page = String::from_utf8(bytes.expect("a page").into()).expect("a text");
+                assert!(page.contains(said), "{page}");
+                assert!(!page.contains(unsaid), "{page}");
+                assert_eq!(page.contains("after=p2"), next.is_some(), "{page}");
+            }
+        }
+    }
+}
