@@ -92,6 +92,8 @@ test("a decision that needs a comment says so at the field, and keeps what was w
   const page = await signedIn(browser, "reviewer");
   await page.goto(`${url}/console/instances/${id}`);
   await page.getByRole("link", { name: "REJECT" }).click();
+  const key = () => page.locator("#act input[name=key]").inputValue();
+  const first = await key();
   await page.evaluate(() => document.querySelectorAll("[required]").forEach((field) => field.removeAttribute("required")));
   await page.getByRole("button", { name: "Show what will happen" }).click();
   await page.getByRole("alert").getByText("Some fields need another value.").waitFor();
@@ -101,6 +103,7 @@ test("a decision that needs a comment says so at the field, and keeps what was w
   await page.getByRole("button", { name: "Show what will happen" }).click();
   await page.locator("#preview").getByText("Rework").waitFor();
   assert.equal(await page.getByLabel("Comment").inputValue(), "The sum is wrong");
+  assert.equal(await key(), first, "however often it is sent, it is one form");
   await page.getByRole("button", { name: "Confirm: REJECT" }).click();
   await page.getByText("Your decision is recorded.").waitFor();
   await page.context().close();

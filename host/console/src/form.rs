@@ -128,10 +128,26 @@ impl Form {
         }
     }
 
+    /// The form with the key that it was sent with, if it was sent. What was confirmed may have been done although its answer was lost: then
+    /// a repetition does nothing anew.
+    pub(crate) fn again(self, filled: &Fields) -> Form {
+        match key(filled) {
+            Some(key) => Form {
+                key: key.to_owned(),
+                ..self
+            },
+            None => self,
+        }
+    }
+
     /// Shows why it was refused, at the fields that are to be mended.
     pub(crate) async fn refuse(&mut self, trouble: &Trouble, names: Names, visitor: &Visitor) {
         // What was refused will not happen.
         self.preview = None;
+        // The key is of something else that was sent. With it, the form would be refused for ever.
+        if trouble.code == "idempotency_key_reused" {
+            self.key = clock::new_id().to_string();
+        }
         let rest = self.blame(trouble);
         let refusal = Refusal::of(trouble, names, visitor).await;
         self.refusal = Some(if rest.len() < trouble.errors.len() {

@@ -161,6 +161,7 @@ fn form_of(visitor: &Visitor, key: &str, graph: &Graph, filled: &Fields) -> Form
             "/console/start#act".to_owned(),
             "/console/start".to_owned(),
         )
+        .again(filled)
     }
 }
 
@@ -225,5 +226,67 @@ async fn start(Posted { visitor, fields }: Posted) -> Answer {
             form.refuse(&trouble, names, &visitor).await;
             render(&visitor, form, trouble.status()).await
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Json;
+    use axum::routing::post;
+
+    use super::*;
+
+    const KEY: &str = "01900000-0000-7000-8000-000000000007";
+
+    /// The status and the page of a confirmed form whose start the API refuses.
+    async fn refused(status: StatusCode, code: &'static str) -> (StatusCode, String) {
+        let definition = || async { Json(json!({ "active": { "graph": { "title": "Plan" } } })) };
+        let refuse = move || async move {
+            let problem = json!({ "status": status.as_u16(), "code": code, "detail": "no" });
+            (status, Json(problem))
+        };
+        let api = Router::new()
+            .route("/v1/definitions/plan", get(definition))
+            .route("/v1/instances", post(refuse));
+        let pairs = [
+            ("definition", "plan"),
+            ("entityType", "plan"),
+            ("entityId", "7"),
+            ("key", KEY),
+            ("step", "confirm"),
+        ];
+        let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut fields = Fields(pairs.into());
+        let graph: Graph = serde_json::from_value(json!({ "title": "Plan" })).expect("a graph");
+        let w = Words::named("en").expect("English");
+        let seen = form::seen(&body("plan", &graph, &fields, w), &json!([]));
+        fields.0.push(("seen".to_owned(), seen));
+        let visitor = Visitor::of_routes(api);
+        let answer = start(Posted { visitor, fields }).await;
+        let answer = answer.unwrap_or_else(Halt::into_response);
+        let status = answer.status();
+        let bytes = axum::body::to_bytes(answer.into_body(), usize::MAX).await;
+        let page = String::from_utf8(bytes.expect("a page").into()).expect("a text");
+        (status, page)
+    }
+
+    #[tokio::test]
+    async fn a_form_keeps_its_key_when_it_is_not_known_whether_it_was_done() {
+        let (status, page) = refused(StatusCode::SERVICE_UNAVAILABLE, "busy").await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(
+            page.contains(&format!("name=\"key\" value=\"{KEY}\"")),
+            "{page}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_form_whose_key_is_of_something_else_gets_another_one() {
+        let code = "idempotency_key_reused";
+        let (status, page) = refused(StatusCode::UNPROCESSABLE_ENTITY, code).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(page.contains("name=\"key\""), "{page}");
+        assert!(!page.contains(KEY), "{page}");
+        assert!(page.contains("sent before with something else"), "{page}");
     }
 }

@@ -96,6 +96,7 @@ fn form_of(visitor: &Visitor, key: &str, from: u32, targets: &[Version], filled:
             format!("{page}/migrate#act"),
             page,
         )
+        .again(filled)
     }
 }
 

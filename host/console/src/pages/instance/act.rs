@@ -265,7 +265,7 @@ async fn form(
         } else {
             Vec::new()
         },
-        ..empty(shape.name.clone(), id, &asked.queue)
+        ..empty(shape.name.clone(), id, &asked.queue).again(filled)
     }
 }
 

@@ -79,6 +79,7 @@ async fn form(visitor: &Visitor, filled: &Fields) -> Form {
             format!("{ADDRESS}#act"),
             "/console/me#absences".to_owned(),
         )
+        .again(filled)
     }
 }
 

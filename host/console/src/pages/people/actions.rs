@@ -132,6 +132,7 @@ impl Action {
                 format!("{page}#act"),
                 page,
             )
+            .again(filled)
         }
     }
 
