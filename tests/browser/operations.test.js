@@ -126,6 +126,23 @@ test("refused events are grouped by error, and the chosen ones are sent again wi
   await page.context().close();
 });
 
+test("what was chosen on a later page of the list stays there", async () => {
+  for (const error of [tooLarge, tooLarge]) await refused(error);
+  const { data, page: { next } } = (await api("GET", "/dead-letters?limit=1")).body;
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/operations/dead-letters?after=${encodeURIComponent(next)}`);
+  const before = page.locator(`input[name=item][value^="${data[0].instanceId}"]`);
+  const item = page.locator("input[name=item]").first();
+  const value = await item.inputValue();
+  assert.equal(await before.count(), 0);
+  await item.check();
+  await page.getByRole("button", { name: "Send the chosen ones again" }).click();
+  await page.getByRole("alert").getByText("write a reason").waitFor();
+  assert.equal(await before.count(), 0, "it is the same page of the list");
+  assert.ok(await page.locator(`input[name=item][value="${value}"]`).isChecked());
+  await page.context().close();
+});
+
 test("all events with one error are sent again, and the page follows what becomes of them", async () => {
   const error = entity("the broker is gone");
   const [first, second, other] = [await refused(error), await refused(error), await refused(tooLarge)];

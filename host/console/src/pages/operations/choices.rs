@@ -48,6 +48,8 @@ pub(super) struct Choice {
     errors: Vec<String>,
     keys: Vec<String>,
     pub(super) reason: String,
+    /// The place in the list of the page that has the form.
+    pub(super) after: String,
 }
 
 /// A page with choices.
@@ -57,6 +59,8 @@ pub(super) struct Choices {
     pub(super) groups: Vec<Group>,
     pub(super) is_all: bool,
     pub(super) reason: String,
+    /// The place of the page in the list.
+    pub(super) after: String,
     /// What was refused, each with its page.
     pub(super) refused: Vec<(String, String, String)>,
     /// What was done, in words.
@@ -93,6 +97,7 @@ impl Choice {
             errors: all("error"),
             keys: all("item"),
             reason: fields.get("reason").trim().to_owned(),
+            after: fields.get("after").to_owned(),
         }
     }
 
@@ -142,6 +147,7 @@ impl Choices {
             groups: Vec::new(),
             is_all: false,
             reason: String::new(),
+            after: String::new(),
             refused: Vec::new(),
             done: Vec::new(),
             refusal: None,
@@ -150,10 +156,10 @@ impl Choices {
         }
     }
 
-    /// Shows these, by their errors. `count` is the text of their number.
+    /// Shows these from the place `after` on, by their errors. `count` is the text of their number.
     pub(super) fn listing(
         self,
-        items: Vec<Item>,
+        (items, after): (Vec<Item>, &str),
         choice: &Choice,
         count: &str,
         w: Words,
@@ -174,6 +180,7 @@ impl Choices {
             groups: groups.collect(),
             is_all: choice.is_all,
             reason: choice.reason.clone(),
+            after: after.to_owned(),
             ..self
         }
     }

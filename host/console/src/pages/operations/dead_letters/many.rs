@@ -110,7 +110,7 @@ async fn render(visitor: &Visitor, after: &str, choices: Choices, choice: &Choic
     let template = All {
         shell: Shell::of(visitor, "operations", heading).await,
         trail: trail(visitor),
-        choices: choices.listing(items, choice, "instances-count", w),
+        choices: choices.listing((items, after), choice, "instances-count", w),
         first: (!after.is_empty()).then(|| address("", "")),
         next: found.page.next.map(|next| address("after", &next)),
     };
@@ -126,7 +126,7 @@ pub(in crate::pages::operations) async fn act(Posted { visitor, fields }: Posted
     let (keys, is_more) = choice.resolved(&visitor, list_path, known).await?;
     if keys.is_empty() || choice.reason.is_empty() {
         choices.refusal = Some(w.t("dead-letter-choose").into_owned());
-        return render(&visitor, "", choices, &choice).await;
+        return render(&visitor, &choice.after, choices, &choice).await;
     }
     if is_more {
         let most = w.n("choice-bounded", MANY_MAX);
@@ -135,7 +135,7 @@ pub(in crate::pages::operations) async fn act(Posted { visitor, fields }: Posted
     let discards = fields.get("do") == "discard";
     if discards && !form::is_to_be_done(&fields) {
         choices.asking(keys, &choice, "dead-letter-discard-many", w);
-        return render(&visitor, "", choices, &choice).await;
+        return render(&visitor, &choice.after, choices, &choice).await;
     }
     let mut sent = Vec::new();
     let (mut released, mut left) = (0, 0_usize);

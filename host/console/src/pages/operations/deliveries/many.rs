@@ -137,7 +137,7 @@ async fn render(
     let template = All {
         shell: Shell::of(visitor, "operations", receiver.url.clone()).await,
         trail,
-        choices: choices.listing(items, choice, "deliveries-count", w),
+        choices: choices.listing((items, &asked.after), choice, "deliveries-count", w),
         table: Table::new(w, &w.t("deliveries"), &columns, rows),
         tabs: STATES.into_iter().map(tab).collect(),
         first: (!asked.after.is_empty()).then(|| to(state, "")),
@@ -178,12 +178,13 @@ pub(in crate::pages::operations) async fn act(
     Posted { visitor, fields }: Posted,
 ) -> Answer {
     let w = visitor.w;
-    let asked = Asked {
-        state: DEAD.to_owned(),
-        ..Asked::default()
-    };
     let mut choices = Choices::new(address(id, &[]));
     let choice = Choice::of(&fields);
+    let mut asked = Asked {
+        state: DEAD.to_owned(),
+        after: choice.after.clone(),
+        sent: String::new(),
+    };
     let known = |one: &Delivery| (one.error(), one.id.to_string());
     let path = |after: &str| list_path(id, DEAD, after);
     let (keys, is_more) = choice.resolved(&visitor, path, known).await?;
@@ -224,5 +225,7 @@ pub(in crate::pages::operations) async fn act(
         choices.bounding(changed.len(), w);
         choices.sent = followed(&visitor, id, &changed).await?;
     }
+    // What the page had is done.
+    asked.after.clear();
     render(&visitor, id, &asked, choices, &Choice::default()).await
 }
