@@ -77,6 +77,25 @@ test("all that match are decided with one comment, and each has its result", asy
   await page.context().close();
 });
 
+test("all that match are decided from a later page, too, by their titles and outcomes", async () => {
+  const name = entity("behind");
+  await several(name, 26);
+  const page = await signedIn(browser, "reviewer");
+  await page.goto(inbox(name));
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.waitForURL(/after=/);
+  await page.getByLabel("All that match").check();
+  await page.getByRole("button", { name: "Decide selected" }).click();
+  await page.getByRole("radio", { name: "APPROVE 26 tasks" }).check();
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.getByRole("status").getByText("26 tasks will change.").waitFor();
+  await page.getByRole("radio", { name: "REJECT 26 tasks" }).waitFor();
+  const titles = await page.locator("#preview .lines li").allTextContents();
+  assert.deepEqual(titles.filter((title) => !title.startsWith(name)), [], "none by its id");
+  assert.equal(titles.length, 26);
+  await page.context().close();
+});
+
 test("two people claim the same tasks together: each task goes to one of them", async () => {
   const name = entity("both");
   const all = await several(name, 5);

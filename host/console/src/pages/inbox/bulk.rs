@@ -137,7 +137,11 @@ struct Chosen {
 }
 
 pub(super) async fn bulk(Posted { visitor, fields }: Posted) -> Answer {
-    let asked = Asked::of(&fields);
+    let mut asked = Asked::of(&fields);
+    if takes_all(&fields) {
+        // All that match are listed from the beginning, here and by the forms that follow.
+        asked.after.clear();
+    }
     let given = fields.get("action");
     let action = ACTIONS.into_iter().find(|action| *action == given);
     let action = action.unwrap_or(ACTIONS[0]);
@@ -182,17 +186,20 @@ fn body(action: &str, tasks: &[Named], fields: &Fields) -> Value {
     body
 }
 
+/// Whether it is about all that match. Only the form of the inbox says so.
+fn takes_all(fields: &Fields) -> bool {
+    fields.get("step").is_empty() && !fields.get("all").is_empty()
+}
+
 /// The tasks that were ticked, or the first ones that match. A form that was shown once names all of its tasks.
 async fn chosen(visitor: &Visitor, asked: &Asked, fields: &Fields) -> Result<Chosen, Halt> {
-    let is_first = fields.get("step").is_empty();
-    let is_all = is_first && !fields.get("all").is_empty();
-    let after = if is_all { "" } else { asked.after.as_str() };
+    let is_all = takes_all(fields);
     let most = TASKS_MAX.to_string();
     let list = |after: &str| {
         let further = [("limit", most.as_str()), ("after", after)];
         asked.list(asked.view(), &further, visitor.w.zone())
     };
-    let listed: Paged<Task> = visitor.page_with_rows(after, list).await?;
+    let listed: Paged<Task> = visitor.page_with_rows(&asked.after, list).await?;
     let mut ids: Vec<Uuid> = Vec::new();
     if is_all {
         ids.extend(listed.data.iter().map(|task| task.id));
