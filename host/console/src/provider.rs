@@ -302,18 +302,17 @@ impl Provider {
         request.map_err(|error| Failure::Setting(error.to_string()))
     }
 
-    /// Whether a logout token with this name is the first one here.
-    pub(crate) fn is_first(&self, logout: &str) -> bool {
+    /// Takes the logout token with this name. None if it was taken here before.
+    pub(crate) fn take(&self, logout: &str) -> Option<Logout<'_>> {
         if self.logouts.get(logout).is_some() {
-            return false;
+            return None;
         }
         self.logouts.insert(logout.to_owned(), ());
-        true
-    }
-
-    /// Takes a logout token back that had no effect, so that the provider can send it again.
-    pub(crate) fn forget(&self, logout: &str) {
-        self.logouts.remove(logout);
+        Some(Logout {
+            provider: self,
+            name: logout.to_owned(),
+            counts: false,
+        })
     }
 
     async fn send(&self, request: Request<Vec<u8>>) -> Result<(StatusCode, Bytes), Failure> {
@@ -327,6 +326,29 @@ impl Provider {
             .await;
         let answer = answer.map_err(|error| Failure::Down(error.to_string()))?;
         Ok((answer.status(), answer.into_body()))
+    }
+}
+
+/// A logout token that was taken. It is given back unless it counts: the provider, which may not have waited for the answer, can send it
+/// again.
+pub(crate) struct Logout<'a> {
+    provider: &'a Provider,
+    name: String,
+    counts: bool,
+}
+
+impl Logout<'_> {
+    /// It had its effect, and is not taken again.
+    pub(crate) fn count(mut self) {
+        self.counts = true;
+    }
+}
+
+impl Drop for Logout<'_> {
+    fn drop(&mut self) {
+        if !self.counts {
+            self.provider.logouts.remove(self.name.as_str());
+        }
     }
 }
 

@@ -306,9 +306,9 @@ async fn signed_out_there(State(console): State<Console>, request: Request) -> R
         Err(AuthError::Unavailable) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
         Err(error) => return wrong(&error.to_string()),
     };
-    if !provider.is_first(&logout.id) {
+    let Some(taken) = provider.take(&logout.id) else {
         return wrong("the logout token was used before");
-    }
+    };
     let (person, session) = (logout.person.as_deref(), logout.session.as_deref());
     match console
         .app
@@ -317,12 +317,12 @@ async fn signed_out_there(State(console): State<Console>, request: Request) -> R
         .await
     {
         Ok(ended) => {
+            taken.count();
             tracing::info!(ended, "the identity provider signed somebody out");
             StatusCode::OK.into_response()
         }
         Err(error) => {
             tracing::error!(%error, "sessions could not be ended");
-            provider.forget(&logout.id);
             StatusCode::SERVICE_UNAVAILABLE.into_response()
         }
     }
