@@ -167,6 +167,28 @@ async fn a_form_comes_with_the_outcomes() {
     assert_eq!(task["actions"], json!(told(&app, "approver", task).await));
 }
 
+#[tokio::test]
+async fn a_form_has_its_digits_also_in_a_page_of_some_members() {
+    let app = TestApp::empty().await;
+    let maximum = r#""maximum":50000.000000000000000001"#;
+    let schema =
+        format!(r#"{{"type":"object","properties":{{"amount":{{{maximum},"type":"number"}}}}}}"#);
+    let config = json!({ "input": schema });
+    app.publish("hostile", guests::hostile(), &config)
+        .await
+        .expect(201);
+    let activate = "/v1/definitions/hostile/versions/1/activate";
+    app.post("admin", activate, json!({})).await.expect(200);
+    let start = hostile_start("1", json!({}));
+    app.post("author", "/v1/instances", start).await.expect(201);
+    for members in ["", "&fields=outcomes"] {
+        let path = format!("/v1/tasks?view=all&include=outcomes{members}");
+        let page = app.get("admin", &path).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        assert!(page.text.contains(maximum), "{path}: {}", page.text);
+    }
+}
+
 /// A list tells of each task what the instance tells of it. Only flow logic, which a list does not ask, may refuse more.
 #[tokio::test]
 async fn a_list_judges_by_the_rules_of_the_commands() {

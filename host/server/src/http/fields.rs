@@ -1,7 +1,7 @@
 //! The query parameter `fields` of lists with pages: their items have only the members that it names.
 //!
-//! The lists of tasks and instances take `fields` themselves, because a search by `POST` takes them, too. For all others, the answer is
-//! cut here. The members of their items are known from the document of the API.
+//! The lists of tasks and instances take `fields` themselves, because a search by `POST` takes them, too; see
+//! [`super::include::Fields`]. For all others, the answer is cut here. The members of their items are known from the document of the API.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -161,7 +161,7 @@ fn other_query(uri: &Uri, query: &str) -> Option<Uri> {
 }
 
 /// The text of the page with these members of its items. The values are copied as they are encoded.
-fn rewritten(page: &[u8], asked: &BTreeSet<String>) -> String {
+pub(super) fn rewritten(page: &[u8], asked: &BTreeSet<String>) -> String {
     let mut page: BTreeMap<&str, &RawValue> = serde_json::from_slice(page).expect("a page");
     let items = page["data"].get();
     let mut items: Vec<BTreeMap<&str, &RawValue>> = serde_json::from_str(items).expect("its items");

@@ -10,7 +10,7 @@ use utoipa::{PartialSchema as _, ToSchema};
 use super::App;
 use super::actions::ActionView;
 use super::include::{Fields, Named};
-use super::large::rendered;
+use super::large::written;
 use super::outcomes::OutcomeView;
 use super::page::{COUNT_MAX, Count, Page, page_to};
 use super::problem::Problem;
@@ -198,12 +198,8 @@ pub(super) async fn page(
         let page = page_to(lines, next);
         page.with_names(names).with_count(count)
     };
-    if asked.fields.are_all() {
-        return rendered(app, who.tenant, bytes, page).await;
-    }
     let fields = asked.fields.clone();
-    let page = move || page().map(|task| fields.pick(&task));
-    rendered(app, who.tenant, bytes, page).await
+    written(app, who.tenant, bytes, move || fields.text(&page())).await
 }
 
 /// The tasks with their parts.

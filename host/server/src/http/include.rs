@@ -9,10 +9,10 @@ use serde::de::value::StrDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
 
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::openapi::{RefOr, Schema};
 
 use super::App;
+use super::fields::rewritten;
 use super::misfit::of_parameter;
 use super::problem::Problem;
 use wrkflw_core::ids::TenantId;
@@ -85,17 +85,13 @@ impl Fields {
         Ok(Fields(Some(asked.into_iter().collect())))
     }
 
-    pub(super) fn are_all(&self) -> bool {
-        self.0.is_none()
-    }
-
-    /// The item with these members only.
-    pub(super) fn pick(&self, item: &impl Serialize) -> Value {
-        let mut item = serde_json::to_value(item).expect("views serialise");
-        if let (Some(fields), Some(members)) = (&self.0, item.as_object_mut()) {
-            members.retain(|name, _| fields.contains(name));
+    /// The text of a page whose items have these members only.
+    pub(super) fn text(&self, page: &impl Serialize) -> String {
+        let text = serde_json::to_string(page).expect("views serialise");
+        match &self.0 {
+            Some(asked) => rewritten(text.as_bytes(), asked),
+            None => text,
         }
-        item
     }
 }
 

@@ -10,7 +10,7 @@ use utoipa::{PartialSchema as _, ToSchema};
 use super::App;
 use super::include::{Fields, Named};
 use super::instances::{InstancePart, InstanceSummary};
-use super::large::rendered;
+use super::large::written;
 use super::page::{COUNT_MAX, Count, Page, page_to};
 use super::problem::Problem;
 use super::shapes::StateKindName;
@@ -295,11 +295,8 @@ pub(super) async fn page(
     let bytes = of_names + lines.iter().map(Line::bytes).sum::<usize>();
     let page =
         move || -> Page<InstanceLine> { page_to(lines, next).with_names(names).with_count(count) };
-    if asked.fields.are_all() {
-        return rendered(app, who.tenant, bytes, page).await;
-    }
-    let page = move || page().map(|instance| asked.fields.pick(&instance));
-    rendered(app, who.tenant, bytes, page).await
+    let fields = asked.fields;
+    written(app, who.tenant, bytes, move || fields.text(&page())).await
 }
 
 async fn steps(

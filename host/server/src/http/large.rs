@@ -22,6 +22,16 @@ pub(super) async fn rendered<T: Serialize>(
     make: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Response, Problem> {
     let render = move || serde_json::to_string(&make()).expect("views serialise");
+    written(app, tenant, bytes, render).await
+}
+
+/// Responds with the JSON text that `render` writes. `bytes` is its approximate length.
+pub(super) async fn written(
+    app: &App,
+    tenant: TenantId,
+    bytes: usize,
+    render: impl FnOnce() -> String + Send + 'static,
+) -> Result<Response, Problem> {
     if bytes <= INLINE_BYTES_MAX {
         return Ok(json(render()));
     }

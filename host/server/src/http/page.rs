@@ -43,16 +43,6 @@ impl<T: ToSchema> Page<T> {
         self
     }
 
-    /// The page with other items in place of its own.
-    pub fn map<U: ToSchema>(self, make: impl FnMut(T) -> U) -> Page<U> {
-        Page {
-            data: self.data.into_iter().map(make).collect(),
-            page: self.page,
-            people: self.people,
-            groups: self.groups,
-        }
-    }
-
     /// The page with the display names, if there are any.
     pub fn with_names(mut self, names: Option<DisplayNames>) -> Page<T> {
         (self.people, self.groups) = names.map(|names| (names.people, names.groups)).unzip();
