@@ -290,6 +290,23 @@ async fn orders_are_found_by_attributes_of_every_type() {
     prove_all(&app).await;
 }
 
+/// Without rounding in its last step, the logic would read 441.7279999999999.
+#[tokio::test]
+async fn a_float_is_found_by_the_number_that_was_sent() {
+    let (app, _) = company().await;
+    let body = json!({
+        "definitionKey": "order-handling", "entityType": "order", "entityId": "1",
+        "data": {
+            "customer": "Lamps Inc", "total": 10, "weight": 441.727_999_999_999_95,
+            "shipBy": "2026-01-12T17:00:00+01:00", "lines": ["1 bulb"],
+        },
+    });
+    let instance = app.post("author", "/v1/instances", body).await.started();
+    let path = "/v1/instances?attribute.weight=441.72799999999995";
+    let page = app.get("author", path).await.expect(200);
+    assert_eq!(page["data"][0]["id"], instance["id"], "{page}");
+}
+
 /// The bank knows the order's number only.
 async fn paid(app: &TestApp, entity: &str) -> u16 {
     let body = json!({ "correlation": entity, "id": format!("payment-{entity}"), "input": {} });
