@@ -12,9 +12,8 @@ use wrkflw_core::answer::{
 };
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
+use wrkflw_core::search;
 
-/// Digits of a decimal, its sign and point included.
-const DECIMAL_CHARS_MAX: usize = 100;
 /// The longest part of a refused value that an error repeats.
 const QUOTED_CHARS_MAX: usize = 60;
 
@@ -269,19 +268,13 @@ fn attribute_value(place: &str, value: types::AttributeValue) -> Lifted<Attribut
     })
 }
 
-/// Digits with an optional sign and fraction, no exponent and no leading zeros: `-1999.90`.
+/// A decimal as the core takes it, without leading zeros: `-1999.90`.
 fn is_decimal(digits: &str) -> bool {
     let number = digits.strip_prefix('-').unwrap_or(digits);
-    let (whole, fraction) = match number.split_once('.') {
-        Some((whole, fraction)) => (whole, Some(fraction)),
-        None => (number, None),
-    };
-    let all_digits =
-        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    digits.len() <= DECIMAL_CHARS_MAX
-        && all_digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(all_digits)
+    let whole = number
+        .split_once('.')
+        .map_or(number, |(whole, _fraction)| whole);
+    search::is_decimal(digits) && (whole == "0" || !whole.starts_with('0'))
 }
 
 /// A database knows one zero; what is remembered or recorded is what it gives back.
@@ -345,12 +338,14 @@ mod tests {
 
     #[test]
     fn decimals_have_one_plain_form() {
-        for good in ["0", "42", "-1999.90", "0.001", "-0"] {
+        let side = "9".repeat(100);
+        let longest = format!("-{side}.{side}");
+        for good in ["0", "42", "-1999.90", "0.001", "-0", &longest] {
             assert!(is_decimal(good), "{good}");
         }
-        let long = "1".repeat(DECIMAL_CHARS_MAX + 1);
+        let (long, fine) = (format!("{side}9"), format!("0.{side}9"));
         for bad in [
-            "", "-", "01", "1.", ".5", "1e3", "+1", "1,5", "NaN", " 1", "٣", &long,
+            "", "-", "01", "1.", ".5", "1e3", "+1", "1,5", "NaN", " 1", "٣", &long, &fine,
         ] {
             assert!(!is_decimal(bad), "{bad}");
         }

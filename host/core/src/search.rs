@@ -290,8 +290,8 @@ fn read(
     Some(Bound::Plain(plain))
 }
 
-/// An optional sign, digits, and optionally a point and digits.
-pub(super) fn is_decimal(text: &str) -> bool {
+/// An optional sign, digits, and optionally a point and digits, at most 100 on each side.
+pub fn is_decimal(text: &str) -> bool {
     let digits = |part: &str| {
         (1..=DECIMAL_DIGITS_MAX).contains(&part.len())
             && part.bytes().all(|byte| byte.is_ascii_digit())
