@@ -355,7 +355,7 @@ end $$;
 CREATE FUNCTION public.has_words(in_tenant integer, instance uuid, title text, summary text, entity text, wanted tsquery) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
-    select words_of(in_tenant, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity) @@ wanted or exists (
+    select words_of(in_tenant, entity || ' ' || coalesce(title, '') || ' ' || coalesce(summary, '')) @@ wanted or exists (
         select from attribute a
         where a.tenant_id = in_tenant and a.instance_id = instance and a.text_value is not null
           and words_of(a.tenant_id, a.text_value) @@ wanted
@@ -454,7 +454,7 @@ declare
 begin
     with of_instance as materialized (
         select i.id, i.tenant_id from instance i
-        where words_of(i.tenant_id, coalesce(i.title, '') || ' ' || coalesce(i.summary, '') || ' ' || i.entity_id) @@ wanted
+        where words_of(i.tenant_id, i.entity_id || ' ' || coalesce(i.title, '') || ' ' || coalesce(i.summary, '')) @@ wanted
         limit most + 1
     ), of_attribute as materialized (
         -- An instance may be here several times.
@@ -1319,7 +1319,7 @@ CREATE INDEX instance_by_initiator ON public.instance USING btree (tenant_id, in
 CREATE INDEX instance_by_parent ON public.instance USING btree (tenant_id, parent, id) WHERE (parent IS NOT NULL);
 CREATE INDEX instance_by_predecessor ON public.instance USING btree (tenant_id, predecessor) WHERE (predecessor IS NOT NULL);
 CREATE INDEX instance_by_status ON public.instance USING btree (tenant_id, status, id) WHERE (status IS NOT NULL);
-CREATE INDEX instance_by_word ON public.instance USING gin (public.words_of(tenant_id, ((((COALESCE(title, ''::text) || ' '::text) || COALESCE(summary, ''::text)) || ' '::text) || entity_id))) WITH (gin_pending_list_limit='512');
+CREATE INDEX instance_by_word ON public.instance USING gin (public.words_of(tenant_id, ((((entity_id || ' '::text) || COALESCE(title, ''::text)) || ' '::text) || COALESCE(summary, ''::text)))) WITH (gin_pending_list_limit='512');
 CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
 CREATE UNIQUE INDEX instance_sole_key ON public.instance USING btree (tenant_id, entity_type, entity_id) WHERE (sole AND (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text])));
 CREATE INDEX instance_unrestricted ON public.instance USING btree (tenant_id, definition_key, id) WHERE ((definition_key IS NOT NULL) AND (observers IS NULL));

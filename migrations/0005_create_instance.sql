@@ -75,9 +75,10 @@ begin
 end $$;
 revoke execute on function entity_is_free from public;
 grant execute on function entity_is_free to wrkflw_writer;
--- An index entry is written when an instance starts or ends, and when its title or summary changes.
+-- An index entry is written when an instance starts or ends, and when its title or summary changes. The entity comes first: `words_of`
+-- reads the first words only, and a summary may be long.
 create index instance_by_word on instance using gin (
-    words_of(tenant_id, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity_id)
+    words_of(tenant_id, entity_id || ' ' || coalesce(title, '') || ' ' || coalesce(summary, ''))
 ) with (gin_pending_list_limit = 512);
 -- The planner must not use these indexes for a look-up by key. Without statistics, an index that begins with the tenant looks
 -- as good as the primary key, and would be read completely. Each index has a condition that only queries on its column imply.

@@ -134,7 +134,7 @@ declare
 begin
     with of_instance as materialized (
         select i.id, i.tenant_id from instance i
-        where words_of(i.tenant_id, coalesce(i.title, '') || ' ' || coalesce(i.summary, '') || ' ' || i.entity_id) @@ wanted
+        where words_of(i.tenant_id, i.entity_id || ' ' || coalesce(i.title, '') || ' ' || coalesce(i.summary, '')) @@ wanted
         limit most + 1
     ), of_attribute as materialized (
         -- An instance may be here several times.
@@ -152,7 +152,7 @@ grant execute on function word_holders to wrkflw_reader;
 -- Whether an instance has all of these words, as above.
 create function has_words(in_tenant int, instance uuid, title text, summary text, entity text, wanted tsquery) returns boolean
     language sql stable as $$
-    select words_of(in_tenant, coalesce(title, '') || ' ' || coalesce(summary, '') || ' ' || entity) @@ wanted or exists (
+    select words_of(in_tenant, entity || ' ' || coalesce(title, '') || ' ' || coalesce(summary, '')) @@ wanted or exists (
         select from attribute a
         where a.tenant_id = in_tenant and a.instance_id = instance and a.text_value is not null
           and words_of(a.tenant_id, a.text_value) @@ wanted

@@ -26,6 +26,20 @@ async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
     assert_eq!(found, 2_600);
 }
 
+/// More words than the index has of one text.
+#[tokio::test]
+async fn an_entity_behind_a_long_summary_is_found() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let long = "update instance set summary = (select string_agg('word' || n, ' ') from generate_series(1, 70) n)
+        where entity_id = 'doc-1'";
+    sql(&app, long).await;
+    let instances = ids(&app, "author", "/v1/instances?q=doc-1").await;
+    assert_eq!(instances, [instance["id"].clone()]);
+    let tasks = ids(&app, "reviewer", "/v1/tasks?view=all&q=doc-1").await;
+    assert_eq!(tasks, [json!(task_of(&instance))]);
+}
+
 /// More states without tasks are due before than one look reads.
 #[tokio::test]
 async fn a_task_is_found_by_its_deadline_behind_many_waits() {
