@@ -277,6 +277,21 @@ test("the component of a version is published again with other settings", async 
   await page.context().close();
 });
 
+test("settings have the digits that were published, also where they are published again and compared", async () => {
+  const [key, sum] = [entity("digits"), "50000.000000000000000001"];
+  const publish = (limit) => publishedOf(key, file("WRKFLW_TEST_COMMITTEE"), `{"limit": ${limit}}`);
+  await publish("50000");
+  await publish(sum);
+  const page = await signedIn(browser, "admin");
+  await page.goto(`${url}/console/definitions/${key}/2?against=1`);
+  const shown = await page.locator("main").textContent();
+  assert.ok(shown.includes(`"limit": ${sum}`), "the settings");
+  assert.equal(shown.split(sum).length - 1, 2, "and what differs");
+  await page.getByRole("link", { name: "Publish with other settings" }).click();
+  assert.ok((await page.getByLabel("Settings (JSON)").inputValue()).includes(`"limit": ${sum}`));
+  await page.context().close();
+});
+
 test("instances are migrated with a preview, and the operation shows each one's result", async () => {
   const key = await definition();
   const page = await signedIn(browser, "admin");

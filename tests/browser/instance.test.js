@@ -1,7 +1,7 @@
 // What the pages of an instance show besides the work: the way on the diagram, and what each step changed.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { api, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
+import { api, committee, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
 
 let browser;
 before(async () => (browser = await launch()));
@@ -88,6 +88,22 @@ test("the data show what each step changed, and who did it", async () => {
   assert.equal(await page.locator("main img").count(), 0);
   await sound(page, "data-changes");
   assert.equal(await page.getByRole("link", { name: "Next page" }).count(), 0);
+  await page.context().close();
+});
+
+test("numbers of the data have the digits that were sent, as do those of its changes and events", async () => {
+  const [key, sum] = [entity("digits"), "50000.000000000000000001"];
+  await committee(key);
+  const data = `{"title": "Digits", "sum": ${sum}, "assign": {"offers": [{"groups": ["reviewers"]}], "needed": 1}}`;
+  const answer = await api("POST", "/instances", `{"definitionKey": "${key}", "entityType": "vote", "entityId": "${key}", "data": ${data}}`);
+  assert.equal(answer.status, 201, answer.text);
+  const page = await signedIn(browser, "admin");
+  const { id } = answer.body.instance;
+  await page.goto(`${url}/console/instances/${id}?tab=data`);
+  assert.ok((await page.locator("pre.json").innerText()).includes(`"sum": ${sum}`));
+  assert.equal(await page.locator(".fields-changed > div", { hasText: "/sum" }).locator("ins").innerText(), sum);
+  await page.goto(`${url}/console/instances/${id}?tab=audit`);
+  assert.ok((await page.locator("main").textContent()).includes(`"sum": ${sum}`));
   await page.context().close();
 });
 

@@ -196,15 +196,20 @@ export function tokenOf(person) {
   return setting(`WRKFLW_TEST_${person.toUpperCase()}`);
 }
 
+/** A text is JSON already, such as with numbers that JavaScript would round. */
+function json(value) {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 /** Calls the API itself, as the administrator or somebody else. */
 export async function api(method, route, body, token = tokenOf("admin")) {
   const response = await fetch(`${url}/v1${route}`, {
     method,
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: body === undefined ? undefined : JSON.stringify(body),
+    body: body === undefined ? undefined : json(body),
   });
   const text = await response.text();
-  return { status: response.status, body: text ? JSON.parse(text) : null };
+  return { status: response.status, body: text ? JSON.parse(text) : null, text };
 }
 
 /** Does what no caller of the API can bring about. */
@@ -216,7 +221,7 @@ export function sql(statement) {
 export async function published(key, component, config, { note, name } = {}) {
   const form = new FormData();
   form.append("component", new Blob([component]), name ?? "component");
-  form.append("config", JSON.stringify(config));
+  form.append("config", json(config));
   if (note) form.append("note", note);
   const headers = { authorization: `Bearer ${tokenOf("admin")}` };
   const answer = await fetch(`${url}/v1/definitions/${key}/versions`, { method: "POST", headers, body: form });

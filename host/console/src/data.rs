@@ -5,9 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use wrkflw_core::json::Node;
+
 use crate::names::{Candidate, Names};
+
+/// JSON of the API on several lines. A `serde_json` value would round its numbers.
+pub(crate) fn pretty(json: &RawValue) -> String {
+    let tree = Node::parse(json.get()).ok();
+    let pretty = tree.and_then(|tree| serde_json::to_string_pretty(&tree).ok());
+    pretty.unwrap_or_else(|| json.get().to_owned())
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,7 +35,7 @@ pub(crate) struct Instance {
     pub(crate) cancelled: Option<Reason>,
     pub(crate) suspended: Option<Reason>,
     pub(crate) states: Vec<State>,
-    pub(crate) data: Value,
+    pub(crate) data: Box<RawValue>,
     pub(crate) title: Option<String>,
     pub(crate) summary: Option<String>,
     #[serde(default)]
@@ -261,4 +271,21 @@ pub(crate) struct After {
     pub(crate) outcome: Option<String>,
     #[serde(default)]
     pub(crate) states: Vec<State>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_shown_with_its_digits() {
+        let read = |text: &str| serde_json::from_str::<Box<RawValue>>(text).expect("JSON");
+        assert_eq!(
+            pretty(&read(r#"{"limit":50000.000000000000000001}"#)),
+            "{\n  \"limit\": 50000.000000000000000001\n}"
+        );
+        // Deeper than the host writes.
+        let deep = format!("{}{}", "[".repeat(120), "]".repeat(120));
+        assert_eq!(pretty(&read(&deep)), deep);
+    }
 }

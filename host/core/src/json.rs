@@ -145,10 +145,15 @@ impl fmt::Debug for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut raw = serializer.serialize_struct(RAW, 1)?;
-        raw.serialize_field(RAW, &*self.0)?;
-        raw.end()
+        raw(&self.0, serializer)
     }
+}
+
+/// Serialises a text that is JSON already.
+fn raw<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut raw = serializer.serialize_struct(RAW, 1)?;
+    raw.serialize_field(RAW, text)?;
+    raw.end()
 }
 
 impl<'de> Deserialize<'de> for Json {
@@ -178,6 +183,17 @@ pub(crate) mod tests {
             canonical("123456789012345678901234567890.10"),
             "123456789012345678901234567890.10"
         );
+    }
+
+    #[test]
+    fn a_tree_is_serialised_with_the_text_of_its_numbers() {
+        let text = r#"{"a":50000.000000000000000001,"b":[1.50,1e3,-0],"c":null,"d":[true,"\n"]}"#;
+        let tree = Node::parse(text).expect("parses");
+        assert_eq!(serde_json::to_string(&tree).expect("serialises"), text);
+        assert_eq!(Json::of(&tree).as_str(), text);
+        let member = Node::parse(r#"{"a":[1.50]}"#).expect("parses");
+        let pretty = serde_json::to_string_pretty(&member).expect("serialises");
+        assert_eq!(pretty, "{\n  \"a\": [\n    1.50\n  ]\n}");
     }
 
     #[test]

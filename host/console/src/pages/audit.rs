@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use crate::Console;
@@ -119,7 +119,7 @@ struct Entry {
     kind: String,
     actor: Option<String>,
     occurred_at: Timestamp,
-    payload: Value,
+    payload: Box<RawValue>,
     stream: String,
     stream_id: Uuid,
     leaf: u64,
@@ -195,11 +195,34 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
     Ok(page(status, &template))
 }
 
-/// The beginning of an entry's content.
-fn content(payload: &Value) -> String {
-    let text = payload.to_string();
+/// The beginning of an entry's content, with all its digits.
+fn content(payload: &RawValue) -> String {
+    let text = payload.get();
     match text.char_indices().nth(CONTENT_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_of_an_entry_has_its_digits() {
+        let entry = |payload: &str| {
+            let text = format!(
+                r#"{{"type":"FLOW_STARTED","actor":"ann","occurredAt":"2030-01-31T08:00:00Z","payload":{payload},
+                "stream":"instance","streamId":"01900000-0000-7000-8000-000000000007","leaf":1}}"#
+            );
+            let entry = serde_json::from_str::<Entry>(&text).expect("an entry");
+            content(&entry.payload)
+        };
+        let sum = r#"{"sum":50000.000000000000000001}"#;
+        assert_eq!(entry(sum), sum);
+        let long = format!("\"{}\"", "ä".repeat(CONTENT_CHARS_MAX));
+        let shown = entry(&long);
+        assert_eq!(shown.chars().count(), CONTENT_CHARS_MAX + 1, "{shown}");
+        assert!(shown.ends_with('…'), "{shown}");
     }
 }

@@ -33,7 +33,7 @@ use timeline::Timeline;
 
 use crate::Console;
 use crate::api::Trouble;
-use crate::data::{Actions, History, Instance};
+use crate::data::{Actions, History, Instance, pretty};
 use crate::drawing::Drawing;
 use crate::form::Form;
 use crate::language::Words;
@@ -158,7 +158,7 @@ async fn render(
         None
     };
     let data = if tab == "data" {
-        serde_json::to_string_pretty(&read.instance.data).unwrap_or_default()
+        pretty(&read.instance.data)
     } else {
         String::new()
     };

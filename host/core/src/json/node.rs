@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt::{self, Write};
 
+use serde::{Serialize, Serializer};
+
 use super::canonical::write_string;
 use super::reader::{Reader, Step};
-use super::{COMPOSED_DEPTH_MAX, JsonError};
+use super::{COMPOSED_DEPTH_MAX, JsonError, raw};
 
 /// One JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +49,20 @@ impl Node {
             }
         }
         Node::Object(members)
+    }
+}
+
+impl Serialize for Node {
+    /// With the text of numbers, unlike a `serde_json` value.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Node::Null => serializer.serialize_unit(),
+            Node::Bool(flag) => serializer.serialize_bool(*flag),
+            Node::Number(text) => raw(text, serializer),
+            Node::String(text) => serializer.serialize_str(text),
+            Node::Array(items) => serializer.collect_seq(items),
+            Node::Object(members) => serializer.collect_map(members),
+        }
     }
 }
 

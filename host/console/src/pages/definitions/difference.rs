@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use wrkflw_core::json::Node;
 
 /// Changes that a page shows; more are only counted.
 const CHANGES_MAX: usize = 200;
@@ -42,11 +42,13 @@ pub(super) struct Field {
     pub(super) after: Option<String>,
 }
 
-type Things<'a> = BTreeMap<String, &'a Value>;
+type Things<'a> = BTreeMap<String, &'a Node>;
 
-/// Compares the graphs and configs of two versions.
-pub(super) fn of(before: (&Value, &Value), after: (&Value, &Value)) -> Difference {
-    let ((old, old_config), (new, new_config)) = (before, after);
+/// Compares the graphs and configs of two versions: their JSON, whose numbers are compared by their digits.
+pub(super) fn of(before: (&str, &str), after: (&str, &str)) -> Difference {
+    let parsed = |text: &str| Node::parse(text).unwrap_or(Node::Null);
+    let (old, old_config) = (&parsed(before.0), &parsed(before.1));
+    let (new, new_config) = (&parsed(after.0), &parsed(after.1));
     let groups = [
         (
             "states",
@@ -78,30 +80,45 @@ pub(super) fn of(before: (&Value, &Value), after: (&Value, &Value)) -> Differenc
     difference
 }
 
-fn state(state: &Value) -> String {
-    text(&state["name"])
+fn state(state: &Node) -> String {
+    text(member(state, "name"))
 }
 
 /// A transition is known by the state that it leaves and its trigger.
-fn transition(way: &Value) -> String {
-    format!("{} · {}", text(&way["source"]), text(&way["trigger"]))
+fn transition(way: &Node) -> String {
+    let text = |name: &str| text(member(way, name));
+    format!("{} · {}", text("source"), text("trigger"))
+}
+
+/// A member; null if there is none.
+fn member<'a>(of: &'a Node, name: &str) -> &'a Node {
+    static NONE: Node = Node::Null;
+    match of {
+        Node::Object(members) => members.get(name).unwrap_or(&NONE),
+        _ => &NONE,
+    }
 }
 
 /// The things of a list by their names.
-fn listed<'a>(graph: &'a Value, list: &str, name: fn(&Value) -> String) -> Things<'a> {
-    let things = graph[list].as_array().into_iter().flatten();
-    things.map(|one| (name(one), one)).collect()
+fn listed<'a>(graph: &'a Node, list: &str, name: fn(&Node) -> String) -> Things<'a> {
+    let Node::Array(things) = member(graph, list) else {
+        return Things::new();
+    };
+    things.iter().map(|one| (name(one), one)).collect()
 }
 
-fn members(value: &Value) -> Things<'_> {
-    let members = value.as_object().into_iter().flatten();
+fn members(value: &Node) -> Things<'_> {
+    let Node::Object(members) = value else {
+        return Things::new();
+    };
     members
+        .iter()
         .map(|(name, member)| (name.clone(), member))
         .collect()
 }
 
 /// What else a graph declares.
-fn rest(graph: &Value) -> Things<'_> {
+fn rest(graph: &Node) -> Things<'_> {
     let mut members = members(graph);
     members.retain(|name, _| name != "states" && name != "transitions");
     members
@@ -129,7 +146,7 @@ fn compared(before: &Things<'_>, after: &Things<'_>) -> Vec<Change> {
 }
 
 /// The values that differ, by their places within the thing. Those without a value on both sides are left out.
-fn fields(before: Option<&Value>, after: Option<&Value>) -> Vec<Field> {
+fn fields(before: Option<&Node>, after: Option<&Node>) -> Vec<Field> {
     let (mut old, mut new) = (BTreeMap::new(), BTreeMap::new());
     let sides = [(before, &mut old), (after, &mut new)];
     for (value, leaves) in sides {
@@ -153,41 +170,46 @@ fn fields(before: Option<&Value>, after: Option<&Value>) -> Vec<Field> {
 }
 
 /// The values of a thing by their places. Lists of plain values are one value, as their order is seen at a glance.
-fn collect(value: &Value, place: &str, leaves: &mut BTreeMap<String, String>) {
+fn collect(value: &Node, place: &str, leaves: &mut BTreeMap<String, String>) {
     let within = |name: &str| match place {
         "" => name.to_owned(),
         place => format!("{place}.{name}"),
     };
     match value {
-        Value::Object(members) => {
+        Node::Object(members) => {
             for (name, member) in members {
                 collect(member, &within(name), leaves);
             }
         }
-        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+        Node::Array(items) if items.iter().any(is_nested) => {
             for (at, item) in items.iter().enumerate() {
                 collect(item, &within(&at.to_string()), leaves);
             }
         }
-        Value::Array(items) => {
+        Node::Array(items) => {
             let items: Vec<_> = items.iter().map(text).collect();
             let shown = items.join(", ");
             if !shown.is_empty() {
                 leaves.insert(place.to_owned(), short(&shown));
             }
         }
-        Value::Null => {}
-        Value::String(empty) if empty.is_empty() => {}
+        Node::Null => {}
+        Node::String(empty) if empty.is_empty() => {}
         plain => {
             leaves.insert(place.to_owned(), short(&text(plain)));
         }
     }
 }
 
-fn text(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+fn is_nested(value: &Node) -> bool {
+    matches!(value, Node::Object(_) | Node::Array(_))
+}
+
+fn text(value: &Node) -> String {
+    match value {
+        Node::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn short(text: &str) -> String {
@@ -199,9 +221,15 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn of(before: (&Value, &Value), after: (&Value, &Value)) -> Difference {
+        let texts = |(graph, config): (&Value, &Value)| (graph.to_string(), config.to_string());
+        let (before, after) = (texts(before), texts(after));
+        super::of((&before.0, &before.1), (&after.0, &after.1))
+    }
 
     fn graph() -> Value {
         json!({
@@ -272,6 +300,18 @@ mod tests {
             difference.groups[3].changes[0].fields,
             [field("review", "PT1H", "PT2H")]
         );
+    }
+
+    #[test]
+    fn numbers_differ_by_their_digits() {
+        let configs = [
+            r#"{"limit":50000}"#,
+            r#"{"limit":50000.000000000000000001}"#,
+        ];
+        let difference = super::of(("{}", configs[0]), ("{}", configs[1]));
+        assert_eq!(changes(&difference, "config"), [("changed", "limit")]);
+        let field = &difference.groups[0].changes[0].fields[0];
+        assert_eq!(field.after.as_deref(), Some("50000.000000000000000001"));
     }
 
     #[test]

@@ -10,13 +10,14 @@ use axum::extract::{FromRequest as _, Multipart, Query, Request};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock;
 
 use super::{address, overview};
 use crate::api::{Trouble, segment, with_query};
+use crate::data::pretty;
 use crate::list::{Cell, Link, Table};
 use crate::posted::{Fields, TOKEN, is_own, refused, same};
 use crate::session::{Answer, Halt, Visitor};
@@ -82,7 +83,7 @@ struct Page {
 
 #[derive(Deserialize)]
 struct Detail {
-    config: Value,
+    config: Box<RawValue>,
 }
 
 /// A form that was sent: its fields, and the file.
@@ -98,7 +99,7 @@ pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer
     if let Ok(version) = asked.from.parse::<u32>() {
         let path = format!("/v1/definitions/{}/versions/{version}", segment(&asked.key));
         let detail: Detail = visitor.get(&path).await?;
-        config = serde_json::to_string_pretty(&detail.config).unwrap_or_default();
+        config = pretty(&detail.config);
     }
     let fields = [
         ("key", asked.key),

@@ -6,6 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::difference::{self, Difference};
 use super::{
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::api::{segment, with_query};
 use crate::confirm::Confirm;
+use crate::data::pretty;
 use crate::drawing::Drawing;
 use crate::list::Link;
 use crate::moment::Moment;
@@ -49,7 +51,9 @@ pub(super) struct Read {
     pub(super) version: Version,
     pub(super) overview: Overview,
     graph: Value,
-    config: Value,
+    /// The graph as the API sent it, with the digits of its numbers.
+    graph_text: Box<RawValue>,
+    config: Box<RawValue>,
     /// What the visitor's roles permit.
     pub(super) permissions: Vec<String>,
 }
@@ -58,8 +62,8 @@ pub(super) struct Read {
 struct Detail {
     #[serde(flatten)]
     version: Version,
-    graph: Value,
-    config: Value,
+    graph: Box<RawValue>,
+    config: Box<RawValue>,
 }
 
 #[derive(Template)]
@@ -130,7 +134,8 @@ pub(super) async fn read(visitor: &Visitor, key: &str, version: u32) -> Result<R
             ..detail.version
         },
         overview,
-        graph: detail.graph,
+        graph: serde_json::from_str(detail.graph.get()).unwrap_or_default(),
+        graph_text: detail.graph,
         config: detail.config,
         permissions: me.permissions.clone(),
     })
@@ -207,7 +212,7 @@ pub(super) async fn render(
             Some(other) => Some(compared(visitor, &read, other).await?),
             None => None,
         },
-        config: serde_json::to_string_pretty(&read.config).unwrap_or_default(),
+        config: pretty(&read.config),
         title,
     };
     Ok(page(status, &template))
@@ -303,7 +308,10 @@ async fn compared(visitor: &Visitor, read: &Read, other: u32) -> Result<Compared
         Some((name, one.note.clone()?))
     });
     let notes = notes.collect();
-    let difference = difference::of((&old.graph, &old.config), (&read.graph, &read.config));
+    let difference = difference::of(
+        (old.graph.get(), old.config.get()),
+        (read.graph_text.get(), read.config.get()),
+    );
     Ok(Compared {
         more: match difference.more {
             0 => String::new(),
@@ -338,4 +346,50 @@ pub(super) fn after(read: &Read, done: &str, before: Option<u32>) -> String {
     let page = address(&read.version.key, read.version.version);
     let before = before.map(|number| number.to_string()).unwrap_or_default();
     with_query(&page, &[("done", done), ("before", &before)])
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use axum::{Json, Router};
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn graphs_are_compared_by_the_digits_of_their_numbers() {
+        let version = |number: u32, limit: &str| {
+            let of_all = json!({
+                "key": "plan", "version": number, "title": "Plan", "active": false, "digest": "d", "wit": "w",
+                "publishedAt": "2030-01-31T08:00:00Z", "publishedBy": "ann",
+            });
+            let graph = format!(r#"{{"dataSchema":{{"maximum":{limit}}}}}"#);
+            let head = of_all.to_string();
+            let text = format!(
+                r#"{},"graph":{graph},"config":{{}}}}"#,
+                head.trim_end_matches('}')
+            );
+            get(move || async move { ([(header::CONTENT_TYPE, "application/json")], text) })
+        };
+        let sum = "50000.000000000000000001";
+        let overview = json!({ "active": null, "versions": [], "running": 0, "more": false });
+        let me = json!({ "name": "Ann", "permissions": [] });
+        let api = Router::new()
+            .route("/v1/definitions/plan/versions/1", version(1, "50000"))
+            .route("/v1/definitions/plan/versions/2", version(2, sum))
+            .route(
+                "/v1/definitions/plan",
+                get(move || async move { Json(overview) }),
+            )
+            .route("/v1/me", get(move || async move { Json(me) }));
+        let visitor = Visitor::of_routes(api);
+        let read = read(&visitor, "plan", 2).await.ok().expect("a version");
+        let compared = compared(&visitor, &read, 1).await.ok();
+        let groups = compared.expect("both versions").difference.groups;
+        let changes = groups.iter().flat_map(|group| &group.changes);
+        let fields: Vec<_> = changes.flat_map(|change| &change.fields).collect();
+        let values: Vec<_> = fields.iter().map(|one| (&one.before, &one.after)).collect();
+        let expected = [(&Some("50000".to_owned()), &Some(sum.to_owned()))];
+        assert_eq!(values, expected);
+    }
 }

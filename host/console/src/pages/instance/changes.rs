@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::Asked;
 use super::record::{further, list};
@@ -56,13 +56,13 @@ struct DataStep {
 struct DataChange {
     pointer: String,
     #[serde(default, deserialize_with = "present")]
-    before: Option<Value>,
+    before: Option<Box<RawValue>>,
     #[serde(default, deserialize_with = "present")]
-    after: Option<Value>,
+    after: Option<Box<RawValue>>,
 }
 
-fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(value).map(Some)
+fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Deserialize::deserialize(value).map(Some)
 }
 
 /// The steps of the page that is asked for.
@@ -98,8 +98,8 @@ impl Step {
             } else {
                 one.pointer
             },
-            before: one.before.as_ref().map(shortened),
-            after: one.after.as_ref().map(shortened),
+            before: one.before.as_deref().map(shortened),
+            after: one.after.as_deref().map(shortened),
         };
         // The start is in no state.
         let is_hidden = step.trigger.is_none() && step.state.is_some();
@@ -119,11 +119,11 @@ impl Step {
     }
 }
 
-/// The beginning of a value.
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
+/// The beginning of a value, with all its digits.
+fn shortened(value: &RawValue) -> String {
+    let text = value.get();
     match text.char_indices().nth(VALUE_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
+        None => text.to_owned(),
     }
 }

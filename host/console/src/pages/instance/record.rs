@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::deliveries::{Deliveries, Standing};
 use super::{Asked, queue};
 use crate::api::{Trouble, with_query};
-use crate::data::Instance;
+use crate::data::{Instance, pretty};
 use crate::language::Words;
 use crate::moment::Moment;
 use crate::pages::audit::custody::{self, Seal};
@@ -65,7 +65,7 @@ struct Event {
     time: Timestamp,
     #[serde(default)]
     authid: String,
-    data: Value,
+    data: Box<RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -78,17 +78,17 @@ struct Entry {
     actor: Option<String>,
     hash: String,
     occurred_at: Timestamp,
-    payload: Value,
+    payload: Box<RawValue>,
 }
 
-fn line(kind: String, at: Timestamp, who: String, content: &Value, w: Words) -> Line {
+fn line(kind: String, at: Timestamp, who: String, content: &RawValue, w: Words) -> Line {
     Line {
         at: Moment::of(at, w),
         what: kind,
         who,
         hash: String::new(),
         seal: None,
-        content: serde_json::to_string_pretty(content).unwrap_or_default(),
+        content: pretty(content),
         standings: Vec::new(),
     }
 }

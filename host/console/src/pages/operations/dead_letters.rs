@@ -12,12 +12,14 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{ROOT, trail};
 use crate::api::{Trouble, with_query};
 use crate::confirm::Confirm;
+use crate::data::pretty;
 use crate::language::Words;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::moment::Moment;
@@ -317,10 +319,13 @@ pub(super) async fn content(visitor: &Visitor, instance: Uuid, event: Uuid) -> O
             ("after", &after),
         ];
         let path = with_query("/v1/events", &parameters);
-        let found: Paged<Value> = visitor.api.get(&path).await.ok()?;
-        let mut events = found.data.iter();
-        if let Some(found) = events.find(|one| one["id"] == event.as_str()) {
-            return serde_json::to_string_pretty(found).ok();
+        let found: Paged<Box<RawValue>> = visitor.api.get(&path).await.ok()?;
+        let is_it = |one: &RawValue| {
+            let read = serde_json::from_str::<Value>(one.get());
+            read.is_ok_and(|one| one["id"] == event.as_str())
+        };
+        if let Some(found) = found.data.iter().find(|one| is_it(one)) {
+            return Some(pretty(found));
         }
         after = found.page.next.filter(|_| !found.data.is_empty())?;
     }
