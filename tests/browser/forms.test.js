@@ -43,8 +43,9 @@ async function opened(outcome, options, input = INPUT) {
   const { id, task } = await vote(key, `Vote ${key}`);
   const page = await signedIn(browser, "reviewer", options);
   await page.goto(`${url}/console/instances/${id}?action=decide&task=${task}&outcome=${outcome}`);
-  const decision = async () => (await api("GET", `/instances/${id}/history`)).body.data[0].tasks[0].decision;
-  return { page, decision };
+  const history = () => api("GET", `/instances/${id}/history`);
+  const decision = async () => (await history()).body.data[0].tasks[0].decision;
+  return { page, decision, history };
 }
 
 const field = (page, label) => page.locator("#act").getByLabel(label, { exact: false }).first();
@@ -72,6 +73,21 @@ test("a task has a field of each kind of its schema, and the flow gets what was 
   await page.getByText("Your decision is recorded.").waitFor();
   const wanted = Object.fromEntries(Object.entries(FILLED).map(([label, [, value]]) => [Object.keys(PROPERTIES).find((name) => PROPERTIES[name].title === label), value]));
   assert.deepEqual((await decision()).input, { ...wanted, paid: true, kind: "report" });
+  await page.context().close();
+});
+
+test("a number reaches the flow with the digits that were typed", async () => {
+  const { page, history } = await opened("YES");
+  await field(page, "Subject").fill("Plan");
+  await field(page, "Kind").selectOption("plan");
+  await field(page, "Sum").fill("50000.000000000000000001");
+  await field(page, "Count").fill("12345678901234567890123");
+  await page.getByRole("button", { name: "Show what will happen" }).click();
+  await page.locator("#preview").waitFor();
+  await page.getByRole("button", { name: "Confirm: YES" }).click();
+  await page.getByText("Your decision is recorded.").waitFor();
+  const { text } = await history();
+  for (const wanted of [`"sum":50000.000000000000000001`, `"count":12345678901234567890123`]) assert.ok(text.includes(wanted), text);
   await page.context().close();
 });
 

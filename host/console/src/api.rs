@@ -174,20 +174,21 @@ impl Api {
             .await
     }
 
-    /// Sends a command or another change. `key` makes a repetition harmless.
+    /// Sends a command or another change. `body` is JSON, with the digits of its numbers. `key` makes a repetition harmless.
     pub(crate) async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
-        body: &Value,
+        body: &impl Display,
         key: Option<&str>,
     ) -> Result<T, Trouble> {
-        let response = self.send(Method::POST, path, Some(body), key).await;
+        let body = Some(body.to_string());
+        let response = self.send(Method::POST, path, body, key).await;
         self.read(response).await
     }
 
     /// Whether a command was done with this key. It is sent for a revision that no instance has, so it is not done now. A key that has
     /// an answer belongs to the command without that condition.
-    pub(crate) async fn was_done(&self, path: &str, body: &Value, key: &str) -> bool {
+    pub(crate) async fn was_done(&self, path: &str, body: &impl Display, key: &str) -> bool {
         let request = Request::builder()
             .method(Method::POST)
             .uri(path)
@@ -206,7 +207,9 @@ impl Api {
         path: &str,
         body: &Value,
     ) -> Result<T, Trouble> {
-        let response = self.send(Method::PUT, path, Some(body), None).await;
+        let response = self
+            .send(Method::PUT, path, Some(body.to_string()), None)
+            .await;
         self.read(response).await
     }
 
@@ -223,6 +226,7 @@ impl Api {
         body: Option<&Value>,
         key: Option<&str>,
     ) -> Result<T, Trouble> {
+        let body = body.map(Value::to_string);
         let response = self.send(method, path, body, key).await;
         self.read(response).await
     }
@@ -252,7 +256,7 @@ impl Api {
         &self,
         method: Method,
         path: &str,
-        body: Option<&Value>,
+        body: Option<String>,
         key: Option<&str>,
     ) -> Response {
         let mut request = Request::builder()
@@ -265,7 +269,7 @@ impl Api {
         let body = match body {
             Some(body) => {
                 request = request.header(header::CONTENT_TYPE, "application/json");
-                Body::from(body.to_string())
+                Body::from(body)
             }
             None => Body::empty(),
         };

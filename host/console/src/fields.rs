@@ -1,7 +1,11 @@
 //! The fields of a form by a JSON Schema, and the JSON that a filled form stands for. What a field cannot express is a field for
 //! JSON. The API checks every value: a text that is no number goes there as it is, and the refusal names it.
 
-use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use wrkflw_core::json::{Json, Node};
 
 use crate::api::{FieldTrouble, Trouble};
 use crate::language::Words;
@@ -147,32 +151,33 @@ fn kind(member: &Value) -> &'static str {
 }
 
 /// The JSON that a filled form stands for. Empty fields are left out; a flag that is not set is false. A number that means something else
-/// in the language of the reader is a text.
-pub(crate) fn input(schema: &Value, filled: &Fields, w: Words) -> Value {
-    let mut members = Map::new();
+/// in the language of the reader is a text. All others have the digits that were typed.
+pub(crate) fn input(schema: &Value, filled: &Fields, w: Words) -> Node {
+    let mut members = BTreeMap::new();
     for field in of(schema, filled, "") {
         let text = field.value.as_str();
         if field.name == WHOLE {
             if text.trim().is_empty() {
-                return Value::Object(Map::new());
+                return Node::Object(BTreeMap::new());
             }
-            return parsed(text).unwrap_or_else(|| Value::String(text.to_owned()));
+            return parsed(text);
         }
         let value = match field.kind {
-            "flag" => Some(Value::Bool(!text.is_empty())),
+            "flag" => Some(Node::Bool(!text.is_empty())),
             _ if text.is_empty() => None,
-            "number" if w.has_thousands(text.trim()) => Some(Value::String(text.to_owned())),
-            "number" | "json" => parsed(text).or_else(|| Some(Value::String(text.to_owned()))),
-            _ => Some(Value::String(text.to_owned())),
+            "number" if w.has_thousands(text.trim()) => Some(Node::String(text.to_owned())),
+            "number" | "json" => Some(parsed(text)),
+            _ => Some(Node::String(text.to_owned())),
         };
         let name = field.name.strip_prefix(PREFIX).unwrap_or(&field.name);
         members.extend(value.map(|value| (name.to_owned(), value)));
     }
-    Value::Object(members)
+    Node::Object(members)
 }
 
-fn parsed(text: &str) -> Option<Value> {
-    serde_json::from_str(text).ok()
+/// JSON as the API takes it; what it would refuse is a text, such as an object with a member named twice.
+fn parsed(text: &str) -> Node {
+    Json::parse(text).map_or_else(|_| Node::String(text.to_owned()), |json| json.node())
 }
 
 /// Puts what the API said of single members to their fields. Returns what it said of others.
@@ -207,6 +212,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn input(schema: &Value, filled: &Fields, w: Words) -> Value {
+        Json::from(&super::input(schema, filled, w)).value()
+    }
 
     fn english() -> Words {
         Words::named("en").expect("English")
@@ -274,6 +283,23 @@ mod tests {
         let german = Words::named("de").expect("German");
         assert_eq!(input(&schema, &form, german), json!({ "amount": "1.500" }));
         assert_eq!(input(&schema, &form, english()), json!({ "amount": 1.5 }));
+    }
+
+    #[test]
+    fn numbers_have_the_digits_that_were_typed() {
+        let schema = json!({ "properties": { "amount": { "type": "number" }, "more": {} } });
+        for number in [
+            "1999.90",
+            "50000.000000000000000001",
+            "12345678901234567890123",
+        ] {
+            let form = filled(&[("input.amount", number), ("input.more", number)]);
+            let sent = super::input(&schema, &form, english()).to_string();
+            assert_eq!(sent, format!(r#"{{"amount":{number},"more":{number}}}"#));
+        }
+        let twice = r#"{"a":1,"a":2}"#;
+        let form = filled(&[("input.more", twice)]);
+        assert_eq!(input(&schema, &form, english()), json!({ "more": twice }));
     }
 
     #[test]

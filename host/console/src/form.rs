@@ -1,6 +1,8 @@
 //! A form that shows what will happen before it is confirmed, and what to mend if it is refused. Its template is
 //! `templates/form.html`.
 
+use std::fmt::Display;
+
 use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -8,6 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
+use wrkflw_core::json::Node;
 use wrkflw_runtime::clock;
 
 use crate::api::{FieldTrouble, Trouble, segment};
@@ -180,7 +183,7 @@ impl Form {
     }
 
     /// Shows the effects of what is sent with this body.
-    pub(crate) fn show(&mut self, effects: Vec<Link>, body: &Value) {
+    pub(crate) fn show(&mut self, effects: Vec<Link>, body: &impl Display) {
         let preview = Preview {
             effects,
             ..Preview::default()
@@ -190,7 +193,7 @@ impl Form {
     }
 
     /// Shows what will happen with this body.
-    pub(crate) fn foresee(&mut self, done: &Done, preview: Preview, body: &Value) {
+    pub(crate) fn foresee(&mut self, done: &Done, preview: Preview, body: &impl Display) {
         let preview = Preview {
             is_unchanged: done.result == "unchanged",
             ..preview
@@ -297,16 +300,17 @@ async fn complete(names: &mut Names, done: &Done, visitor: &Visitor) {
 }
 
 /// The digests of a preview, which its form carries: of the body, and of the effects with the body but for its comment.
-pub(crate) fn seen(body: &Value, effects: &Value) -> String {
-    let mut rest = body.clone();
-    if let Some(members) = rest.as_object_mut() {
+pub(crate) fn seen(body: &impl Display, effects: &Value) -> String {
+    let mut rest = body.to_string();
+    if let Ok(Node::Object(mut members)) = Node::parse(&rest) {
         members.remove("comment");
+        rest = Node::Object(members).to_string();
     }
     format!("{}.{}", digest(body), digest(&json!([rest, effects])))
 }
 
 /// Whether the form was confirmed as it was previewed.
-pub(crate) fn is_confirmed(fields: &Fields, body: &Value) -> bool {
+pub(crate) fn is_confirmed(fields: &Fields, body: &impl Display) -> bool {
     let (previewed, _) = halves(fields.get("seen"));
     is_to_be_done(fields) && previewed == digest(body)
 }
@@ -322,7 +326,7 @@ fn halves(seen: &str) -> (&str, &str) {
     seen.split_once('.').unwrap_or_default()
 }
 
-fn digest(of: &Value) -> String {
+fn digest(of: &impl Display) -> String {
     let digest = Sha256::digest(of.to_string());
     BASE64_URL_SAFE_NO_PAD.encode(&digest[..8])
 }

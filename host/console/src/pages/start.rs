@@ -7,7 +7,9 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::get;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use wrkflw_core::json::Node;
 
 use crate::Console;
 use crate::api::{segment, with_query};
@@ -165,16 +167,21 @@ fn form_of(visitor: &Visitor, key: &str, graph: &Graph, filled: &Fields) -> Form
     }
 }
 
-fn body(key: &str, graph: &Graph, filled: &Fields, w: Words) -> Value {
-    let mut body = json!({
-        "definitionKey": key,
-        "entityType": filled.get("entityType").trim(),
-        "entityId": filled.get("entityId").trim(),
-    });
-    if let Some(schema) = &graph.data_schema {
-        body["data"] = fields::input(schema, filled, w);
-    }
-    body
+fn body(key: &str, graph: &Graph, filled: &Fields, w: Words) -> Node {
+    let data = graph.data_schema.as_ref();
+    let data = data.map(|schema| ("data", fields::input(schema, filled, w)));
+    let texts = [
+        ("definitionKey", key),
+        ("entityType", filled.get("entityType").trim()),
+        ("entityId", filled.get("entityId").trim()),
+    ];
+    let texts = texts.map(|(name, text)| (name, Node::String(text.to_owned())));
+    let members = texts.into_iter().chain(data);
+    Node::Object(
+        members
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
 }
 
 #[derive(Deserialize)]
@@ -233,6 +240,7 @@ async fn start(Posted { visitor, fields }: Posted) -> Answer {
 mod tests {
     use axum::Json;
     use axum::routing::post;
+    use serde_json::json;
 
     use super::*;
 

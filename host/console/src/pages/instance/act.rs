@@ -1,10 +1,14 @@
 //! The forms of actions and their effects.
 
+use std::collections::BTreeMap;
+
 use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use uuid::Uuid;
+
+use wrkflw_core::json::Node;
 
 use super::{Asked, Read, banner, draft, queue};
 use crate::api::{Trouble, segment};
@@ -56,32 +60,32 @@ impl Shape {
         }
     }
 
-    fn body(&self, filled: &Fields, w: Words) -> Value {
+    fn body(&self, filled: &Fields, w: Words) -> Node {
         let input = self.schema.as_ref();
         let input = input.map(|schema| fields::input(schema, filled, w));
         let mut body = match (self.member, input) {
-            ("", Some(Value::Object(members))) => members,
-            ("", _) => Map::new(),
+            ("", Some(Node::Object(members))) => members,
+            ("", _) => BTreeMap::new(),
             (member, input) => {
-                let mut body = Map::new();
-                body.extend(input.map(|input| (member.to_owned(), input)));
-                body
+                let input = input.map(|input| (member.to_owned(), input));
+                input.into_iter().collect()
             }
         };
         if let Some(outcome) = &self.action.outcome {
-            body.insert("outcome".to_owned(), json!(outcome));
+            body.insert("outcome".to_owned(), Node::String(outcome.clone()));
         }
         let comment = filled.get("comment").trim();
         if self.comment != "none" && !comment.is_empty() {
-            body.insert("comment".to_owned(), json!(comment));
+            body.insert("comment".to_owned(), Node::String(comment.to_owned()));
         }
         if self.is_comment() {
             let mentions = mentioned(filled);
             if !mentions.is_empty() {
-                body.insert("mentions".to_owned(), json!(mentions));
+                let mentions = mentions.into_iter().map(Node::String).collect();
+                body.insert("mentions".to_owned(), Node::Array(mentions));
             }
         }
-        Value::Object(body)
+        Node::Object(body)
     }
 
     /// The task for whose decision a comment may be kept before it is sent.
@@ -279,7 +283,7 @@ async fn preview(
     visitor: &Visitor,
     shape: &Shape,
     read: &Read,
-    body: &Value,
+    body: &Node,
     form: &mut Form,
 ) -> Result<(), Trouble> {
     let path = format!("{}?dryRun=true", shape.path(read.instance.id));
