@@ -289,11 +289,11 @@ impl<L: Logic> Play<'_, L> {
         self.run(&actor, &command)
     }
 
-    /// Moves the time. The deadlines that pass act, the earliest first.
+    /// Moves the time. The deadlines that pass act, the earliest first, and owners are checked when an absence begins or ends.
     fn passes(&mut self, until: Timestamp) -> Happened {
         let mut events = Vec::new();
         for _ in 0..PASSING_MAX {
-            let Some(command) = self.world.next_deadline(until) else {
+            let Some(command) = self.world.next_moment(until) else {
                 return Ok(events);
             };
             events.extend(self.run(&Actor::host(), &command)?);

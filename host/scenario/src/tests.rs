@@ -195,6 +195,21 @@ fn a_substitute_claims_for_whom_the_step_names() {
 }
 
 #[test]
+fn a_substitute_loses_the_task_when_the_absence_ends() {
+    let steps = r#"
+  - { start: {}, by: ann }
+  - absence: { person: rob, substitute: sue, from: "2026-01-05T10:00:00Z", until: "2026-01-06T00:00:00Z" }
+  - { claim: true, by: sue, expect: { refused: not_a_candidate } }
+  - { claim: true, by: sue, at: "2026-01-05T10:00:00Z" }
+  - { wait: 13h, expect: { tasks: [{ owner: sue }] } }
+  - { wait: 1h, expect: { tasks: [{ owner: null }], events: [TASK_RELEASED] } }
+  - { decide: APPROVE, by: sue, expect: { refused: not_a_candidate } }
+  - { decide: APPROVE, by: rita, expect: { states: FinalReview } }
+"#;
+    assert_eq!(failure(steps), None);
+}
+
+#[test]
 fn it_fails_at_the_first_step_that_is_not_as_expected() {
     let start = "  - { start: {}, by: ann }\n";
     for (step, words) in [

@@ -235,6 +235,13 @@ impl Directory {
         all
     }
 
+    /// When the next absence begins or ends after `now`.
+    pub(super) fn next_change(&self, now: Timestamp) -> Option<Timestamp> {
+        let absences = self.absences.iter();
+        let changes = absences.flat_map(|absence| [absence.from, absence.until]);
+        changes.filter(|at| *at > now).min()
+    }
+
     fn absences_for<'a>(
         &'a self,
         substitute: &'a str,

@@ -1,4 +1,4 @@
-//! Time in a scenario: which deadline passes next. The execution determines what it does.
+//! Time in a scenario: which deadline passes next, and when an absence begins or ends. The execution determines what it does.
 
 use jiff::Timestamp;
 
@@ -56,24 +56,31 @@ fn open(state: &StateInstance) -> impl Iterator<Item = &Task> {
 }
 
 impl World {
-    /// Moves the time to the next deadline that passes by `until`, and returns the command that the host issues for it. Without
-    /// one, moves the time to `until`.
-    pub fn next_deadline(&mut self, until: Timestamp) -> Option<Command> {
+    /// Moves the time to the next moment by `until` at which the host acts by itself, and returns its command: for a deadline that
+    /// passes, or for an absence that begins or ends. Without one, moves the time to `until`.
+    pub fn next_moment(&mut self, until: Timestamp) -> Option<Command> {
         let running = self.instance.as_ref();
         let running = running.filter(|instance| instance.status == Status::Running);
         let next = running.and_then(|instance| {
-            let (at, deadline) = moments(instance).min().filter(|(at, _)| *at <= until)?;
+            let deadlines = moments(instance).map(|(at, deadline)| (at, Some(deadline)));
+            let change = self.directory.next_change(self.now);
+            // `None` sorts first: the absence comes before the deadlines of its moment.
+            let next = deadlines.chain(change.map(|at| (at, None))).min();
+            let (at, deadline) = next.filter(|(at, _)| *at <= until)?;
             Some((instance.id, at, deadline))
         });
-        let Some((instance, due_at, deadline)) = next else {
+        let Some((instance, at, deadline)) = next else {
             self.now = self.now.max(until);
             return None;
         };
-        self.now = self.now.max(due_at);
-        Some(Command::Deadline {
-            instance,
-            deadline,
-            due_at,
+        self.now = self.now.max(at);
+        Some(match deadline {
+            Some(deadline) => Command::Deadline {
+                instance,
+                deadline,
+                due_at: at,
+            },
+            None => Command::Reassessment { instance },
         })
     }
 
