@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use wrkflw_core::event::Event;
 use wrkflw_core::graph::{Graph, Read};
 use wrkflw_core::instance::Candidate;
@@ -31,6 +32,18 @@ pub(super) enum Change {
     },
 }
 
+/// The substitute, the absent person, and the definition that it is limited to.
+type Away = (String, String, Option<String>);
+
+/// When somebody was absent.
+#[derive(Debug, Default)]
+struct Period {
+    /// None for the beginning of the scenario.
+    from: Option<Timestamp>,
+    /// The first moment at which the host was told that it is over; none as long as it was not.
+    until: Option<Timestamp>,
+}
+
 /// Members, managers and absences as commands were told them.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
@@ -39,8 +52,7 @@ pub(super) struct Timeline {
     groups: BTreeSet<String>,
     managers: BTreeMap<String, Option<String>>,
     calendars: BTreeMap<String, Json>,
-    /// The substitute, the absent person, and the definition that it is limited to.
-    absences: BTreeSet<(String, String, Option<String>)>,
+    absences: BTreeMap<Away, Vec<Period>>,
     permissions: BTreeMap<String, BTreeSet<String>>,
     /// Before each command.
     changes: Vec<Vec<Change>>,
@@ -86,6 +98,7 @@ impl Timeline {
                 }
             }
             timeline.take_actor(issued, graph);
+            timeline.take_returns(issued);
             timeline.changes.push(changes);
         }
         timeline
@@ -98,14 +111,33 @@ impl Timeline {
         }
         for absent in &actor.stands_in_for {
             let (substitute, person) = (actor.id.clone(), absent.person.clone());
-            self.absences
-                .insert((substitute, person, absent.definition.clone()));
+            let away = (substitute, person, absent.definition.clone());
+            let periods = self.absences.entry(away).or_default();
+            if periods.last().is_none_or(|last| last.until.is_some()) {
+                let from = (!periods.is_empty()).then_some(issued.evidence.now);
+                periods.push(Period { from, until: None });
+            }
         }
         let held = actor.permissions.iter().filter(|held| matters(held, graph));
         let mut held = held.peekable();
         if held.peek().is_some() {
             let permissions = self.permissions.entry(actor.id.clone()).or_default();
             permissions.extend(held.cloned());
+        }
+    }
+
+    /// The host asks for the absences by which somebody has claimed a task. One that is not told is over.
+    fn take_returns(&mut self, issued: &Issued) {
+        for looked in &issued.evidence.lookups {
+            for ((substitute, person, only), periods) in &mut self.absences {
+                let mut told = looked.found.stand_ins.get(substitute).into_iter().flatten();
+                let is_away = told.any(|one| one.person == *person && one.definition == *only);
+                let is_over = looked.asked.stand_ins_of.contains(substitute) && !is_away;
+                let last = periods.last_mut().filter(|last| last.until.is_none());
+                if let Some(last) = last.filter(|_| is_over) {
+                    last.until = Some(issued.evidence.now);
+                }
+            }
         }
     }
 
@@ -142,11 +174,18 @@ impl Timeline {
             (redactor.person(person), Node::Array(held))
         });
         let permissions: BTreeMap<_, _> = permissions.collect();
-        let absences = self.absences.iter().map(|(substitute, person, only)| {
+        let absences = self.absences.iter();
+        let absences = absences.flat_map(|(away, all)| all.iter().map(move |one| (away, one)));
+        let absences = absences.map(|((substitute, person, only), period)| {
+            let at = |moment: Option<Timestamp>| {
+                moment.map_or(Node::Null, |moment| text(&moment.to_string()))
+            };
             object([
                 ("person", text(&redactor.person(person))),
                 ("substitute", text(&redactor.person(substitute))),
                 ("definition", only.as_deref().map_or(Node::Null, text)),
+                ("from", at(period.from)),
+                ("until", at(period.until)),
             ])
         });
         let absences: Vec<_> = absences.collect();

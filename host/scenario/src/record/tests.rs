@@ -1,5 +1,7 @@
-//! What no scenario is made of, and the step of a child.
+//! What no scenario is made of, the step of a child, and the ends of absences.
 
+use jiff::SignedDuration;
+use wrkflw_core::actor::StandIn;
 use wrkflw_core::instance::CHILD_NOT_STARTED;
 use wrkflw_core::lookup::WorkloadsOf;
 use wrkflw_core::scenario::World;
@@ -53,6 +55,50 @@ fn an_instance_whose_tasks_the_host_allocated_is_no_scenario() {
     let refused = record(instance, vec![entry], flow, &Rules::default());
     let why = refused.expect_err("a scenario knows no other work");
     assert!(why.contains("allocated"), "{why}");
+}
+
+/// The file says until when somebody was absent: then the host released what the substitute had claimed.
+#[test]
+fn an_absence_ends_when_the_host_was_told_so() {
+    let rob = StandIn {
+        person: "rob".to_owned(),
+        groups: vec!["reviewers".to_owned()],
+        definition: None,
+        via: Vec::new(),
+    };
+    let asks = Lookup {
+        stand_ins_of: ["sue".to_owned()].into(),
+        ..Lookup::default()
+    };
+    let mut world = World::new("tests", NOW);
+    let mut entries = Vec::new();
+    for (hours, acts, told) in [(0, true, true), (1, false, false), (2, true, true)] {
+        let (_, mut entry) = asking(|_| asks.clone());
+        entry.command_id = CommandId(world.next_id());
+        let evidence = entry.evidence.as_mut().expect("the first of its command");
+        evidence.now = NOW + SignedDuration::from_hours(hours);
+        if acts {
+            evidence.actor.id = "sue".to_owned();
+            evidence.actor.stands_in_for = vec![rob.clone()];
+        }
+        if told {
+            let stand_ins = vec![rob.clone()];
+            let found = &mut evidence.lookups[0].found;
+            found.stand_ins.insert("sue".to_owned(), stand_ins);
+        }
+        entries.push(entry);
+    }
+    let commands = commands(entries).expect("nothing was allocated");
+    let timeline = Timeline::of(&commands, &Graph::default());
+    let rules = Rules::default();
+    let mut redactor = Redactor::new(&rules, people::all(&commands));
+    let written = object(timeline.initial(&mut redactor)).to_string();
+    for period in [
+        r#"{"person":"person-2","substitute":"person-1","until":"1970-01-01T01:00:00Z"}"#,
+        r#"{"from":"1970-01-01T02:00:00Z","person":"person-2","substitute":"person-1"}"#,
+    ] {
+        assert!(written.contains(period), "{written}");
+    }
 }
 
 #[test]
