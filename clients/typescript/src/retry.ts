@@ -25,7 +25,7 @@ export function retrying(send: Send, given: Partial<Retries> = {}): Send {
   return async (request) => {
     const lacksKey = request.method === "POST" && !request.headers.has("idempotency-key");
     const isKeyless = lacksKey && (await takesNoKey(request));
-    if (lacksKey && !isKeyless) request.headers.set("idempotency-key", crypto.randomUUID());
+    if (lacksKey && !isKeyless) request.headers.set("idempotency-key", newKey());
     const passing = isKeyless ? PASSING_KEYLESS : PASSING;
     for (let attempt = 0; ; attempt += 1) {
       const isLast = attempt >= retries.attempts;
@@ -43,6 +43,15 @@ export function retrying(send: Send, given: Partial<Retries> = {}): Send {
       await pause(request.signal, Math.min(Math.max(asked, backoff(retries, attempt)), retries.pauseMsMax));
     }
   };
+}
+
+/** A new key. It is no secret, but only differs from others: pages on plain HTTP have no `randomUUID`, and Node 18 has no `crypto`. */
+function newKey(): string {
+  const source: Partial<Crypto> | undefined = globalThis.crypto;
+  if (source?.randomUUID) return source.randomUUID();
+  const bytes = Uint8Array.from({ length: 16 }, () => Math.floor(Math.random() * 256));
+  source?.getRandomValues?.(bytes);
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Whether the host cannot find what the request did by a key. A command on the tasks of a filter may find others when it is repeated. */

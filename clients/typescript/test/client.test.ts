@@ -1,5 +1,6 @@
 // The client against a running host: WRKFLW_TEST_URL, and a token for each of WRKFLW_TEST_AUTHOR and WRKFLW_TEST_REVIEWER.
 import assert from "node:assert/strict";
+import { randomUUID, webcrypto } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
@@ -51,6 +52,30 @@ test("a command whose reply is lost is carried out once", async () => {
   assert.deepEqual(listed.data?.data.map((instance) => instance.id), [id]);
 });
 
+test("a command has a key of its own also without crypto.randomUUID", async () => {
+  const keys = new Set<string | null>();
+  const seeing: Options = {
+    ...author,
+    async fetch(request) {
+      keys.add(request.headers.get("idempotency-key"));
+      return new Response("{}", { headers: { "content-type": "application/json" } });
+    },
+  };
+  const given = Object.getOwnPropertyDescriptor(globalThis, "crypto");
+  const onPlainHttp = { getRandomValues: (bytes: Uint8Array) => webcrypto.getRandomValues(bytes) };
+  try {
+    for (const value of [undefined, undefined, onPlainHttp, onPlainHttp]) {
+      Object.defineProperty(globalThis, "crypto", { value, configurable: true });
+      await connect(seeing).POST("/v1/instances/{id}/cancel", { params: { path: { id: "1" } }, body: { reason: "late" } });
+    }
+  } finally {
+    if (given) Object.defineProperty(globalThis, "crypto", given);
+    else Reflect.deleteProperty(globalThis, "crypto");
+  }
+  assert.equal(keys.size, 4);
+  for (const key of keys) assert.match(key ?? "", /^[0-9a-f]{32}$/);
+});
+
 test("a request that takes no key is not sent again when its reply is lost", async () => {
   let sent = 0;
   const losing: Options = {
@@ -65,7 +90,7 @@ test("a request that takes no key is not sent again when its reply is lost", asy
   };
   const body = { action: "claim" as const, filter: { view: "available" as const } };
   await assert.rejects(connect(losing).POST("/v1/tasks/bulk", { body, params: { query: { dryRun: true } } }), TypeError);
-  await assert.rejects(connect(losing).POST("/v1/embed-tokens", { body: { instanceId: crypto.randomUUID() } as never }), TypeError);
+  await assert.rejects(connect(losing).POST("/v1/embed-tokens", { body: { instanceId: randomUUID() } as never }), TypeError);
   assert.equal(sent, 2);
   const { data } = await connect(author).POST("/v1/tasks/bulk", { body, params: { query: { dryRun: true } } });
   assert.ok(data);
