@@ -9,7 +9,7 @@ from wit_world.imports import types as wit
 
 from .moment import moment
 from .refusal import denied, fault, invalid
-from .typed import read
+from .typed import check, read
 
 C = TypeVar("C")
 D = TypeVar("D")
@@ -90,6 +90,7 @@ class Event:
 
     def input_as(self, kind: type[D]) -> D:
         """The input as one of the author's dataclasses; `invalid` if it does not fit."""
+        check(kind, "The input")
         return read(kind, self.input, "/input")
 
     def _of(self, kind: Any) -> Any:

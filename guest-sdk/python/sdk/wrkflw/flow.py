@@ -12,7 +12,7 @@ from .facts import C, D, Event, Facts, is_open
 from .graph import Graph
 from .plan import Plan, to
 from .refusal import Refusal, all_invalid, fault, refusal_of, violations_of
-from .typed import read
+from .typed import check, read
 from .work import Assignment, JsonText, Offer, ServiceCall, Waiting, manager_of, to_nobody, to_user
 
 
@@ -124,6 +124,8 @@ def export(flow: type[Flow]) -> type:
     """Makes a component of a flow: `Logic = export(Requests)` at the end of the file."""
     base = next(one for one in typing.cast(Any, flow).__orig_bases__ if typing.get_origin(one) is Flow)
     config_type, data_type = typing.get_args(base)
+    check(config_type, "The config")
+    check(data_type, "The data")
     logic = flow()
 
     def facts(snapshot: wit.Snapshot, entering: wit.StateInstance | None = None) -> Facts:

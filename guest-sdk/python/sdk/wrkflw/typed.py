@@ -9,6 +9,9 @@ from wit_world.imports.types import Violation
 
 from .refusal import all_invalid
 
+#: What `json.loads` makes.
+_OF_JSON = (str, int, float, bool, list, dict, type(None))
+
 
 def read(kind: Any, value: Any, at: str, strict: bool = False) -> Any:
     """The value as `kind`: a dataclass, a list, a dict, an option or a plain type of them. `strict` refuses unknown members.
@@ -23,6 +26,8 @@ def read(kind: Any, value: Any, at: str, strict: bool = False) -> Any:
 
 
 def _read(kind: Any, value: Any, at: str, strict: bool, violations: list[Violation]) -> Any:
+    if kind is Any:
+        return value
     origin, of = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         options = [one for one in of if one is not type(None)]
@@ -64,6 +69,26 @@ def _read_dataclass(kind: Any, value: Any, at: str, strict: bool, violations: li
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             violations.append(Violation(f"{at}/{name}", "required", f"{name} is missing."))
     return None if violations else kind(**members)
+
+
+def check(kind: Any, at: str, within: tuple[Any, ...] = ()) -> None:
+    """Refuses a type that no JSON is, such as a date: every call would fail. `at` says where it stands."""
+    origin, of = typing.get_origin(kind), typing.get_args(kind)
+    if kind is Any or origin is typing.Literal or kind in within:
+        return
+    if origin in (typing.Union, types.UnionType):
+        options = [one for one in of if one is not type(None)]
+        # As above: among several, nothing is read.
+        if len(options) == 1:
+            check(options[0], at, within)
+    elif dataclasses.is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        for field in dataclasses.fields(kind):
+            check(hints[field.name], f"{kind.__name__}.{field.name}", (*within, kind))
+    elif (plain := origin or kind) in (list, dict) and of:
+        check(of[-1], at, within)
+    elif isinstance(plain, type) and (typing.is_typeddict(plain) or not any(issubclass(one, plain) for one in _OF_JSON)):
+        raise TypeError(f"{at} is a {plain.__name__}, which JSON cannot be: take a str, int, float, bool, list, dict or dataclass.")
 
 
 def json_name(name: str) -> str:
