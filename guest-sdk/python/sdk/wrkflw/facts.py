@@ -7,6 +7,7 @@ from typing import Any, Collection, Generic, Literal, TypeVar
 
 from wit_world.imports import types as wit
 
+from .graph import listed
 from .moment import moment
 from .refusal import denied, fault, invalid
 from .typed import check, read
@@ -145,7 +146,8 @@ class Event:
 
     def not_by(self, people: Collection[str]) -> None:
         """Refuses these people and whoever acts for them, such as those who decided elsewhere."""
-        if self.actor and (self.actor.id in people or self.actor.on_behalf_of in people):
+        refused = listed("`not_by`", people)
+        if self.actor and (self.actor.id in refused or self.actor.on_behalf_of in refused):
             raise denied("four_eyes", "You have decided on this elsewhere.")
 
     def votes(self, trigger: str) -> int:

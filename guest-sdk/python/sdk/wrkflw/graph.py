@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Literal, Mapping, Sequence
+from typing import Any, Iterable, Literal, Mapping, Sequence
 
 from wit_world.imports import types as wit
 
@@ -23,7 +23,7 @@ class Transition:
 
     to: Sequence[str]
     #: Instead of what usually fires triggers of this kind of state.
-    by: Sequence[FiredBy] = ()
+    by: FiredBy | Sequence[FiredBy] = ()
     #: The permission (`subject:action`) that it needs.
     needs: str | None = None
     #: For people, such as `Send back`; without it the trigger is shown.
@@ -142,16 +142,17 @@ class Graph:
     def definition(self) -> wit.Definition:
         """The definition of the contract."""
         drawn = self.states.items()
-        uses = [wit.NameUse_Group(name) for name in self.uses_groups]
-        uses += [wit.NameUse_Person(name) for name in self.uses_people]
-        uses += [wit.NameUse_Calendar(name) for name in self.uses_calendars]
-        uses += [wit.NameUse_Service(name) for name in self.uses_services]
+        uses = [wit.NameUse_Group(name) for name in listed("`uses_groups`", self.uses_groups)]
+        uses += [wit.NameUse_Person(name) for name in listed("`uses_people`", self.uses_people)]
+        uses += [wit.NameUse_Calendar(name) for name in listed("`uses_calendars`", self.uses_calendars)]
+        uses += [wit.NameUse_Service(name) for name in listed("`uses_services`", self.uses_services)]
         observers = self.visible_to_participants
+        groups = [] if observers is None else listed("`visible_to_participants`", observers)
         return wit.Definition(
             title=self.title,
             description=self.description,
             initial=self.start,
-            initiators=list(self.initiators),
+            initiators=listed("`initiators`", self.initiators),
             states=[_wire_state(name, state) for name, state in drawn],
             transitions=[_wire_way(name, state, trigger, to) for name, state in drawn for trigger, to in state.on.items()],
             data_schema=json_or_none(self.schema),
@@ -159,12 +160,12 @@ class Graph:
             instance_title=self.instance_title,
             instance_summary=self.instance_summary,
             priorities=[wit.PriorityName(name, whole(f"The priority {name}", at_least, PRIORITY_MAX)) for name, at_least in self.priorities.items()],
-            separate=[list(states) for states in self.separate],
-            reads=_flags(wit.Reads, self.reads),
+            separate=[listed("A list of `separate`", states) for states in listed("`separate`", self.separate)],
+            reads=_flags(wit.Reads, listed("`reads`", self.reads)),
             sole_per_entity=self.sole_per_entity,
-            visibility=wit.Visibility_Tenant() if observers is None else wit.Visibility_Participants(list(observers)),
+            visibility=wit.Visibility_Tenant() if observers is None else wit.Visibility_Participants(groups),
             uses=uses,
-            requires=list(self.requires),
+            requires=listed("`requires`", self.requires),
             extensions=extension_list(self.extensions),
         )
 
@@ -188,11 +189,12 @@ def _as_way(to: str | Transition) -> Transition:
 
 def _wire_way(source: str, state: State, trigger: str, to: str | Transition) -> wit.Transition:
     drawn = _as_way(to)
+    by = [drawn.by] if isinstance(drawn.by, str) else drawn.by
     return wit.Transition(
         source=source,
         trigger=trigger,
-        targets=list(drawn.to),
-        by=_flags(wit.FiredBy, drawn.by or [state.fired_by]),
+        targets=listed(f"`to` of {trigger}", drawn.to),
+        by=_flags(wit.FiredBy, by or [state.fired_by]),
         permission=drawn.needs,
         title=drawn.title,
         description=drawn.description,
@@ -218,6 +220,13 @@ def json_or_none(value: Any) -> str | None:
 def extension_list(extensions: Extensions) -> list[wit.Extension]:
     """Extensions as the contract lists them."""
     return [wit.Extension(name, json.dumps(value)) for name, value in extensions.items()]
+
+
+def listed(what: str, given: Iterable[Any]) -> list[Any]:
+    """A list of the contract. One text would become a list of its letters."""
+    if isinstance(given, str):
+        raise fault("no_list", f"{what} is a list, not the text {given}.")
+    return list(given)
 
 
 def whole(what: str, value: Any, most: int = _U32_MAX) -> int:

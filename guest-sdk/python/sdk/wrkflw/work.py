@@ -7,7 +7,7 @@ from typing import Any, Iterable, Literal, Mapping, Sequence
 
 from wit_world.imports import types as wit
 
-from .graph import PRIORITY_MAX, Extensions, extension_list, whole
+from .graph import PRIORITY_MAX, Extensions, extension_list, listed, whole
 from .moment import instant
 
 
@@ -113,7 +113,7 @@ class Offer:
     def wire(self, title: str) -> wit.Offer:
         return wit.Offer(
             label=title if self.label is None else self.label,
-            candidates=list(self.to),
+            candidates=listed("`to` of an offer", self.to),
             owner=self.owner,
             each_member=self.each_member,
             retain=self.retain,
@@ -166,7 +166,7 @@ class Assignment:
         return wit.Assignment(
             offers=[offer.wire(title) for offer in self.offers],
             needed=needed_of(self.needed),
-            exclude=list(self.exclude),
+            exclude=listed("`exclude`", self.exclude),
             fallback=self.fallback,
             priority=whole("A priority", self.priority, PRIORITY_MAX),
             deadlines=list(self.deadlines),
@@ -198,7 +198,7 @@ def to_each_member(which: str, **rest: Any) -> Assignment:
 
 def to_each(people: Iterable[str], **rest: Any) -> Assignment:
     """A task for each of these people."""
-    return Assignment(offers=[Offer(label=one, to=[user(one)]) for one in people], **rest)
+    return Assignment(offers=[Offer(label=one, to=[user(one)]) for one in listed("`to_each`", people)], **rest)
 
 
 def to_nobody(**rest: Any) -> Assignment:

@@ -87,7 +87,7 @@ const PYTHON: Sample = Sample {
     expense: include_str!("languages/expense/flow.py"),
     everything: everything::IN_PYTHON,
     before: "    def assign(",
-    guard: "    def guard(self, facts, event):\n        if event.comment == \"boom\":\n            raise ValueError(\"It went boom.\")\n        if event.comment == \"decimal\":\n            from decimal import Decimal\n\n            from wrkflw import stay\n\n            plans = [stay().attribute(\"n\", one).wire({\"n\": \"decimal\"}) for one in (Decimal(\"1E+2\"), 1e-5)]\n            raise ValueError(\" \".join(one.attributes[0].value.value for one in plans))\n        if event.comment == \"types\":\n            from dataclasses import make_dataclass\n            from datetime import date\n            from typing import Any\n\n            from wrkflw.typed import check, read\n\n            loose = make_dataclass(\"Loose\", [(\"one\", Any), (\"more\", dict[str, Any]), (\"rest\", list[object])])\n            check(loose, \"The data\")\n            made = read(loose, {\"one\": 1, \"more\": {\"a\": None}, \"rest\": [\"b\"]}, \"/data\")\n            assert (made.one, made.more, made.rest) == (1, {\"a\": None}, [\"b\"])\n            check(make_dataclass(\"Bill\", [(\"due\", list[date | None])]), \"The data\")\n\n",
+    guard: "    def guard(self, facts, event):\n        if event.comment == \"boom\":\n            raise ValueError(\"It went boom.\")\n        if event.comment == \"decimal\":\n            from decimal import Decimal\n\n            from wrkflw import stay\n\n            plans = [stay().attribute(\"n\", one).wire({\"n\": \"decimal\"}) for one in (Decimal(\"1E+2\"), 1e-5)]\n            raise ValueError(\" \".join(one.attributes[0].value.value for one in plans))\n        if event.comment == \"types\":\n            from dataclasses import make_dataclass\n            from datetime import date\n            from typing import Any\n\n            from wrkflw.typed import check, read\n\n            loose = make_dataclass(\"Loose\", [(\"one\", Any), (\"more\", dict[str, Any]), (\"rest\", list[object])])\n            check(loose, \"The data\")\n            made = read(loose, {\"one\": 1, \"more\": {\"a\": None}, \"rest\": [\"b\"]}, \"/data\")\n            assert (made.one, made.more, made.rest) == (1, {\"a\": None}, [\"b\"])\n            check(make_dataclass(\"Bill\", [(\"due\", list[date | None])]), \"The data\")\n        if event.comment == \"people\":\n            event.not_by(\"reviewer\")\n\n",
     message: "ValueError: It went boom.",
     impure: &[
         ("decimal", "ValueError: 100 0.00001"),
@@ -98,11 +98,12 @@ const PYTHON: Sample = Sample {
     ],
     assign: (
         "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n",
-        "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n        if facts.data.title == \"priority\":\n            return to_user(facts.initiator, priority=300)\n        if facts.data.title == \"needed\":\n            return to_user(facts.initiator, needed=2.5)\n",
+        "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n        if facts.data.title == \"priority\":\n            return to_user(facts.initiator, priority=300)\n        if facts.data.title == \"needed\":\n            return to_user(facts.initiator, needed=2.5)\n        if facts.data.title == \"exclude\":\n            return to_user(facts.initiator, exclude=facts.initiator)\n",
     ),
     wrong: &[
         ("priority", "a whole number from 0 to 255, not 300"),
         ("needed", "a whole number from 0 to 4294967295, not 2.5"),
+        ("exclude", "`exclude` is a list, not the text author."),
     ],
 };
 

@@ -40,7 +40,7 @@ class Everything(Flow[Config, Case]):
             "CALLED": way("All", by=["signal"]),
         }
         late = way("All", by=["deadline"])
-        order = {"ANSWERED": "All", "UNANSWERED": way("All", by=["failure"]), "CALLED": way("All", by=["signal"]), "LATE": late}
+        order = {"ANSWERED": "All", "UNANSWERED": way("All", by="failure"), "CALLED": way("All", by=["signal"]), "LATE": late}
         return Graph(
             title="Everything",
             description="All that a flow can say.",
