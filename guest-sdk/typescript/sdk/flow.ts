@@ -107,16 +107,25 @@ function work<F extends Types>(logic: Flow<F>, drawn: Definition, facts: Facts<F
   if (state === undefined) throw fault("unknown_state", `This flow knows no state ${entry.state}.`);
   const { name, title } = state;
   if (state.kind.tag === "service") {
-    const call = logic.call?.(facts, name);
+    const call = logic.call && returned("call", logic.call(facts, name));
     return { tag: "service", val: call === undefined ? called(drawn, facts, name) : wireCall(call) };
   }
-  if (state.kind.tag === "wait") return { tag: "wait", val: wireWaiting(logic.wait?.(facts, name) ?? {}) };
+  if (state.kind.tag === "wait") return { tag: "wait", val: wireWaiting(logic.wait ? returned("wait", logic.wait(facts, name)) : {}) };
   if (state.kind.tag !== "task") throw fault("no_work", `There is no work in ${name}.`);
-  const assigned = () => logic.assign?.(facts, name) ?? (state.ownWork ? toUser(facts.initiator) : toNobody());
+  const otherwise = () => (state.ownWork ? toUser(facts.initiator) : toNobody());
+  const assigned = () => (logic.assign ? returned("assign", logic.assign(facts, name)) : otherwise());
   if (entry.cause.tag !== "overdue") return { tag: "task", val: wireAssignment(assigned(), title) };
   const overdue = entry.cause.val;
-  const answer = logic.escalate?.(facts, name, overdue) ?? upwards(facts, assigned(), overdue, title, state.ownWork);
+  const answer = logic.escalate
+    ? returned("escalate", logic.escalate(facts, name, overdue))
+    : upwards(facts, assigned(), overdue, title, state.ownWork);
   return { tag: "task", val: wireAssignment(answer, title) };
+}
+
+/** An answer of the flow. In JavaScript, a forgotten `return` would mean what the flow does without the function. */
+function returned<A>(name: string, answer: A | null | undefined): A {
+  if (answer === undefined || answer === null) throw fault("no_answer", `\`${name}\` returns nothing.`);
+  return answer;
 }
 
 /** The service of the state's name, with the instance's data. */

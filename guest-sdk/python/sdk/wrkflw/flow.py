@@ -2,7 +2,7 @@
 
 import json
 import typing
-from typing import Any, Callable, Generic, Sequence
+from typing import Any, Callable, Generic, Sequence, TypeVar
 
 from componentize_py_types import Err
 from wit_world import exports
@@ -14,6 +14,8 @@ from .plan import Plan, to
 from .refusal import Refusal, all_invalid, fault, refusal_of, violations_of
 from .typed import check, read
 from .work import Assignment, JsonText, Offer, ServiceCall, Waiting, manager_of, to_nobody, to_user
+
+A = TypeVar("A")
 
 
 class Flow(Generic[C, D]):
@@ -47,7 +49,7 @@ class Flow(Generic[C, D]):
 
     def escalate(self, facts: Facts[C, D], state: str, overdue: wit.Overdue) -> Assignment:
         """Who gets the overdue work? By default: the managers of those who had it; own work, and that of groups, stays."""
-        drawn, again = self.graph(facts.config).states[state], self.assign(facts, state)
+        drawn, again = self.graph(facts.config).states[state], _returned("assign", self.assign(facts, state), Assignment)
         tasks = facts.entering.tasks if facts.entering else []
         concerned = [one for one in tasks if (one.id == overdue.task if overdue.task else is_open(one))]
         again.offers = [_upwards(one, tasks, again, drawn.title, drawn.own_work) for one in concerned]
@@ -145,12 +147,13 @@ def export(flow: type[Flow]) -> type:
         if state is None:
             raise fault("unknown_state", f"This flow knows no state {entry.state}.")
         if isinstance(state.kind, wit.StateKind_Service):
-            return wit.Work_Service(logic.call(known, entry.state).wire())
+            return wit.Work_Service(_returned("call", logic.call(known, entry.state), ServiceCall).wire())
         if isinstance(state.kind, wit.StateKind_Wait):
-            return wit.Work_Wait(logic.wait(known, entry.state).wire())
+            return wit.Work_Wait(_returned("wait", logic.wait(known, entry.state), Waiting).wire())
         if isinstance(entry.cause, wit.EntryCause_Overdue):
-            return wit.Work_Task(logic.escalate(known, entry.state, entry.cause.value).wire(state.title))
-        return wit.Work_Task(logic.assign(known, entry.state).wire(state.title))
+            again = logic.escalate(known, entry.state, entry.cause.value)
+            return wit.Work_Task(_returned("escalate", again, Assignment).wire(state.title))
+        return wit.Work_Task(_returned("assign", logic.assign(known, entry.state), Assignment).wire(state.title))
 
     class Logic(exports.Logic):
         def describe(self, config: str) -> wit.Definition:
@@ -169,7 +172,7 @@ def export(flow: type[Flow]) -> type:
         config = read(config_type, json.loads(text), "", strict=True)
         if violations := logic.check(config):
             raise all_invalid(violations)
-        return logic.graph(config).definition()
+        return _returned("graph", logic.graph(config), Graph).definition()
 
     def guarded(snapshot: wit.Snapshot, event: wit.Event) -> None:
         if isinstance(event.source, wit.EventSource_Start):
@@ -179,10 +182,17 @@ def export(flow: type[Flow]) -> type:
 
     def planned(snapshot: wit.Snapshot, event: wit.Event) -> wit.Plan:
         known = told(snapshot)
-        plan = logic.transition(known, Event(event, known))
+        plan = _returned("transition", logic.transition(known, Event(event, known)), Plan)
         return plan.wire(logic.graph(known.config).attributes)
 
     return Logic
+
+
+def _returned(function: str, answer: Any, kind: type[A]) -> A:
+    """An answer of the flow. If `return` is missing, no line of the flow fails."""
+    if not isinstance(answer, kind):
+        raise fault("no_answer", f"`{function}` returns no {kind.__name__}, but {answer!r:.100}.")
+    return answer
 
 
 def _answer(wire: Callable[[Exception], Any], answer: Callable[[], Any]) -> Any:

@@ -156,12 +156,12 @@ class Graph:
             states=[_wire_state(name, state) for name, state in drawn],
             transitions=[_wire_way(name, state, trigger, to) for name, state in drawn for trigger, to in state.on.items()],
             data_schema=json_or_none(self.schema),
-            attributes=[wit.AttributeDeclaration(name, wit.AttributeType[kind.upper()]) for name, kind in self.attributes.items()],
+            attributes=[wit.AttributeDeclaration(name, named(f"The type of {name}", wit.AttributeType, kind)) for name, kind in self.attributes.items()],
             instance_title=self.instance_title,
             instance_summary=self.instance_summary,
             priorities=[wit.PriorityName(name, whole(f"The priority {name}", at_least, PRIORITY_MAX)) for name, at_least in self.priorities.items()],
             separate=[listed("A list of `separate`", states) for states in listed("`separate`", self.separate)],
-            reads=_flags(wit.Reads, listed("`reads`", self.reads)),
+            reads=_flags("`reads`", wit.Reads, listed("`reads`", self.reads)),
             sole_per_entity=self.sole_per_entity,
             visibility=wit.Visibility_Tenant() if observers is None else wit.Visibility_Participants(groups),
             uses=uses,
@@ -194,22 +194,30 @@ def _wire_way(source: str, state: State, trigger: str, to: str | Transition) -> 
         source=source,
         trigger=trigger,
         targets=listed(f"`to` of {trigger}", drawn.to),
-        by=_flags(wit.FiredBy, by or [state.fired_by]),
+        by=_flags(f"`by` of {trigger}", wit.FiredBy, by or [state.fired_by]),
         permission=drawn.needs,
         title=drawn.title,
         description=drawn.description,
         condition=drawn.condition,
         input=json_or_none(drawn.input),
-        comment=wit.CommentRule[drawn.comment.upper()],
+        comment=named(f"`comment` of {trigger}", wit.CommentRule, drawn.comment),
         extensions=extension_list(drawn.extensions),
     )
 
 
-def _flags(kind: Any, names: Sequence[str]) -> Any:
+def _flags(what: str, kind: Any, names: Sequence[str]) -> Any:
     flags = kind(0)
     for name in names:
-        flags |= kind[name.upper()]
+        flags |= named(what, kind, name)
     return flags
+
+
+def named(what: str, kind: Any, name: str) -> Any:
+    """The member of an enumeration of the contract."""
+    members = {member.lower().replace("_", "-"): value for member, value in kind.__members__.items()}
+    if name not in members:
+        raise fault("unknown_name", f"There is no {name}: {what} is one of {', '.join(members)}.")
+    return members[name]
 
 
 def json_or_none(value: Any) -> str | None:

@@ -4,6 +4,7 @@
 mistake of the flow (424). Any other exception is a fault, too, with the line of the author's file.
 """
 
+import json
 import os
 from typing import Iterable
 
@@ -12,6 +13,8 @@ from wit_world.imports.types import Violation
 
 _MESSAGE_CHARS_MAX = 500
 _OWN_FOLDER = os.path.dirname(__file__)
+#: What paths of the standard library begin with.
+_STANDARD = (os.path.join(os.path.dirname(os.path.dirname(json.__file__)), ""), "<frozen ")
 
 
 class Refusal(Exception):
@@ -66,13 +69,13 @@ def violations_of(raised: Exception) -> list[Violation]:
 
 
 def _described(raised: Exception) -> str:
-    """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line that is not of this package."""
+    """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line of neither this package nor Python's own."""
     text = f"{type(raised).__name__}: {raised}"[:_MESSAGE_CHARS_MAX]
     # Not by `traceback`, which reads the files of the source: there are none in a component.
     place, frame = "", raised.__traceback__
     while frame is not None:
         file = frame.tb_frame.f_code.co_filename
-        if os.path.dirname(file) != _OWN_FOLDER:
+        if os.path.dirname(file) != _OWN_FOLDER and not file.startswith(_STANDARD):
             place = f" ({os.path.basename(file)}:{frame.tb_lineno})"
         frame = frame.tb_next
     return text + place

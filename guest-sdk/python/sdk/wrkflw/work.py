@@ -7,7 +7,7 @@ from typing import Any, Iterable, Literal, Mapping, Sequence
 
 from wit_world.imports import types as wit
 
-from .graph import PRIORITY_MAX, Extensions, extension_list, listed, whole
+from .graph import PRIORITY_MAX, Extensions, extension_list, listed, named, whole
 from .moment import instant
 
 
@@ -117,7 +117,7 @@ class Offer:
             owner=self.owner,
             each_member=self.each_member,
             retain=self.retain,
-            allocation=wit.Allocation[self.allocation.upper().replace("-", "_")],
+            allocation=named("`allocation`", wit.Allocation, self.allocation),
             deadlines=list(self.deadlines),
             extensions=extension_list(self.extensions),
         )

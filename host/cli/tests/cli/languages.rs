@@ -62,12 +62,13 @@ const TS: Sample = Sample {
     ],
     assign: (
         "  assign({ config, initiator }, state) {\n",
-        "  assign({ config, initiator, data }, state) {\n    if (data.title === \"priority\") return toUser(initiator, { priority: 300 });\n    if (data.title === \"after\") return toUser(initiator, { deadlines: [{ after: -5, then: \"remind\" }] });\n    if (data.title === \"at\") return toUser(initiator, { deadlines: [{ at: \"soon\", then: \"remind\" }] });\n",
+        "  assign({ config, initiator, data }, state) {\n    if (data.title === \"priority\") return toUser(initiator, { priority: 300 });\n    if (data.title === \"after\") return toUser(initiator, { deadlines: [{ after: -5, then: \"remind\" }] });\n    if (data.title === \"at\") return toUser(initiator, { deadlines: [{ at: \"soon\", then: \"remind\" }] });\n    if (data.title === \"nothing\") return JSON.parse(\"null\");\n",
     ),
     wrong: &[
         ("priority", "a whole number from 0 to 255, not 300"),
         ("after", "a whole number from 0 to 4294967295, not -5"),
         ("at", "`at` is no time: soon."),
+        ("nothing", "`assign` returns nothing."),
     ],
 };
 
@@ -98,12 +99,18 @@ const PYTHON: Sample = Sample {
     ],
     assign: (
         "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n",
-        "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n        if facts.data.title == \"priority\":\n            return to_user(facts.initiator, priority=300)\n        if facts.data.title == \"needed\":\n            return to_user(facts.initiator, needed=2.5)\n        if facts.data.title == \"exclude\":\n            return to_user(facts.initiator, exclude=facts.initiator)\n",
+        "    def assign(self, facts: Facts[Config, Document], state: str) -> Assignment:\n        if facts.data.title == \"priority\":\n            return to_user(facts.initiator, priority=300)\n        if facts.data.title == \"needed\":\n            return to_user(facts.initiator, needed=2.5)\n        if facts.data.title == \"exclude\":\n            return to_user(facts.initiator, exclude=facts.initiator)\n        if facts.data.title == \"allocation\":\n            from wrkflw import Offer, user\n\n            return Assignment(offers=[Offer(to=[user(facts.initiator)], allocation=\"anyone\")])\n        if facts.data.title == \"nothing\":\n            return None\n        if facts.data.title == \"parse\":\n            import json\n\n            json.loads(\"{\")\n",
     ),
     wrong: &[
         ("priority", "a whole number from 0 to 255, not 300"),
         ("needed", "a whole number from 0 to 4294967295, not 2.5"),
         ("exclude", "`exclude` is a list, not the text author."),
+        (
+            "allocation",
+            "no anyone: `allocation` is one of offered, round-robin, least-loaded.",
+        ),
+        ("nothing", "`assign` returns no Assignment, but None."),
+        ("parse", "(char 1) (flow.py:"),
     ],
 };
 
