@@ -294,6 +294,31 @@ fn refuses_wrong_answers(place: &Place, sample: &Sample) {
     }
 }
 
+/// A package that is named after the first build is installed by the next one. Until then, the component is too old to be published.
+fn takes_an_added_package(place: &Place, sample: &Sample) {
+    let folder = place.folder.join(sample.key());
+    let write =
+        |file: &str, text: &str| fs::write(folder.join(file), text).expect("our own folder");
+    fs::create_dir(folder.join("extra")).expect("our own folder");
+    write(
+        "extra/package.json",
+        r#"{"name":"extra","version":"1.0.0"}"#,
+    );
+    write("extra/index.js", "export const one = 1;\n");
+    let named = fs::read_to_string(folder.join("package.json")).expect("our own folder");
+    let (of_sdk, added) = (r#""wrkflw": "#, r#""extra": "file:extra", "wrkflw": "#);
+    write("package.json", &named.replacen(of_sdk, added, 1));
+    let refused = place.run_in(&sample.key(), "definition publish");
+    assert_eq!(refused.code, 5, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("is older than package.json"),
+        "{}",
+        refused.stderr
+    );
+    let source = format!("import {{ one }} from \"extra\";\n{}", sample.source);
+    sample.write(place, &source.replacen("title: \"", "title: one + \"", 1));
+}
+
 /// Publishes a flow and holds it against the one in Rust.
 fn is_as_in_rust(samples: &[&Sample]) {
     let place = Place::new();
@@ -334,6 +359,9 @@ fn is_as_in_rust(samples: &[&Sample]) {
             assert!(failed.stderr.contains(words), "{key}: {}", failed.stderr);
         }
         refuses_wrong_answers(&place, sample);
+        if sample.language == JS.language {
+            takes_an_added_package(&place, sample);
+        }
         if !sample.expense.is_empty() {
             sample.write(&place, sample.expense);
             assert_eq!(sample.tested(&place, EXPENSES), 4);

@@ -227,7 +227,7 @@ fn a_component_older_than_its_sources_is_not_published(place: &Place) {
             .set_modified(before)
             .expect("our own");
     };
-    for source in ["src/lib.rs", "Cargo.toml"] {
+    for source in ["src/lib.rs", "Cargo.toml", "sdk/src/lib.rs"] {
         touch(&folder.join(source));
         age(source);
         let said = format!("{component} is older than {source}");

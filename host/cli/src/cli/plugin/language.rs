@@ -47,6 +47,15 @@ impl Language {
             Language::Ts | Language::Js | Language::Python | Language::C => MANIFEST,
         }
     }
+
+    /// The files that name the packages of a flow, if its manifest does not.
+    pub(super) fn packages(self) -> &'static [&'static str] {
+        match self {
+            Language::Rust | Language::C => &[],
+            Language::Ts | Language::Js => &["package.json", "package-lock.json"],
+            Language::Python => &["requirements.txt"],
+        }
+    }
 }
 
 /// What `flow.toml` says.

@@ -13,8 +13,8 @@ use super::language::{Language, MANIFEST, Manifest};
 use super::toolchain::choose;
 use super::watch;
 
-/// The folder with the sources of a flow, in every language.
-const SOURCES: &str = "src";
+/// The folders with the sources of a flow and of its SDK, in every language.
+const SOURCES: [&str; 2] = ["src", "sdk"];
 /// Variables that cargo sets for a program that it runs. They describe that program's build, not the plugin's.
 const OF_OUTER_BUILD: [&str; 7] = [
     "CARGO",
@@ -144,11 +144,17 @@ impl Project {
         let changed = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified());
         let built =
             changed(component).with_context(|| format!("cannot read {}", component.display()))?;
-        let manifest = self.folder.join(self.language.manifest());
-        let manifest = (changed(&manifest).ok(), manifest);
-        let sources = watch::files(&self.folder.join(SOURCES))?;
-        let sources = sources.into_iter().map(|(path, (time, _))| (time, path));
-        let newest = sources.chain([manifest]).max();
+        let named = [self.language.manifest()];
+        let named = named.iter().chain(self.language.packages());
+        let mut sources: Vec<_> = named
+            .map(|name| self.folder.join(name))
+            .map(|path| (changed(&path).ok(), path))
+            .collect();
+        for folder in SOURCES {
+            let files = watch::files(&self.folder.join(folder))?;
+            sources.extend(files.into_iter().map(|(path, (time, _))| (time, path)));
+        }
+        let newest = sources.into_iter().max();
         let newer = newest.filter(|(time, _)| time.is_some_and(|time| time > built));
         Ok(newer.map(|(_, source)| {
             let source = source.strip_prefix(&self.folder).unwrap_or(&source);

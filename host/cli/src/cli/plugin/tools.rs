@@ -31,12 +31,14 @@ impl Tools<'_> {
     pub(super) fn node(&self) -> Result<Vec<u8>> {
         let folder = &self.project.folder;
         let installed = folder.join("node_modules/.package-lock.json");
-        if !is_newer(&installed, &folder.join("package-lock.json")) {
-            self.output.hint("installing what package-lock.json names");
+        let mut named = self.project.language.packages().iter();
+        if !named.all(|named| is_newer(&installed, &folder.join(named))) {
+            self.output
+                .hint("installing what package.json and package-lock.json name");
             let mut npm = self.command("npm");
             // Not `npm ci`: it demands packages for all systems, also those that were never published.
             npm.args(["install", "--prefer-offline", "--no-audit", "--no-fund"]);
-            self.run(npm, NODE, "npm cannot install what package-lock.json names")?;
+            self.run(npm, NODE, "npm cannot install what package.json names")?;
         }
         let (made, mut node) = (self.project.component(), self.command("node"));
         node.arg("sdk/build.mjs").arg(&made);
