@@ -80,17 +80,26 @@ static bool alike(wf_text_t one, wf_text_t other) {
   return true;
 }
 
-/* Refuses settings that have no default, and values of another type. */
-static void check_config(wf_text_t config) {
+/* An object with members. An empty one takes any members, as a table does. */
+static bool has_members(wf_text_t json) {
+  wf_text_t name, value;
+  size_t cursor = 0;
+  return json.len > 0 && json.ptr[0] == '{' && wf_each(json, &cursor, &name, &value);
+}
+
+/* Refuses settings that have no default, and values of another type. The field `at` has these settings. */
+static void check_config(wf_text_t config, wf_text_t defaults, wf_text_t at) {
   wf_text_t name, value, usual_name, usual;
   for (size_t cursor = 0; wf_each(config, &cursor, &name, &value);) {
+    wf_text_t field = wf_joined(wf_joined(at, wf_text("/")), name);
     bool known = false;
-    for (size_t other = 0; wf_each(wf_text(wf_flow.config), &other, &usual_name, &usual);) {
+    for (size_t other = 0; wf_each(defaults, &other, &usual_name, &usual);) {
       if (!wf_same(name, usual_name)) continue;
       known = true;
-      if (!alike(value, usual)) violated(wf_joined(wf_text("/"), name), "type", wf_text("It is of another type than its default."));
+      if (!alike(value, usual)) violated(field, "type", wf_text("It is of another type than its default."));
+      else if (has_members(usual) && has_members(value)) check_config(value, usual, field);
     }
-    if (!known) violated(wf_joined(wf_text("/"), name), "unknown", wf_joined(wf_text("There is no setting "), name));
+    if (!known) violated(field, "unknown", wf_joined(wf_text("There is no setting "), name));
   }
 }
 
@@ -177,7 +186,7 @@ static wf_graph_t drawn(wf_text_t config) {
 
 bool exports_wrkflw_flow_logic_describe(wf_text_t *config, wf_graph_t *ret, exports_wrkflw_flow_logic_list_violation_t *err) {
   begin();
-  check_config(*config);
+  check_config(*config, wf_text(wf_flow.config), wf_text(""));
   if (!refused.set) *ret = drawn(*config);
   if (!refused.set) return true;
   /* `describe` has violations only. */

@@ -393,6 +393,26 @@ fn c_does_what_rust_does() {
 }
 
 #[test]
+fn c_refuses_wrong_settings_within_an_object() {
+    let place = Place::new();
+    C.begin(&place);
+    let of_config = r#".config = "{"#;
+    let nested = r#".config = "{\"limits\": {\"most\": 1, \"any\": {}}, "#;
+    C.write(&place, &C.source.replacen(of_config, nested, 1));
+    let config = r#"{"limits":{"most":"x","other":1,"any":{"b":2}}}"#;
+    let folder = place.folder.join(C.key());
+    fs::write(folder.join("config.json"), config).expect("our own folder");
+    let refused = place.run_in(&folder, "plugin check");
+    assert_ne!(refused.code, 0, "{}", refused.stderr);
+    let has = |words: &str| refused.stderr.contains(words);
+    assert!(
+        has("/limits/most") && has("/limits/other") && !has("/limits/any"),
+        "{}",
+        refused.stderr
+    );
+}
+
+#[test]
 fn rust_passes_the_scenarios_of_the_other_languages() {
     let place = Place::new();
     place.data("plugin new in-rust --language rust");
