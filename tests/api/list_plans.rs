@@ -209,7 +209,7 @@ async fn kept_plans_look_up_keys(app: &TestApp) {
             viewer,
             "select t.id, t.label, t.status",
             format!(
-                "(1, 'all', 'somebody', null, null, array[{nil}]::uuid[], 26, '{{}}', '{{}}', {nulls})"
+                "(1, 'all', 'somebody', null, null, array[{nil}]::uuid[], 26, '{{}}', '{{}}', {nulls}, '{{}}')"
             ),
             &[
                 ("task_pkey", "id = ANY"),

@@ -88,22 +88,22 @@ pub struct Inbox {
     pub reached: Option<Place>,
 }
 
-/// The absent people of an actor, and the definitions for which the actor stands in for them.
+/// The absent people of an actor, the definitions for which the actor stands in for them, and who is between them and the actor: an id a
+/// line, since ids have no line ends.
 struct Absent {
     people: Vec<String>,
     definitions: Vec<Option<String>>,
+    between: Vec<String>,
 }
 
 impl Absent {
     fn of(actor: &Actor) -> Absent {
-        let absences = actor.stands_in_for.iter();
-        let (people, definitions) = absences
-            .filter(|absence| absence.person != actor.id)
-            .map(|absence| (absence.person.clone(), absence.definition.clone()))
-            .unzip();
+        let others = actor.stands_in_for.iter();
+        let others = others.filter(|absence| absence.person != actor.id);
         Absent {
-            people,
-            definitions,
+            people: others.clone().map(|one| one.person.clone()).collect(),
+            definitions: others.clone().map(|one| one.definition.clone()).collect(),
+            between: others.map(|one| one.via.join("\n")).collect(),
         }
     }
 
@@ -404,11 +404,11 @@ impl<'a> Search<'a> {
     /// The tasks among these that pass the filter, in the order of creation.
     async fn rows(&mut self, ids: &[Uuid], most: usize) -> Result<Vec<TaskSummary>, StoreError> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let absent = (&*self.absent.people, &*self.absent.definitions);
+        let (filter, absent) = (self.filter, &self.absent);
         let connection = self.connection.seen_once_planned().await?;
-        let rows = rows::rows(connection, self.tenant, self.filter, ids, most, absent).await?;
+        let rows = rows::rows(connection, self.tenant, filter, ids, most, absent).await?;
         rows.into_iter()
-            .map(|row| row.into_summary(self.filter))
+            .map(|row| row.into_summary(filter))
             .collect()
     }
 }

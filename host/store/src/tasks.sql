@@ -1,6 +1,6 @@
 -- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 open tasks, $7 limit, $8 absent people and $9 for which definitions,
 -- $10 owner, $11 label, $12 lowest priority, $13 due before, $14 whether suspended, $15 entity type, $16 entity id, $17 status,
--- $18 outcome, $19 words
+-- $18 outcome, $19 words, $20 the people between the actor and the absent people, in lines
 select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_at: Time",
     t.claimed_at as "claimed_at: Time", t.ownership, t.suspended, s.name as state, t.state_id, s.priority, s.priority_name, coalesce(t.due_at, s.due_at) as "due_at: Time",
     t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
@@ -15,9 +15,10 @@ join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
 where t.tenant_id = $1 and t.id = any($6)
   and case $2::text
       when 'mine' then t.status = 'CLAIMED' and t.owner = any($8::text[] || $3::text) and (
-          t.owner = $3 or not (array[$3, t.owner] && (i.requesters || s.exclude)) and exists (
-              select from unnest($8::text[], $9::text[]) as a (person, definition)
+          t.owner = $3 or exists (
+              select from unnest($8::text[], $9::text[], $20::text[]) as a (person, definition, via)
               where a.person = t.owner and coalesce(a.definition, i.definition_key) = i.definition_key
+                and not ((array[$3, t.owner] || string_to_array(a.via, chr(10))) && (i.requesters || s.exclude))
           )
       )
       -- A blind state hides from others what was decided in it, until it ends.
@@ -43,9 +44,9 @@ where t.tenant_id = $1 and t.id = any($6)
                   where m.tenant_id = $1 and m.person_id = $3 and m.group_id = c.principal and m.valid_to is null
               )
               or exists (
-                  select from unnest($8::text[], $9::text[]) as a (person, definition)
+                  select from unnest($8::text[], $9::text[], $20::text[]) as a (person, definition, via)
                   where coalesce(a.definition, i.definition_key) = i.definition_key
-                    and not (array[$3, a.person] && (i.requesters || s.exclude))
+                    and not ((array[$3, a.person] || string_to_array(a.via, chr(10))) && (i.requesters || s.exclude))
                     and (c.kind = 'user' and c.principal = a.person or c.kind = 'group' and exists (
                         select from membership m
                         where m.tenant_id = $1 and m.person_id = a.person and m.group_id = c.principal and m.valid_to is null

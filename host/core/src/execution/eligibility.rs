@@ -1,12 +1,14 @@
 //! Whether the actor of a command is eligible, and on whose behalf they act.
 //!
 //! A person acts for themselves or for an absent person. An owner acts for the person who delegated the task to them. If one of
-//! these people is excluded, the command is refused. So a group, substitute, delegation or operator cannot bypass the rule. The
-//! actor's groups and absences are those of the moment of the command.
+//! these people is excluded, the command is refused. So a group, substitute, delegation or operator cannot bypass the rule. Nor
+//! can a chain of substitutes: it ends at a requester and at whoever is excluded. The actor's groups and absences are those of the
+//! moment of the command.
 
 use jiff::Timestamp;
 
 use super::Context;
+use crate::actor::StandIn;
 use crate::instance::{Candidate, Instance, Ownership, StateInstance, Task, TaskStatus};
 use crate::rejection::{Owned, Rejection};
 
@@ -30,6 +32,18 @@ impl<'a> Place<'a> {
     /// Refuses a person who requested the instance, is excluded, or decided already: in this state instance or in a separate
     /// state.
     pub(super) fn not_excluded(self, person: &str) -> Result<(), Rejection> {
+        self.not_excluded_by_rule(person)?;
+        let mut decided = self.state_instance.tasks.iter().flat_map(Task::deciders);
+        if decided.any(|decider| decider == person) {
+            let name = &self.state_instance.name;
+            let message = format!("{person} has already decided in {name}");
+            return Err(Rejection::forbidden("already_decided", message));
+        }
+        Ok(())
+    }
+
+    /// Refuses a person who requested the instance, is excluded, or decided in a separate state.
+    fn not_excluded_by_rule(self, person: &str) -> Result<(), Rejection> {
         let name = &self.state_instance.name;
         let is = |id: &String| id == person;
         if self.instance.requesters.iter().any(is) && !self.is_own_work() {
@@ -42,12 +56,14 @@ impl<'a> Place<'a> {
             let message = format!("{person} is excluded from work in {name}");
             return Err(Rejection::forbidden("excluded", message));
         }
-        let mut decided = self.state_instance.tasks.iter().flat_map(Task::deciders);
-        if decided.any(|decider| decider == person) {
-            let message = format!("{person} has already decided in {name}");
-            return Err(Rejection::forbidden("already_decided", message));
-        }
         Ok(())
+    }
+
+    /// Whether nobody between the absent person and their substitute is excluded. Those between may have decided in this state
+    /// instance: only the absent person's work is done.
+    pub(super) fn is_open_to(self, stand_in: &StandIn) -> bool {
+        let mut between = stand_in.via.iter();
+        between.all(|person| self.not_excluded_by_rule(person).is_ok())
     }
 
     /// The absent person for whom the actor would claim the task; none if the actor is a candidate.
@@ -162,11 +178,13 @@ impl<'a> Place<'a> {
             .map(|(_, groups)| groups)
     }
 
-    /// The absent people for whom the actor may work here, with their groups. There are none in the initiator's own work.
+    /// The absent people for whom the actor may work here, with their groups: none in the initiator's own work, and none through a
+    /// substitute who is excluded.
     fn absent(self) -> impl Iterator<Item = (&'a str, &'a [String])> {
         let nobody = self.is_own_work();
         let key = &self.context.version.reference.key;
-        let absent = self.context.actor.absent(key).filter(move |_| !nobody);
+        let absent = self.context.actor.absent(key);
+        let absent = absent.filter(move |absent| !nobody && self.is_open_to(absent));
         absent.map(|absent| (absent.person.as_str(), absent.groups.as_slice()))
     }
 }

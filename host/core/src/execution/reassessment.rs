@@ -2,6 +2,7 @@
 //! staffing check in `fallback` follows.
 
 use super::Execution;
+use super::eligibility::Place;
 use super::staffing::OpenState;
 use crate::event::Event;
 use crate::event::reasons::LOST_ELIGIBILITY;
@@ -25,30 +26,42 @@ impl Execution<'_> {
         let Some(open_state) = self.open_state(state) else {
             return;
         };
+        let place = Place {
+            context: self.context,
+            instance: &self.instance,
+            state_instance: open_state.state_instance,
+        };
         let lost: Vec<_> = open_state
             .open()
             .filter_map(|task| claimed(task).map(|(owner, ownership)| (task, owner, ownership)))
-            .filter(|(task, owner, ownership)| !self.keeps(task, owner, ownership, findings))
+            .filter(|(task, owner, ownership)| !keeps(place, task, owner, ownership, findings))
             .map(|(task, owner, _)| (task.id, owner.to_owned()))
             .collect();
         for (task, owner) in lost {
             self.emit(Event::released(task, state, owner, Some(LOST_ELIGIBILITY)));
         }
     }
+}
 
-    fn keeps(&self, task: &Task, owner: &str, ownership: &Ownership, findings: &Findings) -> bool {
-        let groups = findings.groups.get(owner).map_or(&[][..], Vec::as_slice);
-        let own = is_offered(task, owner, groups);
-        let Some(absent) = &ownership.on_behalf_of else {
-            return own;
-        };
-        let key = &self.instance.definition.key;
-        let stands_in = findings.stand_ins.get(owner).into_iter().flatten();
-        own || stands_in
-            .filter(|stand_in| stand_in.person == *absent)
-            .filter(|stand_in| stand_in.definition.iter().all(|of| of == key))
-            .any(|stand_in| is_offered(task, absent, &stand_in.groups))
-    }
+fn keeps(
+    place: Place<'_>,
+    task: &Task,
+    owner: &str,
+    ownership: &Ownership,
+    findings: &Findings,
+) -> bool {
+    let groups = findings.groups.get(owner).map_or(&[][..], Vec::as_slice);
+    let own = is_offered(task, owner, groups);
+    let Some(absent) = &ownership.on_behalf_of else {
+        return own;
+    };
+    let key = &place.instance.definition.key;
+    let stands_in = findings.stand_ins.get(owner).into_iter().flatten();
+    own || stands_in
+        .filter(|stand_in| stand_in.person == *absent)
+        .filter(|stand_in| stand_in.definition.iter().all(|of| of == key))
+        .filter(|stand_in| place.is_open_to(stand_in))
+        .any(|stand_in| is_offered(task, absent, &stand_in.groups))
 }
 
 /// The owner, if they claimed the task. None for an owner by assignment or delegation, who need not be a candidate.

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{Status, TaskFilter, TaskSummary, View};
+use super::{Absent, Status, TaskFilter, TaskSummary, View};
 use crate::StoreError;
 use crate::pool::Limited;
 use crate::time::Time;
@@ -10,15 +10,14 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::{Candidate, Ownership};
 
-/// The rows of the tasks that pass the filter. `absent` has absent people, and the definitions for which the actor
-/// stands in.
+/// The rows of the tasks that pass the filter.
 pub(super) async fn rows(
     connection: &mut Limited,
     tenant: TenantId,
     filter: &TaskFilter,
     open: &[Uuid],
     most: i64,
-    (absent, definitions): (&[String], &[Option<String>]),
+    absent: &Absent,
 ) -> Result<Vec<TaskRow>, StoreError> {
     let rows = sqlx::query_file_as!(
         TaskRow,
@@ -36,8 +35,8 @@ pub(super) async fn rows(
         filter.state,
         open,
         most,
-        absent,
-        definitions as _,
+        &absent.people,
+        &*absent.definitions as _,
         filter
             .owner
             .as_ref()
@@ -50,7 +49,8 @@ pub(super) async fn rows(
         filter.entity_id,
         filter.status.map(Status::name),
         filter.outcome,
-        filter.words
+        filter.words,
+        &absent.between
     );
     Ok(rows.fetch_all(connection).await?)
 }
@@ -156,8 +156,9 @@ fn claimed_for<'a>(
     let mut absent = actor.absent(definition);
     absent
         .find(|absent| {
+            let mut line = absent.via.iter().chain([&absent.person]);
             is_candidate(&absent.person, &absent.groups)
-                && !excluded_people.contains(&absent.person)
+                && !line.any(|person| excluded_people.contains(person))
         })
         .map(|absent| absent.person.as_str())
 }

@@ -302,6 +302,10 @@ fn a_substitute_keeps_a_task_as_long_as_the_absence_holds() {
         definition: definition.map(str::to_owned),
         via: vec![],
     };
+    let through = |person: &str| StandIn {
+        via: vec![person.to_owned()],
+        ..stand_in(None, "crew")
+    };
     let hold = |script: &mut Script| {
         let instance = script.instance.as_mut().expect("an instance");
         let TaskStatus::Pending = instance.active[0].tasks[0].status else {
@@ -325,6 +329,9 @@ fn a_substitute_keeps_a_task_as_long_as_the_absence_holds() {
         (vec![stand_in(Some("subflows"), "crew")], true),
         (vec![stand_in(Some("orders"), "crew")], false),
         (vec![stand_in(None, "pair")], false),
+        (vec![through("dee")], true),
+        // `ann` requested it.
+        (vec![through("ann")], false),
         (vec![], false),
     ] {
         hold(&mut script);

@@ -397,7 +397,7 @@ impl Walk {
             else {
                 continue;
             };
-            let keeps = rules::is_entitled(world, work, hand, &hand.owner);
+            let keeps = rules::is_entitled(&self.ledger, world, work, hand);
             ensure(keeps, || format!("{} keeps what they lost", hand.owner))?;
         }
         Ok(())

@@ -9,6 +9,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use uuid::Uuid;
 
 use super::script::{Script, decide, enter, everybody, offers, person, start};
+use crate::absence::LINKS_MAX;
 use crate::actor::{Actor, StandIn};
 use crate::answer::{Plan, Principal};
 use crate::command::Command;
@@ -53,10 +54,9 @@ fn groups(id: &str) -> Vec<String> {
 
 fn actor(step: &Step) -> Actor {
     let id = PEOPLE[step.actor];
-    let mine = step.absences.iter().filter(|(_, by)| *by == step.actor);
-    let stands_in_for = mine.map(|(absent, _)| StandIn {
-        person: PEOPLE[*absent].into(),
-        groups: groups(PEOPLE[*absent]),
+    let stands_in_for = mine(step).into_iter().map(|(absent, _)| StandIn {
+        person: PEOPLE[absent].into(),
+        groups: groups(PEOPLE[absent]),
         definition: None,
         via: vec![],
     });
@@ -65,6 +65,12 @@ fn actor(step: &Step) -> Actor {
         stands_in_for: stands_in_for.collect(),
         ..person(id)
     }
+}
+
+/// The absences that name the step's actor.
+fn mine(step: &Step) -> Vec<(usize, usize)> {
+    let absences = step.absences.iter().copied();
+    absences.filter(|(_, by)| *by == step.actor).collect()
 }
 
 fn command(step: &Step, task: &Task) -> Command {
@@ -146,25 +152,57 @@ fn flow() -> Script {
         .knowing(everybody)
 }
 
-/// Whether the explanation of eligibility says that the actor may decide the task. It knows the absences that the step's actor has.
-fn is_eligible(step: &Step, instance: &Instance, task: &Task) -> bool {
+/// Whether the explanation of eligibility says that this person may decide the task. It knows these absences.
+fn is_eligible(
+    person: usize,
+    absences: &[(usize, usize)],
+    instance: &Instance,
+    task: &Task,
+) -> bool {
     let mut directory = Directory {
         members: BTreeMap::from([("crew".to_owned(), CREW.map(str::to_owned).into())]),
         ..Directory::default()
     };
-    for (absent, _) in step.absences.iter().filter(|(_, by)| *by == step.actor) {
-        let person = PEOPLE[*absent].to_owned();
+    for (absent, by) in absences {
+        let absent = PEOPLE[*absent].to_owned();
         let one = Substitution {
             absence: Uuid::nil(),
-            person: person.clone(),
-            substitute: PEOPLE[step.actor].to_owned(),
+            person: absent.clone(),
+            substitute: PEOPLE[*by].to_owned(),
             definition: None,
         };
-        directory.substitutions.entry(person).or_default().push(one);
+        directory.substitutions.entry(absent).or_default().push(one);
     }
     let work = Work::of(instance, &instance.active[0], task, false);
     let eligibility = Judge::of(&directory).judge(&work);
-    eligibility.eligible.contains_key(PEOPLE[step.actor])
+    eligibility.eligible.contains_key(PEOPLE[person])
+}
+
+/// The absent people for whom this person may act, also through others, the nearest first.
+fn stand_ins(person: usize, absences: &[(usize, usize)]) -> Vec<StandIn> {
+    let name = |person: &usize| PEOPLE[*person].to_owned();
+    let (mut lines, mut found) = (vec![vec![person]], Vec::new());
+    for _ in 0..LINKS_MAX {
+        let mut longer = Vec::new();
+        for line in &lines {
+            for (absent, by) in absences {
+                if line.last() == Some(by) && !line.contains(absent) {
+                    longer.push([line.as_slice(), &[*absent]].concat());
+                }
+            }
+        }
+        lines = longer;
+        for line in &lines {
+            let (absent, between) = line[1..].split_last().expect("somebody is absent");
+            found.push(StandIn {
+                person: name(absent),
+                groups: groups(PEOPLE[*absent]),
+                definition: None,
+                via: between.iter().map(name).collect(),
+            });
+        }
+    }
+    found
 }
 
 /// How many decisions were made in another's name.
@@ -180,7 +218,7 @@ fn walk(steps: &[Step]) -> usize {
         let before = script.instance().clone();
         let may_decide = matches!(command, Command::Decide { .. })
             && task.status.is_open()
-            && is_eligible(step, &before, task);
+            && is_eligible(step.actor, &mine(step), &before, task);
         match script.run_as(&actor(step), &command) {
             Ok(_) => holds(script.instance()),
             Err(error) => {
@@ -201,21 +239,58 @@ fn walk(steps: &[Step]) -> usize {
     principals.count()
 }
 
-#[test]
-fn no_way_around_leads_past_a_bar() {
+fn runner() -> TestRunner {
     let same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let config = Config {
         failure_persistence: None,
         ..Config::default()
     };
-    let mut runner = TestRunner::new_with_rng(config, same);
+    TestRunner::new_with_rng(config, same)
+}
+
+#[test]
+fn no_way_around_leads_past_a_bar() {
     let for_others = Cell::new(0);
     let steps = prop::collection::vec(step(), 0..60);
-    let result = runner.run(&steps, |steps| {
+    let result = runner().run(&steps, |steps| {
         for_others.set(for_others.get() + walk(&steps));
         Ok(())
     });
     result.unwrap_or_else(|failure| panic!("{failure}"));
     // A property that holds of nothing would hold as well.
     assert!(for_others.get() > 20, "{}", for_others.get());
+}
+
+/// Whoever stands in for others, also through others, may claim a task exactly if the explanation says so.
+#[test]
+fn a_chain_is_explained_as_it_is_judged() {
+    let one = 0..PEOPLE.len();
+    let absences = prop::collection::vec((one.clone(), one.clone()), 0..10);
+    let (claimed, refused) = (Cell::new(0), Cell::new(0));
+    let result = runner().run(
+        &(one, absences, any::<bool>()),
+        |(who, absences, decides)| {
+            let mut script = flow();
+            script.run("ann", &start()).expect("a start");
+            if decides {
+                let other = script.task(1);
+                script.run("bob", &decide(other, "GO")).expect("a decision");
+            }
+            let task = script.instance().active[0].tasks[0].clone();
+            let expected = is_eligible(who, &absences, script.instance(), &task);
+            let actor = Actor {
+                groups: groups(PEOPLE[who]),
+                stands_in_for: stand_ins(who, &absences),
+                ..person(PEOPLE[who])
+            };
+            let result = script.run_as(&actor, &Command::Claim { task: task.id });
+            assert_eq!(result.is_ok(), expected, "{actor:?}: {result:?}");
+            let count = if expected { &claimed } else { &refused };
+            count.set(count.get() + 1);
+            Ok(())
+        },
+    );
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    let counts = (claimed.get(), refused.get());
+    assert!(counts.0 > 30 && counts.1 > 30, "{counts:?}");
 }

@@ -140,6 +140,12 @@ fn nor_through_a_substitute_a_delegate_or_an_operator() {
         forbidden(script.run_as(&stands_in, &claim(tax))),
         "decided_elsewhere"
     );
+    let mut through_bob = substitute("sub", &["dan"]);
+    through_bob.stands_in_for[0].via = vec!["bob".into()];
+    assert_eq!(
+        forbidden(script.run_as(&through_bob, &claim(tax))),
+        "not_a_candidate"
+    );
     script.run("cid", &claim(tax)).expect("a claim");
     let to_bob = Command::Delegate {
         task: tax,

@@ -218,6 +218,55 @@ fn bars_hold_for_those_acted_for() {
     assert_eq!(forbidden(script.run_as(&for_bob, &command)), "excluded");
 }
 
+/// `sub` stands in for `bob` through this person, who is absent, too.
+fn through(between: &str) -> Actor {
+    let mut sub = substitute("sub", &["bob"]);
+    sub.stands_in_for[0].via = vec![between.to_owned()];
+    sub
+}
+
+#[test]
+fn a_chain_through_somebody_who_is_excluded_leads_nowhere() {
+    let excluding = |_: &str| Assignment {
+        exclude: vec!["eve".into()],
+        ..offers(&["crew"])
+    };
+    // `ann` requested it.
+    for between in ["ann", "eve"] {
+        let mut script = Script::new().assigning(excluding).started();
+        let task = script.task(0);
+        let claim = Command::Claim { task };
+        let sub = through(between);
+        for command in [&claim, &decide(task, "GO")] {
+            let refused = forbidden(script.run_as(&sub, command));
+            assert_eq!(refused, "not_a_candidate", "{between}");
+        }
+        script.claim(task);
+        let refused = forbidden(script.run_as(&sub, &decide(task, "GO")));
+        assert_eq!(refused, "not_owner", "{between}");
+        // Another chain to the same person counts.
+        let mut by_two = sub.clone();
+        by_two.stands_in_for.extend(through("dee").stands_in_for);
+        script
+            .run_as(&by_two, &decide(task, "GO"))
+            .expect("through dee");
+        assert_eq!(decision(&script).on_behalf_of.as_deref(), Some("bob"));
+    }
+}
+
+#[test]
+fn who_has_decided_may_be_in_the_middle_of_a_chain() {
+    let mut script = Script::new()
+        .assigning(|_| offers(&["crew", "crew"]))
+        .planning(|_, _| Ok(Plan::default()))
+        .started();
+    let (first, second) = (script.task(0), script.task(1));
+    script.run("cid", &decide(first, "GO")).expect("a decision");
+    script
+        .run_as(&through("cid"), &Command::Claim { task: second })
+        .expect("bob has not decided");
+}
+
 #[test]
 fn nobody_decides_twice_in_a_state_instance_for_anybody() {
     let two = || {

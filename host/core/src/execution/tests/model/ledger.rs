@@ -162,17 +162,10 @@ impl Ledger {
         state.expect("a declared state").own_work
     }
 
-    /// Requesters, outside of their own work; who is excluded; who has decided here or in a separate state.
+    /// Who has decided here, or is excluded by another rule.
     pub(super) fn excluded_people(&self, state_instance: StateId, person: &str) -> bool {
-        let (own, place) = (
-            self.is_own_work(state_instance),
-            &self.state_instances[&state_instance],
-        );
-        let is = |id: &String| id == person;
-        (!own && self.requesters.iter().any(is))
-            || place.exclude.iter().any(is)
-            || place.spent.contains(person)
-            || self.has_decided_elsewhere(self.graph(), &BTreeMap::new(), &place.name, person)
+        let spent = &self.state_instances[&state_instance].spent;
+        spent.contains(person) || self.is_excluded_by_rule(state_instance, person)
     }
 
     /// By this graph, where states that are not left have these names.

@@ -18,12 +18,23 @@ pub(super) struct Attempt<'a> {
     pub(super) instance: &'a Instance,
 }
 
-/// Whether a claim still holds: the owner, or the absent person, is offered the task, and the actor may act for them.
-pub(super) fn is_entitled(world: &World, work: &Work, hand: &Hand, actor: &str) -> bool {
+/// Who acts for whom: for themselves, and outside of own work for those absent. Nobody who is excluded is between them.
+fn acts_for(ledger: &Ledger, world: &World, work: &Work, (actor, person): (&str, &str)) -> bool {
+    let state_instance = work.state_instance;
+    let is_open = |between: Vec<&str>| {
+        let mut between = between.into_iter();
+        !between.any(|one| ledger.is_excluded_by_rule(state_instance, one))
+    };
+    let own_work = ledger.is_own_work(state_instance);
+    person == actor || (!own_work && world.between(actor, person).is_some_and(is_open))
+}
+
+/// Whether a claim still holds: the owner, or the absent person for whom the owner may act, is offered the task.
+pub(super) fn is_entitled(ledger: &Ledger, world: &World, work: &Work, hand: &Hand) -> bool {
     let rights = [Some(&hand.owner), hand.absent.as_ref()];
     let mut rights = rights.into_iter().flatten();
     rights.any(|person| {
-        (person == actor || world.stands_in(actor, person))
+        acts_for(ledger, world, work, (hand.owner.as_str(), person.as_str()))
             && world.is_offered(&work.offered, person)
     })
 }
@@ -154,10 +165,8 @@ impl Attempt<'_> {
         Ok((work, hand))
     }
 
-    /// Who acts for whom: for themselves, and outside of own work for those absent.
     fn acts_for(&self, work: &Work, person: &str) -> bool {
-        let own_work = self.ledger.is_own_work(work.state_instance);
-        person == self.actor || (!own_work && self.world.stands_in(self.actor, person))
+        acts_for(self.ledger, self.world, work, (self.actor, person))
     }
 
     /// Whoever is excluded acts for nobody else.

@@ -95,19 +95,22 @@ impl World {
         from == to || next.is_some_and(|(by, _)| self.leads(by, to))
     }
 
-    /// Whether one may act for the other at this moment: an absence of this flow names them, or their substitute's does.
-    pub(super) fn stands_in(&self, actor: &str, absent: &str) -> bool {
-        let mut person = absent;
+    /// Who is between the two, if one may act for the other at this moment: an absence of this flow names them, or their
+    /// substitute's does.
+    pub(super) fn between(&self, actor: &str, absent: &str) -> Option<Vec<&str>> {
+        let (mut between, mut person) = (Vec::new(), absent);
         for _ in 0..LINKS_MAX {
-            let Some((by, _)) = self.away.get(person).filter(|(_, of)| *of != Scope::Other) else {
-                return false;
-            };
+            let (by, _) = self
+                .away
+                .get(person)
+                .filter(|(_, of)| *of != Scope::Other)?;
             if by == actor {
-                return true;
+                return Some(between);
             }
+            between.push(by.as_str());
             person = by;
         }
-        false
+        None
     }
 
     pub(super) fn may_press(&self, person: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Task events in the model, checked against the rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::choices::ALLOCATED;
 use super::super::world::{PEOPLE, World};
@@ -80,6 +80,22 @@ impl Ledger {
         };
         let before = self.tasks.insert(task.id, work);
         ensure(before.is_none(), || format!("{} is made twice", task.id))
+    }
+
+    /// Requesters, outside of their own work; who is excluded; who has decided in a separate state.
+    pub(in super::super) fn is_excluded_by_rule(
+        &self,
+        state_instance: StateId,
+        person: &str,
+    ) -> bool {
+        let (own, place) = (
+            self.is_own_work(state_instance),
+            &self.state_instances[&state_instance],
+        );
+        let is = |id: &String| id == person;
+        (!own && self.requesters.iter().any(is))
+            || place.exclude.iter().any(is)
+            || self.has_decided_elsewhere(self.graph(), &BTreeMap::new(), &place.name, person)
     }
 
     /// Who may be given a task with these candidates.
@@ -279,7 +295,7 @@ impl Ledger {
         let mut concerned = hand.chain.iter().chain([&hand.owner]).chain(&hand.absent);
         let is_given = hand.given || !hand.chain.is_empty();
         let kept = !concerned.any(is_excluded)
-            && (is_given || rules::is_entitled(now.world, work, &hand, &hand.owner));
+            && (is_given || rules::is_entitled(self, now.world, work, &hand));
         ensure(!(lost && kept), || format!("{} lost nothing", hand.owner))
     }
 
