@@ -328,3 +328,18 @@ async fn nobody_is_told_which_vote_began_a_branch_or_cancelled_it() {
     assert_eq!(told, json!(["ASK", "reviewer", "ASK", "reviewer2"]));
     prove_all(&app).await;
 }
+
+#[tokio::test]
+async fn a_task_that_goes_back_does_not_tell_who_voted() {
+    let app = chambers().await;
+    let offer = json!({ "users": ["reviewer", "reviewer2"] });
+    let assign = json!({ "offers": [offer, offer, offer], "needed": 2, "blind": true });
+    let instance = vote(&app, "blind", json!({ "assign": assign })).await;
+    claim(&app, "reviewer", &tasks(&instance)[1]).await;
+    let vote = json!({ "outcome": "YES" });
+    decide(&app, "reviewer", &tasks(&instance)[0], vote).await;
+    let released = published(&app, &instance, "task.released", 1).await;
+    hides(&released[0], &["actor"]);
+    assert_eq!(released[0]["data"]["previousOwner"], "reviewer");
+    prove_all(&app).await;
+}

@@ -90,6 +90,8 @@ events! {
             #[public("reason", RELEASE)] #[serde(skip_serializing_if = "Option::is_none")] reason: Option<String>,
             /// The reason, for people.
             #[public("message")] #[serde(skip_serializing_if = "Option::is_none")] message: Option<String>,
+            /// Whether a decision that is hidden took it from its owner: who made it is hidden, too.
+            #[public("blind")] #[serde(skip_serializing_if = "std::ops::Not::not")] blind: bool,
         }
         /// A task was delegated.
         public TaskDelegated = "TASK_DELEGATED" {

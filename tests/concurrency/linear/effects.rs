@@ -82,8 +82,23 @@ impl Instance {
                     outcome,
                 };
                 self.decided(shown);
+                self.release_to_others();
             }
             Command::Cancel | Command::Suspend | Command::Resume | Command::Signal(..) => {}
+        }
+    }
+
+    /// Whoever has decided in the present state instance owns no other task of it, nor does anybody own one on their behalf.
+    fn release_to_others(&mut self) {
+        for (_, task) in &mut self.tasks {
+            let Task::Open { owner, chain } = task else {
+                continue;
+            };
+            let mut people = owner.iter().chain(chain.iter());
+            if people.any(|person| self.spent.contains(person)) {
+                *owner = None;
+                chain.clear();
+            }
         }
     }
 

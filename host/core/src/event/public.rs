@@ -132,7 +132,7 @@ pub fn published<'a>(
 pub fn is_blind(kind: &str, payload: &str) -> bool {
     match kind {
         // The first member of the canonical text, since names are sorted.
-        "DECISION_RECORDED" | "STATE_ENTERED" | "STATE_CANCELLED" => {
+        "DECISION_RECORDED" | "STATE_ENTERED" | "STATE_CANCELLED" | "TASK_RELEASED" => {
             payload.starts_with(r#"{"blind":true,"#)
         }
         // Behind the attributes, of which the text alone does not say where they end.

@@ -16,7 +16,7 @@ pub const ESCALATED: &str = "escalated";
 pub const LEFT_GROUP: &str = "left_group";
 /// The instance was migrated to another version.
 pub const MIGRATED: &str = "migrated";
-/// The owner is no longer eligible.
+/// The owner may no longer decide it.
 pub const LOST_ELIGIBILITY: &str = "lost_eligibility";
 /// An operator acted for the owner.
 pub const BY_OPERATOR: &str = "by_operator";
@@ -43,21 +43,29 @@ pub fn of_release(reason: &str) -> Option<&'static str> {
     Some(match reason {
         BY_OPERATOR => "released by an operator",
         BY_SUBSTITUTE => "released by a substitute of its owner",
-        LOST_ELIGIBILITY => "its owner is no longer eligible",
+        LOST_ELIGIBILITY => "its owner may no longer decide it",
         OVERDUE => "it is overdue",
         _ => return None,
     })
 }
 
 impl Event {
-    /// A task lost its owner, for one of [`RELEASES`] or, without a reason, because the owner released it.
-    pub fn released(task: TaskId, state: StateId, owner: String, reason: Option<&str>) -> Event {
+    /// A task lost its owner, for one of [`RELEASES`] or, without a reason, because the owner released it. `blind`: because of a decision
+    /// that is hidden.
+    pub fn released(
+        task: TaskId,
+        state: StateId,
+        owner: String,
+        reason: Option<&str>,
+        blind: bool,
+    ) -> Event {
         Event::TaskReleased {
             task,
             state,
             owner,
             reason: reason.map(str::to_owned),
             message: reason.and_then(of_release).map(str::to_owned),
+            blind,
         }
     }
 }

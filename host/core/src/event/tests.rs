@@ -243,6 +243,7 @@ fn of_tasks() -> Vec<Event> {
             owner: "ann".into(),
             reason: None,
             message: None,
+            blind: false,
         },
         Event::DecisionRecorded {
             task,

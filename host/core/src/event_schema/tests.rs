@@ -52,6 +52,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             owner: "ada".into(),
             reason: Some("overdue".into()),
             message: Some("it is overdue".into()),
+            blind: false,
         },
         Event::TaskReleased { .. } => Event::TaskDelegated {
             task,

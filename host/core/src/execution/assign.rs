@@ -165,8 +165,13 @@ impl Execution<'_> {
     }
 
     /// The offers of a state instance. If there is none, one task without candidates is made; the fallbacks apply to it. A task is
-    /// not given to a person who decided in a separate state.
-    pub(super) fn completed(&self, state_name: &str, mut offers: Vec<Offer>) -> Vec<Offer> {
+    /// not given to a person who decided in the state instance or in a separate state.
+    pub(super) fn completed(
+        &self,
+        state_instance: &StateInstance,
+        mut offers: Vec<Offer>,
+    ) -> Vec<Offer> {
+        let state_name = state_instance.name.as_str();
         if offers.is_empty() {
             let declared = self.context.version.graph.state(state_name);
             offers.push(Offer {
@@ -174,7 +179,8 @@ impl Execution<'_> {
                 ..Offer::default()
             });
         }
-        let decided = self.deciders_elsewhere(state_name);
+        let mut decided = self.deciders_elsewhere(state_name);
+        decided.extend(state_instance.tasks.iter().flat_map(Task::deciders));
         for offer in &mut offers {
             let may_decide = |owner: &String| !decided.contains(owner.as_str());
             offer.owner = offer.owner.take().filter(may_decide);
@@ -198,7 +204,7 @@ impl Execution<'_> {
         offers: Vec<Offer>,
         findings: &Findings,
     ) -> Result<(), Fault> {
-        let offers = self.completed(state_name, offers);
+        let offers = self.completed(self.state_instance_of(state), offers);
         let mut familiar = self.familiar_to(&offers);
         // Whom an offer names as the owner gets no other task, also if that offer comes later.
         let is_named = |person: &String| {

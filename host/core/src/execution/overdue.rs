@@ -132,7 +132,7 @@ impl Execution<'_> {
     fn take_back(&mut self, state: StateId, task: Option<TaskId>) {
         for task in self.overdue(state, task) {
             if let TaskStatus::Claimed { owner, .. } = task.status {
-                self.emit(Event::released(task.id, state, owner, Some(OVERDUE)));
+                self.emit(Event::released(task.id, state, owner, Some(OVERDUE), false));
             }
         }
     }

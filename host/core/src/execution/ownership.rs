@@ -50,7 +50,7 @@ impl Execution<'_> {
             (Err(refusal), _) => return Err(refusal.into()),
         };
         task_not_suspended(&self.instance, task)?;
-        let event = Event::released(id, state, owner.to_owned(), reason);
+        let event = Event::released(id, state, owner.to_owned(), reason, false);
         self.emit(event);
         Ok(())
     }

@@ -110,7 +110,10 @@ impl Execution<'_> {
                 input: deciding.input,
                 blind,
             });
-            self.exclude_elsewhere(deciding.task, &from);
+            self.exclude_elsewhere(deciding.task, &from, blind);
+            if next.goes_on() {
+                self.release_to_others(moving.state, deciding.task, blind);
+            }
         }
         let Effects {
             data,

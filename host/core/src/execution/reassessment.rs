@@ -1,13 +1,15 @@
-//! Reassessment: after a change of groups, managers or absences, owners lose tasks for which they are no longer eligible. The
-//! staffing check in `fallback` follows.
+//! Owners lose tasks that they may no longer decide: after a change of groups, managers or absences, by a reassessment, and after
+//! a decision of theirs, at once. The staffing check in `fallback` follows.
+
+use std::collections::BTreeSet;
 
 use super::Execution;
 use super::eligibility::Place;
 use super::staffing::OpenState;
 use crate::event::Event;
 use crate::event::reasons::LOST_ELIGIBILITY;
-use crate::ids::StateId;
-use crate::instance::{Ownership, Task, TaskStatus};
+use crate::ids::{StateId, TaskId};
+use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
 
 /// Adds the owners of claimed tasks to the question to the directory.
@@ -21,7 +23,18 @@ pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
 }
 
 impl Execution<'_> {
-    /// Releases tasks whose owners claimed them and are no longer candidates or substitutes of candidates.
+    /// Releases the other tasks of a state instance that goes on after this decision, as far as its people own them, or others own
+    /// them on behalf of its people. `blind`: the decision is hidden.
+    pub(super) fn release_to_others(&mut self, state: StateId, decided: TaskId, blind: bool) {
+        let decided = self.instance.task(decided).expect("a task with a decision");
+        let people: BTreeSet<&str> = decided.deciders().collect();
+        for release in releases(self.state_instance_of(state), &people, blind) {
+            self.emit(release);
+        }
+    }
+
+    /// Releases tasks whose owners claimed them and may no longer decide them: they are no longer candidates or substitutes of
+    /// candidates, or are excluded.
     pub(super) fn release_lost(&mut self, state: StateId, findings: &Findings) {
         let Some(open_state) = self.open_state(state) else {
             return;
@@ -38,7 +51,13 @@ impl Execution<'_> {
             .map(|(task, owner, _)| (task.id, owner.to_owned()))
             .collect();
         for (task, owner) in lost {
-            self.emit(Event::released(task, state, owner, Some(LOST_ELIGIBILITY)));
+            self.emit(Event::released(
+                task,
+                state,
+                owner,
+                Some(LOST_ELIGIBILITY),
+                false,
+            ));
         }
     }
 }
@@ -50,6 +69,10 @@ fn keeps(
     ownership: &Ownership,
     findings: &Findings,
 ) -> bool {
+    let is_excluded = |person: &str| place.not_excluded(person).is_err();
+    if is_excluded(owner) {
+        return false;
+    }
     let groups = findings.groups.get(owner).map_or(&[][..], Vec::as_slice);
     let own = is_offered(task, owner, groups);
     let Some(absent) = &ownership.on_behalf_of else {
@@ -61,7 +84,24 @@ fn keeps(
         .filter(|stand_in| stand_in.person == *absent)
         .filter(|stand_in| stand_in.definition.iter().all(|of| of == key))
         .filter(|stand_in| place.is_open_to(stand_in))
-        .any(|stand_in| is_offered(task, absent, &stand_in.groups))
+        .any(|stand_in| is_offered(task, absent, &stand_in.groups) && !is_excluded(absent))
+}
+
+/// The releases of the open tasks that these people own, or others on behalf of these people. `blind`: because of a decision that is
+/// hidden.
+pub(super) fn releases(of: &StateInstance, people: &BTreeSet<&str>, blind: bool) -> Vec<Event> {
+    let concerned = |person: &str| people.contains(person);
+    let mut releases = Vec::new();
+    for task in of.tasks.iter().filter(|task| task.status.is_open()) {
+        let Some(owner) = task.owner() else {
+            continue;
+        };
+        if concerned(owner) || task.represented().any(concerned) {
+            let (owner, reason) = (owner.to_owned(), Some(LOST_ELIGIBILITY));
+            releases.push(Event::released(task.id, of.id, owner, reason, blind));
+        }
+    }
+    releases
 }
 
 /// The owner, if they claimed the task. None for an owner by assignment or delegation, who need not be a candidate.

@@ -58,7 +58,7 @@ impl Execution<'_> {
             deadlines,
             subscriptions,
         });
-        let offers = self.completed(&state_instance.name, assignment.offers);
+        let offers = self.completed(state_instance, assignment.offers);
         // With the place of each offer: the new tasks come in the order of their offers.
         let mut offers: Vec<_> = offers.into_iter().enumerate().collect();
         let mut made = Vec::new();

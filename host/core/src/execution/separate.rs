@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use super::Execution;
 use super::eligibility::Place;
+use super::reassessment::releases;
 use crate::event::Event;
-use crate::event::reasons::LOST_ELIGIBILITY;
 use crate::graph::Graph;
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance, Task};
@@ -64,8 +64,8 @@ impl Execution<'_> {
     }
 
     /// Excludes the people of a new decision from the active states that are separate from its state. Their tasks there are
-    /// released.
-    pub(super) fn exclude_elsewhere(&mut self, task: TaskId, decided_in: &str) {
+    /// released. `blind`: the decision is hidden.
+    pub(super) fn exclude_elsewhere(&mut self, task: TaskId, decided_in: &str, blind: bool) {
         let separate = self.context.version.graph.separate_from(decided_in);
         if separate.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl Execution<'_> {
         let active = self.instance.active.iter();
         let others = active.filter(|other| separate.contains(other.name.as_str()));
         let changes: Vec<_> = others
-            .flat_map(|other| self.exclusion(other, &people))
+            .flat_map(|other| self.exclusion(other, &people, blind))
             .collect();
         for change in changes {
             self.emit(change);
@@ -83,7 +83,7 @@ impl Execution<'_> {
     }
 
     /// The events that exclude these people from a state instance; empty if they are excluded already.
-    fn exclusion(&self, from: &StateInstance, people: &BTreeSet<&str>) -> Vec<Event> {
+    fn exclusion(&self, from: &StateInstance, people: &BTreeSet<&str>, blind: bool) -> Vec<Event> {
         let exclude = self.all_excluded(&from.name, from.exclude.clone());
         if exclude == from.exclude {
             return Vec::new();
@@ -99,17 +99,7 @@ impl Execution<'_> {
             deadlines: None,
             subscriptions: None,
         }];
-        let concerned = |person: &str| people.contains(person);
-        for task in from.tasks.iter().filter(|task| task.status.is_open()) {
-            let Some(owner) = task.owner() else {
-                continue;
-            };
-            if concerned(owner) || task.represented().any(concerned) {
-                let owner = owner.to_owned();
-                let reason = Some(LOST_ELIGIBILITY);
-                changes.push(Event::released(task.id, from.id, owner, reason));
-            }
-        }
+        changes.extend(releases(from, people, blind));
         changes
     }
 }

@@ -277,6 +277,29 @@ fn an_owner_who_may_no_longer_have_a_task_gives_it_back() {
     );
 }
 
+/// As a release before this rule left it.
+#[test]
+fn whoever_has_decided_gives_back_what_they_claimed() {
+    let crew = &[group("crew")][..];
+    let (script, _) = settled(Assignment {
+        needed: 2,
+        ..offering(&[crew, crew])
+    });
+    let mut script = script.planning(|_, _| Ok(Plan::default()));
+    let (first, second) = (script.task(0), script.task(1));
+    script
+        .run("cid", &Command::Claim { task: second })
+        .expect("a claim");
+    script.run("bob", &decide(first, "GO")).expect("a vote");
+    assert!(reassessment(&mut script).events.is_empty());
+    let instance = script.instance.as_mut().expect("an instance");
+    let TaskStatus::Claimed { owner, .. } = &mut instance.active[0].tasks[1].status else {
+        panic!("nobody has it")
+    };
+    "bob".clone_into(owner);
+    assert_eq!(told(&reassessment(&mut script)), "lost_eligibility:bob");
+}
+
 #[test]
 fn work_that_was_given_stays_with_its_owner() {
     let mut assignment = offering(&[&[group("bench")]]);
@@ -395,10 +418,10 @@ fn a_delegate_of_somebody_who_has_decided_is_not_able() {
     let mut script = given(&["bob", "cid"]);
     assert_eq!(delegate(&mut script, "bob", 0, "dan"), "");
     assert_eq!(delegate(&mut script, "cid", 1, "bob"), "");
-    // He has decided, so he is excluded, and the delegated task is still in his name.
+    // He has decided, so he is excluded, and nobody else may decide in his name.
     let vote = decide(script.task(1), "GO");
     let outcome = script.run("bob", &vote).expect("a vote");
-    assert_eq!(told(&outcome), "unassignable");
+    assert_eq!(told(&outcome), "lost_eligibility:dan unassignable");
 }
 
 #[test]

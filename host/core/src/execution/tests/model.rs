@@ -387,7 +387,7 @@ impl Walk {
         self.ledger.marks(world, |_| !self.changed)
     }
 
-    /// Who claimed a task keeps it only as long as it is offered to them, or to whom they stand in for.
+    /// Who claimed a task keeps it only as long as they may decide it, for themselves or for whom they stand in.
     fn entitled(&self, world: &World) -> Checked {
         for work in self.ledger.tasks.values().filter(|work| work.open) {
             let Some(hand) = work

@@ -4,7 +4,7 @@ use super::script::{
     Script, decide, enter, everybody, forbidden, offers, person, rejection, substitute,
 };
 use crate::actor::Actor;
-use crate::answer::{Plan, Principal, Reason, Refusal};
+use crate::answer::{Assignment, Plan, Principal, Reason, Refusal};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{ExecutionError, Outcome};
@@ -410,4 +410,69 @@ fn a_decision_that_flow_logic_refuses_claims_nothing() {
         script.instance().active[0].tasks[0].status,
         TaskStatus::Pending
     );
+}
+
+/// Three tasks of the crew, two of which must be decided.
+fn two_votes() -> Script {
+    Script::new()
+        .knowing(everybody)
+        .assigning(|_| Assignment {
+            needed: 2,
+            ..offers(&["crew", "crew", "crew"])
+        })
+        .planning(|_, _| Ok(Plan::default()))
+        .started()
+}
+
+/// `bob` decides the second task, and the first one goes from this owner back to the crew.
+#[track_caller]
+fn goes_back(script: &mut Script, from: &str) {
+    let (first, second) = (script.task(0), script.task(1));
+    let voted = script.run("bob", &decide(second, "GO")).expect("a vote");
+    let released = voted.events.iter().find_map(|event| match event {
+        Event::TaskReleased {
+            task,
+            owner,
+            reason,
+            ..
+        } => Some((*task, owner.as_str(), reason.as_deref())),
+        _ => None,
+    });
+    assert_eq!(released, Some((first, from, Some("lost_eligibility"))));
+    script
+        .run("cid", &decide(first, "GO"))
+        .expect("somebody else");
+}
+
+#[test]
+fn whoever_has_decided_gives_up_their_other_task_of_the_state() {
+    let mut script = two_votes();
+    for task in [script.task(0), script.task(1)] {
+        script.claim(task);
+    }
+    goes_back(&mut script, "bob");
+    // Somebody has it from him.
+    let mut script = two_votes();
+    let first = script.task(0);
+    script.claim(first);
+    script
+        .run("bob", &delegate(first, "dan"))
+        .expect("a delegation");
+    goes_back(&mut script, "dan");
+    // Somebody claimed it for him.
+    let mut script = two_votes();
+    let claim = Command::Claim {
+        task: script.task(0),
+    };
+    script
+        .run_as(&substitute("sue", &["bob"]), &claim)
+        .expect("a claim for bob");
+    goes_back(&mut script, "sue");
+    // An operator gave it to him.
+    let mut script = two_votes();
+    let first = script.task(0);
+    script
+        .run("amy", &reassign(first, "bob"))
+        .expect("a reassignment");
+    goes_back(&mut script, "bob");
 }

@@ -114,6 +114,18 @@ fn reviewers_are_added_while_others_work() {
 }
 
 #[test]
+fn whoever_has_decided_is_given_no_other_task() {
+    let mut given = offer("more", "crew");
+    given.owner = Some("bob".into());
+    let second = of(vec![given], 1);
+    let mut script = asked_again(of(vec![offer("go", "crew")], 1), second);
+    let go = script.task(0);
+    script.run("bob", &decide(go, "GO")).expect("a decision");
+    let expected = [("go", "completed"), ("more", "pending")];
+    assert_eq!(labels(&script), expected);
+}
+
+#[test]
 fn what_is_not_offered_again_is_withdrawn() {
     let first = vec![offer("go", "crew"), offer("gone", "crew")];
     let second = vec![offer("asked", "crew")];

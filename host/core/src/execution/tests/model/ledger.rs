@@ -281,7 +281,10 @@ impl Ledger {
             }
             Event::StateContinued {
                 state, trigger, to, ..
-            } => self.lead(*state, trigger, to, now),
+            } => {
+                self.lead(*state, trigger, to, now)?;
+                self.have_one_task(*state, now)
+            }
             Event::StateCancelled { state, .. } => self.leave(*state),
             Event::StateReassigned {
                 state,

@@ -29,14 +29,17 @@ fn acts_for(ledger: &Ledger, world: &World, work: &Work, (actor, person): (&str,
     person == actor || (!own_work && world.between(actor, person).is_some_and(is_open))
 }
 
-/// Whether a claim still holds: the owner, or the absent person for whom the owner may act, is offered the task.
+/// Whether a claim still holds: the owner, or the absent person for whom the owner may act, is offered the task and may decide it.
 pub(super) fn is_entitled(ledger: &Ledger, world: &World, work: &Work, hand: &Hand) -> bool {
+    let is_excluded = |person: &String| ledger.excluded_people(work.state_instance, person);
     let rights = [Some(&hand.owner), hand.absent.as_ref()];
     let mut rights = rights.into_iter().flatten();
-    rights.any(|person| {
-        acts_for(ledger, world, work, (hand.owner.as_str(), person.as_str()))
-            && world.is_offered(&work.offered, person)
-    })
+    !is_excluded(&hand.owner)
+        && rights.any(|person| {
+            acts_for(ledger, world, work, (hand.owner.as_str(), person.as_str()))
+                && world.is_offered(&work.offered, person)
+                && !is_excluded(person)
+        })
 }
 
 pub(super) fn may_start(ledger: &Ledger, world: &World, actor: &str) -> Checked {

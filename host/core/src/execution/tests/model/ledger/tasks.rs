@@ -198,6 +198,28 @@ impl Ledger {
         Ok(())
     }
 
+    /// Whoever has just decided owns no other task of the state instance that goes on, nor does anybody own one on their behalf.
+    pub(super) fn have_one_task(&self, state: StateId, now: &Moment<'_>) -> Checked {
+        let Command::Decide { task, .. } = now.command else {
+            return Ok(());
+        };
+        let decided = &self.tasks[task];
+        if decided.state_instance != state {
+            return Ok(());
+        }
+        let owner = decided.hand.as_ref().map(|hand| &hand.owner);
+        let has_decided = |person: &String| person == now.actor || Some(person) == owner;
+        for (id, work) in self.open_tasks(state) {
+            let hand = work.hand.iter();
+            let mut people =
+                hand.flat_map(|hand| hand.chain.iter().chain([&hand.owner]).chain(&hand.absent));
+            ensure(!people.any(has_decided), || {
+                format!("{id} stays with who has decided")
+            })?;
+        }
+        Ok(())
+    }
+
     #[expect(clippy::too_many_lines, reason = "one arm for each type of event")]
     pub(super) fn write_task(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
         match event {
