@@ -3,7 +3,8 @@
 //!
 //! A person may not act on work that they, or a person they act for, requested or are excluded from. A person decides, or is
 //! acted for, at most once in one state instance. Own work is for the initiator alone. An owner keeps a task as long as they
-//! could claim it again, or if it was assigned to them. A substitute of an absent owner may act, too.
+//! could claim it again, for themselves or for the absent person for whom they claimed it, or if it was assigned to them. A
+//! substitute of an absent owner may act, too.
 //!
 //! A [`Judge`] examines a bounded number of claims and absences. Beyond that, [`Eligibility::cut`] says that the answer may be
 //! incomplete.
@@ -393,6 +394,11 @@ impl Eligibility {
             };
             self.exclusion(claim.actor(), claim.exclusion(rules).unwrap_or_else(taken));
         }
+        let is_right = |claim: &&Claim<'_>| {
+            let mut represented = owner.represented.iter();
+            claim.line.len() == 1 || represented.any(|person| person == claim.line[0])
+        };
+        let theirs: Vec<_> = theirs.into_iter().filter(is_right).collect();
         let exclusions: Vec<_> = if owner.assigned {
             owner.exclusion(rules).into_iter().collect()
         } else if theirs.iter().any(|claim| claim.exclusion(rules).is_none()) {

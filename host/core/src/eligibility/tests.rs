@@ -242,6 +242,16 @@ fn an_owner_acts_for_as_long_as_they_may() {
         ["b! lost_eligibility", "gus! owned b", "una! owned b"]
     );
     assert!(judge(&lost, &back).is_nobody());
+    // To stand in for another candidate is no right to what was claimed for this one.
+    let other = directory(&["gus"], &[stands_in("gus", "b", None)]);
+    assert!(told(&lost, &other).contains(&"b! lost_eligibility".to_owned()));
+    // An owner who is a candidate, too, acts for themselves if the absent person is excluded.
+    let joined = directory(&["b", "gus"], &[stands_in("una", "b", None)]);
+    let without_una = Work {
+        exclude: vec!["una".into()],
+        ..lost.clone()
+    };
+    assert!(told(&without_una, &joined).contains(&"b: owner".to_owned()));
     // Given to somebody who is no candidate, who is absent, or whose principal is excluded.
     let away = directory(&[], &[stands_in("ada", "b", None)]);
     assert_eq!(

@@ -139,7 +139,7 @@ impl<'a> Place<'a> {
     }
 
     /// The absent person for whom the owner has the task. Groups and absences may have changed since the claim, so they are
-    /// checked again.
+    /// checked again. An owner who is a candidate, too, acts for themselves if the absent person is excluded.
     fn still_entitled<'t>(
         self,
         task: &Task,
@@ -154,9 +154,12 @@ impl<'a> Place<'a> {
             let groups = self.groups_of(person);
             groups.is_some_and(|groups| is_candidate(task, person, groups))
         };
+        let own = is_candidate(owner);
+        let stands =
+            |person: &str| is_candidate(person) && (!own || self.not_excluded(person).is_ok());
         match absent {
-            Some(person) if is_candidate(person) => Ok(absent),
-            _ if is_candidate(owner) => Ok(None),
+            Some(person) if stands(person) => Ok(absent),
+            _ if own => Ok(None),
             Some(person) if self.groups_of(person).is_none() => Err(Rejection::forbidden(
                 "no_longer_substitute",
                 format!("{owner} claimed this task for {person}, and stands in for them no longer"),

@@ -72,6 +72,22 @@ fn ones_own_right_comes_first() {
 }
 
 #[test]
+fn an_owner_who_became_a_candidate_acts_for_themselves_if_the_absent_is_excluded() {
+    let mut script = claimed_for_bob();
+    let instance = script.instance.as_mut().expect("an instance");
+    instance.active[0].exclude.push("bob".into());
+    let command = decide(script.task(0), "GO");
+    let for_bob = substitute("sue", &["bob"]);
+    assert_eq!(forbidden(script.run_as(&for_bob, &command)), "excluded");
+    let both = Actor {
+        groups: vec!["crew".into()],
+        ..for_bob
+    };
+    script.run_as(&both, &command).expect("her own right");
+    assert_eq!(decision(&script).on_behalf_of, None);
+}
+
+#[test]
 fn an_absence_may_hold_for_one_definition() {
     let limited = |definition: &str| {
         let mut actor = substitute("sue", &["bob"]);

@@ -230,9 +230,11 @@ impl Attempt<'_> {
             let offered = |person: &str| {
                 self.acts_for(work, person) && self.world.is_offered(&work.offered, person)
             };
-            match absent.filter(|absent| offered(absent)) {
+            let own = offered(&hand.owner);
+            let may_decide = |person: &str| self.not_excluded(work, person).is_ok();
+            match absent.filter(|absent| offered(absent) && (!own || may_decide(absent))) {
                 Some(absent) => people.push(absent),
-                None => ensure(offered(&hand.owner), || "no longer offered".into())?,
+                None => ensure(own, || "no longer offered".into())?,
             }
         }
         people
