@@ -2,6 +2,8 @@
 //!
 //! Decisions are kept. An owner keeps a task that is offered again, if they are still eligible.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::enter::ENTER;
 use super::fallback::Cause;
 use super::staffing::OpenState;
@@ -9,8 +11,8 @@ use super::{Execution, ExecutionError, members};
 use crate::answer::{Assignment, Offer};
 use crate::event::Event;
 use crate::event::reasons::{MIGRATED, REOFFERED};
-use crate::ids::StateId;
-use crate::instance::{StateInstance, Task, TaskStatus};
+use crate::ids::{StateId, TaskId};
+use crate::instance::{Candidate, StateInstance, Task, TaskStatus};
 use crate::lookup::Findings;
 
 /// Why the offers are replaced. Its name is the `reason` of cancelled tasks and the `step` of tasks with new candidates.
@@ -59,18 +61,17 @@ impl Execution<'_> {
             subscriptions,
         });
         let offers = self.completed(state_instance, assignment.offers);
+        let continued = self.continued(state_instance, why, &offers, findings);
         // With the place of each offer: the new tasks come in the order of their offers.
-        let mut offers: Vec<_> = offers.into_iter().enumerate().collect();
+        let mut offers: BTreeMap<usize, Offer> = offers.into_iter().enumerate().collect();
         let mut made = Vec::new();
         for task in state_instance
             .tasks
             .iter()
             .filter(|task| task.status.is_open())
         {
-            let again = offers
-                .iter()
-                .position(|(_, offer)| self.is_kept(state_instance.id, why, task, offer));
-            let Some((place, offer)) = again.map(|place| offers.remove(place)) else {
+            let again = continued.get(&task.id);
+            let Some((place, offer)) = again.and_then(|place| offers.remove_entry(place)) else {
                 self.withdraw(state_instance.id, why, task);
                 continue;
             };
@@ -100,35 +101,46 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Whether the offer continues the task: with the same label and members, and its owner is not excluded. A migration always
-    /// replaces tasks without an owner. The staffing check then asks the directory whether the owner is still a candidate.
-    fn is_kept(&self, state: StateId, why: Why, task: &Task, offer: &Offer) -> bool {
-        if !members::offered(offer).eq(members::among(&task.candidates)) {
-            return false;
-        }
-        let TaskStatus::Claimed {
-            owner, ownership, ..
-        } = &task.status
-        else {
-            return why == Why::Reoffered && offer.owner.is_none() && offer.label == task.label;
-        };
-        let state_instance = self.state_instance_of(state);
+    /// The place of the offer that continues a task, for each open task that goes on. Tasks with an owner choose first, and among them, as
+    /// among the others, those that are offered to the same candidates again.
+    fn continued(
+        &self,
+        state_instance: &StateInstance,
+        why: Why,
+        offers: &[Offer],
+        findings: &Findings,
+    ) -> BTreeMap<TaskId, usize> {
         let open_state = OpenState {
             instance: &self.instance,
-            state_instance,
+            state_instance: self.state_instance_of(state_instance.id),
             own_work: self.is_own_work(&state_instance.name),
         };
         let excluded_people = open_state.excluded_people();
-        let mut concerned = std::iter::once(owner.as_str()).chain(ownership.represented());
-        // An owner who claimed the task must be a candidate; one to whom it was assigned need not be. So an offer that assigns work
-        // to an owner by claim makes a new task.
-        let is_given = ownership.assigned || !ownership.delegations.is_empty();
-        offer.label == task.label
-            && offer
-                .owner
-                .iter()
-                .all(|assigned| assigned == owner && is_given)
-            && !concerned.any(|person| excluded_people.contains(person))
+        let resolved = |offer: &Offer| -> Vec<Candidate> {
+            let candidates = offer.candidates.iter().cloned();
+            let candidates = candidates.filter_map(|candidate| candidate.resolved(findings));
+            candidates.collect()
+        };
+        let candidates: Vec<_> = offers.iter().map(resolved).collect();
+        let mut continued: BTreeMap<TaskId, usize> = BTreeMap::new();
+        let mut taken: BTreeSet<usize> = BTreeSet::new();
+        for (is_owned, to_same) in [(true, true), (true, false), (false, true), (false, false)] {
+            for task in open_state.open() {
+                if task.owner().is_some() != is_owned || continued.contains_key(&task.id) {
+                    continue;
+                }
+                let place = (0..offers.len()).find(|place| {
+                    !taken.contains(place)
+                        && (!to_same || candidates[*place] == task.candidates)
+                        && is_kept(why, task, &offers[*place], &excluded_people)
+                });
+                if let Some(place) = place {
+                    continued.insert(task.id, place);
+                    taken.insert(place);
+                }
+            }
+        }
+        continued
     }
 
     /// Keeps a task, with the new candidates.
@@ -151,4 +163,27 @@ impl Execution<'_> {
             reason: Some(why.name().to_owned()),
         });
     }
+}
+
+/// Whether the offer may continue the task: with the same label and members, and its owner is not excluded. A migration always
+/// replaces tasks without an owner. The staffing check then asks the directory whether the owner is still a candidate.
+fn is_kept(why: Why, task: &Task, offer: &Offer, excluded_people: &BTreeSet<&str>) -> bool {
+    let is_same =
+        offer.label == task.label && members::offered(offer).eq(members::among(&task.candidates));
+    if !is_same {
+        return false;
+    }
+    let TaskStatus::Claimed {
+        owner, ownership, ..
+    } = &task.status
+    else {
+        return why == Why::Reoffered && offer.owner.is_none();
+    };
+    let mut concerned = std::iter::once(owner.as_str()).chain(ownership.represented());
+    // An owner who claimed the task must be a candidate; one to whom it was assigned need not be. So an offer that assigns work
+    // to an owner by claim makes a new task.
+    let is_given = ownership.assigned || !ownership.delegations.is_empty();
+    let mut named = offer.owner.iter();
+    named.all(|assigned| assigned == owner && is_given)
+        && !concerned.any(|person| excluded_people.contains(person))
 }

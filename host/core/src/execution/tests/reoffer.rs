@@ -13,7 +13,7 @@ use crate::answer::{
 };
 use crate::command::Command;
 use crate::event::Event;
-use crate::instance::TaskStatus;
+use crate::instance::{Candidate, Task, TaskStatus};
 use crate::json::Json;
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
@@ -111,6 +111,48 @@ fn reviewers_are_added_while_others_work() {
         [(script.task(2), "reoffered")]
     );
     script.run("cid", &decide(tax, "GO")).expect("the end");
+}
+
+#[test]
+fn an_owner_keeps_the_one_offer_that_is_left() {
+    let review = || offer("review", "crew");
+    let first = vec![offer("go", "crew"), review(), review()];
+    let mut script = asked_again(of(first, 1), of(vec![review()], 1));
+    let (go, second) = (script.task(0), script.task(2));
+    script
+        .run("cid", &Command::Claim { task: second })
+        .expect("a claim");
+    script.run("bob", &decide(go, "GO")).expect("a decision");
+    assert_eq!(
+        labels(&script),
+        [
+            ("go", "completed"),
+            ("review", "reoffered"),
+            ("review", "claimed"),
+        ]
+    );
+}
+
+#[test]
+fn an_owner_keeps_what_is_offered_to_them_again() {
+    let to = |person: &str| Offer {
+        candidates: vec![Principal::User(person.into())],
+        ..offer("review", "crew")
+    };
+    let first = vec![offer("go", "crew"), to("fay"), to("gus")];
+    let second = vec![to("gus"), to("hal")];
+    let mut script = asked_again(of(first, 1), of(second, 2));
+    let (go, of_fay, of_gus) = (script.task(0), script.task(1), script.task(2));
+    for (person, task) in [("fay", of_fay), ("gus", of_gus)] {
+        script
+            .run(person, &Command::Claim { task })
+            .expect("a claim");
+    }
+    script.run("bob", &decide(go, "GO")).expect("a decision");
+    let tasks = &script.instance().active[0].tasks;
+    let owners: Vec<_> = tasks.iter().map(Task::owner).collect();
+    assert_eq!(owners, [Some("bob"), None, Some("gus")]);
+    assert_eq!(tasks[1].candidates, [Candidate::User("hal".into())]);
 }
 
 #[test]
