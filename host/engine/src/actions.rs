@@ -379,6 +379,7 @@ pub(super) fn refusal(error: &Error) -> Refusal {
     let code = match error {
         Error::Rejected(rejection) => rejection.forbids().unwrap_or(rejection.code()),
         Error::Permission(_) => "permission_missing",
+        Error::NotFound { .. } => "not_found",
         Error::Logic(logic) => logic.code,
         Error::NoActiveVersion(_) => "no_active_version",
         Error::Stopped { .. } => "version_stopped",

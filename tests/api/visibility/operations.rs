@@ -1,18 +1,16 @@
 //! Operations that hide instances from those who requested them.
 
 use wrkflw_engine::job_handlers::JobHandlers;
-use wrkflw_store::bulk::Outcome;
+use wrkflw_store::bulk::{Batch, Outcome};
 
 use super::*;
 
-/// The item is run again, as after the death of a host between the commit and the record of it.
-#[tokio::test]
-async fn a_migration_that_hides_an_instance_is_done_when_it_is_tried_again() {
-    let app = chambers().await;
+/// An instance that everybody sees, and the claimed item of a migration of it by `sue`, which would hide it from her.
+async fn hiding(app: &TestApp) -> (Value, Batch) {
     let open = "/v1/definitions/committee/versions/2/activate";
     app.post("admin", open, json!({})).await.expect(200);
-    let instance = vote(&app, "m-1").await;
-    super::grant(&app, "mover", &["instance:migrate"]).await;
+    let instance = vote(app, "m-1").await;
+    super::grant(app, "mover", &["instance:migrate"]).await;
     let host = app.host();
     let (name, mover) = super::bearer(&host, "sue", "default", &["mover"]);
     let headers = [(name, mover.as_str())];
@@ -22,7 +20,14 @@ async fn a_migration_that_hides_an_instance_is_done_when_it_is_tried_again() {
     let now = app.engine.clock().now();
     let lease_end = now + jiff::Span::new().hours(1);
     let batch = app.store().claim_batch(now, lease_end, 1).await;
-    let batch = batch.expect("a claim").expect("a batch");
+    (instance, batch.expect("a claim").expect("a batch"))
+}
+
+/// The item is run again, as after the death of a host between the commit and the record of it.
+#[tokio::test]
+async fn a_migration_that_hides_an_instance_is_done_when_it_is_tried_again() {
+    let app = chambers().await;
+    let (instance, batch) = hiding(&app).await;
     for _ in 0..2 {
         let item = JobHandlers::item(&app.engine, &batch, batch.items[0].0);
         let outcome = item.await.expect("an outcome");
@@ -32,4 +37,19 @@ async fn a_migration_that_hides_an_instance_is_done_when_it_is_tried_again() {
         );
     }
     assert!(!sees(&app, "sue", &instance).await);
+}
+
+#[tokio::test]
+async fn an_instance_that_its_requester_sees_no_longer_is_refused_as_not_found() {
+    let app = chambers().await;
+    let (instance, batch) = hiding(&app).await;
+    let path = format!("/v1/instances/{}/migrate", id(&instance));
+    let to_one = json!({ "version": 1, "states": {} });
+    app.post("admin", &path, to_one).await.expect(200);
+    let item = JobHandlers::item(&app.engine, &batch, batch.items[0].0);
+    let outcome = item.await.expect("an outcome");
+    assert!(
+        matches!(&outcome, Outcome::Refused { code, .. } if code == "not_found"),
+        "{outcome:?}"
+    );
 }
