@@ -393,14 +393,14 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
     }
 
     async fn refused(&mut self, tenant: TenantId) -> Result<(), ExportError<R::Error>> {
-        let mut after = Uuid::nil();
+        let mut after = None;
         loop {
             let mut snapshot = self.record.snapshot(tenant).await?;
             let page = snapshot.refused_after(after, ROWS_MAX).await?;
             let Some(last) = page.last() else {
                 return Ok(());
             };
-            after = last.id;
+            after = Some(last.id);
             for row in page {
                 let (id, pos, columns) = (row.id, row.pos, row.hashed().to_vec());
                 self.line(&Line::Refused(RefusedLine { id, pos, columns }))?;

@@ -162,15 +162,15 @@ pub trait Leaves: Reading + Send {
         limit: i64,
     ) -> impl Future<Output = Result<Vec<LeafRow>, Self::Error>> + Send;
 
-    /// Refused attempts after the id `after`.
+    /// Refused attempts after the id `after`; from the first one on without it.
     fn refused_after(
         &mut self,
-        after: Uuid,
+        after: Option<Uuid>,
         limit: i64,
     ) -> impl Future<Output = Result<Vec<Refused>, Self::Error>> + Send;
 
-    /// Entries and refused attempts that should be leaves by their position, but are not. With the kind and id of a stream, only its
-    /// entries.
+    /// Entries and refused attempts that should be leaves by their position, but are not. A leaf with a negative number is none. With
+    /// the kind and id of a stream, only its entries.
     fn unlogged(
         &mut self,
         stream: Option<(&str, Uuid)>,

@@ -12,6 +12,7 @@ mod tree;
 mod versions;
 
 use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
 
 use self::versions::graph;
 use super::pool::transacted;
@@ -25,6 +26,13 @@ use wrkflw_core::json::Json;
 pub struct Snapshot {
     tenant: TenantId,
     pub(super) transaction: Transaction<'static, Postgres>,
+}
+
+/// The first id of the page after `after`. A walk begins at the nil id: it does not skip a row that was put in by hand with that id.
+fn first_id(after: Option<Uuid>) -> Option<Uuid> {
+    after.map_or(Some(Uuid::nil()), |after| {
+        after.as_u128().checked_add(1).map(Uuid::from_u128)
+    })
 }
 
 impl Reading for Reader {
@@ -43,9 +51,13 @@ impl Record for Reader {
         after: Option<TenantId>,
         limit: i64,
     ) -> Result<Vec<(TenantId, String)>, StoreError> {
+        // A host makes no tenant with such a number, but serves one that was put in by hand.
+        let Some(first) = after.map_or(Some(i32::MIN), |after| after.0.checked_add(1)) else {
+            return Ok(Vec::new());
+        };
         let rows = sqlx::query!(
-            "select id, name from tenant where id > $1 order by id limit $2",
-            after.map_or(0, |after| after.0),
+            "select id, name from tenant where id >= $1 order by id limit $2",
+            first,
             limit
         )
         .fetch_all(&self.reader)

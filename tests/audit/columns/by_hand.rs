@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 use wrkflw_audit::verify::Finding;
 use wrkflw_store::outbox::{Outbox, Parked, Reach, Settlement};
 
-use super::super::verify::{behind, brief, everything};
+use super::super::checkpoints::{keys, sign};
+use super::super::verify::{approved, behind, brief, everything};
 use super::{history, restore};
 use crate::support::app::TestApp;
 
@@ -156,6 +158,49 @@ async fn what_is_put_in_by_hand_is_found() {
         };
         assert!(findings.iter().any(found), "{change}: {findings:#?}");
         restore(&app, table).await;
+    }
+    assert_eq!(everything(&app).await.1, []);
+}
+
+/// Verification reads pages by ids and numbers. It begins with the lowest possible ones, which no host gives.
+#[tokio::test]
+async fn the_lowest_ids_hide_nothing() {
+    let app = TestApp::start().await;
+    approved(&app, "doc-1").await;
+    sign(&app.engine, &keys(&[("one", 1)])).await;
+    let nil = Uuid::nil();
+    let copied = |table: &str, id: &str| {
+        let copy = format!(
+            "insert into {table} select (jsonb_populate_record(r, '{{\"{id}\": \"{nil}\"}}')).* from {table} r limit 1"
+        );
+        (copy, format!("delete from {table} where {id} = '{nil}'"))
+    };
+    let unlogged = format!(
+        "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, code, detail, pos)
+            values (1, '{nil}', now(), 'ann', 'claim', 'forbidden', 'none', 1);
+        insert into audit_leaf values (1, -1, 'refused', '{nil}', 0, '')"
+    );
+    let logged_again = "delete from refused_attempt; delete from audit_leaf where leaf < 0";
+    let tenant = |id: i32| {
+        let insert = format!(
+            "insert into tenant (id, name, created_at) overriding system value values ({id}, 'moved', now())"
+        );
+        (insert, "delete from tenant where name = 'moved'".to_owned())
+    };
+    for ((change, undo), expected) in [
+        (copied("instance", "id"), "instance: head 0"),
+        (
+            copied("decision", "task_id"),
+            "instance: decision_unrecorded",
+        ),
+        ((unlogged, logged_again.to_owned()), "refused: unlogged 0"),
+        (tenant(-1), "directory: tenant"),
+        (tenant(i32::MIN), "directory: tenant"),
+    ] {
+        behind(&app, &change).await;
+        let found = brief(&everything(&app).await.1);
+        assert!(found.iter().any(|it| it == expected), "{change}: {found:?}");
+        behind(&app, &undo).await;
     }
     assert_eq!(everything(&app).await.1, []);
 }

@@ -79,20 +79,20 @@ pub(crate) async fn refused_columns(
     Ok(rows.into_iter().map(Refused::from).collect())
 }
 
-/// Refused attempts after the id `after`, in the order of ids.
-pub(crate) async fn refused_after(
+/// Refused attempts from the id `first` on, in the order of ids.
+pub(crate) async fn refused_from(
     connection: &mut PgConnection,
     tenant: TenantId,
-    after: Uuid,
+    first: Uuid,
     limit: i64,
 ) -> Result<Vec<Refused>, StoreError> {
     let rows = sqlx::query_as!(
         RefusedRow,
         r#"select tenant_id, id, occurred_at as "at: Time", actor, action, instance_id, task_id, code, detail, request_id,
             xid::text as "xid!", pos
-        from refused_attempt where tenant_id = $1 and id > $2 order by id limit $3"#,
+        from refused_attempt where tenant_id = $1 and id >= $2 order by id limit $3"#,
         tenant.0,
-        after,
+        first,
         limit
     );
     let rows = rows.fetch_all(connection).await?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::Snapshot;
+use super::{Snapshot, first_id};
 use crate::StoreError;
 use crate::time::Time;
 use wrkflw_audit::record::Instances;
@@ -21,10 +21,13 @@ impl Snapshot {
         after: Option<InstanceId>,
         limit: i64,
     ) -> Result<Vec<Uuid>, StoreError> {
+        let Some(first) = first_id(after.map(|after| after.0)) else {
+            return Ok(Vec::new());
+        };
         Ok(sqlx::query_scalar!(
-            "select id from instance where tenant_id = $1 and id > $2 order by id limit $3",
+            "select id from instance where tenant_id = $1 and id >= $2 order by id limit $3",
             self.tenant.0,
-            after.map_or(Uuid::nil(), |after| after.0),
+            first,
             limit
         )
         .fetch_all(&mut *self.transaction)
@@ -37,12 +40,15 @@ impl Snapshot {
         after: Option<InstanceId>,
         limit: i64,
     ) -> Result<Vec<Uuid>, StoreError> {
+        let Some(first) = first_id(after.map(|after| after.0)) else {
+            return Ok(Vec::new());
+        };
         Ok(sqlx::query_scalar!(
-            "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 and id > $4 order by id limit $5",
+            "select id from instance where tenant_id = $1 and entity_type = $2 and entity_id = $3 and id >= $4 order by id limit $5",
             self.tenant.0,
             entity.kind,
             entity.id,
-            after.map_or(Uuid::nil(), |after| after.0),
+            first,
             limit
         )
         .fetch_all(&mut *self.transaction)
@@ -192,16 +198,19 @@ impl Instances for Snapshot {
         after: Option<TaskId>,
         limit: i64,
     ) -> Result<Vec<(TaskId, InstanceId, bool)>, StoreError> {
+        let Some(first) = first_id(after.map(|after| after.0)) else {
+            return Ok(Vec::new());
+        };
         let rows = sqlx::query!(
             r#"select d.task_id, d.instance_id, exists (
                 select from task t join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
                 where t.tenant_id = d.tenant_id and t.id = d.task_id and t.instance_id = d.instance_id
             ) as "known!"
             from decision d
-            where d.tenant_id = $1 and d.task_id > $2
+            where d.tenant_id = $1 and d.task_id >= $2
             order by d.task_id limit $3"#,
             self.tenant.0,
-            after.map_or(Uuid::nil(), |after| after.0),
+            first,
             limit
         )
         .fetch_all(&mut *self.transaction)

@@ -2,9 +2,9 @@
 
 use uuid::Uuid;
 
-use super::Snapshot;
+use super::{Snapshot, first_id};
 use crate::StoreError;
-use crate::checkpoints::refused::{refused_after, refused_columns};
+use crate::checkpoints::refused::{refused_columns, refused_from};
 use crate::time::Time;
 use wrkflw_audit::record::Leaves;
 use wrkflw_audit::record::rows::{CheckpointRow, LeafRow, Place, Refused, Unlogged};
@@ -173,8 +173,15 @@ impl Leaves for Snapshot {
         Ok(rows.into_iter().map(LeafRow::from).collect())
     }
 
-    async fn refused_after(&mut self, after: Uuid, limit: i64) -> Result<Vec<Refused>, StoreError> {
-        refused_after(&mut self.transaction, self.tenant, after, limit).await
+    async fn refused_after(
+        &mut self,
+        after: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<Refused>, StoreError> {
+        let Some(first) = first_id(after) else {
+            return Ok(Vec::new());
+        };
+        refused_from(&mut self.transaction, self.tenant, first, limit).await
     }
 
     async fn unlogged(
@@ -190,12 +197,12 @@ impl Leaves for Snapshot {
             where e.tenant_id = $1 and ($4::text is null or (e.stream_kind = $4 and e.stream_id = $5))
                 and e.pos <= (select pos from taken) and not exists (
                 select from audit_leaf l where l.tenant_id = e.tenant_id and l.stream_kind = e.stream_kind
-                    and l.stream_id = e.stream_id and l.seq = e.seq)
+                    and l.stream_id = e.stream_id and l.seq = e.seq and l.leaf >= 0)
             union all
             select $2, r.id, 0 from refused_attempt r
             where r.tenant_id = $1 and $4::text is null and r.pos <= (select pos from taken) and not exists (
                 select from audit_leaf l where l.tenant_id = r.tenant_id and l.stream_kind = $2
-                    and l.stream_id = r.id and l.seq = 0)
+                    and l.stream_id = r.id and l.seq = 0 and l.leaf >= 0)
             limit $3"#,
             self.tenant.0,
             REFUSED,
