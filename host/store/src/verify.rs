@@ -15,7 +15,6 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use self::versions::graph;
-use super::pool::transacted;
 use super::{Reader, StoreError};
 use wrkflw_audit::record::rows::RecordedVersion;
 use wrkflw_audit::record::{Reading, Record};
@@ -69,14 +68,10 @@ impl Record for Reader {
     }
 
     async fn missing_events(&self) -> Result<i64, StoreError> {
-        transacted(Box::pin(async {
-            let mut transaction = self.reader.begin_with("begin read only").await?;
-            let missing = sqlx::query_scalar!(r#"select missing_events() as "missing!""#);
-            let missing = missing.fetch_one(&mut *transaction).await?;
-            transaction.rollback().await?;
-            Ok(missing)
-        }))
-        .await
+        // It counts the events of all tenants, so the snapshot is of none. It reads whole tables, as snapshots may.
+        let mut snapshot = self.snapshot(TenantId(0)).await?;
+        let missing = sqlx::query_scalar!(r#"select missing_events() as "missing!""#);
+        Ok(missing.fetch_one(&mut *snapshot.transaction).await?)
     }
 
     async fn snapshot(&self, tenant: TenantId) -> Result<Snapshot, StoreError> {

@@ -1,9 +1,11 @@
 //! What an intruder puts into tables by hand, row by row; and what was there before entries told of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use uuid::Uuid;
+use wrkflw_audit::record::Record as _;
 use wrkflw_audit::verify::Finding;
 use wrkflw_store::outbox::{Outbox, Parked, Reach, Settlement};
 
@@ -277,4 +279,22 @@ async fn an_event_that_was_taken_out_of_the_outbox_is_missed() {
         // And for good, once the others are gone.
         publish(&outbox, false).await;
     }
+}
+
+/// The count reads all entries of all tenants. In a large installation that takes longer than a query of the API may.
+#[tokio::test]
+async fn the_count_of_events_has_the_time_limit_of_a_snapshot() {
+    let app = TestApp::empty().await;
+    let counts_its_limit = "create or replace function missing_events() returns bigint language sql stable security definer
+        as $$ select setting::bigint from pg_settings where name = 'statement_timeout' $$";
+    behind(&app, counts_its_limit).await;
+    let reader = app.engine.reader();
+    assert_eq!(
+        reader.missing_events().await.expect("a count"),
+        0,
+        "no limit"
+    );
+    let somebody_waits = reader.limiting_snapshots(Duration::from_secs(7));
+    let limit = somebody_waits.missing_events().await.expect("a count");
+    assert_eq!(limit, 7000);
 }
