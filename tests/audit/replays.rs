@@ -47,6 +47,20 @@ async fn what_was_recorded_comes_to_the_same_again() {
     let (tally, findings) = verify(&app, &other).await;
     assert_eq!(findings, []);
     assert_eq!((tally.commands, tally.other_profiles), (10, 10));
+    // With too little fuel, nothing is proven. Nobody is accused of a change.
+    let settings = Settings {
+        fuel_enter: 1000,
+        ..Settings::new(Compiler::InProcess)
+    };
+    let sandbox = Sandboxed(Sandbox::new(settings).expect("a sandbox"));
+    let poor = Replayer::new(app.engine.reader().clone(), sandbox);
+    let (_, findings) = verify(&app, &poor).await;
+    assert!(!findings.is_empty());
+    for finding in &findings {
+        assert_eq!(finding.code, "replay_unable", "{finding:?}");
+        let limit = "the call fails here, because it used up its 1000 units of fuel";
+        assert!(finding.detail.ends_with(limit), "{finding:?}");
+    }
 }
 
 /// The instance has more states than flow logic is shown, and many commands.

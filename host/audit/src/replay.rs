@@ -13,7 +13,7 @@ use moka::future::Cache;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::record::Record;
+use self::record::{Evaluated, Record};
 pub use self::source::{Carried, Source};
 use wrkflw_core::audit::{Entry, sha256};
 use wrkflw_core::command::Command;
@@ -33,8 +33,8 @@ pub trait Logic: Send + Sync {
     /// The digest of the engine profile (engine and limits): SHA-256 in hexadecimal digits.
     fn profile(&self) -> String;
 
-    /// Asks a version's component one question, and fetches its bytes if necessary. The error is [`Differs`] if the component
-    /// does not answer, and [`Unable`] if it could not be asked.
+    /// Asks a version's component one question, and fetches its bytes if necessary. The error is [`Unable`] if the component could not
+    /// be asked, or had too little time.
     fn ask<'a, 'f: 'a>(
         &'a self,
         pinned: (&'a VersionRef, Digest),
@@ -54,6 +54,8 @@ pub struct Answered {
     pub asked: [u8; 32],
     pub answer: Answer,
     pub fuel: u64,
+    /// Why the call failed, if it did. `answer` is then what a host records of the failure.
+    pub failure: Option<String>,
 }
 
 /// Runs commands again.
@@ -185,7 +187,7 @@ impl Replayer {
             drop(instance);
             let asked = wrkflw_core::ids::hex(&evaluated.asked);
             same(&at("the digest of what is asked"), &recorded.asked, &asked)?;
-            same(&at("the answer"), &recorded.answer, &evaluated.answer)?;
+            same_answer(&at("the answer"), (recorded, &evaluated), other_profile)?;
             if !other_profile {
                 same(&at("the fuel"), &recorded.fuel, &evaluated.fuel)?;
             }
@@ -274,6 +276,27 @@ fn of_events(entries: &[Entry], again: &[Event]) -> Result<(), ReplayError> {
     Ok(())
 }
 
+/// Compares two answers. Under another engine profile, limits may differ: a failure on one side is no evidence of a change then.
+fn same_answer(
+    what: &str,
+    (recorded, again): (&Evaluated, &Answered),
+    other_profile: bool,
+) -> Result<(), ReplayError> {
+    let compared = same(what, &recorded.answer, &again.answer);
+    if compared.is_ok() || !other_profile {
+        return compared;
+    }
+    let why = match &again.failure {
+        Some(cause) => format!("the call fails here, because {cause}"),
+        // Only a call that failed is recorded without fuel.
+        None if recorded.fuel == 0 => "the recorded call failed, and fails no more here".to_owned(),
+        None => return compared,
+    };
+    Err(Unable(format!(
+        "{what} cannot be compared under another engine profile: {why}"
+    )))
+}
+
 /// Checks that both are the same JSON. The error names the place where they differ.
 fn same(what: &str, recorded: &impl Serialize, again: &impl Serialize) -> Result<(), ReplayError> {
     let (recorded, again) = (Json::of(recorded), Json::of(again));
@@ -332,6 +355,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use uuid::Uuid;
+    use wrkflw_core::answer::{Reason, Refusal};
     use wrkflw_core::audit::{Draft, Head, Stream, StreamKind};
     use wrkflw_core::ids::CommandId;
 
@@ -369,6 +393,62 @@ mod tests {
         ] {
             let error = of_events(&entry(Json::from_canonical(text)), &again);
             assert_eq!(error.expect_err("another event").to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_failure_under_other_limits_is_not_a_difference() {
+        let failed = || {
+            Answer::Guard(Err(Refusal::Fault(Reason {
+                code: "logic_budget_exceeded".to_owned(),
+                message: "flow logic gave no answer".to_owned(),
+            })))
+        };
+        let allowed = || Answer::Guard(Ok(()));
+        let recorded = |answer: Answer, fuel| Evaluated {
+            question: Json::empty(),
+            asked: String::new(),
+            answer: Json::of(&answer),
+            fuel,
+        };
+        let again = |answer, fuel, failure: Option<&str>| Answered {
+            asked: [0; 32],
+            answer,
+            fuel,
+            failure: failure.map(str::to_owned),
+        };
+        let fails = || again(failed(), 0, Some("it used up its 7 units of fuel"));
+        for (recorded, again, other, expected) in [
+            (recorded(failed(), 0), fails(), true, None),
+            (recorded(failed(), 0), fails(), false, None),
+            (
+                recorded(allowed(), 9),
+                fails(),
+                true,
+                Some(Unable("it cannot be compared under another engine profile: the call fails here, because it used up its 7 units of fuel".to_owned())),
+            ),
+            (
+                recorded(failed(), 0),
+                again(allowed(), 9, None),
+                true,
+                Some(Unable("it cannot be compared under another engine profile: the recorded call failed, and fails no more here".to_owned())),
+            ),
+            (
+                recorded(allowed(), 9),
+                fails(),
+                false,
+                Some(Differs("it differs from what is recorded at /answer/Ok".to_owned())),
+            ),
+            // The logic itself refuses.
+            (
+                recorded(failed(), 9),
+                again(allowed(), 9, None),
+                true,
+                Some(Differs("it differs from what is recorded at /answer/Err".to_owned())),
+            ),
+        ] {
+            let compared = same_answer("it", (&recorded, &again), other);
+            assert_eq!(compared.err(), expected);
         }
     }
 

@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use wrkflw_audit::replay::{Answered, Fetch, Logic, ReplayError};
 use wrkflw_core::ids::{Digest, VersionRef};
 use wrkflw_core::question::{Facts, Question};
-use wrkflw_sandbox::{Asking, Evaluation, Pinned, Sandbox};
+use wrkflw_sandbox::{Asking, Cause, Evaluation, Pinned, Sandbox};
 
 /// A sandbox for replays.
 pub struct Sandboxed(pub Sandbox);
@@ -27,22 +27,31 @@ impl Logic for Sandboxed {
             let pinned = Pinned { reference, digest };
             let asking = Asking::of(&facts, question);
             let digest = asking.digest();
-            let asked = self.0.ask_prepared(&pinned, asking, fetch).await;
-            let evaluated = asked.or_else(|error| {
-                // Over a buffered signal, a failure is on record.
-                let failure = Evaluation::of_failure(digest, question, &error.cause);
-                let text = error.to_string();
-                failure.ok_or(if error.cause.is_guests_fault() {
-                    ReplayError::Differs(text)
-                } else {
-                    ReplayError::Unable(text)
-                })
-            })?;
+            let (evaluated, failure) = match self.0.ask_prepared(&pinned, asking, fetch).await {
+                Ok(evaluated) => (evaluated, None),
+                // Over a buffered signal, a failure is on record. One that may pass, such as a missed deadline, never is.
+                Err(error) => match Evaluation::of_failure(digest, question, &error.cause) {
+                    Some(evaluated) => (evaluated, Some(exceeded(&error.cause))),
+                    None => return Err(ReplayError::Unable(error.to_string())),
+                },
+            };
             Ok(Answered {
                 asked: evaluated.asked,
                 answer: evaluated.answer,
                 fuel: evaluated.fuel,
+                failure,
             })
         })
+    }
+}
+
+/// The cause of a failure, without text that the guest chose: it may be confidential.
+fn exceeded(cause: &Cause) -> String {
+    match cause {
+        Cause::MemoryExhausted { bytes_max, .. } => {
+            format!("it needs more than {bytes_max} bytes of memory")
+        }
+        Cause::Trapped(_) | Cause::Malformed { .. } => cause.code().to_owned(),
+        cause => format!("it {cause}"),
     }
 }
