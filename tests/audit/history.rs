@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgPool};
 
 use super::checkpoints::{keys, sign};
-use super::verify::approved;
+use super::verify::{approved, behind};
 use crate::support::app::{TestApp, task_of};
 use crate::support::plans::{explained_query, pages};
 
@@ -98,6 +98,30 @@ async fn entries_are_found_by_actor_type_and_time() {
         app.get("admin", &format!("{path}?after=LTE"))
             .await
             .problem(400, "invalid_cursor");
+    }
+}
+
+/// The times of checkpoints and of entries are of several hosts.
+#[tokio::test]
+async fn nothing_is_left_out_where_the_clock_of_the_signer_is_slow() {
+    let app = TestApp::start().await;
+    approved(&app, "doc-1").await;
+    sign(&app.engine, &keys(&[("one", 1)])).await;
+    let everything = all(&app, "/v1/audit", 100).await;
+    let slow = "update checkpoint set signed_at = signed_at - interval '23 hours'";
+    behind(&app, slow).await;
+    let times = everything.iter().map(|row| {
+        let at = row["occurredAt"].as_str().expect("a time");
+        at.parse::<jiff::Timestamp>().expect("a time")
+    });
+    let first = times.min().expect("entries");
+    for sort in ["occurredAt", "-occurredAt"] {
+        let path = format!("/v1/audit?from={first}&sort={sort}");
+        assert_eq!(
+            all(&app, &path, 100).await.len(),
+            everything.len(),
+            "{path}"
+        );
     }
 }
 
