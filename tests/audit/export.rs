@@ -1,6 +1,8 @@
 //! An export proves without the database what the database would: nothing is found in what nobody changed, and every change
 //! of the file is.
 
+mod parts;
+
 use serde_json::{Value, json};
 use wrkflw_audit::export::Exporter;
 use wrkflw_audit::keys::CheckpointKeys;

@@ -84,6 +84,10 @@ pub struct Tally {
     /// Entries of a file that no checkpoint covers yet.
     pub uncovered: u64,
     pub checkpoints: u64,
+    /// Tenants of which a file has only a part.
+    pub parts: u64,
+    /// Kept checkpoints that nothing in a file of parts can be compared with.
+    pub uncompared: u64,
     /// Checkpoints with a valid signature.
     pub signatures: u64,
     pub findings: u64,

@@ -45,8 +45,7 @@ pub struct FileVerifier<'a, F> {
     only: Option<&'a str>,
     /// The kept checkpoints of tenants that have not come yet.
     absent: Vec<&'a Checkpoint>,
-    /// Whether a tenant came of which the file has a part, and whether one came as a whole.
-    has_part: bool,
+    /// Whether a tenant came as a whole.
     has_whole: bool,
 }
 
@@ -93,7 +92,6 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
             tenant: None,
             only: None,
             absent: how.kept.iter().collect(),
-            has_part: false,
             has_whole: false,
         }
     }
@@ -136,7 +134,7 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
                 }
                 self.close().await;
                 self.absent.retain(|kept| kept.tenant != line.name);
-                self.has_part |= !line.whole;
+                self.tally.parts += u64::from(!line.whole);
                 self.has_whole |= line.whole;
                 self.tenant = Some(Tenant::new(line, self.how));
             }
@@ -211,7 +209,8 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
 
     /// Reports checkpoints that were kept of tenants that the file lacks. An export of an instance or entity lacks all but one.
     fn absent(&mut self) {
-        if self.has_part && !self.has_whole {
+        if self.tally.parts > 0 && !self.has_whole {
+            self.tally.uncompared += self.absent.len() as u64;
             return;
         }
         for kept in std::mem::take(&mut self.absent) {
@@ -282,6 +281,8 @@ impl<'a> Tenant<'a> {
             if differs || kept.size > row.size {
                 let detail = "it is not the checkpoint that was kept, nor a later one".to_owned();
                 found.push(super::tree::of_checkpoint(&row, "kept", detail));
+            } else if kept.size < row.size {
+                tally.uncompared += 1;
             }
         }
         self.checkpoint = Some(row);

@@ -69,6 +69,7 @@ fn a_change_is_named_and_fails_the_verification() {
     );
 
     exported(&place, &url);
+    a_part_is_told(&place, &url);
 
     behind(&url, "update decision set actor = 'approver'");
     for what in [
@@ -167,6 +168,22 @@ fn exported(place: &Place, url: &str) {
     let ran = elsewhere.run(&verify);
     assert_eq!(ran.code, 2, "{}", ran.stdout);
     nothing_is_exported(place, url);
+}
+
+/// Without findings, a part of a tenant does not pass for the tenant.
+fn a_part_is_told(place: &Place, url: &str) {
+    let export = format!("audit export --entity document/1 --out part.jsonl --database-url {url}");
+    let ran = place.run(&export);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let verify = "audit verify --file part.jsonl --without-seals --no-replay";
+    let ran = place.run(verify);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let words = "1 tenant is in the file only in part: other instances are not shown";
+    assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    let ran = place.run(&format!("{verify} --tenant default"));
+    assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);
+    let words = "the file has only a part of tenant default";
+    assert!(ran.stderr.contains(words), "{}", ran.stderr);
 }
 
 /// An export that fails leaves an older file as it was, and nothing beside it.

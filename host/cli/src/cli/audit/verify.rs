@@ -115,12 +115,26 @@ pub(super) fn run(mut args: VerifyArgs, output: Output, environment: &Environmen
         return Err(unverifiable(Failure::new(Exit::Usage, message).into()));
     }
     let there = match tally.findings {
-        0 => return Ok(()),
+        0 => return of_whole(args, tally),
         1 => "there is",
         _ => "there are",
     };
     let found = counted(tally.findings, "finding");
     Err(Failure::new(Exit::Failed, format!("{there} {found}")).into())
+}
+
+/// Fails if the file was to be of a tenant and has a part of it. A part without findings does not show what it lacks.
+fn of_whole(args: &VerifyArgs, tally: Tally) -> Result<()> {
+    match &args.which.tenant {
+        Some(tenant) if tally.parts > 0 => {
+            let message = format!(
+                "the file has only a part of tenant {tenant}: its other instances are not shown"
+            );
+            let failure = Failure::new(Exit::Usage, message);
+            Err(failure.next("leave out --tenant to verify the part").into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What was verified, and with which evidence.
@@ -293,9 +307,7 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
         ),
     ];
     if args.file.is_some() {
-        let are = if tally.uncovered == 1 { "is" } else { "are" };
-        let entries = counted(tally.uncovered, "entry");
-        lines.push(format!("{entries} {are} not under a checkpoint yet"));
+        lines.extend(closing_of_file(tally));
     }
     let delegations = match tally.delegations {
         0 => String::new(),
@@ -308,6 +320,31 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
         counted(tally.decisions, "decision"),
         tally.findings
     ));
+    lines
+}
+
+/// What the file lacks.
+fn closing_of_file(tally: Tally) -> Vec<String> {
+    let are = |count| if count == 1 { "is" } else { "are" };
+    let entries = counted(tally.uncovered, "entry");
+    let mut lines = vec![format!(
+        "{entries} {} not under a checkpoint yet",
+        are(tally.uncovered)
+    )];
+    if tally.parts > 0 {
+        lines.push(format!(
+            "{} {} in the file only in part: other instances are not shown",
+            counted(tally.parts, "tenant"),
+            are(tally.parts)
+        ));
+    }
+    if tally.uncompared > 0 {
+        lines.push(format!(
+            "{} {} older than the file or of other tenants, and could not be compared",
+            counted(tally.uncompared, "kept checkpoint"),
+            are(tally.uncompared)
+        ));
+    }
     lines
 }
 
