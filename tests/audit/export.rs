@@ -372,6 +372,24 @@ fn alter(value: &mut Value) -> bool {
     true
 }
 
+/// Of an instance without its row, tasks, decisions and seals would not be compared.
+#[tokio::test]
+async fn an_instance_does_not_pass_for_another_stream() {
+    let (app, keys, id) = history().await;
+    let mut lines = export(&app, &Which::All).await;
+    for line in &mut lines {
+        if line["instance"]["id"] == json!(id) {
+            let mut head = line["instance"]["head"].clone();
+            head["eventSeq"] = Value::Null;
+            *line = json!({ "stream": { "kind": "instance", "id": id, "head": head } });
+        }
+    }
+    lines.retain(|line| line["task"]["instance"] != json!(id));
+    recount(&mut lines);
+    let (_, findings) = Bench::of(&app, &keys).verify(&lines).await.expect("a file");
+    assert_eq!(codes(&findings), ["head_missing"]);
+}
+
 #[tokio::test]
 async fn lines_that_are_missing_or_swapped_are_found() {
     let (app, keys, id) = history().await;

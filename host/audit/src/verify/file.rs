@@ -4,19 +4,21 @@
 //! each run of leaves. What the last checkpoint does not cover yet is counted, not proven. The texts of lines that cannot be read
 //! are not repeated.
 
+mod open;
 mod owners;
 
 use std::collections::HashMap;
 
 use uuid::Uuid;
 
+use self::open::Open;
 use self::owners::Owners;
 use super::chain::Chain;
 use super::tree::{Found, LEAF, Tree, of_absent, signature};
 use super::walk::Walk;
 use super::{Finding, How, Problem, Tally};
 use crate::export::line::{EntryLine, FORMAT, LeafLine, Line, RefusedLine, TenantLine, VERSION};
-use crate::record::rows::{HeadRow, InstanceRow, TaskRow};
+use crate::record::rows::{HeadRow, InstanceRow};
 use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::checkpoint::{Checkpoint, REFUSED, refused_digest};
 use wrkflw_core::ids::unhex;
@@ -64,21 +66,6 @@ struct Tenant<'a> {
     /// The entry without a proof that has the lowest position.
     unproven: Option<(i64, Stream, u64)>,
     open: Open<'a>,
-}
-
-/// The stream whose entries come.
-enum Open<'a> {
-    None,
-    Instance {
-        row: Box<InstanceRow>,
-        tasks: Vec<TaskRow>,
-        walk: Box<Walk<'a>>,
-    },
-    Stream {
-        stream: Stream,
-        chain: Chain,
-        head: Option<HeadRow>,
-    },
 }
 
 impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
@@ -406,24 +393,9 @@ impl<'a> Tenant<'a> {
 
     /// Ends the stream that is open.
     async fn close(&mut self, how: How<'a>, tally: &mut Tally, found: &mut Vec<Found>) {
-        let mut problems = Vec::new();
-        match std::mem::replace(&mut self.open, Open::None) {
-            Open::None => {}
-            Open::Instance { row, tasks, walk } => {
-                let (stream, tasks) = (walk.stream(), tasks.iter().collect::<Vec<_>>());
-                walk.end(((&row, &tasks), None), how.seals, tally, &mut problems)
-                    .await;
-                located(stream, problems, found);
-            }
-            Open::Stream {
-                stream,
-                chain,
-                head,
-            } => {
-                chain.end(head.as_ref(), &mut problems);
-                tally.streams += 1;
-                located(stream, problems, found);
-            }
+        let open = std::mem::replace(&mut self.open, Open::None);
+        if let Some((stream, problems)) = open.end(how, tally).await {
+            located(stream, problems, found);
         }
     }
 
