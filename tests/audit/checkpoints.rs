@@ -352,9 +352,13 @@ async fn what_is_new_is_found_by_position() {
         .await
         .expect("summaries");
     let mut connection = pool.acquire().await.expect("a connection");
+    // As in the transaction of the host that signs.
     for setting in [
         "plan_cache_mode = force_generic_plan",
         "enable_seqscan = off",
+        "enable_hashjoin = off",
+        "enable_mergejoin = off",
+        "enable_bitmapscan = on",
     ] {
         let set = format!("set {setting}");
         sqlx::raw_sql(AssertSqlSafe(set))
@@ -375,6 +379,10 @@ async fn what_is_new_is_found_by_position() {
         .expect("a plan");
     let (text, node) = (plan.to_string(), &plan[0]["Plan"]);
     assert!(text.contains("audit_entry_pos"), "{text}");
+    // A plan that is disabled costs 1e10 more up to PostgreSQL 17, and is marked from 18 on.
+    let cost = node["Total Cost"].as_f64().expect("a cost");
+    assert!(cost < 1e10, "{text}");
+    assert!(!text.contains(r#""Disabled":true"#), "{text}");
     let blocks =
         ["Shared Hit Blocks", "Shared Read Blocks"].map(|name| node[name].as_u64().unwrap_or(0));
     let all = count(&app, "select pg_relation_size('audit_entry') / 8192").await;

@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use self::refused::refused_between;
 use super::pool::transacted;
+use super::purge::BEGIN;
 use super::time::Time;
 use super::{Store, StoreError};
 use wrkflw_core::checkpoint::{Checkpoint, EntryColumns, REFUSED};
@@ -90,7 +91,7 @@ impl Store {
         if new.fetch_optional(&self.writer).await? != Some(true) {
             return Ok(Turn::Idle);
         }
-        let mut transaction = self.writer.begin().await?;
+        let mut transaction = self.writer.begin_with(BEGIN).await?;
         // The position is read before this transaction gets its number.
         let drawn = sqlx::query!(
             r#"with drawn as materialized (select case when is_called then last_value else 0 end as pos from event_pos)
