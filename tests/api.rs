@@ -176,7 +176,7 @@ async fn raw(
 }
 
 /// Sends a form with these fields to the versions of `key`.
-async fn upload(host: &Host, user: &str, key: &str, fields: &[(&str, &[u8])]) -> Answer {
+pub(crate) async fn upload(host: &Host, user: &str, key: &str, fields: &[(&str, &[u8])]) -> Answer {
     const BOUNDARY: &str = "----boundary";
     let mut body = Vec::new();
     for (name, value) in fields {

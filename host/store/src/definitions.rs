@@ -6,6 +6,7 @@ pub mod running;
 pub mod stops;
 
 use jiff::Timestamp;
+use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
@@ -44,6 +45,20 @@ pub struct NewVersion<'a> {
     pub note: Option<&'a str>,
     /// The id of the audit stream, used if the definition is new.
     pub definition_id: Uuid,
+}
+
+/// The payload of a new version's entry. A value of `serde_json` would not keep the digits of its numbers.
+#[derive(Serialize)]
+struct Published<'a> {
+    key: &'a str,
+    version: u32,
+    component: String,
+    config: &'a Json,
+    graph: &'a Graph,
+    sdk: Option<&'a str>,
+    wit: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
 }
 
 /// The number of a published version, and whether it is new.
@@ -115,13 +130,16 @@ impl Store {
         }
         let version = insert_version(&mut transaction, tenant, new, note).await?;
         wrkflw_fault::point("publish.version");
-        let mut payload = serde_json::json!({
-            "key": new.key, "version": version, "component": new.digest.to_string(), "config": new.config, "graph": new.graph,
-            "sdk": new.sdk, "wit": new.wit,
-        });
-        if let Some(why) = new.note {
-            payload["note"] = why.into();
-        }
+        let payload = Published {
+            key: new.key,
+            version,
+            component: new.digest.to_string(),
+            config: new.config,
+            graph: new.graph,
+            sdk: new.sdk,
+            wit: new.wit,
+            note: new.note,
+        };
         append(
             &mut transaction,
             stream(tenant, id),

@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Problem;
 use super::rows::{Expected, Given, Table, digest, time};
 use crate::record::Snapshot;
-use crate::record::rows::TableRows;
+use crate::record::rows::{RecordedVersion, TableRows};
 use wrkflw_core::audit::Entry;
-use wrkflw_core::ids::TenantId;
+use wrkflw_core::graph::Graph;
+use wrkflw_core::ids::{TenantId, VersionRef};
 use wrkflw_core::json::Json;
 
 static DEFINITION: Table = Table {
@@ -22,7 +24,7 @@ static DEFINITION: Table = Table {
     key: &["key"],
     hidden: &[],
 };
-static VERSION: Table = Table {
+pub(super) static VERSION: Table = Table {
     name: "definition_version",
     code: "version",
     key: &["key", "version"],
@@ -48,15 +50,22 @@ struct Told {
     version: u32,
 }
 
-/// The payload of a new version's entry. The first releases did not record the SDK and the contract, and not every version has a note.
+/// The payload of a new version's entry. The first releases did not record the SDK and the contract, and not every version has a note. The
+/// config and the graph keep the digits of their numbers.
 #[derive(Deserialize)]
 struct Published {
     component: String,
-    config: Value,
-    graph: Value,
+    config: Json,
+    graph: Box<RawValue>,
     sdk: Option<String>,
     wit: Option<String>,
     note: Option<String>,
+}
+
+/// The graph in the payload of a new version's entry, as an export has it.
+#[derive(Deserialize)]
+struct Drawn {
+    graph: Graph,
 }
 
 /// The further member of a stopped version's entry.
@@ -167,7 +176,6 @@ impl Definition {
             wit,
             note,
         } = serde_json::from_str(draft.payload.as_str())?;
-        let config = Json::of(&config);
         let mut given = vec![
             ("tenant_id", json!(self.tenant)),
             ("key", json!(key)),
@@ -175,7 +183,7 @@ impl Definition {
             ("digest", json!(component)),
             ("config", digest(config.as_str())),
             ("config_digest", digest(config.as_str())),
-            ("graph", digest(Json::of(&graph).as_str())),
+            ("graph", digest(graph.get())),
             ("published_at", time(draft.at)),
             ("published_by", json!(draft.actor)),
             ("note", json!(note)),
@@ -190,6 +198,7 @@ impl Definition {
         }
         self.versions.insert(version, given);
         self.components.insert(component);
+        let graph: Value = serde_json::from_str(graph.get())?;
         let attributes = graph.get("attributes").and_then(Value::as_array);
         for attribute in attributes.into_iter().flatten() {
             let of = |member: &str| attribute.get(member).and_then(Value::as_str);
@@ -249,4 +258,48 @@ impl Definition {
         );
         Ok(())
     }
+}
+
+/// The columns that an export has of a version.
+pub(super) fn exported(version: &RecordedVersion) -> Given {
+    let VersionRef {
+        key,
+        version: number,
+    } = &version.reference;
+    vec![
+        ("key", json!(key)),
+        ("version", json!(number)),
+        ("digest", json!(version.component)),
+        ("config", digest(version.config.as_str())),
+        ("graph", digest(Json::of(&version.graph).as_str())),
+        ("wit", json!(version.wit)),
+    ]
+}
+
+/// The same of the version that an entry published. None if it published none. The graph is read and written as that of a line, because
+/// releases add members.
+pub(super) fn published(entry: &Entry) -> Result<Option<(VersionRef, Given)>, serde_json::Error> {
+    if entry.draft.kind != "VERSION_PUBLISHED" {
+        return Ok(None);
+    }
+    let text = entry.draft.payload.as_str();
+    let Told { key, version } = serde_json::from_str(text)?;
+    let Published {
+        component,
+        config,
+        wit,
+        ..
+    } = serde_json::from_str(text)?;
+    let Drawn { graph } = serde_json::from_str(text)?;
+    let is_told = wit.is_some();
+    let recorded = RecordedVersion {
+        reference: VersionRef { key, version },
+        component,
+        config,
+        graph,
+        wit: wit.unwrap_or_default(),
+    };
+    let mut given = exported(&recorded);
+    given.retain(|(column, _)| is_told || *column != "wit");
+    Ok(Some((recorded.reference, given)))
 }

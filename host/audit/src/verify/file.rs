@@ -6,6 +6,7 @@
 
 mod open;
 mod owners;
+mod versions;
 
 use std::collections::HashMap;
 
@@ -13,6 +14,7 @@ use uuid::Uuid;
 
 use self::open::Open;
 use self::owners::Owners;
+use self::versions::Versions;
 use super::chain::Chain;
 use super::tree::{Found, LEAF, Tree, of_absent, signature};
 use super::walk::Walk;
@@ -66,6 +68,7 @@ struct Tenant<'a> {
     /// The entry without a proof that has the lowest position.
     unproven: Option<(i64, Stream, u64)>,
     open: Open<'a>,
+    versions: Versions,
 }
 
 impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
@@ -125,8 +128,13 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
                 self.has_whole |= line.whole;
                 self.tenant = Some(Tenant::new(line, self.how));
             }
-            // They were read before.
-            Line::Version(_) | Line::Component { .. } => {}
+            // Replays have read it before.
+            Line::Version(version) => {
+                if let Some(tenant) = self.tenant.as_mut().filter(|tenant| tenant.line.whole) {
+                    tenant.versions.line(&version);
+                }
+            }
+            Line::Component { .. } => {}
             Line::End { lines } => {
                 if lines != self.lines {
                     return Err(unfit(format!("the file had {lines} lines before its end")));
@@ -227,6 +235,7 @@ impl<'a> Tenant<'a> {
             proven: 0,
             unproven: None,
             open: Open::None,
+            versions: Versions::default(),
         }
     }
 
@@ -315,6 +324,8 @@ impl<'a> Tenant<'a> {
             Open::Stream { stream, .. } => *stream,
         };
         let mut problems = Vec::new();
+        let defines = self.line.whole && stream.kind == StreamKind::Definition;
+        let is_new = defines && !self.waiting.contains_key(&line.leaf().0);
         problems.extend(self.bound(stream, &line, tally));
         let row = line.row(stream);
         match &mut self.open {
@@ -323,6 +334,9 @@ impl<'a> Tenant<'a> {
             Open::Stream { chain, .. } => {
                 tally.entries += 1;
                 chain.follow(&row, &mut problems);
+                if defines && let Ok(entry) = &row.entry {
+                    self.versions.entry(entry, is_new, &mut problems);
+                }
             }
         }
         located(stream, problems, found);
@@ -428,6 +442,7 @@ impl<'a> Tenant<'a> {
             return;
         }
         self.tree.end(found);
+        self.versions.end(found);
         tally.signatures += self.tree.signatures;
         let mut left: Vec<u64> = self.waiting.drain().map(|(_, leaf)| leaf).collect();
         left.sort_unstable();

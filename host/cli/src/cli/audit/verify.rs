@@ -333,7 +333,7 @@ fn closing_of_file(tally: Tally) -> Vec<String> {
     )];
     if tally.parts > 0 {
         lines.push(format!(
-            "{} {} in the file only in part: other instances are not shown",
+            "{} {} in the file only in part: other instances are not shown, and graphs of versions not proven",
             counted(tally.parts, "tenant"),
             are(tally.parts)
         ));
