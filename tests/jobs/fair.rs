@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use wrkflw_core::ids::TenantId;
+use wrkflw_store::jobs::CallTurn;
 
 use super::*;
 use crate::support::plans::{explained, pages};
@@ -76,6 +77,40 @@ async fn tenants_take_turns_however_many_they_are() {
             (1..=TENANTS).map(|tenant| (tenant, 1)).collect(),
             "round {round}"
         );
+    }
+}
+
+/// The tenants between the two have calls that are not due. A claim reads fewer tenants than these are.
+#[tokio::test]
+async fn a_flood_of_calls_delays_no_other_tenant() {
+    let fixture = Fixture::new().await;
+    fixture.run(
+        "insert into job (tenant_id, id, kind, instance_id, due_at, payload, service)
+            select case when n <= 1000 then 1 else 41 end, gen_random_uuid(), 'call_service', gen_random_uuid(),
+                timestamptz '2026-10-05 11:00Z' + n * interval '1 second', '{}', 'oracle' from generate_series(1, 1001) n;
+        insert into job (tenant_id, id, kind, instance_id, due_at, payload, service)
+            select t, gen_random_uuid(), 'call_service', gen_random_uuid(), timestamptz '2026-10-05 13:00Z', '{}', 'oracle'
+            from generate_series(2, 40) t",
+    )
+    .await;
+    for full in [Vec::new(), vec![TenantId(1)]] {
+        let (mut after, mut claimed) = (TenantId(0), Vec::new());
+        for _ in 0..3 {
+            let turn = CallTurn {
+                service: "oracle",
+                after,
+                full: &full,
+                limit: 1,
+            };
+            let claim = fixture
+                .store
+                .claim_calls(&turn, noon(), noon() + seconds(60));
+            let (jobs, last) = claim.await.expect("a claim");
+            claimed.extend(tenants(&jobs));
+            after = last;
+        }
+        assert!(claimed.contains(&41), "{claimed:?} beside {full:?}");
+        fixture.run("update job set lease_until = null").await;
     }
 }
 

@@ -75,7 +75,6 @@ impl CallQueue {
     /// Takes a place, and begins the call.
     fn begin(&mut self, service: &str, job: Job) -> Claim<(String, TenantId)> {
         let tenant = job.tenant;
-        self.after.insert(service.to_owned(), tenant);
         let tenants = self.in_flight.entry(service.to_owned()).or_default();
         *tenants.entry(tenant).or_default() += 1;
         let (engine, context) = (self.engine.clone(), self.context.clone());
@@ -114,12 +113,13 @@ impl LeaseQueue for CallQueue {
                 limit: free.min(left),
             };
             let claimed = store.claim_calls(&turn, window.now, window.lease_end);
-            let jobs = match claimed.await {
-                Ok(jobs) => jobs,
+            let (jobs, after) = match claimed.await {
+                Ok(claimed) => claimed,
                 // What is claimed must be called. The next call returns the failure if it lasts.
                 Err(_) if !claims.is_empty() => break,
                 Err(error) => return Err(error),
             };
+            self.after.insert(service.clone(), after);
             if !jobs.is_empty() {
                 self.last.clone_from(&service);
             }

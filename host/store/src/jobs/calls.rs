@@ -4,7 +4,6 @@
 //! Unlike another job, a call waits for no job of its instance, and none waits for it. Its claim lasts as long as an attempt may take.
 
 use jiff::Timestamp;
-use uuid::Uuid;
 
 use super::{Job, kept};
 use crate::time::Time;
@@ -75,16 +74,16 @@ impl Store {
         Ok(next.map(|time| time.0))
     }
 
-    /// Claims due calls of a service until `lease_end`, at most one of each tenant.
+    /// Claims due calls of a service until `lease_end`, at most one of each tenant. Returns the tenant whose turn was last, too: a
+    /// tenant without due calls had its turn, so that the next claim reads others.
     pub async fn claim_calls(
         &self,
         turn: &CallTurn<'_>,
         now: Timestamp,
         lease_end: Timestamp,
-    ) -> Result<Vec<Job>, StoreError> {
+    ) -> Result<(Vec<Job>, TenantId), StoreError> {
         let full: Vec<i32> = turn.full.iter().map(|tenant| tenant.0).collect();
-        let mut rows = sqlx::query_file_as!(
-            Claimed,
+        let rows = sqlx::query_file!(
             "src/jobs/claim_calls.sql",
             turn.service,
             turn.after.0,
@@ -97,19 +96,21 @@ impl Store {
         )
         .fetch_all(&self.writer)
         .await?;
-        rows.sort_by_key(|row| row.turn);
-        let job = |row: Claimed| Job {
-            tenant: TenantId(row.tenant_id),
-            id: row.id,
-            kind: row.kind,
-            instance: InstanceId(row.instance_id),
-            due_at: row.due_at.0,
-            payload: Json::from_canonical(row.payload),
-            attempts: row.attempts.cast_unsigned(),
-            claim: row.claim,
-            claimed_at: now,
-        };
-        Ok(rows.into_iter().map(job).collect())
+        let after = rows.first().map_or(turn.after, |row| TenantId(row.after));
+        let job = rows.into_iter().filter_map(|row| {
+            Some(Job {
+                tenant: TenantId(row.tenant_id?),
+                id: row.id?,
+                kind: row.kind?,
+                instance: InstanceId(row.instance_id?),
+                due_at: row.due_at?.0,
+                payload: Json::from_canonical(row.payload?),
+                attempts: row.attempts?.cast_unsigned(),
+                claim: row.claim?,
+                claimed_at: now,
+            })
+        });
+        Ok((job.collect(), after))
     }
 
     /// Ends the claim of a call, stores its payload and its attempts, and makes it due again at `next`. Operators see the number of failed
@@ -200,16 +201,4 @@ impl Reader {
         });
         Ok(call.collect())
     }
-}
-
-struct Claimed {
-    tenant_id: i32,
-    turn: Option<i32>,
-    id: Uuid,
-    kind: String,
-    instance_id: Uuid,
-    due_at: Time,
-    payload: String,
-    attempts: i32,
-    claim: Uuid,
 }

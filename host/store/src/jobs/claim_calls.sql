@@ -1,4 +1,4 @@
--- Claims due calls of one service, at most one of each tenant. $1 service, $2 the tenant whose turn was last, $3 limit of the
+-- Claims due calls of one service, at most one of each tenant, and tells whose turn was last. $1 service, $2 the tenant whose turn was last, $3 limit of the
 -- tenants read, $4 now, $5 end of the lease, $6 limit of the calls claimed, $7 tenants that may have no more, $8 limit of the calls read
 -- in the order of their due times.
 --
@@ -34,12 +34,24 @@ first as (
     ) d
     order by t.turn nulls last limit $6
 ),
+-- The turns of the tenants of `circle` are over, unless the limit of calls ended them earlier.
+turned as (
+    select c.tenant_id from circle c
+    where c.turn <= (select max(f.turn) from first f having count(f.turn) >= $6)
+       or not exists (select from first f having count(f.turn) >= $6)
+    order by c.turn desc limit 1
+),
 mine as materialized (
     select j.tenant_id, j.id, f.turn from first f join job j on j.tenant_id = f.tenant_id and j.id = f.id
     where greatest(j.due_at, j.lease_until) <= $4
     for update of j skip locked
+),
+claimed as (
+    update job j set lease_until = $5, attempts = j.attempts + 1, claim = gen_random_uuid() from mine
+    where j.tenant_id = mine.tenant_id and j.id = mine.id
+    returning j.tenant_id, mine.turn, j.id, j.kind, j.instance_id, j.due_at, j.payload, j.attempts, j.claim
 )
-update job j set lease_until = $5, attempts = j.attempts + 1, claim = gen_random_uuid() from mine
-where j.tenant_id = mine.tenant_id and j.id = mine.id
-returning j.tenant_id, mine.turn as "turn?", j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.payload, j.attempts,
-    j.claim as "claim!"
+select t.tenant_id as "after!", c.tenant_id as "tenant_id?", c.id as "id?", c.kind as "kind?", c.instance_id as "instance_id?",
+    c.due_at as "due_at?: Time", c.payload as "payload?", c.attempts as "attempts?", c.claim as "claim?"
+from turned t left join claimed c on true
+order by c.turn nulls first
