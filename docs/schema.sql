@@ -1091,7 +1091,11 @@ CREATE TABLE public.subscription (
     failures integer DEFAULT 0 NOT NULL,
     disabled_reason text,
     since_epoch integer,
-    since_snapshot pg_snapshot
+    since_snapshot pg_snapshot,
+    disabled_epoch integer,
+    disabled_snapshot pg_snapshot,
+    enabled_epoch integer,
+    enabled_snapshot pg_snapshot
 );
 
 CREATE TABLE public.task (

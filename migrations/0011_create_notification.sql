@@ -60,6 +60,11 @@ create table subscription (
     -- null, `created_at` decides.
     since_epoch int,
     since_snapshot pg_snapshot,
+    -- The same of the last time that it was disabled, and of when it was enabled again; null if it was not.
+    disabled_epoch int,
+    disabled_snapshot pg_snapshot,
+    enabled_epoch int,
+    enabled_snapshot pg_snapshot,
     primary key (tenant_id, id)
 );
 

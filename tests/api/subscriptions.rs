@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw_runtime::clock::Clock;
+use wrkflw_store::deliveries::{DeliveryQueue, Refusal, Settlement};
 
 use super::notifications::{notifier, settings};
 use super::webhooks::{deliveries, subscribe, waiting};
@@ -13,6 +14,18 @@ use super::*;
 use crate::support::receiver::Receiver;
 
 const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Returns once the first attempt of the only delivery has failed.
+async fn refused(app: &TestApp, subscription: &Value) {
+    let refused = async {
+        while deliveries(app, subscription, "").await[0]["attempts"] != 1 {
+            crate::support::pause().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, refused)
+        .await
+        .expect("a refusal");
+}
 
 /// By no host's clock: those that wrote the events may be hours behind the one that took the subscription, or ahead.
 #[tokio::test]
@@ -62,14 +75,7 @@ async fn a_body_names_the_version_that_its_event_was_of() {
         .post("admin", &path, json!({ "version": version }))
         .await;
     assert_eq!(migrated.expect(200)["instance"]["definitionVersion"], 2);
-    let refused = async {
-        while deliveries(&app, &made, "").await[0]["attempts"] != 1 {
-            crate::support::pause().await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, refused)
-        .await
-        .expect("a refusal");
+    refused(&app, &made).await;
     sql(&app, "update webhook_delivery set due_at = created_at").await;
     // The work that the migration offered anew may come before it.
     let again = loop {
@@ -97,13 +103,69 @@ async fn what_comes_while_a_subscription_is_disabled_is_never_sent() {
     app.started("doc-2").await;
     // The entries are read for all subscriptions at once.
     other.next().await;
-    let retry = format!(
-        "/v1/subscriptions/{}/deliveries/retry",
-        made["id"].as_str().expect("an id")
-    );
-    app.post("admin", &retry, json!({})).await.expect(200);
+    enable(&app, &made).await;
     assert_eq!(hook.next().await.body["subject"], first["id"]);
     let third = app.started("doc-3").await;
     assert_eq!(hook.next().await.body["subject"], third["id"]);
     assert_eq!(deliveries(&app, &made, "").await.len(), 2);
+}
+
+/// Makes the dead deliveries due again, too.
+async fn enable(app: &TestApp, subscription: &Value) {
+    let id = subscription["id"].as_str().expect("an id");
+    let retry = format!("/v1/subscriptions/{id}/deliveries/retry");
+    app.post("admin", &retry, json!({})).await.expect(200);
+}
+
+/// The receiver answers the only pending delivery with 410, without a notifier.
+async fn disable(app: &TestApp) {
+    let now = app.engine.clock().now() + Duration::from_hours(2);
+    let store = app.store();
+    let queues = store.delivery_queues(now, DeliveryQueue::FIRST, 1, 1);
+    let queues = queues.await.expect("queues");
+    let lease_end = now + Duration::from_mins(1);
+    let claimed = store.claim_deliveries(now, lease_end, &queues).await;
+    let claimed = claimed.expect("a claim");
+    let gone = Settlement::Gone(Refusal {
+        status: Some(410),
+        error: "gone".to_owned(),
+    });
+    let settled = store.settle_delivery(&claimed[0], &gone, Duration::ZERO, now);
+    settled.await.expect("a settlement");
+}
+
+/// The events are read after the subscription was disabled, or even enabled again.
+#[tokio::test]
+async fn what_a_subscription_gets_does_not_depend_on_when_events_are_read() {
+    for enabled_first in [false, true] {
+        let app = TestApp::start().await;
+        let mut hook = Receiver::start().await;
+        hook.answers(&[500]);
+        let made = subscribe(&app, &hook.url, &["task.created"]).await;
+        let working = notifier(&app, settings(&[Duration::from_hours(1)]));
+        let first = app.started("doc-1").await;
+        hook.next().await;
+        refused(&app, &made).await;
+        drop(working);
+
+        let second = app.started("doc-2").await;
+        disable(&app).await;
+        app.started("doc-3").await;
+        if enabled_first {
+            enable(&app, &made).await;
+        }
+        let _working = notifier(&app, settings(&[]));
+        if !enabled_first {
+            waiting(&app, &made, "dead", 2).await;
+            enable(&app, &made).await;
+        }
+        let fourth = app.started("doc-4").await;
+        waiting(&app, &made, "delivered", 3).await;
+        let sent = hook.rest().into_iter();
+        let mut sent: Vec<_> = sent.map(|one| one.body["subject"].to_string()).collect();
+        sent.sort_unstable();
+        let mut expected = [&first, &second, &fourth].map(|started| started["id"].to_string());
+        expected.sort_unstable();
+        assert_eq!(sent, expected, "enabled first: {enabled_first}");
+    }
 }

@@ -223,7 +223,13 @@ impl Store {
                     when not active then disabled_reason
                     when $7::text is not null then $7
                     when failures + 1 >= $8 then 'given up ' || (failures + 1) || ' deliveries in a row, the last with: ' || $6
-                end
+                end,
+                (disabled_epoch, disabled_snapshot, enabled_epoch, enabled_snapshot) = (
+                    select case when ends then f.epoch else disabled_epoch end,
+                        case when ends then pg_current_snapshot() else disabled_snapshot end,
+                        case when not ends then enabled_epoch end, case when not ends then enabled_snapshot end
+                    from (select max(epoch) as epoch, active and ($7::text is not null or failures + 1 >= $8) as ends from feed_epoch) f
+                )
             where tenant_id = $1 and id = $2 and exists (select from dead)",
             claimed.queue.tenant.0,
             claimed.queue.subscription,
@@ -315,7 +321,10 @@ async fn enable(
     subscription: Uuid,
 ) -> Result<bool, StoreError> {
     let found = sqlx::query!(
-        "update subscription set active = true, failures = 0, disabled_reason = null where tenant_id = $1 and id = $2",
+        "update subscription set active = true, failures = 0, disabled_reason = null,
+            enabled_epoch = case when active then enabled_epoch else (select max(epoch) from feed_epoch) end,
+            enabled_snapshot = case when active then enabled_snapshot else pg_current_snapshot() end
+        where tenant_id = $1 and id = $2",
         tenant.0,
         subscription
     );

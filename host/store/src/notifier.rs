@@ -85,13 +85,20 @@ pub struct Reading {
     pub unsent: Vec<Unsent>,
     /// Whether the reading ended at a limit, so there may be more.
     pub more: bool,
-    /// The tenant's active subscriptions. They are locked, so none of them is deleted meanwhile.
+    /// The tenant's subscriptions that were active when some of the entries were committed. They are locked, so none of them is
+    /// deleted meanwhile.
     pub subscribers: Vec<Subscriber>,
 }
 
 impl Unsent {
-    /// Whether the entry was written after the subscription was created.
-    pub fn is_after(&self, since: &Since) -> bool {
+    /// Whether the entry was written after the subscription was created, and not while it was disabled.
+    pub fn is_for(&self, subscriber: &Subscriber) -> bool {
+        let is_after = |moment: Option<&Since>| moment.is_some_and(|moment| self.is_after(moment));
+        self.is_after(&subscriber.since)
+            && (!is_after(subscriber.disabled.as_ref()) || is_after(subscriber.enabled.as_ref()))
+    }
+
+    fn is_after(&self, since: &Since) -> bool {
         match since {
             Since::Snapshot { epoch, snapshot } => {
                 self.epoch > *epoch || self.epoch == *epoch && !snapshot.saw(self.xid)
@@ -187,7 +194,7 @@ impl LockedCursor {
     }
 
     async fn read_entries(mut self, limit: i64) -> Result<Reading, StoreError> {
-        let subscribers = subscribers(&mut self.transaction, self.tenant).await?;
+        let subscribers = subscribers(&mut self.transaction, self.tenant, &self.start).await?;
         let types = subscribers.is_empty().then_some(&EVENT_TYPES[..]);
         let asked = Asked {
             start: self.start,
@@ -220,31 +227,43 @@ impl LockedCursor {
     }
 }
 
-/// Reads the active subscriptions. The lock prevents their deletion until their deliveries are inserted.
+/// Reads the subscriptions that are active, or were so when an entry that follows the cursor may have been committed. The lock prevents their
+/// deletion until their deliveries are inserted.
 async fn subscribers(
     transaction: &mut Transaction<'static, Postgres>,
     tenant: TenantId,
+    start: &FeedCursor,
 ) -> Result<Vec<Subscriber>, StoreError> {
     let rows = sqlx::query!(
-        r#"select id, types, definition_key, created_at as "created_at: Time", since_epoch, since_snapshot::text as since_snapshot
-        from subscription where tenant_id = $1 and active order by id for key share"#,
-        tenant.0
+        r#"select id, types, definition_key, created_at as "created_at: Time", since_epoch, since_snapshot::text as since_snapshot,
+            disabled_epoch, disabled_snapshot::text as disabled_snapshot, enabled_epoch, enabled_snapshot::text as enabled_snapshot
+        from subscription
+        where tenant_id = $1
+          and (active or (disabled_epoch, pg_snapshot_xmax(disabled_snapshot)) > ($2::int, $3::bigint::text::xid8))
+        order by id for key share"#,
+        tenant.0,
+        start.epoch,
+        start.xid
     )
     .fetch_all(&mut **transaction)
     .await?;
-    let subscribers = rows.into_iter().map(|row| {
-        let snapshot = row.since_snapshot.and_then(|text| text.parse().ok());
-        let since = row.since_epoch.zip(snapshot);
-        Subscriber {
-            id: row.id,
-            types: Patterns::stored(row.types),
-            definition: row.definition_key,
-            since: since.map_or(Since::Moment(row.created_at.0), |(epoch, snapshot)| {
-                Since::Snapshot { epoch, snapshot }
-            }),
-        }
+    let subscribers = rows.into_iter().map(|row| Subscriber {
+        id: row.id,
+        types: Patterns::stored(row.types),
+        definition: row.definition_key,
+        since: moment(row.since_epoch, row.since_snapshot)
+            .unwrap_or(Since::Moment(row.created_at.0)),
+        disabled: moment(row.disabled_epoch, row.disabled_snapshot),
+        enabled: moment(row.enabled_epoch, row.enabled_snapshot),
     });
     Ok(subscribers.collect())
+}
+
+/// None if the subscription has no such moment.
+fn moment(epoch: Option<i32>, snapshot: Option<String>) -> Option<Since> {
+    let snapshot = snapshot.and_then(|text| text.parse().ok());
+    let moment = epoch.zip(snapshot);
+    moment.map(|(epoch, snapshot)| Since::Snapshot { epoch, snapshot })
 }
 
 impl Reading {

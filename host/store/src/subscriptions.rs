@@ -26,9 +26,12 @@ pub struct Subscriber {
     pub definition: Option<String>,
     /// Earlier events are not delivered.
     pub since: Since,
+    /// When it was disabled the last time, and when it was enabled again. Events in between are not delivered.
+    pub disabled: Option<Since>,
+    pub enabled: Option<Since>,
 }
 
-/// When a subscription was created.
+/// When a subscription was created, disabled or enabled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Since {
     /// By the transactions that were committed then: those of earlier histories, and those that the snapshot saw.

@@ -198,7 +198,11 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
         "when a state instance subscribed, by the database's clock; the subscription is proven",
     ),
     ("subscription.active", ENDURED),
+    ("subscription.disabled_epoch", ENDURED),
     ("subscription.disabled_reason", ENDURED),
+    ("subscription.disabled_snapshot", ENDURED),
+    ("subscription.enabled_epoch", ENDURED),
+    ("subscription.enabled_snapshot", ENDURED),
     ("subscription.failures", ENDURED),
     (
         "subscription.secret",

@@ -196,7 +196,7 @@ fn deliveries_of<'a>(
     })
 }
 
-/// The subscribers of this event type and definition that subscribed before the event.
+/// The subscribers of this event type and definition that subscribed before the event and were not disabled then.
 fn wanting<'a>(
     unsent: &'a Unsent,
     suffix: String,
@@ -207,6 +207,6 @@ fn wanting<'a>(
         let definition = subscriber.definition.as_ref();
         subscriber.types.matches(&suffix)
             && definition.is_none_or(|key| *key == entry.definition.key)
-            && unsent.is_after(&subscriber.since)
+            && unsent.is_for(subscriber)
     })
 }
