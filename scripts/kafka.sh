@@ -93,7 +93,8 @@ free_port() {
   fail "found no free port in $port_tries_max tries"
 }
 
-# One partition and replica for Kafka's internal topics, and short waits: a single node for tests.
+# One partition and replica for Kafka's internal topics, and short waits: a single node for tests. It makes topics as Kafka does by
+# default, so a host that lets it make one gets fewer partitions than promised.
 settings() {
   cat <<CONF
 process.roles=broker,controller
@@ -103,8 +104,8 @@ advertised.listeners=PLAINTEXT://127.0.0.1:${KAFKA_ADVERTISED_PORT:-$2}
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:$(($2 + 1))
 log.dirs=$1/data
-num.partitions=3
-auto.create.topics.enable=false
+num.partitions=1
+auto.create.topics.enable=true
 offsets.topic.num.partitions=1
 offsets.topic.replication.factor=1
 transaction.state.log.num.partitions=1

@@ -79,7 +79,7 @@ async fn an_event_has_its_key_its_headers_and_its_data() {
     assert_eq!(
         partitions(&settings.brokers, &settings.topic).await,
         3,
-        "the relay creates the topic"
+        "the relay creates the topic, not the broker"
     );
     let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
     consumer.receive(1).await;

@@ -36,7 +36,7 @@ pub enum Mode {
 #[derive(Debug, thiserror::Error)]
 pub enum KafkaSettingsError {
     #[error(
-        "Kafka setting '{property}' is the relay's own: it is always '{value}', because the order of events rests on it"
+        "Kafka setting '{property}' is the relay's own: it is always '{value}', because the order of events and the partitions of topics rest on it"
     )]
     Reserved {
         property: String,
@@ -56,12 +56,14 @@ pub enum KafkaSettingsError {
 }
 
 /// Properties that the relay depends on. A message never times out by itself: at the relay's own deadline all messages are purged
-/// together, whereas single timeouts would let later events overtake earlier ones.
-const RESERVED: [(&str, &str); 4] = [
+/// together, whereas single timeouts would let later events overtake earlier ones. No broker makes a topic because it is asked for
+/// one: it would have the broker's number of partitions, which is one by default.
+const RESERVED: [(&str, &str); 5] = [
     ("enable.idempotence", "true"),
     ("acks", "all"),
     ("message.timeout.ms", "0"),
     ("enable.gapless.guarantee", "true"),
+    ("allow.auto.create.topics", "false"),
 ];
 /// Other names under which librdkafka takes the same property.
 const ALIASES: [(&str, &str); 2] = [
@@ -189,6 +191,7 @@ mod tests {
         for (property, value, words) in [
             ("enable.idempotence", "false", "is always 'true'"),
             ("delivery.timeout.ms", "1000", "is always '0'"),
+            ("allow.auto.create.topics", "true", "is always 'false'"),
             ("metadata.broker.list", "x:1", "use 'brokers'"),
             ("linger.mss", "20", "linger.mss"),
             ("linger.ms", "soon", "linger.ms"),
