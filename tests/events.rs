@@ -3,6 +3,7 @@
 
 pub(crate) mod consumer;
 pub(crate) mod database;
+mod refused;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -328,83 +329,6 @@ async fn an_approval_over_http_is_told_from_start_to_end_and_dry_runs_are_not() 
             assert!(event.value.get(member).is_some(), "{suffix} lacks {member}");
         }
     }
-}
-
-#[tokio::test]
-async fn an_event_too_large_for_the_client_is_parked_with_its_followers() {
-    let database = Database::create().await;
-    let mut settings = settings(&database);
-    create_topic(&settings.brokers, &settings.topic, 1, &[]).await;
-    let limit = ("message.max.bytes".to_owned(), "20000".to_owned());
-    settings.properties.extend([limit]);
-    refuses_only_the_poisoned_instance(database, settings).await;
-}
-
-#[tokio::test]
-async fn an_event_too_large_for_the_broker_is_parked_with_its_followers() {
-    let database = Database::create().await;
-    let mut settings = settings(&database);
-    let limit = ("max.message.bytes", "20000");
-    create_topic(&settings.brokers, &settings.topic, 1, &[limit]).await;
-    // Several requests are under way when one is refused: those behind it must not arrive.
-    let small_requests = ("batch.num.messages".to_owned(), "4".to_owned());
-    settings.properties.extend([small_requests]);
-    refuses_only_the_poisoned_instance(database, settings).await;
-}
-
-/// The poisoned event stands between events of its own instance and of neighbours in the same partition and partition.
-async fn refuses_only_the_poisoned_instance(database: Database, settings: KafkaSettings) {
-    let (poisoned, neighbour) = (database.instance().await, database.instance().await);
-    let huge = format!(
-        r#"{{"data":"{}","name":"huge","type":"CUSTOM"}}"#,
-        "x".repeat(30_000)
-    );
-    for round in 0..40 {
-        database.record(0, neighbour, CLAIMED).await;
-        database
-            .record(0, poisoned, if round == 20 { &huge } else { CLAIMED })
-            .await;
-    }
-    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
-    let relay = Running::start(database.outbox(), &settings);
-    database.drained().await;
-    database.record(0, poisoned, CLAIMED).await;
-    database.record(0, neighbour, CLAIMED).await;
-    database.drained().await;
-    consumer.receive(61).await;
-    relay.stop().await;
-
-    let sequences = consumer.sequences();
-    assert_eq!(
-        sequences[&neighbour.to_string()],
-        (1..=41).collect::<Vec<_>>()
-    );
-    assert_eq!(
-        sequences[&poisoned.to_string()],
-        (1..=20).collect::<Vec<_>>()
-    );
-    let parked = database.dead_letters(poisoned).await;
-    assert_eq!(
-        parked.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(),
-        (21..=41).collect::<Vec<_>>()
-    );
-    let (_, attempts, error) = &parked[0];
-    assert_eq!(*attempts, 3);
-    assert!(error.contains("Message size too large"), "{error}");
-    assert!(
-        parked[1..]
-            .iter()
-            .all(|(_, attempts, error)| *attempts == 0 && error.contains("earlier event"))
-    );
-    assert_eq!(
-        database
-            .outbox()
-            .backlog()
-            .await
-            .expect("a measure")
-            .dead_letters,
-        21
-    );
 }
 
 #[tokio::test]

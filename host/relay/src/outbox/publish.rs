@@ -34,6 +34,9 @@ const PURGED_WITHIN: Duration = Duration::from_secs(2);
 /// After this time no further single attempt of a claim begins. With the last attempt, that is well below the time after which the
 /// database ends an idle claim.
 const ALONE_WITHIN: Duration = Duration::from_secs(20);
+/// After this time the first attempts of a claim end with a refused event. So a slow broker leaves time for the other attempts of the
+/// refused events, each of which takes no longer than the first ones.
+const REFUSED_WITHIN: Duration = Duration::from_secs(5);
 /// Events sent singly in one claim. The others wait for the next claim.
 const ALONE_EVENTS_MAX: usize = 100;
 
@@ -244,23 +247,27 @@ async fn try_alone(
     messages: &mut [Message],
     cancel: &CancellationToken,
 ) -> Result<(), Failure> {
-    let end = messages
+    let mut end = messages
         .iter()
         .enumerate()
         .filter(|(_, message)| message.is_open())
         .nth(ALONE_EVENTS_MAX)
         .map_or(messages.len(), |(end, _)| end);
     let begun = Instant::now();
-    for pause in ATTEMPTS_AFTER {
+    for (attempt, pause) in ATTEMPTS_AFTER.into_iter().enumerate() {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = cancel.cancelled() => return Ok(()),
         }
         let mut blocked: HashSet<Stream> = HashSet::new();
-        for message in messages[..end]
-            .iter_mut()
-            .filter(|message| message.is_open())
-        {
+        for (index, message) in messages[..end].iter_mut().enumerate() {
+            if !message.is_open() {
+                continue;
+            }
+            if attempt == 0 && !blocked.is_empty() && begun.elapsed() > REFUSED_WITHIN {
+                end = index;
+                break;
+            }
             if blocked.contains(&message.stream) {
                 message.state = State::Unsent;
                 continue;
