@@ -23,7 +23,7 @@ const ACROSS: &[(&str, &str)] = &[
         "the worker of services asks which of them have calls that are due",
     ),
     (
-        "update job set last_error = $3 where (tenant_id, id) in ( select j.tenant_id, j.id from job j where j.service",
+        "update job set last_error = replace($3, '{}', service) where (tenant_id, id) in ( select j.tenant_id, j.id from job j where j.service",
         "calls of services that this host does not know say so",
     ),
     (

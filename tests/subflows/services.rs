@@ -470,7 +470,7 @@ async fn services_that_nobody_has_configured_are_told_before_they_are_needed() {
         job["error"]
             .as_str()
             .expect("an error")
-            .contains("no service"),
+            .contains("no service oracle;"),
         "{job}"
     );
     signal(app, &instance, "LEAVE", json!({})).await.expect(200);

@@ -186,7 +186,7 @@ impl WorkerContext {
     /// Tells operators of due calls that this host cannot make. Another host may still make them.
     pub(crate) async fn mark_unserved(&self, engine: &Engine) {
         let names: Vec<_> = engine.0.services.names().cloned().collect();
-        let error = unserved("of that name");
+        let error = unserved("{}");
         let marked = self.store.mark_unserved(self.clock.now(), &names, &error);
         if let Err(error) = marked.await {
             tracing::warn!(%error, "calls of unknown services could not be marked");

@@ -152,7 +152,8 @@ impl Store {
         Ok(())
     }
 
-    /// Tells operators of due calls of services that are not among these, which no host claims that knows only these.
+    /// Tells operators of due calls of services that are not among these, which no host claims that knows only these. `{}` in
+    /// the error is the name of the service.
     pub async fn mark_unserved(
         &self,
         now: Timestamp,
@@ -160,7 +161,7 @@ impl Store {
         error: &str,
     ) -> Result<(), StoreError> {
         sqlx::query!(
-            "update job set last_error = $3
+            "update job set last_error = replace($3, '{}', service)
             where (tenant_id, id) in (
                 select j.tenant_id, j.id from job j
                 where j.service is not null and j.service <> all ($2::text[]) and j.last_error is null and greatest(j.due_at, j.lease_until) <= $1
