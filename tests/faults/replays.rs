@@ -30,6 +30,20 @@ async fn missing(app: &TestApp) -> i64 {
 }
 
 #[tokio::test]
+async fn events_that_wait_for_kafka_are_not_sent_again() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    app.events().await;
+    let all = json!({ "after": "earliest", "reason": "too early" });
+    let answer = app.post("admin", "/v1/events/replay", all).await;
+    assert_eq!(answer.expect(200)["replayed"], 0);
+    sql(&app, "delete from outbox_event").await;
+    let all = json!({ "after": "earliest", "reason": "the index was lost" });
+    let answer = app.post("admin", "/v1/events/replay", all).await;
+    assert_eq!(answer.expect(200)["replayed"], 3);
+}
+
+#[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one story, told in order")]
 async fn a_range_is_sent_again_under_the_same_ids_and_on_record() {
     let app = TestApp::start().await;

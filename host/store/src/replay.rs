@@ -42,8 +42,8 @@ pub struct Replayed {
 }
 
 impl Store {
-    /// Puts the events of a range into the outbox once more. Those of an instance with dead letters are left out from the first
-    /// dead one on: they are still to be published. The tenant's operation stream records who did it and why.
+    /// Puts the events of a range into the outbox once more. Those that were not published yet are left out: they are in the outbox, or
+    /// an instance has dead letters from this one or an earlier one on. The tenant's operation stream records who did it and why.
     pub async fn replay(
         &self,
         tenant: TenantId,
@@ -88,13 +88,18 @@ impl Store {
         let partitions: Vec<i16> = rows.iter().map(|row| partition(row.stream_id)).collect();
         let instances: Vec<Uuid> = rows.iter().map(|row| row.stream_id).collect();
         let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+        let positions: Vec<i64> = rows.iter().map(|row| row.pos).collect();
         let inserted = sqlx::query!(
             "insert into outbox_event (partition, pos, tenant_id, instance_id, seq, replayed)
              select r.partition, nextval('event_pos'), $1, r.instance_id, r.seq, true
              from (
-                 select * from unnest($2::smallint[], $3::uuid[], $4::bigint[]) with ordinality a (partition, instance_id, seq, place)
+                 select * from unnest($2::smallint[], $3::uuid[], $4::bigint[], $5::bigint[])
+                     with ordinality a (partition, instance_id, seq, pos, place)
                  where not exists (
                      select from dead_letter d where d.tenant_id = $1 and d.instance_id = a.instance_id and d.seq <= a.seq
+                 ) and not exists (
+                     -- Until it is sent, an event is in the outbox at the position of its entry.
+                     select from outbox_event w where w.tenant_id = $1 and w.partition = a.partition and w.pos = a.pos
                  )
                  order by a.place
                  offset 0
@@ -102,7 +107,8 @@ impl Store {
             tenant.0,
             &partitions,
             &instances,
-            &seqs
+            &seqs,
+            &positions
         )
         .execute(&mut *transaction)
         .await?;

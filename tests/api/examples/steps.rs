@@ -307,12 +307,6 @@ const OPERATIONS: &[Step] = &[
         r#"{"definitionKey": "document-approval", "version": 1, "reason": "no longer needed"}"#,
         "",
     ),
-    (
-        "admin",
-        "POST /v1/events/replay",
-        r#"{"after": "earliest", "instanceId": "$instance", "reason": "a consumer was repaired"}"#,
-        "",
-    ),
 ];
 
 /// An instance of `subflows` waits for the trigger.
@@ -376,6 +370,13 @@ const SUBSCRIPTIONS: &[Step] = &[
 ];
 
 /// An event of each instance is parked before.
+/// Events that were sent are sent again.
+const REPLAY: Step = (
+    "admin",
+    "POST /v1/events/replay",
+    r#"{"after": "earliest", "instanceId": "$instance", "reason": "a consumer was repaired"}"#,
+    "",
+);
 const DEAD_LETTERS: &[Step] = &[
     ("admin", "GET /v1/dead-letters?limit=1", "", ""),
     ("admin", "GET /v1/dead-letters/$instance", "", ""),
@@ -426,6 +427,8 @@ pub(super) async fn take(recorder: &mut Recorder) {
             recorder.ask(*step).await;
         }
     }
+    sql(&recorder.app, "delete from outbox_event").await;
+    recorder.ask(REPLAY).await;
     sql(&recorder.app, PARK).await;
     for step in DEAD_LETTERS {
         recorder.ask(*step).await;
