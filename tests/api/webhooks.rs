@@ -116,6 +116,33 @@ async fn events_and_notifications_arrive_signed() {
     app.get("", schema).await.expect(200);
 }
 
+/// The event that it was about is not sent in its place: nobody asked for that.
+#[tokio::test]
+async fn a_notification_that_has_expired_is_not_sent() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[500]);
+    let made = subscribe(&app, &hook.url, &["notification.*"]).await;
+    let _working = notifier(&app, settings(&[]));
+    app.started("doc-1").await;
+    hook.next().await;
+    waiting(&app, &made, "dead", 1).await;
+    sql(&app, "delete from notification").await;
+    let retry = path(&made, "/deliveries/retry");
+    app.post("admin", &retry, json!({})).await.expect(200);
+    let again = async {
+        loop {
+            let dead = waiting(&app, &made, "dead", 1).await;
+            if dead[0]["lastError"] == "the notification has expired" {
+                return;
+            }
+            crate::support::pause().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, again).await.expect("in time");
+    assert!(hook.rest().is_empty());
+}
+
 #[tokio::test]
 async fn what_is_not_accepted_is_sent_again_under_its_id() {
     let app = TestApp::start().await;

@@ -147,6 +147,10 @@ impl Notifier {
         if !claimed.active {
             return dead("the subscription is disabled");
         }
+        // The receiver may not have asked for the event that it was about.
+        if claimed.notifies && claimed.notification.is_none() {
+            return dead("the notification has expired");
+        }
         let message = match Message::of(claimed, &self.naming, self.clock.now()) {
             Ok(message) => message,
             Err(error) => return dead(&format!("the event cannot be read: {error}")),

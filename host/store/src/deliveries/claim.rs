@@ -37,7 +37,9 @@ pub struct Claimed {
     pub entry: Option<PublicEntry>,
     pub tenant: String,
     pub created_at: Timestamp,
-    /// None if the message is the event itself.
+    /// Whether the message is a notification and not the event itself.
+    pub notifies: bool,
+    /// None if the message is the event itself, or a notification that was deleted because of its age.
     pub notification: Option<Notification>,
     /// The entry's number in the stream of its instance.
     seq: i64,
@@ -48,6 +50,7 @@ struct ClaimRow {
     tenant_id: i32,
     subscription_id: Uuid,
     message_id: Uuid,
+    notifies: bool,
     attempts: i32,
     url: String,
     secret: Vec<u8>,
@@ -213,7 +216,7 @@ impl Store {
                 returning d.tenant_id, d.subscription_id, d.message_id, d.notifies, d.instance_id, d.seq, d.attempts,
                     d.definition_version, d.created_at, d.test
             )
-            select c.tenant_id, c.subscription_id, c.message_id, c.attempts, s.url, s.secret, s.active,
+            select c.tenant_id, c.subscription_id, c.message_id, c.notifies, c.attempts, s.url, s.secret, s.active,
                 c.created_at as "created_at: Time", c.seq, e.id as "id?", e.type as "entry_kind?", e.payload as "payload?",
                 e.event_seq as "event_seq?", e.occurred_at as "at?: Time", e.actor as "actor?", e.traceparent as "traceparent?",
                 e.revision as "revision?", c.instance_id, t.name as tenant, i.definition_key as "definition_key?",
@@ -294,6 +297,7 @@ impl ClaimRow {
             active: self.active,
             tenant: self.tenant.clone(),
             created_at: self.created_at.0,
+            notifies: self.notifies,
             notification: self.notification()?,
             seq: self.seq,
             entry: self.entry(),
