@@ -83,7 +83,8 @@ CREATE TYPE public.commit_finished_job AS (
 	member integer,
 	tenant_id integer,
 	id uuid,
-	cancels uuid
+	cancels uuid,
+	keeps_report boolean
 );
 CREATE TYPE public.commit_job AS (
 	member integer,

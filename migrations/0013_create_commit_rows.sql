@@ -77,7 +77,7 @@ create type commit_job as (
 );
 
 create type commit_finished_job as (
-    member int, tenant_id int, id uuid, cancels uuid
+    member int, tenant_id int, id uuid, cancels uuid, keeps_report boolean
 );
 
 create type commit_subscription as (

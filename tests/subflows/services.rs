@@ -2,6 +2,7 @@
 //! bad, late and hostile.
 
 mod hosts;
+mod late;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -277,12 +277,14 @@ audited as (
 ),
 -- {rare
 -- Starts of children go with the state instance that asked for them, unless somebody has begun one. Then the child is cancelled by the
--- job that is put below; else there is nothing to cancel.
+-- job that is put below; else there is nothing to cancel. A call that was left goes, unless its job keeps what is to be reported, such
+-- as a reply that came during a suspension: its next run records that this is too late.
 finished as (
     delete from job j
     using unnest($14::commit_finished_job[]) as r
     where (select passed from gate)[r.member] and j.tenant_id = r.tenant_id and j.id = r.id
       and (r.cancels is null or j.attempts = 0)
+      and (not r.keeps_report or j.payload::json -> 'report' is null)
     returning r.cancels
 ),
 -- What has ended gives its place below its root back.

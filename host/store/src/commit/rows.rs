@@ -134,7 +134,7 @@ rows! {
         member: i32, tenant_id: i32, id: Uuid, kind: &'static str, instance_id: Uuid, due_at: Time, payload: String,
         service: Option<String>,
     }
-    FinishedJob as "commit_finished_job" { member: i32, tenant_id: i32, id: Uuid, cancels: Option<Uuid> }
+    FinishedJob as "commit_finished_job" { member: i32, tenant_id: i32, id: Uuid, cancels: Option<Uuid>, keeps_report: bool }
     SubscriptionRow<'a> as "commit_subscription" {
         member: i32, tenant_id: i32, correlation: &'a str, trigger: &'a str, entered_at: Time, state_id: Uuid, instance_id: Uuid,
     }

@@ -126,7 +126,7 @@ impl Rows<'_> {
     }
 
     /// Adds the jobs of new service calls, and removes those of calls that have a result or whose state was left. A call whose
-    /// instance is suspended keeps its job, which waits.
+    /// instance is suspended keeps its job, which waits. A job that keeps a report is removed by the command that records it.
     fn calls(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
         let open = |instance: &Instance| -> BTreeMap<StateId, String> {
             let active = instance.active.iter();
@@ -135,8 +135,13 @@ impl Rows<'_> {
         };
         let old = before.map(open).unwrap_or_default();
         let new = open(&change.after);
+        // An ended instance records no reply.
+        let keeps_report = change.after.status.ended_at().is_none();
         for id in old.keys().filter(|id| !new.contains_key(id)) {
-            self.finish(of, id.0);
+            self.finished.push(FinishedJob {
+                keeps_report,
+                ..finished(of, id.0)
+            });
         }
         let now = change.now;
         for (id, service) in new.iter().filter(|(id, _)| !old.contains_key(id)) {
@@ -217,22 +222,25 @@ impl Rows<'_> {
     }
 
     pub(super) fn finish(&mut self, of: Of, id: Uuid) {
-        self.finished.push(FinishedJob {
-            member: of.member,
-            tenant_id: of.tenant,
-            id,
-            cancels: None,
-        });
+        self.finished.push(finished(of, id));
     }
 
     /// Removes the job `id` if no worker has claimed it yet. In that case the job `cancels` is not added.
     fn finish_idle(&mut self, of: Of, id: Uuid, cancels: Uuid) {
         self.finished.push(FinishedJob {
-            member: of.member,
-            tenant_id: of.tenant,
-            id,
             cancels: Some(cancels),
+            ..finished(of, id)
         });
+    }
+}
+
+fn finished(of: Of, id: Uuid) -> FinishedJob {
+    FinishedJob {
+        member: of.member,
+        tenant_id: of.tenant,
+        id,
+        cancels: None,
+        keeps_report: false,
     }
 }
 
