@@ -60,7 +60,8 @@ create table subscription (
     -- null, `created_at` decides.
     since_epoch int,
     since_snapshot pg_snapshot,
-    -- The same of the last time that it was disabled, and of when it was enabled again; null if it was not.
+    -- The same of the last time that it was disabled, and of when it was enabled again; null if it was not. Of several times before a
+    -- host reads the events, the last one counts.
     disabled_epoch int,
     disabled_snapshot pg_snapshot,
     enabled_epoch int,

@@ -141,6 +141,12 @@ async fn a_notification_that_has_expired_is_not_sent() {
     };
     tokio::time::timeout(TIMEOUT, again).await.expect("in time");
     assert!(hook.rest().is_empty());
+    // The receiver has refused nothing since the retry.
+    let failures: i32 = sqlx::query_scalar("select failures from subscription")
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a subscription");
+    assert_eq!(failures, 0);
 }
 
 #[tokio::test]

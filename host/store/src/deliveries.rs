@@ -43,6 +43,8 @@ pub enum Settlement {
     Later(Timestamp, Refusal),
     /// There are no more attempts. The delivery is kept for operators.
     Dead(Refusal),
+    /// As dead, but it does not count as a failure of the receiver: the host cannot send it.
+    Unsendable(Refusal),
     /// As dead, and the subscription is disabled, because the receiver has unsubscribed.
     Gone(Refusal),
 }
@@ -130,9 +132,10 @@ impl Store {
         match settlement {
             Settlement::Delivered(status) => self.delivered(claimed, *status, took, at).await,
             Settlement::Later(due_at, refusal) => self.later(claimed, *due_at, refusal, took).await,
-            Settlement::Dead(refusal) => self.dead(claimed, refusal, None, took).await,
+            Settlement::Dead(refusal) => self.dead(claimed, refusal, None, true, took).await,
+            Settlement::Unsendable(refusal) => self.dead(claimed, refusal, None, false, took).await,
             Settlement::Gone(refusal) => {
-                self.dead(claimed, refusal, Some(&refusal.error), took)
+                self.dead(claimed, refusal, Some(&refusal.error), true, took)
                     .await
             }
         }
@@ -201,11 +204,13 @@ impl Store {
         Ok(())
     }
 
+    /// A failure that does not count is none of the receiver: it does not disable the subscription.
     async fn dead(
         &self,
         claimed: &Claimed,
         refusal: &Refusal,
         disabled: Option<&str>,
+        counts: bool,
         took: Duration,
     ) -> Result<(), StoreError> {
         sqlx::query!(
@@ -218,17 +223,17 @@ impl Store {
                 insert into webhook_attempt (tenant_id, subscription_id, message_id, status, error, duration_ms)
                 select $1, $2, message_id, $5, $6, $9 from dead
             )
-            update subscription set failures = failures + 1, active = active and $7::text is null and failures + 1 < $8,
+            update subscription set failures = failures + $10, active = active and $7::text is null and failures + $10 < $8,
                 disabled_reason = case
                     when not active then disabled_reason
                     when $7::text is not null then $7
-                    when failures + 1 >= $8 then 'given up ' || (failures + 1) || ' deliveries in a row, the last with: ' || $6
+                    when failures + $10 >= $8 then 'given up ' || (failures + $10) || ' deliveries in a row, the last with: ' || $6
                 end,
                 (disabled_epoch, disabled_snapshot, enabled_epoch, enabled_snapshot) = (
                     select case when ends then f.epoch else disabled_epoch end,
                         case when ends then pg_current_snapshot() else disabled_snapshot end,
                         case when not ends then enabled_epoch end, case when not ends then enabled_snapshot end
-                    from (select max(epoch) as epoch, active and ($7::text is not null or failures + 1 >= $8) as ends from feed_epoch) f
+                    from (select max(epoch) as epoch, active and ($7::text is not null or failures + $10 >= $8) as ends from feed_epoch) f
                 )
             where tenant_id = $1 and id = $2 and exists (select from dead)",
             claimed.queue.tenant.0,
@@ -239,7 +244,8 @@ impl Store {
             refusal.error,
             disabled,
             FAILURES_MAX,
-            milliseconds(took)
+            milliseconds(took),
+            i32::from(counts)
         )
         .execute(&self.writer)
         .await?;

@@ -5,10 +5,11 @@
 //! them is dropped, since it was published before.
 
 use serde_json::json;
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::commit::partition;
-use super::feed::{Asked, FeedCursor, Read, read};
+use super::feed::{Asked, EntryRow, FeedCursor, Read, read};
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::{Store, StoreError};
@@ -82,37 +83,8 @@ impl Store {
         }
         let more = more && rows.len() == count;
         rows.truncate(limit as usize);
-        let end = rows
-            .last()
-            .map_or(replay.after, super::feed::EntryRow::cursor);
-        let partitions: Vec<i16> = rows.iter().map(|row| partition(row.stream_id)).collect();
-        let instances: Vec<Uuid> = rows.iter().map(|row| row.stream_id).collect();
-        let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
-        let positions: Vec<i64> = rows.iter().map(|row| row.pos).collect();
-        let inserted = sqlx::query!(
-            "insert into outbox_event (partition, pos, tenant_id, instance_id, seq, replayed)
-             select r.partition, nextval('event_pos'), $1, r.instance_id, r.seq, true
-             from (
-                 select * from unnest($2::smallint[], $3::uuid[], $4::bigint[], $5::bigint[])
-                     with ordinality a (partition, instance_id, seq, pos, place)
-                 where not exists (
-                     select from dead_letter d where d.tenant_id = $1 and d.instance_id = a.instance_id and d.seq <= a.seq
-                 ) and not exists (
-                     -- Until it is sent, an event is in the outbox at the position of its entry.
-                     select from outbox_event w where w.tenant_id = $1 and w.partition = a.partition and w.pos = a.pos
-                 )
-                 order by a.place
-                 offset 0
-             ) r",
-            tenant.0,
-            &partitions,
-            &instances,
-            &seqs,
-            &positions
-        )
-        .execute(&mut *transaction)
-        .await?;
-        let replayed = u32::try_from(inserted.rows_affected()).unwrap_or(u32::MAX);
+        let end = rows.last().map_or(replay.after, EntryRow::cursor);
+        let replayed = insert_again(&mut transaction, tenant, &rows).await?;
         let until = replay.until.map(|until| until.to_string());
         let payload = json!({
             "after": replay.after.to_string(), "until": until, "end": end.to_string(), "instance": replay.instance,
@@ -136,4 +108,40 @@ impl Store {
             more,
         })
     }
+}
+
+/// Puts these events into the outbox behind all others, and gives their number.
+async fn insert_again(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    rows: &[EntryRow],
+) -> Result<u32, StoreError> {
+    let partitions: Vec<i16> = rows.iter().map(|row| partition(row.stream_id)).collect();
+    let instances: Vec<Uuid> = rows.iter().map(|row| row.stream_id).collect();
+    let seqs: Vec<i64> = rows.iter().map(|row| row.seq).collect();
+    let positions: Vec<i64> = rows.iter().map(|row| row.pos).collect();
+    let inserted = sqlx::query!(
+        "insert into outbox_event (partition, pos, tenant_id, instance_id, seq, replayed)
+         select r.partition, nextval('event_pos'), $1, r.instance_id, r.seq, true
+         from (
+             select * from unnest($2::smallint[], $3::uuid[], $4::bigint[], $5::bigint[])
+                 with ordinality a (partition, instance_id, seq, pos, place)
+             where not exists (
+                 select from dead_letter d where d.tenant_id = $1 and d.instance_id = a.instance_id and d.seq <= a.seq
+             ) and not exists (
+                 -- Until it is sent, an event is in the outbox at the position of its entry.
+                 select from outbox_event w where w.tenant_id = $1 and w.partition = a.partition and w.pos = a.pos
+             )
+             order by a.place
+             offset 0
+         ) r",
+        tenant.0,
+        &partitions,
+        &instances,
+        &seqs,
+        &positions
+    )
+    .execute(connection)
+    .await?;
+    Ok(u32::try_from(inserted.rows_affected()).unwrap_or(u32::MAX))
 }

@@ -369,7 +369,6 @@ const SUBSCRIPTIONS: &[Step] = &[
     ),
 ];
 
-/// An event of each instance is parked before.
 /// Events that were sent are sent again.
 const REPLAY: Step = (
     "admin",
@@ -377,6 +376,8 @@ const REPLAY: Step = (
     r#"{"after": "earliest", "instanceId": "$instance", "reason": "a consumer was repaired"}"#,
     "",
 );
+
+/// An event of each instance is parked before.
 const DEAD_LETTERS: &[Step] = &[
     ("admin", "GET /v1/dead-letters?limit=1", "", ""),
     ("admin", "GET /v1/dead-letters/$instance", "", ""),

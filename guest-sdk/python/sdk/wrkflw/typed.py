@@ -87,8 +87,15 @@ def check(kind: Any, at: str, within: tuple[Any, ...] = ()) -> None:
             check(hints[field.name], f"{kind.__name__}.{field.name}", (*within, kind))
     elif (plain := origin or kind) in (list, dict) and of:
         check(of[-1], at, within)
-    elif isinstance(plain, type) and (typing.is_typeddict(plain) or not any(issubclass(one, plain) for one in _OF_JSON)):
-        raise TypeError(f"{at} is a {plain.__name__}, which JSON cannot be: take a str, int, float, bool, list, dict or dataclass.")
+    elif isinstance(plain, type) and (typing.is_typeddict(plain) or not _is_of_json(plain)):
+        raise TypeError(f"{at} is a {plain.__name__}, which JSON cannot be: take a str, int, float, bool, list, dict or dataclass without type parameters.")
+
+
+def _is_of_json(kind: type) -> bool:
+    try:
+        return any(issubclass(one, kind) for one in _OF_JSON)
+    except TypeError:  # A protocol that values cannot be checked against.
+        return False
 
 
 def json_name(name: str) -> str:

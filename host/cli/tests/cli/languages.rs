@@ -308,7 +308,7 @@ fn takes_an_added_package(place: &Place, sample: &Sample) {
     let named = fs::read_to_string(folder.join("package.json")).expect("our own folder");
     let (of_sdk, added) = (r#""wrkflw": "#, r#""extra": "file:extra", "wrkflw": "#);
     write("package.json", &named.replacen(of_sdk, added, 1));
-    let refused = place.run_in(&sample.key(), "definition publish");
+    let refused = place.run_in(sample.key(), "definition publish");
     assert_eq!(refused.code, 5, "{}", refused.stderr);
     assert!(
         refused.stderr.contains("is older than package.json"),

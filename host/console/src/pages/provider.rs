@@ -306,7 +306,7 @@ async fn signed_out_there(State(console): State<Console>, request: Request) -> R
         Err(AuthError::Unavailable) => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
         Err(error) => return wrong(&error.to_string()),
     };
-    let Some(taken) = provider.take(&logout.id) else {
+    let Some(first_use) = provider.take(&logout.id) else {
         return wrong("the logout token was used before");
     };
     let (person, session) = (logout.person.as_deref(), logout.session.as_deref());
@@ -317,7 +317,7 @@ async fn signed_out_there(State(console): State<Console>, request: Request) -> R
         .await
     {
         Ok(ended) => {
-            taken.count();
+            first_use.count();
             tracing::info!(ended, "the identity provider signed somebody out");
             StatusCode::OK.into_response()
         }

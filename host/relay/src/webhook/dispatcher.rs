@@ -122,7 +122,7 @@ impl Notifier {
         let (result, refusal) = match &settlement {
             Settlement::Delivered(_) => ("delivered", None),
             Settlement::Later(_, refusal) => ("failed", Some(refusal)),
-            Settlement::Dead(refusal) => ("dead", Some(refusal)),
+            Settlement::Dead(refusal) | Settlement::Unsendable(refusal) => ("dead", Some(refusal)),
             Settlement::Gone(refusal) => ("gone", Some(refusal)),
         };
         metrics::counter!("wrkflw_webhook_deliveries_total", "result" => result).increment(1);
@@ -143,17 +143,17 @@ impl Notifier {
     }
 
     async fn attempt(&self, claimed: &Claimed) -> Settlement {
-        let dead = |error: &str| Settlement::Dead(refusal(None, error));
+        let unsendable = |error: &str| Settlement::Unsendable(refusal(None, error));
         if !claimed.active {
-            return dead("the subscription is disabled");
+            return unsendable("the subscription is disabled");
         }
         // The receiver may not have asked for the event that it was about.
         if claimed.notifies && claimed.notification.is_none() {
-            return dead("the notification has expired");
+            return unsendable("the notification has expired");
         }
         let message = match Message::of(claimed, &self.naming, self.clock.now()) {
             Ok(message) => message,
-            Err(error) => return dead(&format!("the event cannot be read: {error}")),
+            Err(error) => return unsendable(&format!("the event cannot be read: {error}")),
         };
         let sent = match target(&claimed.url, self.settings.reach) {
             Ok(url) => self.post.send(&url, message).await,

@@ -1,6 +1,6 @@
--- Claims due calls of one service, at most one of each tenant, and tells whose turn was last. $1 service, $2 the tenant whose turn was last, $3 limit of the
--- tenants read, $4 now, $5 end of the lease, $6 limit of the calls claimed, $7 tenants that may have no more, $8 limit of the calls read
--- in the order of their due times.
+-- Claims due calls of one service, at most one of each tenant, and tells whose turn was last. $1 service, $2 the tenant whose turn was
+-- last, $3 limit of the tenants read, $4 now, $5 end of the lease, $6 limit of the calls claimed, $7 tenants that may have no more, $8
+-- limit of the calls read in the order of their due times.
 --
 -- The expression `greatest(...)` is that of the indexes `job_call` and `job_call_share`; it ignores nulls.
 with recursive circle (tenant_id, turned, turn) as (
