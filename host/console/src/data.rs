@@ -19,6 +19,14 @@ pub(crate) fn pretty(json: &RawValue) -> String {
     pretty.unwrap_or_else(|| json.get().to_owned())
 }
 
+/// The beginning of a text that is longer than so many characters.
+pub(crate) fn beginning(text: &str, chars_max: usize) -> String {
+    match text.char_indices().nth(chars_max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Instance {

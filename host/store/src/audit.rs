@@ -20,8 +20,8 @@ use wrkflw_core::json::Json;
 pub const SCANNED_MAX: i64 = 20_000;
 /// The approximate size of a page in bytes, payloads and evidence together.
 const PAGE_BYTES_MAX: i64 = 8 << 20;
-/// How far a host's clock may be behind that of another host. A day includes a clock that shows the time of another zone. It costs a reader of
-/// a long audit a few more pages.
+/// How far the clock of a host may be behind that of another one. A day covers a clock that was set to another time zone. Readers of a
+/// long audit pay for it with a few more pages.
 const CLOCKS_APART_MAX: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 
 /// One entry, with everything that its hash covers.
@@ -273,8 +273,8 @@ async fn first_leaf(
     let Some(from) = from else {
         return Ok(0);
     };
-    // A checkpoint that was signed a day before `from` covers no entry from then on, unless clocks differ by more. So reading begins at its
-    // size.
+    // A checkpoint that was signed a day before `from` covers no entry from then on, unless clocks differ by more. So reading begins
+    // at its size.
     let size = sqlx::query_scalar!(
         "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by signed_at desc limit 1",
         tenant.0,

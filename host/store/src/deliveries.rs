@@ -204,7 +204,7 @@ impl Store {
         Ok(())
     }
 
-    /// A failure that does not count is none of the receiver: it does not disable the subscription.
+    /// `counts` is false if the receiver is not at fault: the delivery then does not count towards [`FAILURES_MAX`].
     async fn dead(
         &self,
         claimed: &Claimed,

@@ -88,8 +88,8 @@ pub struct Inbox {
     pub reached: Option<Place>,
 }
 
-/// The absent people of an actor, the definitions for which the actor stands in for them, and who is between them and the actor: an id a
-/// line, since ids have no line ends.
+/// The absent people of an actor, the definitions for which the actor stands in for them, and the people between them and the actor. The
+/// latter are one text with an id on each line: PostgreSQL has no arrays of arrays of different lengths, and ids have no line ends.
 struct Absent {
     people: Vec<String>,
     definitions: Vec<Option<String>>,

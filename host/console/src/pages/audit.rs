@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::Console;
 use crate::api::{Trouble, with_query};
+use crate::data::beginning;
 use crate::language::Words;
 use crate::list::{Cell, Link, Paged, Table};
 use crate::session::{Answer, Visitor};
@@ -197,11 +198,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
 
 /// The beginning of an entry's content, with all its digits.
 fn content(payload: &RawValue) -> String {
-    let text = payload.get();
-    match text.char_indices().nth(CONTENT_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    beginning(payload.get(), CONTENT_CHARS_MAX)
 }
 
 #[cfg(test)]

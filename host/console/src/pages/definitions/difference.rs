@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use wrkflw_core::json::Node;
 
+use crate::data::beginning;
+
 /// Changes that a page shows; more are only counted.
 const CHANGES_MAX: usize = 200;
 /// Characters of a value that a page shows.
@@ -190,13 +192,13 @@ fn collect(value: &Node, place: &str, leaves: &mut BTreeMap<String, String>) {
             let items: Vec<_> = items.iter().map(text).collect();
             let shown = items.join(", ");
             if !shown.is_empty() {
-                leaves.insert(place.to_owned(), short(&shown));
+                leaves.insert(place.to_owned(), beginning(&shown, VALUE_CHARS_MAX));
             }
         }
         Node::Null => {}
         Node::String(empty) if empty.is_empty() => {}
         plain => {
-            leaves.insert(place.to_owned(), short(&text(plain)));
+            leaves.insert(place.to_owned(), beginning(&text(plain), VALUE_CHARS_MAX));
         }
     }
 }
@@ -209,13 +211,6 @@ fn text(value: &Node) -> String {
     match value {
         Node::String(text) => text.clone(),
         other => other.to_string(),
-    }
-}
-
-fn short(text: &str) -> String {
-    match text.char_indices().nth(VALUE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

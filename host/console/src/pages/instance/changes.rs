@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::Asked;
 use super::record::{further, list};
-use crate::data::Instance;
+use crate::data::{Instance, beginning};
 use crate::language::Words;
 use crate::moment::Moment;
 use crate::names::Names;
@@ -121,9 +121,5 @@ impl Step {
 
 /// The beginning of a value, with all its digits.
 fn shortened(value: &RawValue) -> String {
-    let text = value.get();
-    match text.char_indices().nth(VALUE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    beginning(value.get(), VALUE_CHARS_MAX)
 }

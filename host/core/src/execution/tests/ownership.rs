@@ -412,6 +412,19 @@ fn a_decision_that_flow_logic_refuses_claims_nothing() {
     );
 }
 
+/// The first release among these events: the task, its owner and the reason.
+pub(super) fn released(events: &[Event]) -> Option<(TaskId, &str, Option<&str>)> {
+    events.iter().find_map(|event| match event {
+        Event::TaskReleased {
+            task,
+            owner,
+            reason,
+            ..
+        } => Some((*task, owner.as_str(), reason.as_deref())),
+        _ => None,
+    })
+}
+
 /// Three tasks of the crew, two of which must be decided.
 fn two_votes() -> Script {
     Script::new()
@@ -429,16 +442,10 @@ fn two_votes() -> Script {
 fn goes_back(script: &mut Script, from: &str) {
     let (first, second) = (script.task(0), script.task(1));
     let voted = script.run("bob", &decide(second, "GO")).expect("a vote");
-    let released = voted.events.iter().find_map(|event| match event {
-        Event::TaskReleased {
-            task,
-            owner,
-            reason,
-            ..
-        } => Some((*task, owner.as_str(), reason.as_deref())),
-        _ => None,
-    });
-    assert_eq!(released, Some((first, from, Some("lost_eligibility"))));
+    assert_eq!(
+        released(&voted.events),
+        Some((first, from, Some("lost_eligibility")))
+    );
     script
         .run("cid", &decide(first, "GO"))
         .expect("somebody else");

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::deadlines::{after, pass};
 use super::directory::TestDirectory;
+use super::ownership::released;
 use super::script::{Script, decide, enter, forbidden, offers, person, rejection, substitute};
 use crate::answer::{Assignment, Offer, OverdueAction, Plan, Principal};
 use crate::check::samples::{self, way};
@@ -201,16 +202,10 @@ fn a_state_beside_it_loses_who_decides() {
     let outcome = script
         .run("bob", &decide(legal, "AGAIN"))
         .expect("a decision");
-    let released = outcome.events.iter().find_map(|event| match event {
-        Event::TaskReleased {
-            task,
-            owner,
-            reason,
-            ..
-        } => Some((*task, owner.as_str(), reason.as_deref())),
-        _ => None,
-    });
-    assert_eq!(released, Some((tax, "bob", Some(LOST_ELIGIBILITY))));
+    assert_eq!(
+        released(&outcome.events),
+        Some((tax, "bob", Some(LOST_ELIGIBILITY)))
+    );
     assert_eq!(in_state(&script, "Tax").exclude, ["bob"]);
     assert_eq!(
         forbidden(script.run("bob", &claim(tax))),
