@@ -92,7 +92,7 @@ fn instance(data: &str) -> Instance {
 
 fn occurrence(trigger: &str, source: Source, input: &str) -> Occurrence {
     Occurrence {
-        state_instance: None,
+        state_instance: String::new(),
         trigger: trigger.into(),
         source,
         input: json(input),

@@ -238,25 +238,26 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
 }
 
 fn questions() -> [(&'static str, Question); 3] {
-    let decision = || Occurrence {
-        state_instance: Some(uuid::Uuid::from_u128(2).to_string()),
+    let reviewer = || Actor {
+        id: "reviewer".into(),
+        groups: vec!["reviewers".into()],
+        permissions: vec!["task:act".into()],
+        on_behalf_of: None,
+        stands_in_for: vec![],
+    };
+    let decision = Occurrence {
+        state_instance: uuid::Uuid::from_u128(2).to_string(),
         trigger: "APPROVE".into(),
         source: Source::Task {
             task: uuid::Uuid::from_u128(3).to_string(),
-            actor: Actor {
-                id: "reviewer".into(),
-                groups: vec!["reviewers".into()],
-                permissions: vec!["task:act".into()],
-                on_behalf_of: None,
-                stands_in_for: vec![],
-            },
+            actor: reviewer(),
             comment: Some("fine".into()),
         },
         input: Json::empty(),
     };
     [
-        ("guard", Question::Guard(decision().into())),
-        ("transition", Question::Transition(decision().into())),
+        ("start", Question::Start(reviewer())),
+        ("transition", Question::Transition(decision.into())),
         (
             "enter",
             Question::Enter(vec![Entry {

@@ -9,8 +9,7 @@ use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::refusal::unreadable;
 use crate::{
-    EntryCause, Event, EventSource, Facts, Flow, Graph, Names, Refusal, Verdict, Violation, fault,
-    json,
+    Actor, EntryCause, Event, Facts, Flow, Graph, Names, Refusal, Verdict, Violation, fault, json,
 };
 
 /// Answers the contract's questions by a flow.
@@ -26,18 +25,16 @@ impl<F: Flow> Guest for Logic<F> {
         }
     }
 
-    fn guard(snapshot: wire::Snapshot, event: wire::Event) -> Verdict {
-        if let EventSource::Start(actor) = &event.source {
-            let facts = Facts::<F>::read(snapshot)?;
-            return F::start(&facts, actor);
-        }
-        let facts = facts::<F>(snapshot)?;
-        F::guard(&facts, &Event::read(event, &facts)?)
+    fn start(snapshot: wire::Snapshot, by: Actor) -> Verdict {
+        F::start(&Facts::read(snapshot)?, &by)
     }
 
     fn transition(snapshot: wire::Snapshot, event: wire::Event) -> Result<wire::Plan, Refusal> {
         let facts = facts::<F>(snapshot)?;
         let event = Event::read(event, &facts)?;
+        if event.actor().is_some() {
+            F::guard(&facts, &event)?;
+        }
         F::transition(&facts, &event)?.finish(&facts)
     }
 

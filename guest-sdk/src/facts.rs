@@ -149,7 +149,7 @@ impl<F: Flow> Facts<F> {
 
 impl<F: Flow> Event<F> {
     pub(crate) fn read(event: wire::Event, facts: &Facts<F>) -> Result<Self, Refusal> {
-        let id = event.state_instance.unwrap_or_default();
+        let id = event.state_instance;
         let state_instance = facts
             .active
             .iter()
@@ -178,10 +178,9 @@ impl<F: Flow> Event<F> {
         })
     }
 
-    /// Who starts, decides or sends the signal. None if no person acts.
+    /// Who decides or sends the signal. None if no person acts.
     pub fn actor(&self) -> Option<&Actor> {
         match &self.source {
-            EventSource::Start(actor) => Some(actor),
             EventSource::Signal(signal) => Some(&signal.actor),
             EventSource::Task(decision) => Some(&decision.actor),
             EventSource::Service(_)

@@ -42,7 +42,8 @@ pub trait Flow: Sized + 'static {
         allow()
     }
 
-    /// May this happen now? The host has already checked who owns the task.
+    /// May this decision or signal happen now? Asked before [`transition`](Self::transition), in the same call. The host has already
+    /// checked who owns the task. Deadlines, children's ends, service replies and entries have nobody to refuse.
     fn guard(_facts: &Facts<Self>, _event: &Event<Self>) -> Verdict {
         allow()
     }

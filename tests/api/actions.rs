@@ -173,12 +173,8 @@ fn an_action_is_offered_if_and_only_if_some_input_is_accepted() {
 async fn what_depends_on_the_input_is_offered() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
-    let behave = |behaviour: &str, function: &str| json!({ "input": { "behaviour": behaviour, "function": function } });
-    let inputs = [
-        behave("invalid", "guard"),
-        behave("ok", "guard"),
-        behave("deny", "guard"),
-    ];
+    let behave = |behaviour: &str| json!({ "input": { "behaviour": behaviour } });
+    let inputs = [behave("invalid"), behave("ok"), behave("deny")];
     for (number, data) in [json!({}), json!({ "behaviour": "unfit" })]
         .into_iter()
         .enumerate()

@@ -200,13 +200,13 @@ async fn what_logic_says_of_a_dry_run_it_says_of_the_real_one() {
         claimed(&app, "reviewer", &instance).await
     );
     for (behaviour, function, code) in [
-        ("deny", "guard", "forbidden"),
-        ("invalid", "guard", "invalid_input"),
+        ("deny", "transition", "forbidden"),
+        ("invalid", "transition", "invalid_input"),
         ("refuse", "transition", "refused_now"),
         ("unfit", "transition", "invalid_input"),
         ("give_up", "transition", "logic_fault"),
         ("trap", "transition", "logic_fault"),
-        ("spin", "guard", "logic_budget_exceeded"),
+        ("spin", "transition", "logic_budget_exceeded"),
         ("huge", "transition", "logic_output_too_large"),
     ] {
         let input = json!({ "behaviour": behaviour, "function": function });

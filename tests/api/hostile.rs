@@ -85,17 +85,13 @@ async fn a_decision_that_logic_fails_is_not_made() {
     let (digest, before) = (digest(&app).await, stored(&app).await);
     for (behaviour, function, code) in [
         ("spin", "transition", BUDGET),
-        ("spin", "guard", BUDGET),
         ("crawl", "transition", BUDGET),
         ("grow", "transition", BUDGET),
         ("allocate", "transition", BUDGET),
-        ("allocate", "guard", BUDGET),
         ("fill", "transition", BUDGET),
-        ("fill", "guard", BUDGET),
         ("backtrack", "transition", BUDGET),
-        ("nested", "guard", FAULT),
+        ("nested", "transition", FAULT),
         ("recurse", "transition", FAULT),
-        ("trap", "guard", FAULT),
         ("trap", "transition", FAULT),
         ("huge", "transition", OUTPUT),
         ("large", "transition", OUTPUT),
@@ -105,7 +101,7 @@ async fn a_decision_that_logic_fails_is_not_made() {
         ("many_events", "transition", FAULT),
         ("foreign_topic", "transition", FAULT),
         ("cancel_unknown", "transition", FAULT),
-        ("sermon", "guard", FAULT),
+        ("sermon", "transition", FAULT),
         ("escaped_target", "transition", FAULT),
         ("endless_target", "transition", FAULT),
         ("undeclared_target", "transition", FAULT),
@@ -140,7 +136,11 @@ async fn a_start_that_logic_fails_leaves_nothing() {
     with_hostile(&app).await;
     let (digest, before) = (digest(&app).await, stored(&app).await);
     for (behaviour, function, code) in [
-        ("spin", "guard", BUDGET),
+        ("spin", "start", BUDGET),
+        ("allocate", "start", BUDGET),
+        ("nested", "start", FAULT),
+        ("trap", "start", FAULT),
+        ("sermon", "start", FAULT),
         ("spin", "enter", BUDGET),
         ("trap", "enter", FAULT),
         ("recurse", "enter", FAULT),
@@ -272,7 +272,7 @@ async fn what_a_guest_says_to_people_is_only_text() {
     with_hostile(&app).await;
     let body = hostile_start(
         "t-1",
-        json!({ "behaviour": "escapes", "function": "guard" }),
+        json!({ "behaviour": "escapes", "function": "start" }),
     );
     let before = rows(&app).await["instance"];
     let answer = app.post("author", "/v1/instances", body).await;

@@ -39,7 +39,7 @@ async fn what_was_recorded_comes_to_the_same_again() {
     assert!(tally.evaluations > tally.commands, "{tally:?}");
     // An auditor may use other limits: plans are still equal, and fuel is not compared.
     let settings = Settings {
-        fuel_guard: 77_000_000,
+        fuel_transition: 77_000_000,
         ..Settings::new(Compiler::InProcess)
     };
     let sandbox = Sandboxed(Sandbox::new(settings).expect("a sandbox"));

@@ -7,7 +7,7 @@ use crate::support::guests::hostile;
 async fn told(app: &TestApp, key: &str) -> String {
     let body = json!({
         "definitionKey": key, "entityType": "thing", "entityId": "1",
-        "data": { "behaviour": "echo_source", "function": "guard" },
+        "data": { "behaviour": "echo_asked", "function": "start" },
     });
     let refused = app.post("author", "/v1/instances", body).await;
     let problem = refused.problem(403, "forbidden");

@@ -349,7 +349,7 @@ pub(super) fn keyed(mut change: Change, key: &str) -> Change {
 
 fn answer(question: &Question, instance: &Instance) -> Answer {
     match question {
-        Question::Guard(_) => Answer::Guard(Ok(())),
+        Question::Start(_) => Answer::Start(Ok(())),
         Question::Transition(occurrence) => Answer::Transition(Ok(plan(occurrence, instance))),
         Question::Enter(entries) => {
             let candidates = vec![
@@ -375,7 +375,7 @@ fn plan(occurrence: &Occurrence, instance: &Instance) -> Plan {
     let state_instance = instance
         .active
         .iter()
-        .find(|state_instance| Some(state_instance.id.to_string()) == occurrence.state_instance);
+        .find(|state_instance| state_instance.id.to_string() == occurrence.state_instance);
     let state = state_instance.expect("an active state").name.as_str();
     let to: &[&str] = match (state, occurrence.trigger.as_str()) {
         ("Work", "GO") => &["First"],

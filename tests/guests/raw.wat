@@ -23,8 +23,8 @@
   (func (export "wrkflw:flow/logic@0.1.0#describe") (param i32 i32) (result i32)
     {{describe}}
     (global.get $described))
-  (func (export "wrkflw:flow/logic@0.1.0#guard") (param i32) (result i32)
-    {{guard}}
+  (func (export "wrkflw:flow/logic@0.1.0#start") (param i32) (result i32)
+    {{start}}
     (global.get $verdict))
   (func (export "wrkflw:flow/logic@0.1.0#transition") (param i32) (result i32)
     (local $n i32)

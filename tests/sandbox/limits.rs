@@ -108,18 +108,21 @@ async fn facts_too_large_for_a_guest_are_not_handed_over() {
 async fn errors_name_definition_version_digest_and_function() {
     let digest = digest(guests::hostile());
     for (behaviour, function, code) in [
-        ("spin", "guard", "logic_budget_exceeded"),
+        ("spin", "start", "logic_budget_exceeded"),
         ("allocate", "transition", "logic_budget_exceeded"),
         ("trap", "transition", "logic_fault"),
-        ("recurse", "guard", "logic_fault"),
+        ("recurse", "enter", "logic_fault"),
         ("nul", "transition", "logic_fault"),
         ("huge", "transition", "logic_output_too_large"),
     ] {
         let question = match function {
-            "guard" => Question::Guard(wanting(behaviour, function).into()),
+            "start" => Question::Start(actor("author")),
+            "enter" => entering(&["Work"]),
             _ => Question::Transition(wanting(behaviour, function).into()),
         };
-        let error = ask(&sandbox(), question).await.expect_err(behaviour);
+        let data = format!(r#"{{"behaviour":"{behaviour}","function":"{function}"}}"#);
+        let asked = ask_about(&sandbox(), &instance(&data), question).await;
+        let error = asked.expect_err(behaviour);
         assert_eq!(error.code(), code, "{behaviour}");
         let expected = format!("`{function}` of hostile version 7 (component {digest}): ");
         assert!(error.to_string().starts_with(&expected), "{error}");
@@ -170,7 +173,7 @@ async fn ask_other(sandbox: &Sandbox, component: &[u8]) -> Result<Evaluation, Gu
         instance: &instance,
         reads: &Read::ALL,
     };
-    let question = Question::Guard(wanting("ok", "guard").into());
+    let question = Question::Start(actor("author"));
     let fetch = async || Ok::<_, Infallible>(component.to_vec());
     sandbox
         .ask(&pinned(component), facts, &question, fetch)
@@ -205,10 +208,10 @@ fn limits_beyond_the_safe_maximum_are_refused() {
         "memory_bytes_max is 1073741824, but at most 268435456 is safe"
     );
     let error = refused(Settings {
-        fuel_guard: 0,
+        fuel_start: 0,
         ..settings()
     });
-    assert_eq!(error, "fuel_guard must not be 0");
+    assert_eq!(error, "fuel_start must not be 0");
     let error = refused(Settings {
         artifact_dir: Some("nowhere".into()),
         ..settings()
@@ -223,7 +226,7 @@ fn limits_beyond_the_safe_maximum_are_refused() {
 #[tokio::test]
 async fn a_sandbox_with_every_limit_at_its_least_serves() {
     let least = Settings {
-        fuel_guard: 1_000_000,
+        fuel_start: 1_000_000,
         fuel_transition: 1_000_000,
         fuel_enter: 1_000_000,
         memory_bytes_max: 2 << 20,

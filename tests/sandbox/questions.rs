@@ -12,27 +12,27 @@ use super::*;
 #[tokio::test]
 async fn refusals_plans_and_work_come_back() {
     let sandbox = sandbox();
-    let guard = |behaviour| {
-        ask(
-            &sandbox,
-            Question::Guard(wanting(behaviour, "guard").into()),
-        )
-    };
-    let verdict = |evaluation: Evaluation| match evaluation.answer {
-        Answer::Guard(verdict) => verdict,
-        other => panic!("expected a verdict, got {other:?}"),
+    let verdict = async |behaviour: &str| {
+        let data = format!(r#"{{"behaviour":"{behaviour}","function":"start"}}"#);
+        let question = Question::Start(actor("author"));
+        match ask_about(&sandbox, &instance(&data), question).await {
+            Ok(Evaluation {
+                answer: Answer::Start(verdict),
+                ..
+            }) => verdict,
+            other => panic!("expected a verdict, got {other:?}"),
+        }
     };
     let unwanted = Reason {
         code: "unwanted".into(),
         message: "the input asked to be refused".into(),
     };
-    assert_eq!(verdict(guard("ok").await.expect("answers")), Ok(()));
+    assert_eq!(verdict("ok").await, Ok(()));
     assert_eq!(
-        verdict(guard("deny").await.expect("answers")),
+        verdict("deny").await,
         Err(Refusal::Denied(unwanted.clone()))
     );
-    let Err(Refusal::Invalid(violations)) = verdict(guard("invalid").await.expect("answers"))
-    else {
+    let Err(Refusal::Invalid(violations)) = verdict("invalid").await else {
         panic!("not invalid");
     };
     assert_eq!(violations[0].field, "/input/behaviour");
@@ -121,24 +121,29 @@ async fn the_same_question_takes_the_same_fuel() {
 
 /// What the guest says it was given, as Rust's debug text of the contract's types.
 async fn echo(instance: &Instance, mut occurrence: Occurrence) -> String {
-    occurrence.input = json(r#"{"behaviour":"echo","function":"guard"}"#);
-    let evaluation = ask_about(&sandbox(), instance, Question::Guard(occurrence.into())).await;
+    occurrence.input = json(r#"{"behaviour":"echo"}"#);
+    let question = Question::Transition(occurrence.into());
+    let evaluation = ask_about(&sandbox(), instance, question).await;
     match evaluation.expect("answers").answer {
-        Answer::Guard(Err(Refusal::Denied(reason))) => reason.message,
+        Answer::Transition(Err(Refusal::Denied(reason))) => reason.message,
         other => panic!("expected an echo, got {other:?}"),
     }
 }
 
 #[tokio::test]
 async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
-    let start = occurrence("START", Source::Start(actor("author")), "{}");
-    let echo = echo(&instance(r#"{"title":"x"}"#), start).await;
+    let data = r#"{"behaviour":"echo","function":"start"}"#;
+    let question = Question::Start(actor("author"));
+    let evaluation = ask_about(&sandbox(), &instance(data), question).await;
+    let answer = evaluation.expect("answers").answer;
+    let Answer::Start(Err(Refusal::Denied(Reason { message: echo, .. }))) = answer else {
+        panic!("expected an echo, got {answer:?}");
+    };
     for expected in [
         r#"now: "2026-11-20T18:00:00.250Z""#,
         r#"tenant: "acme", key: "hostile", version: 7, revision: 3"#,
         r#"entity-type: "document", entity-id: "D-1""#,
-        r#"data: "{\"title\":\"x\"}""#,
-        r#"state-instance: None, trigger: "START""#,
+        r#"data: "{\"behaviour\":\"echo\",\"function\":\"start\"}""#,
         r#"id: "author", groups: ["reviewers"]"#,
     ] {
         assert!(echo.contains(expected), "{expected} is missing in {echo}");
@@ -235,7 +240,7 @@ async fn the_newest_hundred_states_left_are_told() {
             actor: Some("reviewer".into()),
         })
         .collect();
-    let echo = echo(&instance, wanting("echo", "guard")).await;
+    let echo = echo(&instance, wanting("echo", "transition")).await;
     assert!(
         echo.contains("omitted: Omitted { texts: 0, states: 50 }"),
         "{echo}"
@@ -274,7 +279,7 @@ async fn tasks_are_told_with_their_owner_and_decision() {
     instance
         .attributes
         .insert("amount".into(), AttributeValue::Decimal("1999.90".into()));
-    let echo = echo(&instance, wanting("echo", "guard")).await;
+    let echo = echo(&instance, wanting("echo", "transition")).await;
     for expected in [
         r#"entered-at: "2026-11-20T10:00:00.900Z""#,
         "status: TaskStatus::Completed",
@@ -360,7 +365,7 @@ async fn the_largest_facts_are_within_the_budget_of_a_flow() {
         comment: Some("c".repeat(16 << 10)),
     };
     let decision = Occurrence {
-        state_instance: Some(state_instance.id.to_string()),
+        state_instance: state_instance.id.to_string(),
         ..occurrence(
             "APPROVE",
             source,
@@ -368,7 +373,7 @@ async fn the_largest_facts_are_within_the_budget_of_a_flow() {
         )
     };
     for question in [
-        Question::Guard(decision.clone().into()),
+        Question::Start(actor("a-person-of-the-crowd-0")),
         Question::Transition(decision.into()),
         entering(&["Finance"]),
     ] {

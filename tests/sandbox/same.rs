@@ -77,7 +77,7 @@ impl Random {
     /// Data or input that the guests read, or that means nothing to them.
     fn document(&mut self) -> Json {
         let behaviour = self.one(&BEHAVIOURS);
-        let function = self.one(&["guard", "transition", "enter"]);
+        let function = self.one(&["start", "transition", "enter"]);
         let users = self.some(3, |random| random.one(&USERS).to_owned());
         let document = match self.below(4) {
             0 => self.object(3),
@@ -191,8 +191,7 @@ impl Random {
     fn occurrence(&mut self, instance: &Instance) -> Occurrence {
         let state_instance = instance.active.first();
         let task = state_instance.and_then(|state_instance| state_instance.tasks.first());
-        let source = match self.below(6) {
-            0 => Source::Start(self.actor()),
+        let source = match self.below(5) {
             1 => Source::Signal {
                 sender: self.actor(),
                 id: self.text(),
@@ -212,7 +211,7 @@ impl Random {
             },
         };
         Occurrence {
-            state_instance: state_instance.map(|state_instance| state_instance.id.to_string()),
+            state_instance: state_instance.map_or_else(String::new, |one| one.id.to_string()),
             trigger: self.one(&TRIGGERS).into(),
             source,
             input: self.document(),
@@ -221,8 +220,8 @@ impl Random {
 
     fn question(&mut self, instance: &Instance) -> Question {
         match self.below(5) {
-            0 | 1 => Question::Guard(self.occurrence(instance).into()),
-            2 | 3 => Question::Transition(self.occurrence(instance).into()),
+            0 => Question::Start(self.actor()),
+            1..=3 => Question::Transition(self.occurrence(instance).into()),
             _ => {
                 let entries = self.below(3);
                 let entries = (0..=entries).map(|_| self.entry());
@@ -315,7 +314,7 @@ async fn told(
 /// Little fuel, so that what burns all of it does not take the test's time; much wall time, on a busy machine.
 fn frugal() -> Settings {
     Settings {
-        fuel_guard: 1_000_000,
+        fuel_start: 1_000_000,
         fuel_transition: 1_000_000,
         fuel_enter: 1_000_000,
         ..settings()

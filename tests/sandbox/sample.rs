@@ -29,7 +29,7 @@ async fn a_config_it_does_not_know_is_refused() {
 #[tokio::test]
 async fn a_start_with_good_data_is_allowed() {
     let asked = start(&sandbox()).await;
-    assert_eq!(asked.expect("answers").answer, Answer::Guard(Ok(())));
+    assert_eq!(asked.expect("answers").answer, Answer::Start(Ok(())));
 }
 
 /// The least memory that the component is let in with is what it begins with: nothing is left to grow.
@@ -43,7 +43,7 @@ async fn an_ordinary_question_is_answered_in_the_memory_that_a_component_begins_
         });
         match start(&sandbox.expect("sandbox")).await {
             Ok(evaluation) => {
-                assert_eq!(evaluation.answer, Answer::Guard(Ok(())));
+                assert_eq!(evaluation.answer, Answer::Start(Ok(())));
                 return;
             }
             Err(error) => assert!(
@@ -64,13 +64,12 @@ async fn start(sandbox: &Sandbox) -> Result<Evaluation, GuestError> {
         instance: &instance,
         reads: &Read::ALL,
     };
-    let start = occurrence("START", Source::Start(actor("author")), "{}");
     let fetch = async || Ok::<_, Infallible>(DOCUMENT_APPROVAL.to_vec());
     sandbox
         .ask(
             &pinned(DOCUMENT_APPROVAL),
             facts,
-            &Question::Guard(start.into()),
+            &Question::Start(actor("author")),
             fetch,
         )
         .await

@@ -23,7 +23,7 @@ pub(crate) struct Raw<'a> {
     pub(crate) also: &'a str,
     pub(crate) realloc: &'a str,
     pub(crate) describe: &'a str,
-    pub(crate) guard: &'a str,
+    pub(crate) start: &'a str,
     pub(crate) transition: &'a str,
     /// Runs after the host has read the answer of `transition`.
     pub(crate) after: &'a str,
@@ -74,7 +74,7 @@ impl Raw<'_> {
             ("also", self.also),
             ("realloc", self.realloc),
             ("describe", self.describe),
-            ("guard", self.guard),
+            ("start", self.start),
             ("transition", self.transition),
             ("after", self.after),
         ] {

@@ -252,7 +252,6 @@ pub(crate) fn decision(decision: &Decision, has_room: bool, reads: &[Read]) -> t
 
 fn source(source: &Source, reads: &[Read]) -> types::EventSource {
     match source {
-        Source::Start(by) => types::EventSource::Start(actor(by, reads)),
         Source::Task {
             task,
             actor: by,
@@ -309,7 +308,7 @@ fn source(source: &Source, reads: &[Read]) -> types::EventSource {
     }
 }
 
-fn actor(actor: &Actor, reads: &[Read]) -> types::Actor {
+pub(crate) fn actor(actor: &Actor, reads: &[Read]) -> types::Actor {
     let told = |read, texts: &[String]| {
         if reads.contains(&read) {
             texts.to_vec()

@@ -206,18 +206,12 @@ static bool answered(exports_wrkflw_flow_logic_refusal_t *err) {
 }
 
 static wf_event_t event_of(const wf_facts_t *facts, const wf_record_t *record) {
-  wf_text_t id = record->state_instance.is_some ? record->state_instance.val : (wf_text_t){NULL, 0};
-  return (wf_event_t){.record = record, .here = active(facts, id), .trigger = record->trigger, .input = record->input};
+  return (wf_event_t){.record = record, .here = active(facts, record->state_instance), .trigger = record->trigger, .input = record->input};
 }
 
-bool exports_wrkflw_flow_logic_guard(wf_facts_t *facts, wf_record_t *record, exports_wrkflw_flow_logic_refusal_t *err) {
+bool exports_wrkflw_flow_logic_start(wf_facts_t *facts, exports_wrkflw_flow_logic_actor_t *by, exports_wrkflw_flow_logic_refusal_t *err) {
   begin();
-  if (record->source.tag == WRKFLW_FLOW_TYPES_EVENT_SOURCE_START) {
-    if (wf_flow.start != NULL) wf_flow.start(facts, &record->source.val.start);
-    return answered(err);
-  }
-  wf_event_t event = event_of(facts, record);
-  if (!refused.set && wf_flow.guard != NULL) wf_flow.guard(facts, &event);
+  if (wf_flow.start != NULL) wf_flow.start(facts, by);
   return answered(err);
 }
 
@@ -235,6 +229,7 @@ wf_plan_t wf_along(const wf_facts_t *facts, const wf_event_t *event) {
 bool exports_wrkflw_flow_logic_transition(wf_facts_t *facts, wf_record_t *record, wf_plan_t *ret, exports_wrkflw_flow_logic_refusal_t *err) {
   begin();
   wf_event_t event = event_of(facts, record);
+  if (!refused.set && wf_flow.guard != NULL && wf_actor(&event) != NULL) wf_flow.guard(facts, &event);
   if (!refused.set) *ret = wf_flow.transition != NULL ? wf_flow.transition(facts, &event) : wf_along(facts, &event);
   return answered(err);
 }

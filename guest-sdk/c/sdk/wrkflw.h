@@ -47,7 +47,7 @@ typedef struct {
   void (*graph)(wf_graph_t *graph, wf_text_t config);
   /* May this person start an instance with this data? */
   void (*start)(const wf_facts_t *facts, const wf_actor_t *actor);
-  /* May this happen now? */
+  /* May this decision or signal happen now? Asked before `transition`, in the same call. */
   void (*guard)(const wf_facts_t *facts, const wf_event_t *event);
   /* What follows? Without it: the only state that the trigger leads to. */
   wf_plan_t (*transition)(const wf_facts_t *facts, const wf_event_t *event);

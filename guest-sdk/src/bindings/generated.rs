@@ -205,7 +205,7 @@ pub kind: StateKind,
 pub join: Join,
 /// Work that initiators do on their own request, such as reworking it: the initiator is
 /// the only candidate. In every other state the host refuses the decisions of the
-/// instance's requesters, whatever `guard` says.
+/// instance's requesters, whatever `transition` says.
 pub own_work: bool,
 pub extensions: _rt::Vec<Extension>,
 }
@@ -423,7 +423,7 @@ pub instance_summary: Option<_rt::String>,
 /// Names of priorities, ascending.
 pub priorities: _rt::Vec<PriorityName>,
 /// Separation of duties: a person decides in one state of each list. Whoever decided in one of them, or was
-/// acted for by a delegate or substitute, is excluded from the others, whatever `guard` and `enter` say.
+/// acted for by a delegate or substitute, is excluded from the others, whatever `transition` and `enter` say.
 pub separate: _rt::Vec<_rt::Vec<StateName>>,
 /// What logic is told of people besides who they are; nothing of it unless it is named here.
 pub reads: Reads,
@@ -909,9 +909,6 @@ f.debug_struct("TaskDecision")
 /// Where an event comes from.
 #[derive(Clone, PartialEq)]
 pub enum EventSource {
-/// Somebody starts the instance: the trigger is `START`, the proposed data is in the
-/// facts. Only `guard` is asked.
-Start(Actor),
 /// Somebody decides this task.
 Task(TaskDecision),
 /// Somebody or some system sent a signal.
@@ -931,9 +928,6 @@ fn fmt(
 f: &mut ::core::fmt::Formatter<'_>,
 ) -> ::core::fmt::Result {
 match self {
-EventSource::Start(e) => {
-f.debug_tuple("EventSource::Start").field(e).finish()
-}
 EventSource::Task(e) => {
 f.debug_tuple("EventSource::Task").field(e).finish()
 }
@@ -955,12 +949,12 @@ f.debug_tuple("EventSource::Entry").finish()
 }
 }
 }
-/// What happened, or is proposed.
+/// What happened, or what somebody wants to decide or signal.
 #[derive(Clone, PartialEq)]
 pub struct Event {
-/// The active state instance it concerns; none at the start of an instance.
-pub state_instance: Option<_rt::String>,
-/// A trigger of that state; `START` at the start of an instance.
+/// The active state instance it concerns.
+pub state_instance: _rt::String,
+/// A trigger of that state.
 pub trigger: TriggerName,
 pub source: EventSource,
 /// What the decider filled in, the signal's payload, service reply or the child's data.
@@ -1525,7 +1519,7 @@ f.debug_struct("PastState")
 }
 /// ── The snapshot: the facts of one moment ──
 ///
-/// `guard` and `transition` see the facts before the event: the vote being cast is in the
+/// `transition` sees the facts before the event: the vote being cast is in the
 /// event, not yet among the decisions. `enter` sees all its states as entered, with the
 /// plan's data and attributes applied.
 /// All that logic may know about an instance when it is asked.
@@ -1970,6 +1964,7 @@ use super::super::super::super::_rt;
 pub type Json = super::super::super::super::wrkflw::flow::types::Json;
 pub type Definition = super::super::super::super::wrkflw::flow::types::Definition;
 pub type Snapshot = super::super::super::super::wrkflw::flow::types::Snapshot;
+pub type Actor = super::super::super::super::wrkflw::flow::types::Actor;
 pub type Event = super::super::super::super::wrkflw::flow::types::Event;
 pub type Plan = super::super::super::super::wrkflw::flow::types::Plan;
 pub type Entry = super::super::super::super::wrkflw::flow::types::Entry;
@@ -3571,10 +3566,10 @@ len127 * (6 * ::core::mem::size_of::<*const u8>()),
 }
 #[doc(hidden)]
 #[allow(non_snake_case, unused_unsafe)]
-pub unsafe fn _export_guard_cabi<T_: Guest>(arg0: *mut u8) -> *mut u8 {
+pub unsafe fn _export_start_cabi<T_: Guest>(arg0: *mut u8) -> *mut u8 {
 unsafe {
 #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
-let result625 = {
+let result513 = {
 let l0 = *arg0.add(0).cast::<*mut u8>();
 let l1 = *arg0
 .add(::core::mem::size_of::<*const u8>())
@@ -6318,757 +6313,88 @@ base493,
 len493 * (4 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l494 = i32::from(
-*arg0
+let l494 = *arg0
 .add(16 + 40 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
+.cast::<*mut u8>();
+let l495 = *arg0
+.add(16 + 41 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len496 = l495;
+let bytes496 = _rt::Vec::from_raw_parts(
+l494.cast(),
+len496,
+len496,
 );
+let l497 = *arg0
+.add(16 + 42 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
 let l498 = *arg0
 .add(16 + 43 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l499 = *arg0
-.add(16 + 44 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len500 = l499;
-let bytes500 = _rt::Vec::from_raw_parts(
-l498.cast(),
-len500,
-len500,
+let base502 = l497;
+let len502 = l498;
+let mut result502 = _rt::Vec::with_capacity(len502);
+for i in 0..len502 {
+let base = base502
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
+let e502 = {
+let l499 = *base.add(0).cast::<*mut u8>();
+let l500 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len501 = l500;
+let bytes501 = _rt::Vec::from_raw_parts(
+l499.cast(),
+len501,
+len501,
 );
-let l501 = i32::from(
-*arg0
-.add(16 + 45 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
+_rt::string_lift(bytes501)
+};
+result502.push(e502);
+}
+_rt::cabi_dealloc(
+base502,
+len502 * (2 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
 );
-use super::super::super::super::wrkflw::flow::types::EventSource as V621;
-let v621 = match l501 {
-0 => {
-let e621 = {
-let l502 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
 let l503 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len504 = l503;
-let bytes504 = _rt::Vec::from_raw_parts(
-l502.cast(),
-len504,
-len504,
-);
-let l505 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.add(16 + 44 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l506 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
+let l504 = *arg0
+.add(16 + 45 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base510 = l505;
-let len510 = l506;
-let mut result510 = _rt::Vec::with_capacity(len510);
-for i in 0..len510 {
-let base = base510
+let base508 = l503;
+let len508 = l504;
+let mut result508 = _rt::Vec::with_capacity(len508);
+for i in 0..len508 {
+let base = base508
 .add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e510 = {
-let l507 = *base.add(0).cast::<*mut u8>();
-let l508 = *base
+let e508 = {
+let l505 = *base.add(0).cast::<*mut u8>();
+let l506 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len509 = l508;
-let bytes509 = _rt::Vec::from_raw_parts(
-l507.cast(),
-len509,
-len509,
+let len507 = l506;
+let bytes507 = _rt::Vec::from_raw_parts(
+l505.cast(),
+len507,
+len507,
 );
-_rt::string_lift(bytes509)
+_rt::string_lift(bytes507)
 };
-result510.push(e510);
+result508.push(e508);
 }
 _rt::cabi_dealloc(
-base510,
-len510 * (2 * ::core::mem::size_of::<*const u8>()),
+base508,
+len508 * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l511 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l512 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base516 = l511;
-let len516 = l512;
-let mut result516 = _rt::Vec::with_capacity(len516);
-for i in 0..len516 {
-let base = base516
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e516 = {
-let l513 = *base.add(0).cast::<*mut u8>();
-let l514 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len515 = l514;
-let bytes515 = _rt::Vec::from_raw_parts(
-l513.cast(),
-len515,
-len515,
-);
-_rt::string_lift(bytes515)
-};
-result516.push(e516);
-}
-_rt::cabi_dealloc(
-base516,
-len516 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l517 = i32::from(
-*arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::Actor {
-id: _rt::string_lift(bytes504),
-groups: result510,
-permissions: result516,
-on_behalf_of: match l517 {
-0 => None,
-1 => {
-let e = {
-let l518 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l519 = *arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len520 = l519;
-let bytes520 = _rt::Vec::from_raw_parts(
-l518.cast(),
-len520,
-len520,
-);
-_rt::string_lift(bytes520)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V621::Start(e621)
-}
-1 => {
-let e621 = {
-let l521 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l522 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len523 = l522;
-let bytes523 = _rt::Vec::from_raw_parts(
-l521.cast(),
-len523,
-len523,
-);
-let l524 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l525 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len526 = l525;
-let bytes526 = _rt::Vec::from_raw_parts(
-l524.cast(),
-len526,
-len526,
-);
-let l527 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l528 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base532 = l527;
-let len532 = l528;
-let mut result532 = _rt::Vec::with_capacity(len532);
-for i in 0..len532 {
-let base = base532
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e532 = {
-let l529 = *base.add(0).cast::<*mut u8>();
-let l530 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len531 = l530;
-let bytes531 = _rt::Vec::from_raw_parts(
-l529.cast(),
-len531,
-len531,
-);
-_rt::string_lift(bytes531)
-};
-result532.push(e532);
-}
-_rt::cabi_dealloc(
-base532,
-len532 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l533 = *arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l534 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base538 = l533;
-let len538 = l534;
-let mut result538 = _rt::Vec::with_capacity(len538);
-for i in 0..len538 {
-let base = base538
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e538 = {
-let l535 = *base.add(0).cast::<*mut u8>();
-let l536 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len537 = l536;
-let bytes537 = _rt::Vec::from_raw_parts(
-l535.cast(),
-len537,
-len537,
-);
-_rt::string_lift(bytes537)
-};
-result538.push(e538);
-}
-_rt::cabi_dealloc(
-base538,
-len538 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l539 = i32::from(
-*arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l543 = i32::from(
-*arg0
-.add(16 + 57 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::TaskDecision {
-task: _rt::string_lift(bytes523),
-actor: super::super::super::super::wrkflw::flow::types::Actor {
-id: _rt::string_lift(bytes526),
-groups: result532,
-permissions: result538,
-on_behalf_of: match l539 {
-0 => None,
-1 => {
-let e = {
-let l540 = *arg0
-.add(16 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l541 = *arg0
-.add(16 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len542 = l541;
-let bytes542 = _rt::Vec::from_raw_parts(
-l540.cast(),
-len542,
-len542,
-);
-_rt::string_lift(bytes542)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-},
-comment: match l543 {
-0 => None,
-1 => {
-let e = {
-let l544 = *arg0
-.add(16 + 58 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l545 = *arg0
-.add(16 + 59 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len546 = l545;
-let bytes546 = _rt::Vec::from_raw_parts(
-l544.cast(),
-len546,
-len546,
-);
-_rt::string_lift(bytes546)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V621::Task(e621)
-}
-2 => {
-let e621 = {
-let l547 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l548 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len549 = l548;
-let bytes549 = _rt::Vec::from_raw_parts(
-l547.cast(),
-len549,
-len549,
-);
-let l550 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l551 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base555 = l550;
-let len555 = l551;
-let mut result555 = _rt::Vec::with_capacity(len555);
-for i in 0..len555 {
-let base = base555
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e555 = {
-let l552 = *base.add(0).cast::<*mut u8>();
-let l553 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len554 = l553;
-let bytes554 = _rt::Vec::from_raw_parts(
-l552.cast(),
-len554,
-len554,
-);
-_rt::string_lift(bytes554)
-};
-result555.push(e555);
-}
-_rt::cabi_dealloc(
-base555,
-len555 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l556 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l557 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base561 = l556;
-let len561 = l557;
-let mut result561 = _rt::Vec::with_capacity(len561);
-for i in 0..len561 {
-let base = base561
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e561 = {
-let l558 = *base.add(0).cast::<*mut u8>();
-let l559 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len560 = l559;
-let bytes560 = _rt::Vec::from_raw_parts(
-l558.cast(),
-len560,
-len560,
-);
-_rt::string_lift(bytes560)
-};
-result561.push(e561);
-}
-_rt::cabi_dealloc(
-base561,
-len561 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l562 = i32::from(
-*arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l566 = *arg0
-.add(16 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l567 = *arg0
-.add(16 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len568 = l567;
-let bytes568 = _rt::Vec::from_raw_parts(
-l566.cast(),
-len568,
-len568,
-);
-let l569 = i32::from(
-*arg0
-.add(16 + 57 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l573 = *arg0
-.add(16 + 60 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l574 = *arg0
-.add(16 + 61 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len575 = l574;
-let bytes575 = _rt::Vec::from_raw_parts(
-l573.cast(),
-len575,
-len575,
-);
-super::super::super::super::wrkflw::flow::types::ReceivedSignal {
-actor: super::super::super::super::wrkflw::flow::types::Actor {
-id: _rt::string_lift(bytes549),
-groups: result555,
-permissions: result561,
-on_behalf_of: match l562 {
-0 => None,
-1 => {
-let e = {
-let l563 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l564 = *arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len565 = l564;
-let bytes565 = _rt::Vec::from_raw_parts(
-l563.cast(),
-len565,
-len565,
-);
-_rt::string_lift(bytes565)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-},
-id: _rt::string_lift(bytes568),
-correlation: match l569 {
-0 => None,
-1 => {
-let e = {
-let l570 = *arg0
-.add(16 + 58 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l571 = *arg0
-.add(16 + 59 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len572 = l571;
-let bytes572 = _rt::Vec::from_raw_parts(
-l570.cast(),
-len572,
-len572,
-);
-_rt::string_lift(bytes572)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-received_at: _rt::string_lift(bytes575),
-}
-};
-V621::Signal(e621)
-}
-3 => {
-let e621 = {
-let l576 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l577 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len578 = l577;
-let bytes578 = _rt::Vec::from_raw_parts(
-l576.cast(),
-len578,
-len578,
-);
-let l579 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-let l580 = i32::from(
-*arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l584 = i32::from(
-*arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l588 = i32::from(
-*arg0
-.add(16 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::ServiceAnswer {
-service: _rt::string_lift(bytes578),
-attempts: l579 as u32,
-error: match l580 {
-0 => None,
-1 => {
-let e = {
-let l581 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l582 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len583 = l582;
-let bytes583 = _rt::Vec::from_raw_parts(
-l581.cast(),
-len583,
-len583,
-);
-_rt::string_lift(bytes583)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-model: match l584 {
-0 => None,
-1 => {
-let e = {
-let l585 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l586 = *arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len587 = l586;
-let bytes587 = _rt::Vec::from_raw_parts(
-l585.cast(),
-len587,
-len587,
-);
-_rt::string_lift(bytes587)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-model_version: match l588 {
-0 => None,
-1 => {
-let e = {
-let l589 = *arg0
-.add(16 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l590 = *arg0
-.add(16 + 57 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len591 = l590;
-let bytes591 = _rt::Vec::from_raw_parts(
-l589.cast(),
-len591,
-len591,
-);
-_rt::string_lift(bytes591)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V621::Service(e621)
-}
-4 => {
-let e621 = {
-let l592 = i32::from(
+let l509 = i32::from(
 *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-let l596 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l597 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len598 = l597;
-let bytes598 = _rt::Vec::from_raw_parts(
-l596.cast(),
-len598,
-len598,
-);
-let l599 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-super::super::super::super::wrkflw::flow::types::PassedDeadline {
-task: match l592 {
-0 => None,
-1 => {
-let e = {
-let l593 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l594 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len595 = l594;
-let bytes595 = _rt::Vec::from_raw_parts(
-l593.cast(),
-len595,
-len595,
-);
-_rt::string_lift(bytes595)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-due_at: _rt::string_lift(bytes598),
-count: l599 as u32,
-}
-};
-V621::Deadline(e621)
-}
-5 => {
-let e621 = {
-let l600 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l601 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len602 = l601;
-let bytes602 = _rt::Vec::from_raw_parts(
-l600.cast(),
-len602,
-len602,
-);
-let l603 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l604 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len605 = l604;
-let bytes605 = _rt::Vec::from_raw_parts(
-l603.cast(),
-len605,
-len605,
-);
-let l606 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l607 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len608 = l607;
-let bytes608 = _rt::Vec::from_raw_parts(
-l606.cast(),
-len608,
-len608,
-);
-let l609 = *arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l610 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len611 = l610;
-let bytes611 = _rt::Vec::from_raw_parts(
-l609.cast(),
-len611,
-len611,
-);
-let l612 = i32::from(
-*arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l614 = *arg0
-.add(24 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l615 = *arg0
-.add(24 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len616 = l615;
-let bytes616 = _rt::Vec::from_raw_parts(
-l614.cast(),
-len616,
-len616,
-);
-let l617 = i32::from(
-*arg0
-.add(24 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::EndedChild {
-id: _rt::string_lift(bytes602),
-key: _rt::string_lift(bytes605),
-entity_type: _rt::string_lift(bytes608),
-entity_id: _rt::string_lift(bytes611),
-version: match l612 {
-0 => None,
-1 => {
-let e = {
-let l613 = *arg0
-.add(20 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-l613 as u32
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-outcome: _rt::string_lift(bytes616),
-reason: match l617 {
-0 => None,
-1 => {
-let e = {
-let l618 = *arg0
-.add(24 + 57 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l619 = *arg0
-.add(24 + 58 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len620 = l619;
-let bytes620 = _rt::Vec::from_raw_parts(
-l618.cast(),
-len620,
-len620,
-);
-_rt::string_lift(bytes620)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V621::Child(e621)
-}
-n => {
-debug_assert_eq!(n, 6, "invalid enum discriminant");
-V621::Entry
-}
-};
-let l622 = *arg0
-.add(16 + 62 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l623 = *arg0
-.add(16 + 63 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len624 = l623;
-let bytes624 = _rt::Vec::from_raw_parts(
-l622.cast(),
-len624,
-len624,
-);
-T_::guard(
+T_::start(
 super::super::super::super::wrkflw::flow::types::Snapshot {
 now: _rt::string_lift(bytes2),
 config: _rt::string_lift(bytes5),
@@ -7140,208 +6466,208 @@ states: l484 as u32,
 },
 extensions: result493,
 },
-super::super::super::super::wrkflw::flow::types::Event {
-state_instance: match l494 {
+super::super::super::super::wrkflw::flow::types::Actor {
+id: _rt::string_lift(bytes496),
+groups: result502,
+permissions: result508,
+on_behalf_of: match l509 {
 0 => None,
 1 => {
 let e = {
-let l495 = *arg0
-.add(16 + 41 * ::core::mem::size_of::<*const u8>())
+let l510 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l496 = *arg0
-.add(16 + 42 * ::core::mem::size_of::<*const u8>())
+let l511 = *arg0
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len497 = l496;
-let bytes497 = _rt::Vec::from_raw_parts(
-l495.cast(),
-len497,
-len497,
+let len512 = l511;
+let bytes512 = _rt::Vec::from_raw_parts(
+l510.cast(),
+len512,
+len512,
 );
-_rt::string_lift(bytes497)
+_rt::string_lift(bytes512)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-trigger: _rt::string_lift(bytes500),
-source: v621,
-input: _rt::string_lift(bytes624),
 },
 )
 };
 _rt::cabi_dealloc(
 arg0,
-16 + 64 * ::core::mem::size_of::<*const u8>(),
+16 + 49 * ::core::mem::size_of::<*const u8>(),
 ::core::mem::size_of::<*const u8>(),
 );
-let ptr626 = (&raw mut _RET_AREA.0).cast::<u8>();
-match result625 {
+let ptr514 = (&raw mut _RET_AREA.0).cast::<u8>();
+match result513 {
 Ok(_) => {
-*ptr626.add(0).cast::<u8>() = (0i32) as u8;
+*ptr514.add(0).cast::<u8>() = (0i32) as u8;
 }
 Err(e) => {
-*ptr626.add(0).cast::<u8>() = (1i32) as u8;
-use super::super::super::super::wrkflw::flow::types::Refusal as V641;
+*ptr514.add(0).cast::<u8>() = (1i32) as u8;
+use super::super::super::super::wrkflw::flow::types::Refusal as V529;
 match e {
-V641::Denied(e) => {
-*ptr626
+V529::Denied(e) => {
+*ptr514
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Reason {
-code: code627,
-message: message627,
+code: code515,
+message: message515,
 } = e;
-let vec628 = (code627.into_bytes()).into_boxed_slice();
-let ptr628 = vec628.as_ptr().cast::<u8>();
-let len628 = vec628.len();
-::core::mem::forget(vec628);
-*ptr626
+let vec516 = (code515.into_bytes()).into_boxed_slice();
+let ptr516 = vec516.as_ptr().cast::<u8>();
+let len516 = vec516.len();
+::core::mem::forget(vec516);
+*ptr514
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len628;
-*ptr626
+.cast::<usize>() = len516;
+*ptr514
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr628.cast_mut();
-let vec629 = (message627.into_bytes()).into_boxed_slice();
-let ptr629 = vec629.as_ptr().cast::<u8>();
-let len629 = vec629.len();
-::core::mem::forget(vec629);
-*ptr626
+.cast::<*mut u8>() = ptr516.cast_mut();
+let vec517 = (message515.into_bytes()).into_boxed_slice();
+let ptr517 = vec517.as_ptr().cast::<u8>();
+let len517 = vec517.len();
+::core::mem::forget(vec517);
+*ptr514
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len629;
-*ptr626
+.cast::<usize>() = len517;
+*ptr514
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr629.cast_mut();
+.cast::<*mut u8>() = ptr517.cast_mut();
 }
-V641::NotNow(e) => {
-*ptr626
+V529::NotNow(e) => {
+*ptr514
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Reason {
-code: code630,
-message: message630,
+code: code518,
+message: message518,
 } = e;
-let vec631 = (code630.into_bytes()).into_boxed_slice();
-let ptr631 = vec631.as_ptr().cast::<u8>();
-let len631 = vec631.len();
-::core::mem::forget(vec631);
-*ptr626
+let vec519 = (code518.into_bytes()).into_boxed_slice();
+let ptr519 = vec519.as_ptr().cast::<u8>();
+let len519 = vec519.len();
+::core::mem::forget(vec519);
+*ptr514
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len631;
-*ptr626
+.cast::<usize>() = len519;
+*ptr514
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr631.cast_mut();
-let vec632 = (message630.into_bytes()).into_boxed_slice();
-let ptr632 = vec632.as_ptr().cast::<u8>();
-let len632 = vec632.len();
-::core::mem::forget(vec632);
-*ptr626
+.cast::<*mut u8>() = ptr519.cast_mut();
+let vec520 = (message518.into_bytes()).into_boxed_slice();
+let ptr520 = vec520.as_ptr().cast::<u8>();
+let len520 = vec520.len();
+::core::mem::forget(vec520);
+*ptr514
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len632;
-*ptr626
+.cast::<usize>() = len520;
+*ptr514
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr632.cast_mut();
+.cast::<*mut u8>() = ptr520.cast_mut();
 }
-V641::Invalid(e) => {
-*ptr626
+V529::Invalid(e) => {
+*ptr514
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (2i32) as u8;
-let vec637 = e;
-let len637 = vec637.len();
-let layout637 = _rt::alloc::Layout::from_size_align(
-vec637.len() * (6 * ::core::mem::size_of::<*const u8>()),
+let vec525 = e;
+let len525 = vec525.len();
+let layout525 = _rt::alloc::Layout::from_size_align(
+vec525.len() * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result637, _cleanup637) = wit_bindgen::rt::Cleanup::new(
-layout637,
+let (result525, _cleanup525) = wit_bindgen::rt::Cleanup::new(
+layout525,
 );
-if let Some(cleanup) = _cleanup637 {
+if let Some(cleanup) = _cleanup525 {
 cleanup.forget();
 }
-for (i, e) in vec637.into_iter().enumerate() {
-let base = result637
+for (i, e) in vec525.into_iter().enumerate() {
+let base = result525
 .add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Violation {
-field: field633,
-code: code633,
-message: message633,
+field: field521,
+code: code521,
+message: message521,
 } = e;
-let vec634 = (field633.into_bytes()).into_boxed_slice();
-let ptr634 = vec634.as_ptr().cast::<u8>();
-let len634 = vec634.len();
-::core::mem::forget(vec634);
+let vec522 = (field521.into_bytes()).into_boxed_slice();
+let ptr522 = vec522.as_ptr().cast::<u8>();
+let len522 = vec522.len();
+::core::mem::forget(vec522);
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len634;
-*base.add(0).cast::<*mut u8>() = ptr634.cast_mut();
-let vec635 = (code633.into_bytes()).into_boxed_slice();
-let ptr635 = vec635.as_ptr().cast::<u8>();
-let len635 = vec635.len();
-::core::mem::forget(vec635);
+.cast::<usize>() = len522;
+*base.add(0).cast::<*mut u8>() = ptr522.cast_mut();
+let vec523 = (code521.into_bytes()).into_boxed_slice();
+let ptr523 = vec523.as_ptr().cast::<u8>();
+let len523 = vec523.len();
+::core::mem::forget(vec523);
 *base
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len635;
+.cast::<usize>() = len523;
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr635.cast_mut();
-let vec636 = (message633.into_bytes()).into_boxed_slice();
-let ptr636 = vec636.as_ptr().cast::<u8>();
-let len636 = vec636.len();
-::core::mem::forget(vec636);
+.cast::<*mut u8>() = ptr523.cast_mut();
+let vec524 = (message521.into_bytes()).into_boxed_slice();
+let ptr524 = vec524.as_ptr().cast::<u8>();
+let len524 = vec524.len();
+::core::mem::forget(vec524);
 *base
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len636;
+.cast::<usize>() = len524;
 *base
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr636.cast_mut();
+.cast::<*mut u8>() = ptr524.cast_mut();
 }
 }
-*ptr626
+*ptr514
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len637;
-*ptr626
+.cast::<usize>() = len525;
+*ptr514
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result637;
+.cast::<*mut u8>() = result525;
 }
-V641::Fault(e) => {
-*ptr626
+V529::Fault(e) => {
+*ptr514
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (3i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Reason {
-code: code638,
-message: message638,
+code: code526,
+message: message526,
 } = e;
-let vec639 = (code638.into_bytes()).into_boxed_slice();
-let ptr639 = vec639.as_ptr().cast::<u8>();
-let len639 = vec639.len();
-::core::mem::forget(vec639);
-*ptr626
+let vec527 = (code526.into_bytes()).into_boxed_slice();
+let ptr527 = vec527.as_ptr().cast::<u8>();
+let len527 = vec527.len();
+::core::mem::forget(vec527);
+*ptr514
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len639;
-*ptr626
+.cast::<usize>() = len527;
+*ptr514
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr639.cast_mut();
-let vec640 = (message638.into_bytes()).into_boxed_slice();
-let ptr640 = vec640.as_ptr().cast::<u8>();
-let len640 = vec640.len();
-::core::mem::forget(vec640);
-*ptr626
+.cast::<*mut u8>() = ptr527.cast_mut();
+let vec528 = (message526.into_bytes()).into_boxed_slice();
+let ptr528 = vec528.as_ptr().cast::<u8>();
+let len528 = vec528.len();
+::core::mem::forget(vec528);
+*ptr514
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len640;
-*ptr626
+.cast::<usize>() = len528;
+*ptr514
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr640.cast_mut();
+.cast::<*mut u8>() = ptr528.cast_mut();
 }
 }
 }
 };
-ptr626
+ptr514
 }
 }
 #[doc(hidden)]
 #[allow(non_snake_case)]
-pub unsafe fn __post_return_guard<T_: Guest>(arg0: *mut u8) {
+pub unsafe fn __post_return_start<T_: Guest>(arg0: *mut u8) {
 unsafe {
 let l0 = i32::from(*arg0.add(0).cast::<u8>());
 match l0 {
@@ -7451,7 +6777,7 @@ arg0: *mut u8,
 ) -> *mut u8 {
 unsafe {
 #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
-let result625 = {
+let result605 = {
 let l0 = *arg0.add(0).cast::<*mut u8>();
 let l1 = *arg0
 .add(::core::mem::size_of::<*const u8>())
@@ -10195,162 +9521,175 @@ base493,
 len493 * (4 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l494 = i32::from(
-*arg0
+let l494 = *arg0
 .add(16 + 40 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
+.cast::<*mut u8>();
+let l495 = *arg0
+.add(16 + 41 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len496 = l495;
+let bytes496 = _rt::Vec::from_raw_parts(
+l494.cast(),
+len496,
+len496,
 );
+let l497 = *arg0
+.add(16 + 42 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
 let l498 = *arg0
 .add(16 + 43 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l499 = *arg0
-.add(16 + 44 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len500 = l499;
-let bytes500 = _rt::Vec::from_raw_parts(
-l498.cast(),
-len500,
-len500,
+let len499 = l498;
+let bytes499 = _rt::Vec::from_raw_parts(
+l497.cast(),
+len499,
+len499,
 );
-let l501 = i32::from(
+let l500 = i32::from(
 *arg0
-.add(16 + 45 * ::core::mem::size_of::<*const u8>())
+.add(16 + 44 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-use super::super::super::super::wrkflw::flow::types::EventSource as V621;
-let v621 = match l501 {
+use super::super::super::super::wrkflw::flow::types::EventSource as V601;
+let v601 = match l500 {
 0 => {
-let e621 = {
+let e601 = {
+let l501 = *arg0
+.add(16 + 45 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
 let l502 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l503 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len504 = l503;
-let bytes504 = _rt::Vec::from_raw_parts(
-l502.cast(),
-len504,
-len504,
+let len503 = l502;
+let bytes503 = _rt::Vec::from_raw_parts(
+l501.cast(),
+len503,
+len503,
 );
+let l504 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
 let l505 = *arg0
 .add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l506 = *arg0
+.cast::<usize>();
+let len506 = l505;
+let bytes506 = _rt::Vec::from_raw_parts(
+l504.cast(),
+len506,
+len506,
+);
+let l507 = *arg0
 .add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base510 = l505;
-let len510 = l506;
-let mut result510 = _rt::Vec::with_capacity(len510);
-for i in 0..len510 {
-let base = base510
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e510 = {
-let l507 = *base.add(0).cast::<*mut u8>();
-let l508 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len509 = l508;
-let bytes509 = _rt::Vec::from_raw_parts(
-l507.cast(),
-len509,
-len509,
-);
-_rt::string_lift(bytes509)
-};
-result510.push(e510);
-}
-_rt::cabi_dealloc(
-base510,
-len510 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l511 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l512 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+let l508 = *arg0
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base516 = l511;
-let len516 = l512;
-let mut result516 = _rt::Vec::with_capacity(len516);
-for i in 0..len516 {
-let base = base516
+let base512 = l507;
+let len512 = l508;
+let mut result512 = _rt::Vec::with_capacity(len512);
+for i in 0..len512 {
+let base = base512
 .add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e516 = {
-let l513 = *base.add(0).cast::<*mut u8>();
-let l514 = *base
+let e512 = {
+let l509 = *base.add(0).cast::<*mut u8>();
+let l510 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len515 = l514;
-let bytes515 = _rt::Vec::from_raw_parts(
-l513.cast(),
-len515,
-len515,
+let len511 = l510;
+let bytes511 = _rt::Vec::from_raw_parts(
+l509.cast(),
+len511,
+len511,
 );
-_rt::string_lift(bytes515)
+_rt::string_lift(bytes511)
 };
-result516.push(e516);
+result512.push(e512);
 }
 _rt::cabi_dealloc(
-base516,
-len516 * (2 * ::core::mem::size_of::<*const u8>()),
+base512,
+len512 * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l517 = i32::from(
-*arg0
+let l513 = *arg0
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l514 = *arg0
 .add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let base518 = l513;
+let len518 = l514;
+let mut result518 = _rt::Vec::with_capacity(len518);
+for i in 0..len518 {
+let base = base518
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
+let e518 = {
+let l515 = *base.add(0).cast::<*mut u8>();
+let l516 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len517 = l516;
+let bytes517 = _rt::Vec::from_raw_parts(
+l515.cast(),
+len517,
+len517,
+);
+_rt::string_lift(bytes517)
+};
+result518.push(e518);
+}
+_rt::cabi_dealloc(
+base518,
+len518 * (2 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+let l519 = i32::from(
+*arg0
+.add(16 + 53 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-super::super::super::super::wrkflw::flow::types::Actor {
-id: _rt::string_lift(bytes504),
-groups: result510,
-permissions: result516,
-on_behalf_of: match l517 {
+let l523 = i32::from(
+*arg0
+.add(16 + 56 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+super::super::super::super::wrkflw::flow::types::TaskDecision {
+task: _rt::string_lift(bytes503),
+actor: super::super::super::super::wrkflw::flow::types::Actor {
+id: _rt::string_lift(bytes506),
+groups: result512,
+permissions: result518,
+on_behalf_of: match l519 {
 0 => None,
 1 => {
 let e = {
-let l518 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l519 = *arg0
+let l520 = *arg0
 .add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l521 = *arg0
+.add(16 + 55 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len520 = l519;
-let bytes520 = _rt::Vec::from_raw_parts(
-l518.cast(),
-len520,
-len520,
+let len522 = l521;
+let bytes522 = _rt::Vec::from_raw_parts(
+l520.cast(),
+len522,
+len522,
 );
-_rt::string_lift(bytes520)
+_rt::string_lift(bytes522)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-}
-};
-V621::Start(e621)
-}
+},
+comment: match l523 {
+0 => None,
 1 => {
-let e621 = {
-let l521 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l522 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len523 = l522;
-let bytes523 = _rt::Vec::from_raw_parts(
-l521.cast(),
-len523,
-len523,
-);
+let e = {
 let l524 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.add(16 + 57 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l525 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
+.add(16 + 58 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 let len526 = l525;
 let bytes526 = _rt::Vec::from_raw_parts(
@@ -10358,310 +9697,301 @@ l524.cast(),
 len526,
 len526,
 );
+_rt::string_lift(bytes526)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+}
+};
+V601::Task(e601)
+}
+1 => {
+let e601 = {
 let l527 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
+.add(16 + 45 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l528 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base532 = l527;
-let len532 = l528;
-let mut result532 = _rt::Vec::with_capacity(len532);
-for i in 0..len532 {
-let base = base532
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e532 = {
-let l529 = *base.add(0).cast::<*mut u8>();
-let l530 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len531 = l530;
-let bytes531 = _rt::Vec::from_raw_parts(
-l529.cast(),
-len531,
-len531,
-);
-_rt::string_lift(bytes531)
-};
-result532.push(e532);
-}
-_rt::cabi_dealloc(
-base532,
-len532 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l533 = *arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l534 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base538 = l533;
-let len538 = l534;
-let mut result538 = _rt::Vec::with_capacity(len538);
-for i in 0..len538 {
-let base = base538
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e538 = {
-let l535 = *base.add(0).cast::<*mut u8>();
-let l536 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len537 = l536;
-let bytes537 = _rt::Vec::from_raw_parts(
-l535.cast(),
-len537,
-len537,
-);
-_rt::string_lift(bytes537)
-};
-result538.push(e538);
-}
-_rt::cabi_dealloc(
-base538,
-len538 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l539 = i32::from(
-*arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l543 = i32::from(
-*arg0
-.add(16 + 57 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::TaskDecision {
-task: _rt::string_lift(bytes523),
-actor: super::super::super::super::wrkflw::flow::types::Actor {
-id: _rt::string_lift(bytes526),
-groups: result532,
-permissions: result538,
-on_behalf_of: match l539 {
-0 => None,
-1 => {
-let e = {
-let l540 = *arg0
-.add(16 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l541 = *arg0
-.add(16 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len542 = l541;
-let bytes542 = _rt::Vec::from_raw_parts(
-l540.cast(),
-len542,
-len542,
-);
-_rt::string_lift(bytes542)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-},
-comment: match l543 {
-0 => None,
-1 => {
-let e = {
-let l544 = *arg0
-.add(16 + 58 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l545 = *arg0
-.add(16 + 59 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len546 = l545;
-let bytes546 = _rt::Vec::from_raw_parts(
-l544.cast(),
-len546,
-len546,
-);
-_rt::string_lift(bytes546)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V621::Task(e621)
-}
-2 => {
-let e621 = {
-let l547 = *arg0
 .add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l548 = *arg0
+.cast::<usize>();
+let len529 = l528;
+let bytes529 = _rt::Vec::from_raw_parts(
+l527.cast(),
+len529,
+len529,
+);
+let l530 = *arg0
 .add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len549 = l548;
-let bytes549 = _rt::Vec::from_raw_parts(
-l547.cast(),
-len549,
-len549,
-);
-let l550 = *arg0
+.cast::<*mut u8>();
+let l531 = *arg0
 .add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l551 = *arg0
+.cast::<usize>();
+let base535 = l530;
+let len535 = l531;
+let mut result535 = _rt::Vec::with_capacity(len535);
+for i in 0..len535 {
+let base = base535
+.add(i * (2 * ::core::mem::size_of::<*const u8>()));
+let e535 = {
+let l532 = *base.add(0).cast::<*mut u8>();
+let l533 = *base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len534 = l533;
+let bytes534 = _rt::Vec::from_raw_parts(
+l532.cast(),
+len534,
+len534,
+);
+_rt::string_lift(bytes534)
+};
+result535.push(e535);
+}
+_rt::cabi_dealloc(
+base535,
+len535 * (2 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+);
+let l536 = *arg0
 .add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let base555 = l550;
-let len555 = l551;
-let mut result555 = _rt::Vec::with_capacity(len555);
-for i in 0..len555 {
-let base = base555
-.add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e555 = {
-let l552 = *base.add(0).cast::<*mut u8>();
-let l553 = *base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len554 = l553;
-let bytes554 = _rt::Vec::from_raw_parts(
-l552.cast(),
-len554,
-len554,
-);
-_rt::string_lift(bytes554)
-};
-result555.push(e555);
-}
-_rt::cabi_dealloc(
-base555,
-len555 * (2 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-);
-let l556 = *arg0
+.cast::<*mut u8>();
+let l537 = *arg0
 .add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l557 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let base561 = l556;
-let len561 = l557;
-let mut result561 = _rt::Vec::with_capacity(len561);
-for i in 0..len561 {
-let base = base561
+let base541 = l536;
+let len541 = l537;
+let mut result541 = _rt::Vec::with_capacity(len541);
+for i in 0..len541 {
+let base = base541
 .add(i * (2 * ::core::mem::size_of::<*const u8>()));
-let e561 = {
-let l558 = *base.add(0).cast::<*mut u8>();
-let l559 = *base
+let e541 = {
+let l538 = *base.add(0).cast::<*mut u8>();
+let l539 = *base
 .add(::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len560 = l559;
-let bytes560 = _rt::Vec::from_raw_parts(
-l558.cast(),
-len560,
-len560,
+let len540 = l539;
+let bytes540 = _rt::Vec::from_raw_parts(
+l538.cast(),
+len540,
+len540,
 );
-_rt::string_lift(bytes560)
+_rt::string_lift(bytes540)
 };
-result561.push(e561);
+result541.push(e541);
 }
 _rt::cabi_dealloc(
-base561,
-len561 * (2 * ::core::mem::size_of::<*const u8>()),
+base541,
+len541 * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 );
-let l562 = i32::from(
+let l542 = i32::from(
 *arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-let l566 = *arg0
+let l546 = *arg0
+.add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l547 = *arg0
 .add(16 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l567 = *arg0
-.add(16 + 56 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len568 = l567;
-let bytes568 = _rt::Vec::from_raw_parts(
-l566.cast(),
-len568,
-len568,
+let len548 = l547;
+let bytes548 = _rt::Vec::from_raw_parts(
+l546.cast(),
+len548,
+len548,
 );
-let l569 = i32::from(
+let l549 = i32::from(
 *arg0
-.add(16 + 57 * ::core::mem::size_of::<*const u8>())
+.add(16 + 56 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-let l573 = *arg0
-.add(16 + 60 * ::core::mem::size_of::<*const u8>())
+let l553 = *arg0
+.add(16 + 59 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l574 = *arg0
-.add(16 + 61 * ::core::mem::size_of::<*const u8>())
+let l554 = *arg0
+.add(16 + 60 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len575 = l574;
-let bytes575 = _rt::Vec::from_raw_parts(
-l573.cast(),
-len575,
-len575,
+let len555 = l554;
+let bytes555 = _rt::Vec::from_raw_parts(
+l553.cast(),
+len555,
+len555,
 );
 super::super::super::super::wrkflw::flow::types::ReceivedSignal {
 actor: super::super::super::super::wrkflw::flow::types::Actor {
-id: _rt::string_lift(bytes549),
-groups: result555,
-permissions: result561,
-on_behalf_of: match l562 {
+id: _rt::string_lift(bytes529),
+groups: result535,
+permissions: result541,
+on_behalf_of: match l542 {
 0 => None,
 1 => {
 let e = {
-let l563 = *arg0
+let l543 = *arg0
+.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l544 = *arg0
 .add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l564 = *arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len565 = l564;
-let bytes565 = _rt::Vec::from_raw_parts(
-l563.cast(),
-len565,
-len565,
+let len545 = l544;
+let bytes545 = _rt::Vec::from_raw_parts(
+l543.cast(),
+len545,
+len545,
 );
-_rt::string_lift(bytes565)
+_rt::string_lift(bytes545)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
 },
-id: _rt::string_lift(bytes568),
-correlation: match l569 {
+id: _rt::string_lift(bytes548),
+correlation: match l549 {
 0 => None,
 1 => {
 let e = {
-let l570 = *arg0
-.add(16 + 58 * ::core::mem::size_of::<*const u8>())
+let l550 = *arg0
+.add(16 + 57 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l571 = *arg0
-.add(16 + 59 * ::core::mem::size_of::<*const u8>())
+let l551 = *arg0
+.add(16 + 58 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len572 = l571;
-let bytes572 = _rt::Vec::from_raw_parts(
-l570.cast(),
-len572,
-len572,
+let len552 = l551;
+let bytes552 = _rt::Vec::from_raw_parts(
+l550.cast(),
+len552,
+len552,
 );
-_rt::string_lift(bytes572)
+_rt::string_lift(bytes552)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-received_at: _rt::string_lift(bytes575),
+received_at: _rt::string_lift(bytes555),
 }
 };
-V621::Signal(e621)
+V601::Signal(e601)
+}
+2 => {
+let e601 = {
+let l556 = *arg0
+.add(16 + 45 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l557 = *arg0
+.add(16 + 46 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len558 = l557;
+let bytes558 = _rt::Vec::from_raw_parts(
+l556.cast(),
+len558,
+len558,
+);
+let l559 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+let l560 = i32::from(
+*arg0
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+let l564 = i32::from(
+*arg0
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+let l568 = i32::from(
+*arg0
+.add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+super::super::super::super::wrkflw::flow::types::ServiceAnswer {
+service: _rt::string_lift(bytes558),
+attempts: l559 as u32,
+error: match l560 {
+0 => None,
+1 => {
+let e = {
+let l561 = *arg0
+.add(16 + 49 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l562 = *arg0
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len563 = l562;
+let bytes563 = _rt::Vec::from_raw_parts(
+l561.cast(),
+len563,
+len563,
+);
+_rt::string_lift(bytes563)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+model: match l564 {
+0 => None,
+1 => {
+let e = {
+let l565 = *arg0
+.add(16 + 52 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l566 = *arg0
+.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len567 = l566;
+let bytes567 = _rt::Vec::from_raw_parts(
+l565.cast(),
+len567,
+len567,
+);
+_rt::string_lift(bytes567)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+model_version: match l568 {
+0 => None,
+1 => {
+let e = {
+let l569 = *arg0
+.add(16 + 55 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l570 = *arg0
+.add(16 + 56 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len571 = l570;
+let bytes571 = _rt::Vec::from_raw_parts(
+l569.cast(),
+len571,
+len571,
+);
+_rt::string_lift(bytes571)
+};
+Some(e)
+}
+_ => _rt::invalid_enum_discriminant(),
+},
+}
+};
+V601::Service(e601)
 }
 3 => {
-let e621 = {
+let e601 = {
+let l572 = i32::from(
+*arg0
+.add(16 + 45 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
 let l576 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l577 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.add(16 + 49 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 let len578 = l577;
 let bytes578 = _rt::Vec::from_raw_parts(
@@ -10670,79 +10000,80 @@ len578,
 len578,
 );
 let l579 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-let l580 = i32::from(
-*arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l584 = i32::from(
-*arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l588 = i32::from(
-*arg0
-.add(16 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::ServiceAnswer {
-service: _rt::string_lift(bytes578),
-attempts: l579 as u32,
-error: match l580 {
-0 => None,
-1 => {
-let e = {
-let l581 = *arg0
 .add(16 + 50 * ::core::mem::size_of::<*const u8>())
+.cast::<i32>();
+super::super::super::super::wrkflw::flow::types::PassedDeadline {
+task: match l572 {
+0 => None,
+1 => {
+let e = {
+let l573 = *arg0
+.add(16 + 46 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l582 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
+let l574 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len583 = l582;
-let bytes583 = _rt::Vec::from_raw_parts(
-l581.cast(),
-len583,
-len583,
+let len575 = l574;
+let bytes575 = _rt::Vec::from_raw_parts(
+l573.cast(),
+len575,
+len575,
 );
-_rt::string_lift(bytes583)
+_rt::string_lift(bytes575)
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-model: match l584 {
-0 => None,
-1 => {
-let e = {
-let l585 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
+due_at: _rt::string_lift(bytes578),
+count: l579 as u32,
+}
+};
+V601::Deadline(e601)
+}
+4 => {
+let e601 = {
+let l580 = *arg0
+.add(16 + 45 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
+let l581 = *arg0
+.add(16 + 46 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len582 = l581;
+let bytes582 = _rt::Vec::from_raw_parts(
+l580.cast(),
+len582,
+len582,
+);
+let l583 = *arg0
+.add(16 + 47 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l584 = *arg0
+.add(16 + 48 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>();
+let len585 = l584;
+let bytes585 = _rt::Vec::from_raw_parts(
+l583.cast(),
+len585,
+len585,
+);
 let l586 = *arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
+.add(16 + 49 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>();
+let l587 = *arg0
+.add(16 + 50 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len587 = l586;
-let bytes587 = _rt::Vec::from_raw_parts(
-l585.cast(),
-len587,
-len587,
+let len588 = l587;
+let bytes588 = _rt::Vec::from_raw_parts(
+l586.cast(),
+len588,
+len588,
 );
-_rt::string_lift(bytes587)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-model_version: match l588 {
-0 => None,
-1 => {
-let e = {
 let l589 = *arg0
-.add(16 + 56 * ::core::mem::size_of::<*const u8>())
+.add(16 + 51 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
 let l590 = *arg0
-.add(16 + 57 * ::core::mem::size_of::<*const u8>())
+.add(16 + 52 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
 let len591 = l590;
 let bytes591 = _rt::Vec::from_raw_parts(
@@ -10750,175 +10081,64 @@ l589.cast(),
 len591,
 len591,
 );
-_rt::string_lift(bytes591)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-}
-};
-V621::Service(e621)
-}
-4 => {
-let e621 = {
 let l592 = i32::from(
 *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
+.add(16 + 53 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>(),
 );
-let l596 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
+let l594 = *arg0
+.add(24 + 53 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l597 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
+let l595 = *arg0
+.add(24 + 54 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len598 = l597;
-let bytes598 = _rt::Vec::from_raw_parts(
-l596.cast(),
-len598,
-len598,
+let len596 = l595;
+let bytes596 = _rt::Vec::from_raw_parts(
+l594.cast(),
+len596,
+len596,
 );
-let l599 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<i32>();
-super::super::super::super::wrkflw::flow::types::PassedDeadline {
-task: match l592 {
+let l597 = i32::from(
+*arg0
+.add(24 + 55 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>(),
+);
+super::super::super::super::wrkflw::flow::types::EndedChild {
+id: _rt::string_lift(bytes582),
+key: _rt::string_lift(bytes585),
+entity_type: _rt::string_lift(bytes588),
+entity_id: _rt::string_lift(bytes591),
+version: match l592 {
 0 => None,
 1 => {
 let e = {
 let l593 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l594 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len595 = l594;
-let bytes595 = _rt::Vec::from_raw_parts(
-l593.cast(),
-len595,
-len595,
-);
-_rt::string_lift(bytes595)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-due_at: _rt::string_lift(bytes598),
-count: l599 as u32,
-}
-};
-V621::Deadline(e621)
-}
-5 => {
-let e621 = {
-let l600 = *arg0
-.add(16 + 46 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l601 = *arg0
-.add(16 + 47 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len602 = l601;
-let bytes602 = _rt::Vec::from_raw_parts(
-l600.cast(),
-len602,
-len602,
-);
-let l603 = *arg0
-.add(16 + 48 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l604 = *arg0
-.add(16 + 49 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len605 = l604;
-let bytes605 = _rt::Vec::from_raw_parts(
-l603.cast(),
-len605,
-len605,
-);
-let l606 = *arg0
-.add(16 + 50 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l607 = *arg0
-.add(16 + 51 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len608 = l607;
-let bytes608 = _rt::Vec::from_raw_parts(
-l606.cast(),
-len608,
-len608,
-);
-let l609 = *arg0
-.add(16 + 52 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l610 = *arg0
-.add(16 + 53 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len611 = l610;
-let bytes611 = _rt::Vec::from_raw_parts(
-l609.cast(),
-len611,
-len611,
-);
-let l612 = i32::from(
-*arg0
-.add(16 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-let l614 = *arg0
-.add(24 + 54 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l615 = *arg0
-.add(24 + 55 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len616 = l615;
-let bytes616 = _rt::Vec::from_raw_parts(
-l614.cast(),
-len616,
-len616,
-);
-let l617 = i32::from(
-*arg0
-.add(24 + 56 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>(),
-);
-super::super::super::super::wrkflw::flow::types::EndedChild {
-id: _rt::string_lift(bytes602),
-key: _rt::string_lift(bytes605),
-entity_type: _rt::string_lift(bytes608),
-entity_id: _rt::string_lift(bytes611),
-version: match l612 {
-0 => None,
-1 => {
-let e = {
-let l613 = *arg0
-.add(20 + 54 * ::core::mem::size_of::<*const u8>())
+.add(20 + 53 * ::core::mem::size_of::<*const u8>())
 .cast::<i32>();
-l613 as u32
+l593 as u32
 };
 Some(e)
 }
 _ => _rt::invalid_enum_discriminant(),
 },
-outcome: _rt::string_lift(bytes616),
-reason: match l617 {
+outcome: _rt::string_lift(bytes596),
+reason: match l597 {
 0 => None,
 1 => {
 let e = {
-let l618 = *arg0
-.add(24 + 57 * ::core::mem::size_of::<*const u8>())
+let l598 = *arg0
+.add(24 + 56 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l619 = *arg0
-.add(24 + 58 * ::core::mem::size_of::<*const u8>())
+let l599 = *arg0
+.add(24 + 57 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len620 = l619;
-let bytes620 = _rt::Vec::from_raw_parts(
-l618.cast(),
-len620,
-len620,
+let len600 = l599;
+let bytes600 = _rt::Vec::from_raw_parts(
+l598.cast(),
+len600,
+len600,
 );
-_rt::string_lift(bytes620)
+_rt::string_lift(bytes600)
 };
 Some(e)
 }
@@ -10926,24 +10146,24 @@ _ => _rt::invalid_enum_discriminant(),
 },
 }
 };
-V621::Child(e621)
+V601::Child(e601)
 }
 n => {
-debug_assert_eq!(n, 6, "invalid enum discriminant");
-V621::Entry
+debug_assert_eq!(n, 5, "invalid enum discriminant");
+V601::Entry
 }
 };
-let l622 = *arg0
-.add(16 + 62 * ::core::mem::size_of::<*const u8>())
+let l602 = *arg0
+.add(16 + 61 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>();
-let l623 = *arg0
-.add(16 + 63 * ::core::mem::size_of::<*const u8>())
+let l603 = *arg0
+.add(16 + 62 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>();
-let len624 = l623;
-let bytes624 = _rt::Vec::from_raw_parts(
-l622.cast(),
-len624,
-len624,
+let len604 = l603;
+let bytes604 = _rt::Vec::from_raw_parts(
+l602.cast(),
+len604,
+len604,
 );
 T_::transition(
 super::super::super::super::wrkflw::flow::types::Snapshot {
@@ -11018,113 +10238,92 @@ states: l484 as u32,
 extensions: result493,
 },
 super::super::super::super::wrkflw::flow::types::Event {
-state_instance: match l494 {
-0 => None,
-1 => {
-let e = {
-let l495 = *arg0
-.add(16 + 41 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>();
-let l496 = *arg0
-.add(16 + 42 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>();
-let len497 = l496;
-let bytes497 = _rt::Vec::from_raw_parts(
-l495.cast(),
-len497,
-len497,
-);
-_rt::string_lift(bytes497)
-};
-Some(e)
-}
-_ => _rt::invalid_enum_discriminant(),
-},
-trigger: _rt::string_lift(bytes500),
-source: v621,
-input: _rt::string_lift(bytes624),
+state_instance: _rt::string_lift(bytes496),
+trigger: _rt::string_lift(bytes499),
+source: v601,
+input: _rt::string_lift(bytes604),
 },
 )
 };
 _rt::cabi_dealloc(
 arg0,
-16 + 64 * ::core::mem::size_of::<*const u8>(),
+16 + 63 * ::core::mem::size_of::<*const u8>(),
 ::core::mem::size_of::<*const u8>(),
 );
-let ptr626 = (&raw mut _RET_AREA.0).cast::<u8>();
-match result625 {
+let ptr606 = (&raw mut _RET_AREA.0).cast::<u8>();
+match result605 {
 Ok(e) => {
-*ptr626.add(0).cast::<u8>() = (0i32) as u8;
+*ptr606.add(0).cast::<u8>() = (0i32) as u8;
 let super::super::super::super::wrkflw::flow::types::Plan {
-next: next627,
-cancel: cancel627,
-data: data627,
-attributes: attributes627,
-publish: publish627,
-notes: notes627,
-extensions: extensions627,
+next: next607,
+cancel: cancel607,
+data: data607,
+attributes: attributes607,
+publish: publish607,
+notes: notes607,
+extensions: extensions607,
 } = e;
-use super::super::super::super::wrkflw::flow::types::Next as V638;
-match next627 {
-V638::Stay => {
-*ptr626
+use super::super::super::super::wrkflw::flow::types::Next as V618;
+match next607 {
+V618::Stay => {
+*ptr606
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
 }
-V638::Reoffer => {
-*ptr626
+V618::Reoffer => {
+*ptr606
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
 }
-V638::Enter(e) => {
-*ptr626
+V618::Enter(e) => {
+*ptr606
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (2i32) as u8;
-let vec632 = e;
-let len632 = vec632.len();
-let layout632 = _rt::alloc::Layout::from_size_align(
-vec632.len() * (8 * ::core::mem::size_of::<*const u8>()),
+let vec612 = e;
+let len612 = vec612.len();
+let layout612 = _rt::alloc::Layout::from_size_align(
+vec612.len() * (8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result632, _cleanup632) = wit_bindgen::rt::Cleanup::new(
-layout632,
+let (result612, _cleanup612) = wit_bindgen::rt::Cleanup::new(
+layout612,
 );
-if let Some(cleanup) = _cleanup632 {
+if let Some(cleanup) = _cleanup612 {
 cleanup.forget();
 }
-for (i, e) in vec632.into_iter().enumerate() {
-let base = result632
+for (i, e) in vec612.into_iter().enumerate() {
+let base = result612
 .add(i * (8 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Target {
-name: name628,
-key: key628,
-data: data628,
+name: name608,
+key: key608,
+data: data608,
 } = e;
-let vec629 = (name628.into_bytes()).into_boxed_slice();
-let ptr629 = vec629.as_ptr().cast::<u8>();
-let len629 = vec629.len();
-::core::mem::forget(vec629);
+let vec609 = (name608.into_bytes()).into_boxed_slice();
+let ptr609 = vec609.as_ptr().cast::<u8>();
+let len609 = vec609.len();
+::core::mem::forget(vec609);
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len629;
-*base.add(0).cast::<*mut u8>() = ptr629.cast_mut();
-match key628 {
+.cast::<usize>() = len609;
+*base.add(0).cast::<*mut u8>() = ptr609.cast_mut();
+match key608 {
 Some(e) => {
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
-let vec630 = (e.into_bytes()).into_boxed_slice();
-let ptr630 = vec630.as_ptr().cast::<u8>();
-let len630 = vec630.len();
-::core::mem::forget(vec630);
+let vec610 = (e.into_bytes()).into_boxed_slice();
+let ptr610 = vec610.as_ptr().cast::<u8>();
+let len610 = vec610.len();
+::core::mem::forget(vec610);
 *base
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len630;
+.cast::<usize>() = len610;
 *base
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr630.cast_mut();
+.cast::<*mut u8>() = ptr610.cast_mut();
 }
 None => {
 *base
@@ -11132,21 +10331,21 @@ None => {
 .cast::<u8>() = (0i32) as u8;
 }
 };
-match data628 {
+match data608 {
 Some(e) => {
 *base
 .add(5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
-let vec631 = (e.into_bytes()).into_boxed_slice();
-let ptr631 = vec631.as_ptr().cast::<u8>();
-let len631 = vec631.len();
-::core::mem::forget(vec631);
+let vec611 = (e.into_bytes()).into_boxed_slice();
+let ptr611 = vec611.as_ptr().cast::<u8>();
+let len611 = vec611.len();
+::core::mem::forget(vec611);
 *base
 .add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len631;
+.cast::<usize>() = len611;
 *base
 .add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr631.cast_mut();
+.cast::<*mut u8>() = ptr611.cast_mut();
 }
 None => {
 *base
@@ -11156,62 +10355,62 @@ None => {
 };
 }
 }
-*ptr626
+*ptr606
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len632;
-*ptr626
+.cast::<usize>() = len612;
+*ptr606
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result632;
+.cast::<*mut u8>() = result612;
 }
-V638::Spawn(e) => {
-*ptr626
+V618::Spawn(e) => {
+*ptr606
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (3i32) as u8;
-let vec637 = e;
-let len637 = vec637.len();
-let layout637 = _rt::alloc::Layout::from_size_align(
-vec637.len() * (8 * ::core::mem::size_of::<*const u8>()),
+let vec617 = e;
+let len617 = vec617.len();
+let layout617 = _rt::alloc::Layout::from_size_align(
+vec617.len() * (8 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result637, _cleanup637) = wit_bindgen::rt::Cleanup::new(
-layout637,
+let (result617, _cleanup617) = wit_bindgen::rt::Cleanup::new(
+layout617,
 );
-if let Some(cleanup) = _cleanup637 {
+if let Some(cleanup) = _cleanup617 {
 cleanup.forget();
 }
-for (i, e) in vec637.into_iter().enumerate() {
-let base = result637
+for (i, e) in vec617.into_iter().enumerate() {
+let base = result617
 .add(i * (8 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Target {
-name: name633,
-key: key633,
-data: data633,
+name: name613,
+key: key613,
+data: data613,
 } = e;
-let vec634 = (name633.into_bytes()).into_boxed_slice();
-let ptr634 = vec634.as_ptr().cast::<u8>();
-let len634 = vec634.len();
-::core::mem::forget(vec634);
+let vec614 = (name613.into_bytes()).into_boxed_slice();
+let ptr614 = vec614.as_ptr().cast::<u8>();
+let len614 = vec614.len();
+::core::mem::forget(vec614);
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len634;
-*base.add(0).cast::<*mut u8>() = ptr634.cast_mut();
-match key633 {
+.cast::<usize>() = len614;
+*base.add(0).cast::<*mut u8>() = ptr614.cast_mut();
+match key613 {
 Some(e) => {
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
-let vec635 = (e.into_bytes()).into_boxed_slice();
-let ptr635 = vec635.as_ptr().cast::<u8>();
-let len635 = vec635.len();
-::core::mem::forget(vec635);
+let vec615 = (e.into_bytes()).into_boxed_slice();
+let ptr615 = vec615.as_ptr().cast::<u8>();
+let len615 = vec615.len();
+::core::mem::forget(vec615);
 *base
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len635;
+.cast::<usize>() = len615;
 *base
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr635.cast_mut();
+.cast::<*mut u8>() = ptr615.cast_mut();
 }
 None => {
 *base
@@ -11219,21 +10418,21 @@ None => {
 .cast::<u8>() = (0i32) as u8;
 }
 };
-match data633 {
+match data613 {
 Some(e) => {
 *base
 .add(5 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
-let vec636 = (e.into_bytes()).into_boxed_slice();
-let ptr636 = vec636.as_ptr().cast::<u8>();
-let len636 = vec636.len();
-::core::mem::forget(vec636);
+let vec616 = (e.into_bytes()).into_boxed_slice();
+let ptr616 = vec616.as_ptr().cast::<u8>();
+let len616 = vec616.len();
+::core::mem::forget(vec616);
 *base
 .add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len636;
+.cast::<usize>() = len616;
 *base
 .add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr636.cast_mut();
+.cast::<*mut u8>() = ptr616.cast_mut();
 }
 None => {
 *base
@@ -11243,127 +10442,127 @@ None => {
 };
 }
 }
-*ptr626
+*ptr606
 .add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len637;
-*ptr626
+.cast::<usize>() = len617;
+*ptr606
 .add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result637;
+.cast::<*mut u8>() = result617;
 }
-V638::EndBranch => {
-*ptr626
+V618::EndBranch => {
+*ptr606
 .add(::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (4i32) as u8;
 }
 }
-let vec640 = cancel627;
-let len640 = vec640.len();
-let layout640 = _rt::alloc::Layout::from_size_align(
-vec640.len() * (2 * ::core::mem::size_of::<*const u8>()),
+let vec620 = cancel607;
+let len620 = vec620.len();
+let layout620 = _rt::alloc::Layout::from_size_align(
+vec620.len() * (2 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
-let (result640, _cleanup640) = wit_bindgen::rt::Cleanup::new(
-layout640,
+let (result620, _cleanup620) = wit_bindgen::rt::Cleanup::new(
+layout620,
 );
-if let Some(cleanup) = _cleanup640 {
+if let Some(cleanup) = _cleanup620 {
 cleanup.forget();
 }
-for (i, e) in vec640.into_iter().enumerate() {
-let base = result640
+for (i, e) in vec620.into_iter().enumerate() {
+let base = result620
 .add(i * (2 * ::core::mem::size_of::<*const u8>()));
 {
-let vec639 = (e.into_bytes()).into_boxed_slice();
-let ptr639 = vec639.as_ptr().cast::<u8>();
-let len639 = vec639.len();
-::core::mem::forget(vec639);
+let vec619 = (e.into_bytes()).into_boxed_slice();
+let ptr619 = vec619.as_ptr().cast::<u8>();
+let len619 = vec619.len();
+::core::mem::forget(vec619);
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len639;
-*base.add(0).cast::<*mut u8>() = ptr639.cast_mut();
+.cast::<usize>() = len619;
+*base.add(0).cast::<*mut u8>() = ptr619.cast_mut();
 }
 }
-*ptr626
+*ptr606
 .add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len640;
-*ptr626
+.cast::<usize>() = len620;
+*ptr606
 .add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result640;
-match data627 {
+.cast::<*mut u8>() = result620;
+match data607 {
 Some(e) => {
-*ptr626
+*ptr606
 .add(6 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
-let vec641 = (e.into_bytes()).into_boxed_slice();
-let ptr641 = vec641.as_ptr().cast::<u8>();
-let len641 = vec641.len();
-::core::mem::forget(vec641);
-*ptr626
+let vec621 = (e.into_bytes()).into_boxed_slice();
+let ptr621 = vec621.as_ptr().cast::<u8>();
+let len621 = vec621.len();
+::core::mem::forget(vec621);
+*ptr606
 .add(8 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len641;
-*ptr626
+.cast::<usize>() = len621;
+*ptr606
 .add(7 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr641.cast_mut();
+.cast::<*mut u8>() = ptr621.cast_mut();
 }
 None => {
-*ptr626
+*ptr606
 .add(6 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
 }
 };
-let vec649 = attributes627;
-let len649 = vec649.len();
-let layout649 = _rt::alloc::Layout::from_size_align(
-vec649.len()
+let vec629 = attributes607;
+let len629 = vec629.len();
+let layout629 = _rt::alloc::Layout::from_size_align(
+vec629.len()
 * (16 + 4 * ::core::mem::size_of::<*const u8>()),
 8,
 )
 .unwrap();
-let (result649, _cleanup649) = wit_bindgen::rt::Cleanup::new(
-layout649,
+let (result629, _cleanup629) = wit_bindgen::rt::Cleanup::new(
+layout629,
 );
-if let Some(cleanup) = _cleanup649 {
+if let Some(cleanup) = _cleanup629 {
 cleanup.forget();
 }
-for (i, e) in vec649.into_iter().enumerate() {
-let base = result649
+for (i, e) in vec629.into_iter().enumerate() {
+let base = result629
 .add(i * (16 + 4 * ::core::mem::size_of::<*const u8>()));
 {
 let super::super::super::super::wrkflw::flow::types::Attribute {
-name: name642,
-value: value642,
+name: name622,
+value: value622,
 } = e;
-let vec643 = (name642.into_bytes()).into_boxed_slice();
-let ptr643 = vec643.as_ptr().cast::<u8>();
-let len643 = vec643.len();
-::core::mem::forget(vec643);
+let vec623 = (name622.into_bytes()).into_boxed_slice();
+let ptr623 = vec623.as_ptr().cast::<u8>();
+let len623 = vec623.len();
+::core::mem::forget(vec623);
 *base
 .add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len643;
-*base.add(0).cast::<*mut u8>() = ptr643.cast_mut();
-match value642 {
+.cast::<usize>() = len623;
+*base.add(0).cast::<*mut u8>() = ptr623.cast_mut();
+match value622 {
 Some(e) => {
 *base
 .add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
-use super::super::super::super::wrkflw::flow::types::AttributeValue as V648;
+use super::super::super::super::wrkflw::flow::types::AttributeValue as V628;
 match e {
-V648::Text(e) => {
+V628::Text(e) => {
 *base
 .add(8 + 2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (0i32) as u8;
-let vec644 = (e.into_bytes()).into_boxed_slice();
-let ptr644 = vec644.as_ptr().cast::<u8>();
-let len644 = vec644.len();
-::core::mem::forget(vec644);
+let vec624 = (e.into_bytes()).into_boxed_slice();
+let ptr624 = vec624.as_ptr().cast::<u8>();
+let len624 = vec624.len();
+::core::mem::forget(vec624);
 *base
 .add(16 + 3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len644;
+.cast::<usize>() = len624;
 *base
 .add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr644.cast_mut();
+.cast::<*mut u8>() = ptr624.cast_mut();
 }
-V648::Boolean(e) => {
+V628::Boolean(e) => {
 *base
 .add(8 + 2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (1i32) as u8;
@@ -11374,22 +10573,22 @@ true => 1,
 false => 0,
 }) as u8;
 }
-V648::Decimal(e) => {
+V628::Decimal(e) => {
 *base
 .add(8 + 2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (2i32) as u8;
-let vec645 = (e.into_bytes()).into_boxed_slice();
-let ptr645 = vec645.as_ptr().cast::<u8>();
-let len645 = vec645.len();
-::core::mem::forget(vec645);
+let vec625 = (e.into_bytes()).into_boxed_slice();
+let ptr625 = vec625.as_ptr().cast::<u8>();
+let len625 = vec625.len();
+::core::mem::forget(vec625);
 *base
 .add(16 + 3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len645;
+.cast::<usize>() = len625;
 *base
 .add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr645.cast_mut();
+.cast::<*mut u8>() = ptr625.cast_mut();
 }
-V648::Float(e) => {
+V628::Float(e) => {
 *base
 .add(8 + 2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (3i32) as u8;
@@ -11397,36 +10596,36 @@ V648::Float(e) => {
 .add(16 + 2 * ::core::mem::size_of::<*const u8>())
 .cast::<f64>() = _rt::as_f64(e);
 }
-V648::Timestamp(e) => {
+V628::Timestamp(e) => {
 *base
 .add(8 + 2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (4i32) as u8;
-let vec646 = (e.into_bytes()).into_boxed_slice();
-let ptr646 = vec646.as_ptr().cast::<u8>();
-let len646 = vec646.len();
-::core::mem::forget(vec646);
+let vec626 = (e.into_bytes()).into_boxed_slice();
+let ptr626 = vec626.as_ptr().cast::<u8>();
+let len626 = vec626.len();
+::core::mem::forget(vec626);
 *base
 .add(16 + 3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len646;
+.cast::<usize>() = len626;
 *base
 .add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr646.cast_mut();
+.cast::<*mut u8>() = ptr626.cast_mut();
 }
-V648::Bytes(e) => {
+V628::Bytes(e) => {
 *base
 .add(8 + 2 * ::core::mem::size_of::<*const u8>())
 .cast::<u8>() = (5i32) as u8;
-let vec647 = <_ as Into<_rt::Vec<_>>>::into(e)
+let vec627 = <_ as Into<_rt::Vec<_>>>::into(e)
 .into_boxed_slice();
-let ptr647 = vec647.as_ptr().cast::<u8>();
-let len647 = vec647.len();
-::core::mem::forget(vec647);
+let ptr627 = vec627.as_ptr().cast::<u8>();
+let len627 = vec627.len();
+::core::mem::forget(vec627);
 *base
 .add(16 + 3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len647;
+.cast::<usize>() = len627;
 *base
 .add(16 + 2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr647.cast_mut();
+.cast::<*mut u8>() = ptr627.cast_mut();
 }
 }
 }
@@ -11438,16 +10637,247 @@ None => {
 };
 }
 }
-*ptr626
+*ptr606
 .add(10 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len649;
-*ptr626
+.cast::<usize>() = len629;
+*ptr606
 .add(9 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result649;
-let vec653 = publish627;
+.cast::<*mut u8>() = result629;
+let vec633 = publish607;
+let len633 = vec633.len();
+let layout633 = _rt::alloc::Layout::from_size_align(
+vec633.len() * (4 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result633, _cleanup633) = wit_bindgen::rt::Cleanup::new(
+layout633,
+);
+if let Some(cleanup) = _cleanup633 {
+cleanup.forget();
+}
+for (i, e) in vec633.into_iter().enumerate() {
+let base = result633
+.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::PublishedEvent {
+name: name630,
+data: data630,
+} = e;
+let vec631 = (name630.into_bytes()).into_boxed_slice();
+let ptr631 = vec631.as_ptr().cast::<u8>();
+let len631 = vec631.len();
+::core::mem::forget(vec631);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len631;
+*base.add(0).cast::<*mut u8>() = ptr631.cast_mut();
+let vec632 = (data630.into_bytes()).into_boxed_slice();
+let ptr632 = vec632.as_ptr().cast::<u8>();
+let len632 = vec632.len();
+::core::mem::forget(vec632);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len632;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr632.cast_mut();
+}
+}
+*ptr606
+.add(12 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len633;
+*ptr606
+.add(11 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result633;
+let vec638 = notes607;
+let len638 = vec638.len();
+let layout638 = _rt::alloc::Layout::from_size_align(
+vec638.len() * (7 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result638, _cleanup638) = wit_bindgen::rt::Cleanup::new(
+layout638,
+);
+if let Some(cleanup) = _cleanup638 {
+cleanup.forget();
+}
+for (i, e) in vec638.into_iter().enumerate() {
+let base = result638
+.add(i * (7 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Note {
+code: code634,
+message: message634,
+detail: detail634,
+} = e;
+let vec635 = (code634.into_bytes()).into_boxed_slice();
+let ptr635 = vec635.as_ptr().cast::<u8>();
+let len635 = vec635.len();
+::core::mem::forget(vec635);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len635;
+*base.add(0).cast::<*mut u8>() = ptr635.cast_mut();
+let vec636 = (message634.into_bytes()).into_boxed_slice();
+let ptr636 = vec636.as_ptr().cast::<u8>();
+let len636 = vec636.len();
+::core::mem::forget(vec636);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len636;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr636.cast_mut();
+match detail634 {
+Some(e) => {
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let vec637 = (e.into_bytes()).into_boxed_slice();
+let ptr637 = vec637.as_ptr().cast::<u8>();
+let len637 = vec637.len();
+::core::mem::forget(vec637);
+*base
+.add(6 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len637;
+*base
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr637.cast_mut();
+}
+None => {
+*base
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+}
+};
+}
+}
+*ptr606
+.add(14 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len638;
+*ptr606
+.add(13 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result638;
+let vec642 = extensions607;
+let len642 = vec642.len();
+let layout642 = _rt::alloc::Layout::from_size_align(
+vec642.len() * (4 * ::core::mem::size_of::<*const u8>()),
+::core::mem::size_of::<*const u8>(),
+)
+.unwrap();
+let (result642, _cleanup642) = wit_bindgen::rt::Cleanup::new(
+layout642,
+);
+if let Some(cleanup) = _cleanup642 {
+cleanup.forget();
+}
+for (i, e) in vec642.into_iter().enumerate() {
+let base = result642
+.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+{
+let super::super::super::super::wrkflw::flow::types::Extension {
+name: name639,
+value: value639,
+} = e;
+let vec640 = (name639.into_bytes()).into_boxed_slice();
+let ptr640 = vec640.as_ptr().cast::<u8>();
+let len640 = vec640.len();
+::core::mem::forget(vec640);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len640;
+*base.add(0).cast::<*mut u8>() = ptr640.cast_mut();
+let vec641 = (value639.into_bytes()).into_boxed_slice();
+let ptr641 = vec641.as_ptr().cast::<u8>();
+let len641 = vec641.len();
+::core::mem::forget(vec641);
+*base
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len641;
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr641.cast_mut();
+}
+}
+*ptr606
+.add(16 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len642;
+*ptr606
+.add(15 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = result642;
+}
+Err(e) => {
+*ptr606.add(0).cast::<u8>() = (1i32) as u8;
+use super::super::super::super::wrkflw::flow::types::Refusal as V657;
+match e {
+V657::Denied(e) => {
+*ptr606
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (0i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
+code: code643,
+message: message643,
+} = e;
+let vec644 = (code643.into_bytes()).into_boxed_slice();
+let ptr644 = vec644.as_ptr().cast::<u8>();
+let len644 = vec644.len();
+::core::mem::forget(vec644);
+*ptr606
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len644;
+*ptr606
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr644.cast_mut();
+let vec645 = (message643.into_bytes()).into_boxed_slice();
+let ptr645 = vec645.as_ptr().cast::<u8>();
+let len645 = vec645.len();
+::core::mem::forget(vec645);
+*ptr606
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len645;
+*ptr606
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr645.cast_mut();
+}
+V657::NotNow(e) => {
+*ptr606
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (1i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
+code: code646,
+message: message646,
+} = e;
+let vec647 = (code646.into_bytes()).into_boxed_slice();
+let ptr647 = vec647.as_ptr().cast::<u8>();
+let len647 = vec647.len();
+::core::mem::forget(vec647);
+*ptr606
+.add(3 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len647;
+*ptr606
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr647.cast_mut();
+let vec648 = (message646.into_bytes()).into_boxed_slice();
+let ptr648 = vec648.as_ptr().cast::<u8>();
+let len648 = vec648.len();
+::core::mem::forget(vec648);
+*ptr606
+.add(5 * ::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len648;
+*ptr606
+.add(4 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr648.cast_mut();
+}
+V657::Invalid(e) => {
+*ptr606
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (2i32) as u8;
+let vec653 = e;
 let len653 = vec653.len();
 let layout653 = _rt::alloc::Layout::from_size_align(
-vec653.len() * (4 * ::core::mem::size_of::<*const u8>()),
+vec653.len() * (6 * ::core::mem::size_of::<*const u8>()),
 ::core::mem::size_of::<*const u8>(),
 )
 .unwrap();
@@ -11459,314 +10889,83 @@ cleanup.forget();
 }
 for (i, e) in vec653.into_iter().enumerate() {
 let base = result653
-.add(i * (4 * ::core::mem::size_of::<*const u8>()));
+.add(i * (6 * ::core::mem::size_of::<*const u8>()));
 {
-let super::super::super::super::wrkflw::flow::types::PublishedEvent {
-name: name650,
-data: data650,
+let super::super::super::super::wrkflw::flow::types::Violation {
+field: field649,
+code: code649,
+message: message649,
 } = e;
-let vec651 = (name650.into_bytes()).into_boxed_slice();
+let vec650 = (field649.into_bytes()).into_boxed_slice();
+let ptr650 = vec650.as_ptr().cast::<u8>();
+let len650 = vec650.len();
+::core::mem::forget(vec650);
+*base
+.add(::core::mem::size_of::<*const u8>())
+.cast::<usize>() = len650;
+*base.add(0).cast::<*mut u8>() = ptr650.cast_mut();
+let vec651 = (code649.into_bytes()).into_boxed_slice();
 let ptr651 = vec651.as_ptr().cast::<u8>();
 let len651 = vec651.len();
 ::core::mem::forget(vec651);
 *base
-.add(::core::mem::size_of::<*const u8>())
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len651;
-*base.add(0).cast::<*mut u8>() = ptr651.cast_mut();
-let vec652 = (data650.into_bytes()).into_boxed_slice();
+*base
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr651.cast_mut();
+let vec652 = (message649.into_bytes()).into_boxed_slice();
 let ptr652 = vec652.as_ptr().cast::<u8>();
 let len652 = vec652.len();
 ::core::mem::forget(vec652);
 *base
-.add(3 * ::core::mem::size_of::<*const u8>())
+.add(5 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len652;
 *base
-.add(2 * ::core::mem::size_of::<*const u8>())
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr652.cast_mut();
 }
 }
-*ptr626
-.add(12 * ::core::mem::size_of::<*const u8>())
+*ptr606
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len653;
-*ptr626
-.add(11 * ::core::mem::size_of::<*const u8>())
+*ptr606
+.add(2 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = result653;
-let vec658 = notes627;
-let len658 = vec658.len();
-let layout658 = _rt::alloc::Layout::from_size_align(
-vec658.len() * (7 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result658, _cleanup658) = wit_bindgen::rt::Cleanup::new(
-layout658,
-);
-if let Some(cleanup) = _cleanup658 {
-cleanup.forget();
 }
-for (i, e) in vec658.into_iter().enumerate() {
-let base = result658
-.add(i * (7 * ::core::mem::size_of::<*const u8>()));
-{
-let super::super::super::super::wrkflw::flow::types::Note {
+V657::Fault(e) => {
+*ptr606
+.add(::core::mem::size_of::<*const u8>())
+.cast::<u8>() = (3i32) as u8;
+let super::super::super::super::wrkflw::flow::types::Reason {
 code: code654,
 message: message654,
-detail: detail654,
 } = e;
 let vec655 = (code654.into_bytes()).into_boxed_slice();
 let ptr655 = vec655.as_ptr().cast::<u8>();
 let len655 = vec655.len();
 ::core::mem::forget(vec655);
-*base
-.add(::core::mem::size_of::<*const u8>())
+*ptr606
+.add(3 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len655;
-*base.add(0).cast::<*mut u8>() = ptr655.cast_mut();
+*ptr606
+.add(2 * ::core::mem::size_of::<*const u8>())
+.cast::<*mut u8>() = ptr655.cast_mut();
 let vec656 = (message654.into_bytes()).into_boxed_slice();
 let ptr656 = vec656.as_ptr().cast::<u8>();
 let len656 = vec656.len();
 ::core::mem::forget(vec656);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
+*ptr606
+.add(5 * ::core::mem::size_of::<*const u8>())
 .cast::<usize>() = len656;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
+*ptr606
+.add(4 * ::core::mem::size_of::<*const u8>())
 .cast::<*mut u8>() = ptr656.cast_mut();
-match detail654 {
-Some(e) => {
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let vec657 = (e.into_bytes()).into_boxed_slice();
-let ptr657 = vec657.as_ptr().cast::<u8>();
-let len657 = vec657.len();
-::core::mem::forget(vec657);
-*base
-.add(6 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len657;
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr657.cast_mut();
-}
-None => {
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-}
-};
-}
-}
-*ptr626
-.add(14 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len658;
-*ptr626
-.add(13 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result658;
-let vec662 = extensions627;
-let len662 = vec662.len();
-let layout662 = _rt::alloc::Layout::from_size_align(
-vec662.len() * (4 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result662, _cleanup662) = wit_bindgen::rt::Cleanup::new(
-layout662,
-);
-if let Some(cleanup) = _cleanup662 {
-cleanup.forget();
-}
-for (i, e) in vec662.into_iter().enumerate() {
-let base = result662
-.add(i * (4 * ::core::mem::size_of::<*const u8>()));
-{
-let super::super::super::super::wrkflw::flow::types::Extension {
-name: name659,
-value: value659,
-} = e;
-let vec660 = (name659.into_bytes()).into_boxed_slice();
-let ptr660 = vec660.as_ptr().cast::<u8>();
-let len660 = vec660.len();
-::core::mem::forget(vec660);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len660;
-*base.add(0).cast::<*mut u8>() = ptr660.cast_mut();
-let vec661 = (value659.into_bytes()).into_boxed_slice();
-let ptr661 = vec661.as_ptr().cast::<u8>();
-let len661 = vec661.len();
-::core::mem::forget(vec661);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len661;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr661.cast_mut();
-}
-}
-*ptr626
-.add(16 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len662;
-*ptr626
-.add(15 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result662;
-}
-Err(e) => {
-*ptr626.add(0).cast::<u8>() = (1i32) as u8;
-use super::super::super::super::wrkflw::flow::types::Refusal as V677;
-match e {
-V677::Denied(e) => {
-*ptr626
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (0i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code663,
-message: message663,
-} = e;
-let vec664 = (code663.into_bytes()).into_boxed_slice();
-let ptr664 = vec664.as_ptr().cast::<u8>();
-let len664 = vec664.len();
-::core::mem::forget(vec664);
-*ptr626
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len664;
-*ptr626
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr664.cast_mut();
-let vec665 = (message663.into_bytes()).into_boxed_slice();
-let ptr665 = vec665.as_ptr().cast::<u8>();
-let len665 = vec665.len();
-::core::mem::forget(vec665);
-*ptr626
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len665;
-*ptr626
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr665.cast_mut();
-}
-V677::NotNow(e) => {
-*ptr626
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (1i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code666,
-message: message666,
-} = e;
-let vec667 = (code666.into_bytes()).into_boxed_slice();
-let ptr667 = vec667.as_ptr().cast::<u8>();
-let len667 = vec667.len();
-::core::mem::forget(vec667);
-*ptr626
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len667;
-*ptr626
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr667.cast_mut();
-let vec668 = (message666.into_bytes()).into_boxed_slice();
-let ptr668 = vec668.as_ptr().cast::<u8>();
-let len668 = vec668.len();
-::core::mem::forget(vec668);
-*ptr626
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len668;
-*ptr626
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr668.cast_mut();
-}
-V677::Invalid(e) => {
-*ptr626
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (2i32) as u8;
-let vec673 = e;
-let len673 = vec673.len();
-let layout673 = _rt::alloc::Layout::from_size_align(
-vec673.len() * (6 * ::core::mem::size_of::<*const u8>()),
-::core::mem::size_of::<*const u8>(),
-)
-.unwrap();
-let (result673, _cleanup673) = wit_bindgen::rt::Cleanup::new(
-layout673,
-);
-if let Some(cleanup) = _cleanup673 {
-cleanup.forget();
-}
-for (i, e) in vec673.into_iter().enumerate() {
-let base = result673
-.add(i * (6 * ::core::mem::size_of::<*const u8>()));
-{
-let super::super::super::super::wrkflw::flow::types::Violation {
-field: field669,
-code: code669,
-message: message669,
-} = e;
-let vec670 = (field669.into_bytes()).into_boxed_slice();
-let ptr670 = vec670.as_ptr().cast::<u8>();
-let len670 = vec670.len();
-::core::mem::forget(vec670);
-*base
-.add(::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len670;
-*base.add(0).cast::<*mut u8>() = ptr670.cast_mut();
-let vec671 = (code669.into_bytes()).into_boxed_slice();
-let ptr671 = vec671.as_ptr().cast::<u8>();
-let len671 = vec671.len();
-::core::mem::forget(vec671);
-*base
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len671;
-*base
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr671.cast_mut();
-let vec672 = (message669.into_bytes()).into_boxed_slice();
-let ptr672 = vec672.as_ptr().cast::<u8>();
-let len672 = vec672.len();
-::core::mem::forget(vec672);
-*base
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len672;
-*base
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr672.cast_mut();
-}
-}
-*ptr626
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len673;
-*ptr626
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = result673;
-}
-V677::Fault(e) => {
-*ptr626
-.add(::core::mem::size_of::<*const u8>())
-.cast::<u8>() = (3i32) as u8;
-let super::super::super::super::wrkflw::flow::types::Reason {
-code: code674,
-message: message674,
-} = e;
-let vec675 = (code674.into_bytes()).into_boxed_slice();
-let ptr675 = vec675.as_ptr().cast::<u8>();
-let len675 = vec675.len();
-::core::mem::forget(vec675);
-*ptr626
-.add(3 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len675;
-*ptr626
-.add(2 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr675.cast_mut();
-let vec676 = (message674.into_bytes()).into_boxed_slice();
-let ptr676 = vec676.as_ptr().cast::<u8>();
-let len676 = vec676.len();
-::core::mem::forget(vec676);
-*ptr626
-.add(5 * ::core::mem::size_of::<*const u8>())
-.cast::<usize>() = len676;
-*ptr626
-.add(4 * ::core::mem::size_of::<*const u8>())
-.cast::<*mut u8>() = ptr676.cast_mut();
 }
 }
 }
 };
-ptr626
+ptr606
 }
 }
 #[doc(hidden)]
@@ -17673,11 +16872,11 @@ pub trait Guest {
 /// The graph for these settings. Asked once, when a version is published.
 #[allow(async_fn_in_trait)]
 fn describe(config: Json) -> Result<Definition, _rt::Vec<Violation>>;
-/// May this happen now? Asked before a start and before whatever somebody decides or signals, and to
-/// explain buttons. Deadlines, children's ends and entries have nobody to refuse: `transition` alone is asked.
+/// May this person start the instance with the data in the facts?
 #[allow(async_fn_in_trait)]
-fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal>;
-/// What follows from it? A refusal here is for what the guard cannot foresee.
+fn start(facts: Snapshot, by: Actor) -> Result<(), Refusal>;
+/// What follows from the event? A refusal of a decision or a signal is the answer to whoever sent it. Deadlines, children's ends,
+/// service replies and entries have nobody to refuse.
 #[allow(async_fn_in_trait)]
 fn transition(
 facts: Snapshot,
@@ -17703,13 +16902,13 @@ unsafe { $($path_to_types)*:: _export_describe_cabi::<$ty >
 "cabi_post_wrkflw:flow/logic@0.1.0#describe")] unsafe extern "C"
 fn _post_return_describe(arg0 : * mut u8,) { unsafe {
 $($path_to_types)*:: __post_return_describe::<$ty > (arg0) } }
-#[unsafe (export_name = "wrkflw:flow/logic@0.1.0#guard")] unsafe
-extern "C" fn export_guard(arg0 : * mut u8,) -> * mut u8 { unsafe
-{ $($path_to_types)*:: _export_guard_cabi::<$ty > (arg0) } }
+#[unsafe (export_name = "wrkflw:flow/logic@0.1.0#start")] unsafe
+extern "C" fn export_start(arg0 : * mut u8,) -> * mut u8 { unsafe
+{ $($path_to_types)*:: _export_start_cabi::<$ty > (arg0) } }
 #[unsafe (export_name =
-"cabi_post_wrkflw:flow/logic@0.1.0#guard")] unsafe extern "C" fn
-_post_return_guard(arg0 : * mut u8,) { unsafe {
-$($path_to_types)*:: __post_return_guard::<$ty > (arg0) } }
+"cabi_post_wrkflw:flow/logic@0.1.0#start")] unsafe extern "C" fn
+_post_return_start(arg0 : * mut u8,) { unsafe {
+$($path_to_types)*:: __post_return_start::<$ty > (arg0) } }
 #[unsafe (export_name = "wrkflw:flow/logic@0.1.0#transition")]
 unsafe extern "C" fn export_transition(arg0 : * mut u8,) -> * mut
 u8 { unsafe { $($path_to_types)*:: _export_transition_cabi::<$ty
@@ -17895,9 +17094,9 @@ with_types_in $($path_to_types_root)*:: exports::wrkflw::flow::logic); const _ :
 () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe (link_section =
 "component-type:wit-bindgen:0.60.0:wrkflw:flow@0.1.0:flow:imports and exports")]
 #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-__WIT_BINDGEN_COMPONENT_TYPE : [u8; 4996] = *
+__WIT_BINDGEN_COMPONENT_TYPE : [u8; 5009] = *
 b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x89&\x01A\x02\x01A\x0d\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x96&\x01A\x02\x01A\x0e\
 \x01B\xb5\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
 \0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
 \0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
@@ -17941,74 +17140,74 @@ services\x08attemptsy\x05error%\x05model%\x0dmodel-version%\x04\0\x0eservice-ans
 wer\x03\0S\x01r\x03\x04task%\x06due-at\x03\x05county\x04\0\x0fpassed-deadline\x03\
 \0U\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xcc\0\x07ou\
 tcomes\x06reason%\x04\0\x0bended-child\x03\0W\x01r\x03\x04tasks\x05actor\xd0\0\x07\
-comment%\x04\0\x0dtask-decision\x03\0Y\x01q\x07\x05start\x01\xd0\0\0\x04task\x01\
-\xda\0\0\x06signal\x01\xd2\0\0\x07service\x01\xd4\0\0\x08deadline\x01\xd6\0\0\x05\
-child\x01\xd8\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0[\x01r\x04\x0estate-in\
-stance%\x07trigger\x0d\x06source\xdc\0\x05input\x01\x04\0\x05event\x03\0]\x01r\x02\
-\x04codes\x07messages\x04\0\x06reason\x03\0_\x01r\x03\x05fields\x04codes\x07mess\
-ages\x04\0\x09violation\x03\0a\x01p\xe2\0\x01q\x04\x06denied\x01\xe0\0\0\x07not-\
-now\x01\xe0\0\0\x07invalid\x01\xe3\0\0\x05fault\x01\xe0\0\0\x04\0\x07refusal\x03\
-\0d\x01r\x03\x04codes\x07messages\x06detail&\x04\0\x04note\x03\0f\x01r\x03\x04na\
-me\x0b\x03key%\x04data&\x04\0\x06target\x03\0h\x01p\xe9\0\x01q\x05\x04stay\0\0\x07\
-reoffer\0\0\x05enter\x01\xea\0\0\x05spawn\x01\xea\0\0\x0aend-branch\0\0\x04\0\x04\
-next\x03\0k\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\0m\x01p\xee\
-\0\x01p\xe7\0\x01r\x07\x04next\xec\0\x06cancel3\x04data&\x0aattributes\xc2\0\x07\
-publish\xef\0\x05notes\xf0\0\x0aextensions\x1d\x04\0\x04plan\x03\0q\x01r\x02\x04\
-task%\x05county\x04\0\x07overdue\x03\0s\x01q\x04\x07entered\0\0\x07overdue\x01\xf4\
-\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0u\x01r\x03\x0est\
-ate-instances\x05state\x0b\x05cause\xf6\0\x04\0\x05entry\x03\0w\x01r\x02\x09nume\
-ratory\x0bdenominatory\x04\0\x08fraction\x03\0y\x01q\x03\x05count\x01y\0\x08at-l\
-east\x01\xfa\0\0\x09more-than\x01\xfa\0\0\x04\0\x06needed\x03\0{\x01m\x03\x07off\
-ered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0}\x01r\x02\x06perso\
-n\x07\x05group\x09\x04\0\x06member\x03\0\x7f\x01q\x04\x04user\x01\x07\0\x05group\
-\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\x80\x01\0\x04\0\x09principal\x03\
-\0\x81\x01\x01p\x82\x01\x01k\xc9\0\x01k\xcb\0\x01r\x0a\x02ids\x05labels\x06statu\
-s\xc6\0\x0acandidates\x83\x01\x05owner<\x0acreated-at\x03\x0aclaimed-at\xc7\0\x06\
-due-at\xc7\0\x09suspended\x84\x01\x08decision\x85\x01\x04\0\x04task\x03\0\x86\x01\
-\x01p\x87\x01\x01p\xce\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\
-\xc7\0\x0cpredecessors3\x03key%\x04data&\x06neededy\x05tasks\x88\x01\x08children\
-\x89\x01\x04\0\x0estate-instance\x03\0\x8a\x01\x01r\x0b\x02ids\x04name\x0b\x0aen\
-tered-at\x03\x07left-at\x03\x0cleft-trigger\x0d\x05actor<\x0cpredecessors3\x03ke\
-y%\x06neededy\x05tasks\x88\x01\x08children\x89\x01\x04\0\x0apast-state\x03\0\x8c\
-\x01\x01p\x8b\x01\x01p\x8d\x01\x01p>\x01r\x09\x03now\x03\x06config\x01\x08instan\
-ce\xc4\0\x06active\x8e\x01\x07waiting\x8e\x01\x04past\x8f\x01\x08deciders\x90\x01\
-\x07omitted\xc0\0\x0aextensions\x1d\x04\0\x08snapshot\x03\0\x91\x01\x01m\x02\x07\
-created\x07claimed\x04\0\x05since\x03\0\x93\x01\x01r\x02\x04time\x05\x08calendar\
-s\x04\0\x0cworking-time\x03\0\x95\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cwo\
-rking-days\x03\0\x97\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x96\x01\0\x0c\
-working-days\x01\x98\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x99\x01\x01q\x05\x06\
-remind\0\0\x08escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\
-\0\x0eoverdue-action\x03\0\x9b\x01\x01k\x05\x01r\x04\x04when\x9a\x01\x05since\x94\
-\x01\x06repeat\x9d\x01\x06action\x9c\x01\x04\0\x08deadline\x03\0\x9e\x01\x01k\x09\
-\x01p\x9f\x01\x01r\x08\x05labels\x0acandidates\x83\x01\x05owner<\x0beach-member\xa0\
-\x01\x06retain\x7f\x0aallocation\xfe\0\x09deadlines\xa1\x01\x0aextensions\x1d\x04\
-\0\x05offer\x03\0\xa2\x01\x01r\x03\x07trigger\x0d\x0bcorrelation%\x08buffered\x7f\
-\x04\0\x13signal-subscription\x03\0\xa4\x01\x01p\xa3\x01\x01p\xa5\x01\x01r\x09\x06\
-offers\xa6\x01\x06needed\xfc\0\x07exclude\xc1\0\x08fallback\xa0\x01\x08priority}\
-\x09deadlines\xa1\x01\x0dsubscriptions\xa7\x01\x05blind\x7f\x0aextensions\x1d\x04\
-\0\x0aassignment\x03\0\xa8\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07t\
-imeout\x05\x07retries\xaa\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\xa1\
-\x01\x0dsubscriptions\xa7\x01\x04\0\x0cservice-call\x03\0\xab\x01\x01k\x0d\x01r\x06\
-\x03keys\x0bentity-types\x09entity-ids\x04data\x01\x06on-end\xad\x01\x08detached\
-\x7f\x04\0\x05child\x03\0\xae\x01\x01p\xaf\x01\x01r\x03\x09deadlines\xa1\x01\x0d\
-subscriptions\xa7\x01\x08children\xb0\x01\x04\0\x07waiting\x03\0\xb1\x01\x01q\x03\
-\x04task\x01\xa9\x01\0\x07service\x01\xac\x01\0\x04wait\x01\xb2\x01\0\x04\0\x04w\
-ork\x03\0\xb3\x01\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x02\x03\0\0\x04json\x02\
-\x03\0\0\x0adefinition\x02\x03\0\0\x08snapshot\x02\x03\0\0\x05event\x02\x03\0\0\x04\
-plan\x02\x03\0\0\x05entry\x02\x03\0\0\x04work\x02\x03\0\0\x07refusal\x02\x03\0\0\
-\x09violation\x01B!\x02\x03\x02\x01\x01\x04\0\x04json\x03\0\0\x02\x03\x02\x01\x02\
-\x04\0\x0adefinition\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x08snapshot\x03\0\x04\x02\
-\x03\x02\x01\x04\x04\0\x05event\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x04plan\x03\0\
-\x08\x02\x03\x02\x01\x06\x04\0\x05entry\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x04w\
-ork\x03\0\x0c\x02\x03\x02\x01\x08\x04\0\x07refusal\x03\0\x0e\x02\x03\x02\x01\x09\
-\x04\0\x09violation\x03\0\x10\x01p\x11\x01j\x01\x03\x01\x12\x01@\x01\x06config\x01\
-\0\x13\x04\0\x08describe\x01\x14\x01j\0\x01\x0f\x01@\x02\x05facts\x05\x05event\x07\
-\0\x15\x04\0\x05guard\x01\x16\x01j\x01\x09\x01\x0f\x01@\x02\x05facts\x05\x05even\
-t\x07\0\x17\x04\0\x0atransition\x01\x18\x01p\x0b\x01p\x0d\x01j\x01\x1a\x01\x0f\x01\
-@\x02\x05facts\x05\x07entries\x19\0\x1b\x04\0\x05enter\x01\x1c\x04\0\x17wrkflw:f\
-low/logic@0.1.0\x05\x0a\x04\0\x16wrkflw:flow/flow@0.1.0\x04\0\x0b\x0a\x01\0\x04f\
-low\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10\
-wit-bindgen-rust\x060.60.0";
+comment%\x04\0\x0dtask-decision\x03\0Y\x01q\x06\x04task\x01\xda\0\0\x06signal\x01\
+\xd2\0\0\x07service\x01\xd4\0\0\x08deadline\x01\xd6\0\0\x05child\x01\xd8\0\0\x05\
+entry\0\0\x04\0\x0cevent-source\x03\0[\x01r\x04\x0estate-instances\x07trigger\x0d\
+\x06source\xdc\0\x05input\x01\x04\0\x05event\x03\0]\x01r\x02\x04codes\x07message\
+s\x04\0\x06reason\x03\0_\x01r\x03\x05fields\x04codes\x07messages\x04\0\x09violat\
+ion\x03\0a\x01p\xe2\0\x01q\x04\x06denied\x01\xe0\0\0\x07not-now\x01\xe0\0\0\x07i\
+nvalid\x01\xe3\0\0\x05fault\x01\xe0\0\0\x04\0\x07refusal\x03\0d\x01r\x03\x04code\
+s\x07messages\x06detail&\x04\0\x04note\x03\0f\x01r\x03\x04name\x0b\x03key%\x04da\
+ta&\x04\0\x06target\x03\0h\x01p\xe9\0\x01q\x05\x04stay\0\0\x07reoffer\0\0\x05ent\
+er\x01\xea\0\0\x05spawn\x01\xea\0\0\x0aend-branch\0\0\x04\0\x04next\x03\0k\x01r\x02\
+\x04names\x04data\x01\x04\0\x0fpublished-event\x03\0m\x01p\xee\0\x01p\xe7\0\x01r\
+\x07\x04next\xec\0\x06cancel3\x04data&\x0aattributes\xc2\0\x07publish\xef\0\x05n\
+otes\xf0\0\x0aextensions\x1d\x04\0\x04plan\x03\0q\x01r\x02\x04task%\x05county\x04\
+\0\x07overdue\x03\0s\x01q\x04\x07entered\0\0\x07overdue\x01\xf4\0\0\x08migrated\0\
+\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0u\x01r\x03\x0estate-instances\x05s\
+tate\x0b\x05cause\xf6\0\x04\0\x05entry\x03\0w\x01r\x02\x09numeratory\x0bdenomina\
+tory\x04\0\x08fraction\x03\0y\x01q\x03\x05count\x01y\0\x08at-least\x01\xfa\0\0\x09\
+more-than\x01\xfa\0\0\x04\0\x06needed\x03\0{\x01m\x03\x07offered\x0bround-robin\x0c\
+least-loaded\x04\0\x0aallocation\x03\0}\x01r\x02\x06person\x07\x05group\x09\x04\0\
+\x06member\x03\0\x7f\x01q\x04\x04user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\
+\x01\x07\0\x06member\x01\x80\x01\0\x04\0\x09principal\x03\0\x81\x01\x01p\x82\x01\
+\x01k\xc9\0\x01k\xcb\0\x01r\x0a\x02ids\x05labels\x06status\xc6\0\x0acandidates\x83\
+\x01\x05owner<\x0acreated-at\x03\x0aclaimed-at\xc7\0\x06due-at\xc7\0\x09suspende\
+d\x84\x01\x08decision\x85\x01\x04\0\x04task\x03\0\x86\x01\x01p\x87\x01\x01p\xce\0\
+\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\xc7\0\x0cpredecessors3\x03\
+key%\x04data&\x06neededy\x05tasks\x88\x01\x08children\x89\x01\x04\0\x0estate-ins\
+tance\x03\0\x8a\x01\x01r\x0b\x02ids\x04name\x0b\x0aentered-at\x03\x07left-at\x03\
+\x0cleft-trigger\x0d\x05actor<\x0cpredecessors3\x03key%\x06neededy\x05tasks\x88\x01\
+\x08children\x89\x01\x04\0\x0apast-state\x03\0\x8c\x01\x01p\x8b\x01\x01p\x8d\x01\
+\x01p>\x01r\x09\x03now\x03\x06config\x01\x08instance\xc4\0\x06active\x8e\x01\x07\
+waiting\x8e\x01\x04past\x8f\x01\x08deciders\x90\x01\x07omitted\xc0\0\x0aextensio\
+ns\x1d\x04\0\x08snapshot\x03\0\x91\x01\x01m\x02\x07created\x07claimed\x04\0\x05s\
+ince\x03\0\x93\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0cworking-time\x03\0\
+\x95\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\0\x97\x01\x01q\
+\x04\x05after\x01\x05\0\x07working\x01\x96\x01\0\x0cworking-days\x01\x98\x01\0\x02\
+at\x01\x03\0\x04\0\x03due\x03\0\x99\x01\x01q\x05\x06remind\0\0\x08escalate\0\0\x07\
+release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-action\x03\0\x9b\
+\x01\x01k\x05\x01r\x04\x04when\x9a\x01\x05since\x94\x01\x06repeat\x9d\x01\x06act\
+ion\x9c\x01\x04\0\x08deadline\x03\0\x9e\x01\x01k\x09\x01p\x9f\x01\x01r\x08\x05la\
+bels\x0acandidates\x83\x01\x05owner<\x0beach-member\xa0\x01\x06retain\x7f\x0aall\
+ocation\xfe\0\x09deadlines\xa1\x01\x0aextensions\x1d\x04\0\x05offer\x03\0\xa2\x01\
+\x01r\x03\x07trigger\x0d\x0bcorrelation%\x08buffered\x7f\x04\0\x13signal-subscri\
+ption\x03\0\xa4\x01\x01p\xa3\x01\x01p\xa5\x01\x01r\x09\x06offers\xa6\x01\x06need\
+ed\xfc\0\x07exclude\xc1\0\x08fallback\xa0\x01\x08priority}\x09deadlines\xa1\x01\x0d\
+subscriptions\xa7\x01\x05blind\x7f\x0aextensions\x1d\x04\0\x0aassignment\x03\0\xa8\
+\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07retries\xaa\x01\
+\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\xa1\x01\x0dsubscriptions\xa7\x01\
+\x04\0\x0cservice-call\x03\0\xab\x01\x01k\x0d\x01r\x06\x03keys\x0bentity-types\x09\
+entity-ids\x04data\x01\x06on-end\xad\x01\x08detached\x7f\x04\0\x05child\x03\0\xae\
+\x01\x01p\xaf\x01\x01r\x03\x09deadlines\xa1\x01\x0dsubscriptions\xa7\x01\x08chil\
+dren\xb0\x01\x04\0\x07waiting\x03\0\xb1\x01\x01q\x03\x04task\x01\xa9\x01\0\x07se\
+rvice\x01\xac\x01\0\x04wait\x01\xb2\x01\0\x04\0\x04work\x03\0\xb3\x01\x03\0\x17w\
+rkflw:flow/types@0.1.0\x05\0\x02\x03\0\0\x04json\x02\x03\0\0\x0adefinition\x02\x03\
+\0\0\x08snapshot\x02\x03\0\0\x05actor\x02\x03\0\0\x05event\x02\x03\0\0\x04plan\x02\
+\x03\0\0\x05entry\x02\x03\0\0\x04work\x02\x03\0\0\x07refusal\x02\x03\0\0\x09viol\
+ation\x01B#\x02\x03\x02\x01\x01\x04\0\x04json\x03\0\0\x02\x03\x02\x01\x02\x04\0\x0a\
+definition\x03\0\x02\x02\x03\x02\x01\x03\x04\0\x08snapshot\x03\0\x04\x02\x03\x02\
+\x01\x04\x04\0\x05actor\x03\0\x06\x02\x03\x02\x01\x05\x04\0\x05event\x03\0\x08\x02\
+\x03\x02\x01\x06\x04\0\x04plan\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x05entry\x03\0\
+\x0c\x02\x03\x02\x01\x08\x04\0\x04work\x03\0\x0e\x02\x03\x02\x01\x09\x04\0\x07re\
+fusal\x03\0\x10\x02\x03\x02\x01\x0a\x04\0\x09violation\x03\0\x12\x01p\x13\x01j\x01\
+\x03\x01\x14\x01@\x01\x06config\x01\0\x15\x04\0\x08describe\x01\x16\x01j\0\x01\x11\
+\x01@\x02\x05facts\x05\x02by\x07\0\x17\x04\0\x05start\x01\x18\x01j\x01\x0b\x01\x11\
+\x01@\x02\x05facts\x05\x05event\x09\0\x19\x04\0\x0atransition\x01\x1a\x01p\x0d\x01\
+p\x0f\x01j\x01\x1c\x01\x11\x01@\x02\x05facts\x05\x07entries\x1b\0\x1d\x04\0\x05e\
+nter\x01\x1e\x04\0\x17wrkflw:flow/logic@0.1.0\x05\x0b\x04\0\x16wrkflw:flow/flow@\
+0.1.0\x04\0\x0b\x0a\x01\0\x04flow\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
+\x0dwit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
 };
 };
 }
@@ -18021,8 +17220,8 @@ link_section = "component-type:wit-bindgen:0.60.0:wrkflw:flow@0.1.0:flow-with-al
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4621] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf2\"\x01A\x02\x01A\x02\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 4611] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xe8\"\x01A\x02\x01A\x02\
 \x01B\xb5\x01\x01s\x04\0\x04json\x03\0\0\x01s\x04\0\x09timestamp\x03\0\x02\x01y\x04\
 \0\x08duration\x03\0\x04\x01s\x04\0\x07user-id\x03\0\x06\x01s\x04\0\x08group-id\x03\
 \0\x08\x01s\x04\0\x0astate-name\x03\0\x0a\x01s\x04\0\x0ctrigger-name\x03\0\x0c\x01\
@@ -18066,62 +17265,62 @@ services\x08attemptsy\x05error%\x05model%\x0dmodel-version%\x04\0\x0eservice-ans
 wer\x03\0S\x01r\x03\x04task%\x06due-at\x03\x05county\x04\0\x0fpassed-deadline\x03\
 \0U\x01r\x07\x02ids\x03keys\x0bentity-types\x09entity-ids\x07version\xcc\0\x07ou\
 tcomes\x06reason%\x04\0\x0bended-child\x03\0W\x01r\x03\x04tasks\x05actor\xd0\0\x07\
-comment%\x04\0\x0dtask-decision\x03\0Y\x01q\x07\x05start\x01\xd0\0\0\x04task\x01\
-\xda\0\0\x06signal\x01\xd2\0\0\x07service\x01\xd4\0\0\x08deadline\x01\xd6\0\0\x05\
-child\x01\xd8\0\0\x05entry\0\0\x04\0\x0cevent-source\x03\0[\x01r\x04\x0estate-in\
-stance%\x07trigger\x0d\x06source\xdc\0\x05input\x01\x04\0\x05event\x03\0]\x01r\x02\
-\x04codes\x07messages\x04\0\x06reason\x03\0_\x01r\x03\x05fields\x04codes\x07mess\
-ages\x04\0\x09violation\x03\0a\x01p\xe2\0\x01q\x04\x06denied\x01\xe0\0\0\x07not-\
-now\x01\xe0\0\0\x07invalid\x01\xe3\0\0\x05fault\x01\xe0\0\0\x04\0\x07refusal\x03\
-\0d\x01r\x03\x04codes\x07messages\x06detail&\x04\0\x04note\x03\0f\x01r\x03\x04na\
-me\x0b\x03key%\x04data&\x04\0\x06target\x03\0h\x01p\xe9\0\x01q\x05\x04stay\0\0\x07\
-reoffer\0\0\x05enter\x01\xea\0\0\x05spawn\x01\xea\0\0\x0aend-branch\0\0\x04\0\x04\
-next\x03\0k\x01r\x02\x04names\x04data\x01\x04\0\x0fpublished-event\x03\0m\x01p\xee\
-\0\x01p\xe7\0\x01r\x07\x04next\xec\0\x06cancel3\x04data&\x0aattributes\xc2\0\x07\
-publish\xef\0\x05notes\xf0\0\x0aextensions\x1d\x04\0\x04plan\x03\0q\x01r\x02\x04\
-task%\x05county\x04\0\x07overdue\x03\0s\x01q\x04\x07entered\0\0\x07overdue\x01\xf4\
-\0\0\x08migrated\0\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0u\x01r\x03\x0est\
-ate-instances\x05state\x0b\x05cause\xf6\0\x04\0\x05entry\x03\0w\x01r\x02\x09nume\
-ratory\x0bdenominatory\x04\0\x08fraction\x03\0y\x01q\x03\x05count\x01y\0\x08at-l\
-east\x01\xfa\0\0\x09more-than\x01\xfa\0\0\x04\0\x06needed\x03\0{\x01m\x03\x07off\
-ered\x0bround-robin\x0cleast-loaded\x04\0\x0aallocation\x03\0}\x01r\x02\x06perso\
-n\x07\x05group\x09\x04\0\x06member\x03\0\x7f\x01q\x04\x04user\x01\x07\0\x05group\
-\x01\x09\0\x0amanager-of\x01\x07\0\x06member\x01\x80\x01\0\x04\0\x09principal\x03\
-\0\x81\x01\x01p\x82\x01\x01k\xc9\0\x01k\xcb\0\x01r\x0a\x02ids\x05labels\x06statu\
-s\xc6\0\x0acandidates\x83\x01\x05owner<\x0acreated-at\x03\x0aclaimed-at\xc7\0\x06\
-due-at\xc7\0\x09suspended\x84\x01\x08decision\x85\x01\x04\0\x04task\x03\0\x86\x01\
-\x01p\x87\x01\x01p\xce\0\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\
-\xc7\0\x0cpredecessors3\x03key%\x04data&\x06neededy\x05tasks\x88\x01\x08children\
-\x89\x01\x04\0\x0estate-instance\x03\0\x8a\x01\x01r\x0b\x02ids\x04name\x0b\x0aen\
-tered-at\x03\x07left-at\x03\x0cleft-trigger\x0d\x05actor<\x0cpredecessors3\x03ke\
-y%\x06neededy\x05tasks\x88\x01\x08children\x89\x01\x04\0\x0apast-state\x03\0\x8c\
-\x01\x01p\x8b\x01\x01p\x8d\x01\x01p>\x01r\x09\x03now\x03\x06config\x01\x08instan\
-ce\xc4\0\x06active\x8e\x01\x07waiting\x8e\x01\x04past\x8f\x01\x08deciders\x90\x01\
-\x07omitted\xc0\0\x0aextensions\x1d\x04\0\x08snapshot\x03\0\x91\x01\x01m\x02\x07\
-created\x07claimed\x04\0\x05since\x03\0\x93\x01\x01r\x02\x04time\x05\x08calendar\
-s\x04\0\x0cworking-time\x03\0\x95\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cwo\
-rking-days\x03\0\x97\x01\x01q\x04\x05after\x01\x05\0\x07working\x01\x96\x01\0\x0c\
-working-days\x01\x98\x01\0\x02at\x01\x03\0\x04\0\x03due\x03\0\x99\x01\x01q\x05\x06\
-remind\0\0\x08escalate\0\0\x07release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\
-\0\x0eoverdue-action\x03\0\x9b\x01\x01k\x05\x01r\x04\x04when\x9a\x01\x05since\x94\
-\x01\x06repeat\x9d\x01\x06action\x9c\x01\x04\0\x08deadline\x03\0\x9e\x01\x01k\x09\
-\x01p\x9f\x01\x01r\x08\x05labels\x0acandidates\x83\x01\x05owner<\x0beach-member\xa0\
-\x01\x06retain\x7f\x0aallocation\xfe\0\x09deadlines\xa1\x01\x0aextensions\x1d\x04\
-\0\x05offer\x03\0\xa2\x01\x01r\x03\x07trigger\x0d\x0bcorrelation%\x08buffered\x7f\
-\x04\0\x13signal-subscription\x03\0\xa4\x01\x01p\xa3\x01\x01p\xa5\x01\x01r\x09\x06\
-offers\xa6\x01\x06needed\xfc\0\x07exclude\xc1\0\x08fallback\xa0\x01\x08priority}\
-\x09deadlines\xa1\x01\x0dsubscriptions\xa7\x01\x05blind\x7f\x0aextensions\x1d\x04\
-\0\x0aassignment\x03\0\xa8\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07t\
-imeout\x05\x07retries\xaa\x01\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\xa1\
-\x01\x0dsubscriptions\xa7\x01\x04\0\x0cservice-call\x03\0\xab\x01\x01k\x0d\x01r\x06\
-\x03keys\x0bentity-types\x09entity-ids\x04data\x01\x06on-end\xad\x01\x08detached\
-\x7f\x04\0\x05child\x03\0\xae\x01\x01p\xaf\x01\x01r\x03\x09deadlines\xa1\x01\x0d\
-subscriptions\xa7\x01\x08children\xb0\x01\x04\0\x07waiting\x03\0\xb1\x01\x01q\x03\
-\x04task\x01\xa9\x01\0\x07service\x01\xac\x01\0\x04wait\x01\xb2\x01\0\x04\0\x04w\
-ork\x03\0\xb3\x01\x03\0\x17wrkflw:flow/types@0.1.0\x05\0\x04\06wrkflw:flow/flow-\
-with-all-of-its-exports-removed@0.1.0\x04\0\x0b*\x01\0$flow-with-all-of-its-expo\
-rts-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x07\
-0.254.2\x10wit-bindgen-rust\x060.60.0";
+comment%\x04\0\x0dtask-decision\x03\0Y\x01q\x06\x04task\x01\xda\0\0\x06signal\x01\
+\xd2\0\0\x07service\x01\xd4\0\0\x08deadline\x01\xd6\0\0\x05child\x01\xd8\0\0\x05\
+entry\0\0\x04\0\x0cevent-source\x03\0[\x01r\x04\x0estate-instances\x07trigger\x0d\
+\x06source\xdc\0\x05input\x01\x04\0\x05event\x03\0]\x01r\x02\x04codes\x07message\
+s\x04\0\x06reason\x03\0_\x01r\x03\x05fields\x04codes\x07messages\x04\0\x09violat\
+ion\x03\0a\x01p\xe2\0\x01q\x04\x06denied\x01\xe0\0\0\x07not-now\x01\xe0\0\0\x07i\
+nvalid\x01\xe3\0\0\x05fault\x01\xe0\0\0\x04\0\x07refusal\x03\0d\x01r\x03\x04code\
+s\x07messages\x06detail&\x04\0\x04note\x03\0f\x01r\x03\x04name\x0b\x03key%\x04da\
+ta&\x04\0\x06target\x03\0h\x01p\xe9\0\x01q\x05\x04stay\0\0\x07reoffer\0\0\x05ent\
+er\x01\xea\0\0\x05spawn\x01\xea\0\0\x0aend-branch\0\0\x04\0\x04next\x03\0k\x01r\x02\
+\x04names\x04data\x01\x04\0\x0fpublished-event\x03\0m\x01p\xee\0\x01p\xe7\0\x01r\
+\x07\x04next\xec\0\x06cancel3\x04data&\x0aattributes\xc2\0\x07publish\xef\0\x05n\
+otes\xf0\0\x0aextensions\x1d\x04\0\x04plan\x03\0q\x01r\x02\x04task%\x05county\x04\
+\0\x07overdue\x03\0s\x01q\x04\x07entered\0\0\x07overdue\x01\xf4\0\0\x08migrated\0\
+\0\x09reoffered\0\0\x04\0\x0bentry-cause\x03\0u\x01r\x03\x0estate-instances\x05s\
+tate\x0b\x05cause\xf6\0\x04\0\x05entry\x03\0w\x01r\x02\x09numeratory\x0bdenomina\
+tory\x04\0\x08fraction\x03\0y\x01q\x03\x05count\x01y\0\x08at-least\x01\xfa\0\0\x09\
+more-than\x01\xfa\0\0\x04\0\x06needed\x03\0{\x01m\x03\x07offered\x0bround-robin\x0c\
+least-loaded\x04\0\x0aallocation\x03\0}\x01r\x02\x06person\x07\x05group\x09\x04\0\
+\x06member\x03\0\x7f\x01q\x04\x04user\x01\x07\0\x05group\x01\x09\0\x0amanager-of\
+\x01\x07\0\x06member\x01\x80\x01\0\x04\0\x09principal\x03\0\x81\x01\x01p\x82\x01\
+\x01k\xc9\0\x01k\xcb\0\x01r\x0a\x02ids\x05labels\x06status\xc6\0\x0acandidates\x83\
+\x01\x05owner<\x0acreated-at\x03\x0aclaimed-at\xc7\0\x06due-at\xc7\0\x09suspende\
+d\x84\x01\x08decision\x85\x01\x04\0\x04task\x03\0\x86\x01\x01p\x87\x01\x01p\xce\0\
+\x01r\x0a\x02ids\x04name\x0b\x0aentered-at\x03\x06due-at\xc7\0\x0cpredecessors3\x03\
+key%\x04data&\x06neededy\x05tasks\x88\x01\x08children\x89\x01\x04\0\x0estate-ins\
+tance\x03\0\x8a\x01\x01r\x0b\x02ids\x04name\x0b\x0aentered-at\x03\x07left-at\x03\
+\x0cleft-trigger\x0d\x05actor<\x0cpredecessors3\x03key%\x06neededy\x05tasks\x88\x01\
+\x08children\x89\x01\x04\0\x0apast-state\x03\0\x8c\x01\x01p\x8b\x01\x01p\x8d\x01\
+\x01p>\x01r\x09\x03now\x03\x06config\x01\x08instance\xc4\0\x06active\x8e\x01\x07\
+waiting\x8e\x01\x04past\x8f\x01\x08deciders\x90\x01\x07omitted\xc0\0\x0aextensio\
+ns\x1d\x04\0\x08snapshot\x03\0\x91\x01\x01m\x02\x07created\x07claimed\x04\0\x05s\
+ince\x03\0\x93\x01\x01r\x02\x04time\x05\x08calendars\x04\0\x0cworking-time\x03\0\
+\x95\x01\x01r\x02\x04daysy\x08calendars\x04\0\x0cworking-days\x03\0\x97\x01\x01q\
+\x04\x05after\x01\x05\0\x07working\x01\x96\x01\0\x0cworking-days\x01\x98\x01\0\x02\
+at\x01\x03\0\x04\0\x03due\x03\0\x99\x01\x01q\x05\x06remind\0\0\x08escalate\0\0\x07\
+release\0\0\x04fire\x01\x0d\0\x06cancel\x01s\0\x04\0\x0eoverdue-action\x03\0\x9b\
+\x01\x01k\x05\x01r\x04\x04when\x9a\x01\x05since\x94\x01\x06repeat\x9d\x01\x06act\
+ion\x9c\x01\x04\0\x08deadline\x03\0\x9e\x01\x01k\x09\x01p\x9f\x01\x01r\x08\x05la\
+bels\x0acandidates\x83\x01\x05owner<\x0beach-member\xa0\x01\x06retain\x7f\x0aall\
+ocation\xfe\0\x09deadlines\xa1\x01\x0aextensions\x1d\x04\0\x05offer\x03\0\xa2\x01\
+\x01r\x03\x07trigger\x0d\x0bcorrelation%\x08buffered\x7f\x04\0\x13signal-subscri\
+ption\x03\0\xa4\x01\x01p\xa3\x01\x01p\xa5\x01\x01r\x09\x06offers\xa6\x01\x06need\
+ed\xfc\0\x07exclude\xc1\0\x08fallback\xa0\x01\x08priority}\x09deadlines\xa1\x01\x0d\
+subscriptions\xa7\x01\x05blind\x7f\x0aextensions\x1d\x04\0\x0aassignment\x03\0\xa8\
+\x01\x01p\x05\x01r\x08\x07services\x07request\x01\x07timeout\x05\x07retries\xaa\x01\
+\x08on-reply\x0d\x0aon-failure\x0d\x09deadlines\xa1\x01\x0dsubscriptions\xa7\x01\
+\x04\0\x0cservice-call\x03\0\xab\x01\x01k\x0d\x01r\x06\x03keys\x0bentity-types\x09\
+entity-ids\x04data\x01\x06on-end\xad\x01\x08detached\x7f\x04\0\x05child\x03\0\xae\
+\x01\x01p\xaf\x01\x01r\x03\x09deadlines\xa1\x01\x0dsubscriptions\xa7\x01\x08chil\
+dren\xb0\x01\x04\0\x07waiting\x03\0\xb1\x01\x01q\x03\x04task\x01\xa9\x01\0\x07se\
+rvice\x01\xac\x01\0\x04wait\x01\xb2\x01\0\x04\0\x04work\x03\0\xb3\x01\x03\0\x17w\
+rkflw:flow/types@0.1.0\x05\0\x04\06wrkflw:flow/flow-with-all-of-its-exports-remo\
+ved@0.1.0\x04\0\x0b*\x01\0$flow-with-all-of-its-exports-removed\x03\0\0\0G\x09pr\
+oducers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10wit-bindgen-rust\x06\
+0.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

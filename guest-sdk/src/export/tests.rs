@@ -98,9 +98,9 @@ fn signal(trigger: &str) -> wire::Event {
         on_behalf_of: None,
     };
     wire::Event {
-        state_instance: Some("s1".into()),
+        state_instance: "s1".into(),
         trigger: trigger.into(),
-        source: EventSource::Signal(wire::ReceivedSignal {
+        source: wire::EventSource::Signal(wire::ReceivedSignal {
             actor,
             id: "1".into(),
             correlation: None,
@@ -122,25 +122,19 @@ fn faulted<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> (String, String) {
 fn data_that_does_not_fit_is_a_fault_of_every_function_but_a_start() {
     let unread = || snapshot("Wait", &json!({ "pages": "many" }));
     for (code, message) in [
-        faulted(Logic::<Papers>::guard(unread(), signal("CALLED"))),
         faulted(Logic::<Papers>::transition(unread(), signal("CALLED"))),
         faulted(Logic::<Papers>::enter(unread(), entries("Wait"))),
     ] {
         assert_eq!(code, "unreadable");
         assert!(message.contains("/pages"), "{message}");
     }
-    let start = wire::Event {
-        state_instance: None,
-        trigger: "START".into(),
-        source: EventSource::Start(wire::Actor {
-            id: "ann".into(),
-            groups: vec![],
-            permissions: vec![],
-            on_behalf_of: None,
-        }),
-        input: "{}".into(),
+    let ann = wire::Actor {
+        id: "ann".into(),
+        groups: vec![],
+        permissions: vec![],
+        on_behalf_of: None,
     };
-    let Err(Refusal::Invalid(found)) = Logic::<Papers>::guard(unread(), start) else {
+    let Err(Refusal::Invalid(found)) = Logic::<Papers>::start(unread(), ann) else {
         panic!("not invalid");
     };
     assert_eq!(found[0].field, "/data/pages");

@@ -15,7 +15,7 @@ use crate::{Attribute, Flow};
 
 /// Calls the flow, and records its answers.
 pub(super) struct Native<'a, F> {
-    /// Set while the test puts the instance into a state: each call gets these attributes, and `guard` is not called.
+    /// Set while the test puts the instance into a state: each call gets these attributes, and `start` is not called.
     placed: Option<&'a [Attribute]>,
     pub(super) said: Said,
     flow: PhantomData<fn() -> F>,
@@ -33,11 +33,14 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Remembers the lengths when a trigger begins, in case it is undone: by its guard, or later.
+    /// Remembers the lengths when a trigger begins, in case it is undone.
     fn mark(&mut self, question: &Question) {
-        if let Question::Guard(occurrence) | Question::Transition(occurrence) = question
-            && occurrence.source != Source::Entry
-        {
+        let begins = match question {
+            Question::Start(_) => true,
+            Question::Transition(occurrence) => occurrence.source != Source::Entry,
+            Question::Enter(_) => false,
+        };
+        if begins {
             self.before = (self.entered.len(), self.plans.len());
         }
     }
@@ -55,8 +58,8 @@ impl<'a, F> Native<'a, F> {
 
 impl<F: Flow> Answers for Native<'_, F> {
     fn answer(&mut self, facts: &Facts<'_>, question: &Question) -> Result<Answer, String> {
-        if self.placed.is_some() && matches!(question, Question::Guard(_)) {
-            return Ok(Answer::Guard(Ok(())));
+        if self.placed.is_some() && matches!(question, Question::Start(_)) {
+            return Ok(Answer::Start(Ok(())));
         }
         let mut snapshot = lower::snapshot(facts);
         if let Some(attributes) = self.placed {
@@ -81,13 +84,13 @@ fn answer<F: Flow>(
     said: &mut Said,
 ) -> lift::Lifted<Answer> {
     match question {
-        Question::Guard(occurrence) => {
-            let verdict = Logic::<F>::guard(snapshot, lower::event(occurrence, reads));
-            lift::result(verdict, Ok).map(Answer::Guard)
+        Question::Start(by) => {
+            let verdict = Logic::<F>::start(snapshot, lower::actor(by, reads));
+            lift::result(verdict, Ok).map(Answer::Start)
         }
         Question::Transition(occurrence) => {
             let router = occurrence.source == Source::Entry;
-            let name = router.then(|| state_of(&snapshot, occurrence.state_instance.as_deref()));
+            let name = router.then(|| state_of(&snapshot, &occurrence.state_instance));
             let planned = Logic::<F>::transition(snapshot, lower::event(occurrence, reads));
             match (&planned, name) {
                 (Ok(plan), Some(name)) => said.entered.push(Entered::Router(name, plan.clone())),
@@ -112,9 +115,9 @@ fn answer<F: Flow>(
     }
 }
 
-fn state_of(snapshot: &wire::Snapshot, id: Option<&str>) -> String {
+fn state_of(snapshot: &wire::Snapshot, id: &str) -> String {
     let mut active = snapshot.active.iter();
-    let entered = active.find(|state_instance| Some(state_instance.id.as_str()) == id);
+    let entered = active.find(|state_instance| state_instance.id == id);
     entered
         .map(|state_instance| state_instance.name.clone())
         .unwrap_or_default()

@@ -150,7 +150,7 @@ export interface Actor {
 }
 
 export interface EventRecord {
-  stateInstance: string | null;
+  stateInstance: string;
   trigger: string;
   source: EventSource;
   input: Json;
@@ -158,7 +158,6 @@ export interface EventRecord {
 
 /** Where an event comes from. */
 export type EventSource =
-  | { tag: "start"; val: Actor }
   | { tag: "task"; val: TaskDecision }
   | { tag: "signal"; val: ReceivedSignal }
   | { tag: "service"; val: ServiceAnswer }

@@ -26,7 +26,7 @@ export interface Flow<F extends Types = Types> {
   check?(config: F["config"]): Violation[];
   /** May this person start an instance with this data? The host has checked initiators and schema. */
   start?(facts: Facts<F>, actor: Actor): void;
-  /** May this happen now? The host has checked who owns the task. */
+  /** May this decision or signal happen now? The host has checked who owns the task. Asked before `transition`, in the same call. */
   guard?(facts: Facts<F>, event: Event<F>): void;
   /** What follows? Without it, or without an answer: the only state that the trigger leads to. */
   transition?(facts: Facts<F>, event: Event<F>): Plan<F["state"], F["data"]> | Plan<F["state"]> | undefined;
@@ -53,17 +53,13 @@ export function flow<F extends Types = Types>(logic: Flow<F>) {
         return drawnFor(settings);
       }),
 
-    guard: (snapshot: Snapshot, event: EventRecord) =>
-      throwing(refusalOf, () => {
-        const facts = read(snapshot);
-        if (event.source.tag === "start") logic.start?.(facts, event.source.val);
-        else logic.guard?.(facts, new Event(event, facts));
-      }),
+    start: (snapshot: Snapshot, by: Actor) => throwing(refusalOf, () => logic.start?.(read(snapshot), by)),
 
     transition: (snapshot: Snapshot, record: EventRecord) =>
       throwing(refusalOf, () => {
         const facts = read(snapshot);
         const event = new Event(record, facts);
+        if (event.actor !== undefined) logic.guard?.(facts, event);
         const drawn = drawnFor(facts.config);
         const plan = logic.transition?.(facts, event) ?? along(drawn, event);
         return plan.wire(drawn.attributes);

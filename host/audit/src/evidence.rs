@@ -12,7 +12,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::{CommandId, hex};
 use wrkflw_core::json::Json;
 use wrkflw_core::lookup::{Findings, Lookup};
-use wrkflw_core::question::{Answer, Question, RecordedQuestion};
+use wrkflw_core::question::{Answer, Question};
 use wrkflw_core::version::Version;
 
 /// One question and the answer of flow logic.
@@ -76,7 +76,7 @@ struct Looked<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Record<'a> {
-    question: RecordedQuestion<'a>,
+    question: &'a Question,
     asked: String,
     answer: &'a Answer,
     fuel: u64,
@@ -84,8 +84,7 @@ struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// `last` is the evaluation before it.
-    fn of<'a>(evaluation: &'a Evaluation, last: Option<&Evaluation>) -> Record<'a> {
+    fn of(evaluation: &Evaluation) -> Record<'_> {
         let Evaluation {
             question,
             asked,
@@ -94,7 +93,7 @@ impl Record<'_> {
             micros,
         } = evaluation;
         Record {
-            question: question.recorded(last.map(|last| &last.question)),
+            question,
             asked: hex(asked),
             answer,
             fuel: *fuel,
@@ -106,9 +105,7 @@ impl Record<'_> {
 impl Circumstances<'_> {
     /// The evidence in canonical form. It has the digest of the config, because the version has the text.
     pub fn evidence(&self) -> Json {
-        let last = std::iter::once(None).chain(self.evaluations.iter().map(Some));
-        let evaluations = self.evaluations.iter().zip(last);
-        let evaluations = evaluations.map(|(one, last)| Record::of(one, last));
+        let evaluations = self.evaluations.iter().map(Record::of);
         let lookups = self.lookups.iter();
         let lookups = lookups.map(|(asked, found)| Looked { asked, found });
         Json::of(&Evidence {

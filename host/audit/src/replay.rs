@@ -158,7 +158,6 @@ impl Replayer {
         let mut lookups = record.lookups.iter();
         let mut evaluations = record.evaluations.iter().zip(1..);
         let pinned = (&context.version.reference, context.version.component);
-        let mut last: Option<Question> = None;
         let fetch = || -> BoxFuture<'_, _> { Box::pin(self.component(pinned.1)) };
         while let Some(ask) = execution.ask().map_err(|error| refused(&error))? {
             let question = match ask {
@@ -179,8 +178,7 @@ impl Replayer {
                 .next()
                 .ok_or_else(|| Differs(format!("`{function}` is asked once more")))?;
             let at = |what| format!("{what} of evaluation {number} (`{function}`)");
-            let again = question.recorded(last.as_ref());
-            same(&at("the question"), &recorded.question, &again)?;
+            same(&at("the question"), &recorded.question, &question)?;
             let instance = execution.instance();
             let facts = execution.facts(&instance);
             let evaluated = self.logic.ask(pinned, facts, &question, &fetch).await?;
@@ -194,7 +192,6 @@ impl Replayer {
             execution
                 .answer(evaluated.answer)
                 .map_err(|error| refused(&error))?;
-            last = Some(question);
         }
         let outcome = execution.finish();
         let unused = [
@@ -399,12 +396,12 @@ mod tests {
     #[test]
     fn a_failure_under_other_limits_is_not_a_difference() {
         let failed = || {
-            Answer::Guard(Err(Refusal::Fault(Reason {
+            Answer::Start(Err(Refusal::Fault(Reason {
                 code: "logic_budget_exceeded".to_owned(),
                 message: "flow logic gave no answer".to_owned(),
             })))
         };
-        let allowed = || Answer::Guard(Ok(()));
+        let allowed = || Answer::Start(Ok(()));
         let recorded = |answer: Answer, fuel| Evaluated {
             question: Json::empty(),
             asked: String::new(),

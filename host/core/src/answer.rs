@@ -8,7 +8,7 @@ use crate::instance::Candidate;
 use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
 
-/// Why flow logic refuses. `guard`, `transition` and `enter` may refuse.
+/// Why flow logic refuses. `start`, `transition` and `enter` may refuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "refusal", content = "because")]
 pub enum Refusal {

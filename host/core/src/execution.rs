@@ -78,15 +78,9 @@ pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signa
 
 /// How many router states one command may pass.
 pub const ROUTER_STEPS_MAX: u32 = 16;
-/// The trigger of the guard's question about a start.
-pub const START: &str = "START";
-const GUARD: &str = "guard";
+const START: &str = "start";
 
 /// The next question of an execution.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "an execution has one at a time, and boxes would cost an allocation for each"
-)]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Ask {
     /// To flow logic.
@@ -142,7 +136,8 @@ pub struct Execution<'a> {
     reason = "an execution has one at a time, and boxes would cost an allocation for each"
 )]
 enum Phase {
-    Guard(Arc<Occurrence>, After),
+    /// Whether the person may start.
+    Start(Actor),
     Transition(Arc<Occurrence>, Moving),
     /// The work in these state instances.
     Enter(Vec<Asked>),
@@ -150,12 +145,6 @@ enum Phase {
     Lookup(Lookup, LookupPurpose),
     /// No question is pending.
     Settle,
-}
-
-/// What follows if the guard allows it.
-enum After {
-    Enter,
-    Transition(Moving),
 }
 
 /// The state instance that a plan is about, and the decision that caused it.
@@ -327,7 +316,7 @@ impl<'a> Execution<'a> {
             }
         }
         let question = match &self.phase {
-            Phase::Guard(occurrence, _) => Question::Guard(occurrence.clone()),
+            Phase::Start(actor) => Question::Start(actor.clone()),
             Phase::Transition(occurrence, _) => Question::Transition(occurrence.clone()),
             Phase::Enter(asked) => Question::Enter(asked.iter().map(Asked::entry).collect()),
             Phase::Lookup(lookup, _) => return Ok(Some(Ask::Directory(lookup.clone()))),
@@ -400,17 +389,12 @@ impl<'a> Execution<'a> {
 
     fn answered(&mut self, answer: Answer) -> Result<(), ExecutionError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
-            (Phase::Guard(occurrence, after), Answer::Guard(Ok(()))) => {
-                if let After::Transition(moving) = after {
-                    self.phase = Phase::Transition(occurrence, moving);
-                }
-                Ok(())
-            }
+            (Phase::Start(_), Answer::Start(Ok(()))) => Ok(()),
             (Phase::Transition(occurrence, moving), Answer::Transition(Ok(plan))) => {
                 self.planned(&occurrence, moving, plan)
             }
             (Phase::Enter(asked), Answer::Enter(Ok(works))) => Ok(self.entered(asked, works)?),
-            (Phase::Guard(..), Answer::Guard(Err(refusal))) => self.refused(GUARD, refusal),
+            (Phase::Start(_), Answer::Start(Err(refusal))) => self.refused(START, refusal),
             (Phase::Transition(..), Answer::Transition(Err(refusal))) => {
                 self.refused(plan::TRANSITION, refusal)
             }

@@ -24,25 +24,16 @@ pub struct Facts<'a> {
 }
 
 /// One call of flow logic.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// Its JSON is recorded as evidence: the function and its argument.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "function", content = "argument")]
 pub enum Question {
-    Guard(Arc<Occurrence>),
-    /// Shares the occurrence of the guard before it, if there was one.
+    /// May this person start the instance?
+    Start(Actor),
     Transition(Arc<Occurrence>),
     /// Asks for the work in these states.
     Enter(Vec<Entry>),
-}
-
-/// A question as evidence: the function and its argument.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase", tag = "function", content = "argument")]
-pub enum RecordedQuestion<'a> {
-    Guard(&'a Occurrence),
-    Transition(&'a Occurrence),
-    /// The transition that the guard before it allowed. It has the same argument.
-    #[serde(rename = "transition")]
-    Allowed,
-    Enter(&'a [Entry]),
 }
 
 /// A state for which `enter` is asked.
@@ -74,7 +65,7 @@ impl Question {
     /// The contract's function that answers it.
     pub fn function(&self) -> &'static str {
         match self {
-            Question::Guard(_) => "guard",
+            Question::Start(_) => "start",
             Question::Transition(_) => "transition",
             Question::Enter(_) => "enter",
         }
@@ -83,39 +74,19 @@ impl Question {
     /// The answer that refuses.
     pub fn refused(&self, refusal: Refusal) -> Answer {
         match self {
-            Question::Guard(_) => Answer::Guard(Err(refusal)),
+            Question::Start(_) => Answer::Start(Err(refusal)),
             Question::Transition(_) => Answer::Transition(Err(refusal)),
             Question::Enter(_) => Answer::Enter(Err(refusal)),
         }
     }
-
-    /// Whether this is the transition that `guard` allows.
-    pub fn is_allowed_by(&self, guard: &Question) -> bool {
-        match (guard, self) {
-            (Question::Guard(proposed), Question::Transition(happened)) => {
-                Arc::ptr_eq(proposed, happened)
-            }
-            _ => false,
-        }
-    }
-
-    /// The question as evidence. `last` is the question before it, if there was one.
-    pub fn recorded(&self, last: Option<&Question>) -> RecordedQuestion<'_> {
-        match self {
-            _ if last.is_some_and(|last| self.is_allowed_by(last)) => RecordedQuestion::Allowed,
-            Question::Guard(occurrence) => RecordedQuestion::Guard(occurrence),
-            Question::Transition(occurrence) => RecordedQuestion::Transition(occurrence),
-            Question::Enter(entries) => RecordedQuestion::Enter(entries),
-        }
-    }
 }
 
-/// A trigger that is proposed to `guard` or has happened, with its source and input.
+/// A trigger that has happened or that somebody proposes, with its source and input.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Occurrence {
-    /// The id of the active state instance that it concerns; none for a start.
-    pub state_instance: Option<String>,
+    /// The id of the active state instance that it concerns.
+    pub state_instance: String,
     pub trigger: String,
     pub source: Source,
     /// Form fields, signal payload, service reply or the child's data.
@@ -131,7 +102,6 @@ pub struct Occurrence {
     content = "by"
 )]
 pub enum Source {
-    Start(Actor),
     Task {
         task: String,
         actor: Actor,
@@ -174,7 +144,7 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "function", content = "answer")]
 pub enum Answer {
-    Guard(Result<(), Refusal>),
+    Start(Result<(), Refusal>),
     Transition(Result<Plan, Refusal>),
     /// The work in each state, in the order of the question.
     Enter(Result<Vec<Work>, Refusal>),

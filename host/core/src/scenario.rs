@@ -212,7 +212,7 @@ impl World {
             });
         }
         Ok(match ask {
-            Some(Ask::Logic(Question::Guard(occurrence))) => match &occurrence.source {
+            Some(Ask::Logic(Question::Transition(occurrence))) => match &occurrence.source {
                 Source::Task { actor, .. } => actor.on_behalf_of.clone(),
                 _ => None,
             },
@@ -253,7 +253,7 @@ pub fn version(reference: VersionRef, config: Json, graph: Graph) -> Result<Vers
 fn is_refusal(answer: &Answer) -> bool {
     matches!(
         answer,
-        Answer::Guard(Err(_)) | Answer::Transition(Err(_)) | Answer::Enter(Err(_))
+        Answer::Start(Err(_)) | Answer::Transition(Err(_)) | Answer::Enter(Err(_))
     )
 }
 

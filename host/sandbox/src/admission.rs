@@ -93,7 +93,7 @@ impl Sandbox {
             RawAnswer::Described(Err(violations)) => Err(AdmitError::Rejected(
                 violations.into_iter().map(config_problem).collect(),
             )),
-            RawAnswer::Guard(_) | RawAnswer::Transition(_) | RawAnswer::Enter(_) => {
+            RawAnswer::Start(_) | RawAnswer::Transition(_) | RawAnswer::Enter(_) => {
                 unreachable!("`describe` was called")
             }
         }

@@ -33,28 +33,18 @@ const LIFTED_BYTES_PER_OUTPUT_BYTE: usize = 4;
 const HANDLES_MAX: usize = 64;
 
 /// A question in the guest's types.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one value for each call, which is moved once"
-)]
 pub(super) enum Call {
     Describe(String),
-    Guard(Arc<Occurred>),
-    Transition(Arc<Occurred>),
+    Start(types::Snapshot, types::Actor),
+    Transition(types::Snapshot, types::Event),
     Enter(types::Snapshot, Vec<types::Entry>),
-}
-
-/// What happened, and the facts: the arguments of a guard, and of the transition that it allows.
-pub(super) struct Occurred {
-    pub(super) facts: types::Snapshot,
-    pub(super) event: types::Event,
 }
 
 /// The answer, not checked yet.
 #[derive(serde::Serialize, PartialEq)]
 pub(super) enum RawAnswer {
     Described(Result<Box<types::Definition>, Vec<types::Violation>>),
-    Guard(Result<(), types::Refusal>),
+    Start(Result<(), types::Refusal>),
     Transition(Result<types::Plan, types::Refusal>),
     Enter(Result<Vec<types::Work>, types::Refusal>),
 }
@@ -89,7 +79,7 @@ impl Call {
     pub(super) fn number(&self) -> usize {
         match self {
             Call::Describe(_) => 0,
-            Call::Guard(..) => 1,
+            Call::Start(..) => 1,
             Call::Transition(..) => 2,
             Call::Enter(..) => 3,
         }
@@ -98,7 +88,7 @@ impl Call {
     pub(super) fn function(&self) -> &'static str {
         match self {
             Call::Describe(_) => "describe",
-            Call::Guard(..) => "guard",
+            Call::Start(..) => "start",
             Call::Transition(..) => "transition",
             Call::Enter(..) => "enter",
         }
@@ -110,9 +100,8 @@ impl Call {
         let mut bytes = Vec::with_capacity(ARGUMENTS_BYTES);
         match self {
             Call::Describe(config) => encode(config, &mut bytes),
-            Call::Guard(occurred) | Call::Transition(occurred) => {
-                encode(&(&occurred.facts, &occurred.event), &mut bytes);
-            }
+            Call::Start(facts, by) => encode(&(facts, by), &mut bytes),
+            Call::Transition(facts, event) => encode(&(facts, event), &mut bytes),
             Call::Enter(facts, entries) => encode(&(facts, entries), &mut bytes),
         }
         bytes
@@ -132,7 +121,7 @@ impl Call {
     fn fuel(&self, settings: &Settings) -> u64 {
         match self {
             Call::Describe(_) => settings.fuel_describe,
-            Call::Guard(..) => settings.fuel_guard,
+            Call::Start(..) => settings.fuel_start,
             Call::Transition(..) => settings.fuel_transition,
             Call::Enter(..) => settings.fuel_enter,
         }
@@ -141,9 +130,8 @@ impl Call {
     fn input_bytes(&self) -> usize {
         match self {
             Call::Describe(config) => config.len(),
-            Call::Guard(occurred) | Call::Transition(occurred) => {
-                size(&occurred.facts) + size(&occurred.event)
-            }
+            Call::Start(facts, by) => size(facts) + size(by),
+            Call::Transition(facts, event) => size(facts) + size(event),
             Call::Enter(facts, entries) => size(facts) + size(entries),
         }
     }
@@ -159,12 +147,11 @@ impl Call {
                 let described = flow.wrkflw_flow_logic().call_describe(store, config);
                 RawAnswer::Described(described.await?.map(Box::new))
             }
-            Call::Guard(occurred) => {
-                let question = (&occurred.facts, &occurred.event);
-                RawAnswer::Guard(logic.call(store, &logic.guard, question).await?)
+            Call::Start(facts, by) => {
+                RawAnswer::Start(logic.call(store, &logic.start, (facts, by)).await?)
             }
-            Call::Transition(occurred) => {
-                let question = (&occurred.facts, &occurred.event);
+            Call::Transition(facts, event) => {
+                let question = (facts, event);
                 RawAnswer::Transition(logic.call(store, &logic.transition, question).await?)
             }
             Call::Enter(facts, entries) => {

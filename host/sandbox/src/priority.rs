@@ -28,7 +28,7 @@ const QUICK_MAX: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Own {
     slots: Arc<Semaphore>,
-    /// Whether the last call of each function was slow, by [`Call::number`]. One flag for all would be reset by each quick guard
+    /// Whether the last call of each function was slow, by [`Call::number`]. One flag for all would be reset by each quick call of another function
     /// before a slow transition, which would then begin on the thread of its caller again.
     slow: [AtomicBool; Call::FUNCTIONS],
 }

@@ -38,7 +38,7 @@ struct Text<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Fuel {
-    guard: u64,
+    start: u64,
     transition: u64,
     enter: u64,
     describe: u64,
@@ -53,7 +53,7 @@ impl Profile {
             wit: super::v0_1::PACKAGE,
             nan: "canonical",
             fuel: Fuel {
-                guard: settings.fuel_guard,
+                start: settings.fuel_start,
                 transition: settings.fuel_transition,
                 enter: settings.fuel_enter,
                 describe: settings.fuel_describe,
@@ -80,7 +80,7 @@ mod tests {
     fn other_limits_are_another_profile() {
         let settings = Settings::new(Compiler::InProcess);
         let stricter = Settings {
-            fuel_guard: 1,
+            fuel_start: 1,
             ..settings.clone()
         };
         assert_eq!(Profile::new(&settings), Profile::new(&settings));

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::call::{Call, CallResult, Caller, Occurred, RawAnswer};
+use super::call::{Call, CallResult, Caller, RawAnswer};
 use super::compile::Origin;
 use super::engine;
 use super::error::{Cause, GuestError, Pinned};
@@ -115,7 +115,7 @@ impl Sandbox {
     pub async fn ask_prepared<F, Fut, E>(
         &self,
         pinned: &Pinned,
-        Asking { call, digest, .. }: Asking,
+        Asking { call, digest }: Asking,
         fetch: F,
     ) -> Result<Evaluation, GuestError>
     where
@@ -134,11 +134,9 @@ impl Sandbox {
     }
 }
 
-/// A question with its facts, in the guest's types. Cheap to clone.
-#[derive(Clone)]
+/// A question with its facts, in the guest's types.
 pub struct Asking {
     call: Arc<Call>,
-    arguments: Arc<Vec<u8>>,
     digest: [u8; 32],
 }
 
@@ -146,40 +144,18 @@ impl Asking {
     /// Converts a question and its facts. This takes long for large facts.
     pub fn of(facts: &Facts<'_>, question: &Question) -> Asking {
         let snapshot = lower::snapshot(facts);
-        let occurred = |snapshot, occurrence| {
-            let event = lower::event(occurrence, facts.reads);
-            Arc::new(Occurred {
-                facts: snapshot,
-                event,
-            })
-        };
         let call = match question {
-            Question::Guard(occurrence) => Call::Guard(occurred(snapshot, occurrence)),
-            Question::Transition(occurrence) => Call::Transition(occurred(snapshot, occurrence)),
+            Question::Start(by) => Call::Start(snapshot, lower::actor(by, facts.reads)),
+            Question::Transition(occurrence) => {
+                Call::Transition(snapshot, lower::event(occurrence, facts.reads))
+            }
             Question::Enter(entries) => {
                 Call::Enter(snapshot, entries.iter().map(lower::entry).collect())
             }
         };
-        let arguments = Arc::new(call.arguments());
-        Asking::with(call, arguments)
-    }
-
-    /// The transition about the occurrence and the facts of a guard; none if this is no guard. Nothing is converted again.
-    pub fn transition(&self) -> Option<Asking> {
-        match &*self.call {
-            Call::Guard(occurred) => {
-                let call = Call::Transition(Arc::clone(occurred));
-                Some(Asking::with(call, Arc::clone(&self.arguments)))
-            }
-            Call::Describe(_) | Call::Transition(_) | Call::Enter(..) => None,
-        }
-    }
-
-    fn with(call: Call, arguments: Arc<Vec<u8>>) -> Asking {
         Asking {
-            digest: call.digest(&arguments),
+            digest: call.digest(&call.arguments()),
             call: Arc::new(call),
-            arguments,
         }
     }
 
@@ -191,7 +167,7 @@ impl Asking {
 
 fn evaluation(asked: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
     let answer = match ran.answer? {
-        RawAnswer::Guard(answer) => lift::result(answer, Ok).map(Answer::Guard),
+        RawAnswer::Start(answer) => lift::result(answer, Ok).map(Answer::Start),
         RawAnswer::Transition(answer) => lift::result(answer, lift::plan).map(Answer::Transition),
         RawAnswer::Enter(answer) => lift::result(answer, lift::works).map(Answer::Enter),
         RawAnswer::Described(_) => unreachable!("`describe` is no question about facts"),

@@ -33,8 +33,8 @@ pub const CONCURRENCY_CEILING: usize = 256;
 /// Limits of the sandbox.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Fuel for one `guard`: about one unit per WebAssembly operator, the same on every run.
-    pub fuel_guard: u64,
+    /// Fuel for one `start`: about one unit per WebAssembly operator, the same on every run.
+    pub fuel_start: u64,
     /// Fuel for one `transition`.
     pub fuel_transition: u64,
     /// Fuel for one `enter`, however many states it is about.
@@ -116,7 +116,7 @@ impl Settings {
     pub fn new(compiler: Compiler) -> Settings {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Settings {
-            fuel_guard: 50_000_000,
+            fuel_start: 50_000_000,
             fuel_transition: 100_000_000,
             fuel_enter: 50_000_000,
             fuel_describe: 500_000_000,
@@ -156,7 +156,7 @@ impl Settings {
             }
             _ => Ok(()),
         };
-        within("fuel_guard", self.fuel_guard, FUEL_CEILING)?;
+        within("fuel_start", self.fuel_start, FUEL_CEILING)?;
         within("fuel_transition", self.fuel_transition, FUEL_CEILING)?;
         within("fuel_enter", self.fuel_enter, FUEL_CEILING)?;
         within("fuel_describe", self.fuel_describe, FUEL_CEILING)?;

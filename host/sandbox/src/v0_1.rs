@@ -56,7 +56,7 @@ flags_with_size!(FiredBy, Reads);
 /// A component whose functions can be called.
 pub(crate) struct Logic {
     all: FlowPre<Allowance>,
-    pub(crate) guard: ComponentExportIndex,
+    pub(crate) start: ComponentExportIndex,
     pub(crate) transition: ComponentExportIndex,
     pub(crate) enter: ComponentExportIndex,
 }
@@ -76,7 +76,7 @@ impl Logic {
                 .ok_or_else(|| missing(name))
         };
         Ok(Logic {
-            guard: function("guard")?,
+            start: function("start")?,
             transition: function("transition")?,
             enter: function("enter")?,
             all,

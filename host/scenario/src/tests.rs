@@ -21,11 +21,10 @@ struct Reviews(Graph);
 impl Logic for Reviews {
     fn answer(&mut self, facts: &Facts<'_>, question: &Question) -> Result<Answer, String> {
         Ok(match question {
-            Question::Guard(_) => Answer::Guard(Ok(())),
+            Question::Start(_) => Answer::Start(Ok(())),
             Question::Transition(occurrence) => {
                 let mut active = facts.instance.active.iter();
-                let state =
-                    active.find(|state| Some(state.id.to_string()) == occurrence.state_instance);
+                let state = active.find(|state| state.id.to_string() == occurrence.state_instance);
                 let state = state.ok_or("no state")?;
                 let mut ways = self.0.leaving(&state.name);
                 let way = ways.find(|way| way.trigger == occurrence.trigger);

@@ -226,7 +226,7 @@ async fn a_trap_is_told_with_names_that_do_no_harm() {
 async fn a_verdict_that_is_none_starts_nothing() {
     let app = TestApp::empty().await;
     let bad = Raw {
-        guard: "(i32.store (global.get $verdict) (i32.const 9))",
+        start: "(i32.store (global.get $verdict) (i32.const 9))",
         ..Raw::default()
     };
     app.publish("raw", &bad.component(), &json!({}))

@@ -192,7 +192,7 @@ async fn what_cannot_describe_itself_is_refused() {
         (core instance $i (instantiate $m))
         (func $f (canon lift (core func $i "f")))
         (instance $logic
-            (export "describe" (func $f)) (export "guard" (func $f)) (export "transition" (func $f))
+            (export "describe" (func $f)) (export "start" (func $f)) (export "transition" (func $f))
             (export "enter" (func $f)))
         (export "wrkflw:flow/logic@0.1.0" (instance $logic)))"#;
     let spin = "(loop $for_ever (br $for_ever))";

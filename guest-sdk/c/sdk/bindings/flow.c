@@ -342,8 +342,8 @@ void __wasm_export_exports_wrkflw_flow_logic_describe_post_return(uint8_t * arg0
   }
 }
 
-__attribute__((__weak__, __export_name__("cabi_post_wrkflw:flow/logic@0.1.0#guard")))
-void __wasm_export_exports_wrkflw_flow_logic_guard_post_return(uint8_t * arg0) {
+__attribute__((__weak__, __export_name__("cabi_post_wrkflw:flow/logic@0.1.0#start")))
+void __wasm_export_exports_wrkflw_flow_logic_start_post_return(uint8_t * arg0) {
   switch ((int32_t) (int32_t) *((uint8_t*) (arg0 + 0))) {
     case 0: {
       break;
@@ -1679,26 +1679,22 @@ void wrkflw_flow_types_task_decision_free(wrkflw_flow_types_task_decision_t *ptr
 void wrkflw_flow_types_event_source_free(wrkflw_flow_types_event_source_t *ptr) {
   switch ((int32_t) ptr->tag) {
     case 0: {
-      wrkflw_flow_types_actor_free(&ptr->val.start);
-      break;
-    }
-    case 1: {
       wrkflw_flow_types_task_decision_free(&ptr->val.task);
       break;
     }
-    case 2: {
+    case 1: {
       wrkflw_flow_types_received_signal_free(&ptr->val.signal);
       break;
     }
-    case 3: {
+    case 2: {
       wrkflw_flow_types_service_answer_free(&ptr->val.service);
       break;
     }
-    case 4: {
+    case 3: {
       wrkflw_flow_types_passed_deadline_free(&ptr->val.deadline);
       break;
     }
-    case 5: {
+    case 4: {
       wrkflw_flow_types_ended_child_free(&ptr->val.child);
       break;
     }
@@ -1706,7 +1702,7 @@ void wrkflw_flow_types_event_source_free(wrkflw_flow_types_event_source_t *ptr) 
 }
 
 void wrkflw_flow_types_event_free(wrkflw_flow_types_event_t *ptr) {
-  flow_option_string_free(&ptr->state_instance);
+  flow_string_free(&ptr->state_instance);
   wrkflw_flow_types_trigger_name_free(&ptr->trigger);
   wrkflw_flow_types_event_source_free(&ptr->source);
   wrkflw_flow_types_json_free(&ptr->input);
@@ -2208,6 +2204,10 @@ void exports_wrkflw_flow_logic_snapshot_free(exports_wrkflw_flow_logic_snapshot_
   wrkflw_flow_types_snapshot_free(ptr);
 }
 
+void exports_wrkflw_flow_logic_actor_free(exports_wrkflw_flow_logic_actor_t *ptr) {
+  wrkflw_flow_types_actor_free(ptr);
+}
+
 void exports_wrkflw_flow_logic_event_free(exports_wrkflw_flow_logic_event_t *ptr) {
   wrkflw_flow_types_event_free(ptr);
 }
@@ -2410,8 +2410,8 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_describe(uint8_t * arg, size_t
   return ptr;
 }
 
-__attribute__((__export_name__("wrkflw:flow/logic@0.1.0#guard")))
-uint8_t * __wasm_export_exports_wrkflw_flow_logic_guard(uint8_t * arg) {
+__attribute__((__export_name__("wrkflw:flow/logic@0.1.0#start")))
+uint8_t * __wasm_export_exports_wrkflw_flow_logic_start(uint8_t * arg) {
   flow_option_string_t option;
   switch ((int32_t) *((uint8_t*) (arg + (8+20*sizeof(void*))))) {
     case 0: {
@@ -2436,224 +2436,19 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_guard(uint8_t * arg) {
       break;
     }
   }
-  flow_option_string_t option44;
-  switch ((int32_t) *((uint8_t*) (arg + (16+40*sizeof(void*))))) {
+  wrkflw_flow_types_option_user_id_t option44;
+  switch ((int32_t) *((uint8_t*) (arg + (16+46*sizeof(void*))))) {
     case 0: {
       option44.is_some = false;
       break;
     }
     case 1: {
       option44.is_some = true;
-      option44.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+41*sizeof(void*))))), (*((size_t*) (arg + (16+42*sizeof(void*))))) };
+      option44.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+47*sizeof(void*))))), (*((size_t*) (arg + (16+48*sizeof(void*))))) };
       break;
     }
   }
-  wrkflw_flow_types_event_source_t variant56;
-  variant56.tag = (int32_t) *((uint8_t*) (arg + (16+45*sizeof(void*))));
-  switch ((int32_t) variant56.tag) {
-    case 0: {
-      wrkflw_flow_types_option_user_id_t option45;
-      switch ((int32_t) *((uint8_t*) (arg + (16+52*sizeof(void*))))) {
-        case 0: {
-          option45.is_some = false;
-          break;
-        }
-        case 1: {
-          option45.is_some = true;
-          option45.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+53*sizeof(void*))))), (*((size_t*) (arg + (16+54*sizeof(void*))))) };
-          break;
-        }
-      }
-      variant56.val.start = (wrkflw_flow_types_actor_t) {
-        (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-        (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-        (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-        (wrkflw_flow_types_option_user_id_t) option45,
-      };
-      break;
-    }
-    case 1: {
-      wrkflw_flow_types_option_user_id_t option46;
-      switch ((int32_t) *((uint8_t*) (arg + (16+54*sizeof(void*))))) {
-        case 0: {
-          option46.is_some = false;
-          break;
-        }
-        case 1: {
-          option46.is_some = true;
-          option46.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+55*sizeof(void*))))), (*((size_t*) (arg + (16+56*sizeof(void*))))) };
-          break;
-        }
-      }
-      flow_option_string_t option47;
-      switch ((int32_t) *((uint8_t*) (arg + (16+57*sizeof(void*))))) {
-        case 0: {
-          option47.is_some = false;
-          break;
-        }
-        case 1: {
-          option47.is_some = true;
-          option47.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+58*sizeof(void*))))), (*((size_t*) (arg + (16+59*sizeof(void*))))) };
-          break;
-        }
-      }
-      variant56.val.task = (wrkflw_flow_types_task_decision_t) {
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-        (wrkflw_flow_types_actor_t) (wrkflw_flow_types_actor_t) {
-          (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-          (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-          (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+52*sizeof(void*))))), (*((size_t*) (arg + (16+53*sizeof(void*))))) },
-          (wrkflw_flow_types_option_user_id_t) option46,
-        },
-        (flow_option_string_t) option47,
-      };
-      break;
-    }
-    case 2: {
-      wrkflw_flow_types_option_user_id_t option48;
-      switch ((int32_t) *((uint8_t*) (arg + (16+52*sizeof(void*))))) {
-        case 0: {
-          option48.is_some = false;
-          break;
-        }
-        case 1: {
-          option48.is_some = true;
-          option48.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+53*sizeof(void*))))), (*((size_t*) (arg + (16+54*sizeof(void*))))) };
-          break;
-        }
-      }
-      flow_option_string_t option49;
-      switch ((int32_t) *((uint8_t*) (arg + (16+57*sizeof(void*))))) {
-        case 0: {
-          option49.is_some = false;
-          break;
-        }
-        case 1: {
-          option49.is_some = true;
-          option49.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+58*sizeof(void*))))), (*((size_t*) (arg + (16+59*sizeof(void*))))) };
-          break;
-        }
-      }
-      variant56.val.signal = (wrkflw_flow_types_received_signal_t) {
-        (wrkflw_flow_types_actor_t) (wrkflw_flow_types_actor_t) {
-          (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-          (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-          (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-          (wrkflw_flow_types_option_user_id_t) option48,
-        },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+55*sizeof(void*))))), (*((size_t*) (arg + (16+56*sizeof(void*))))) },
-        (flow_option_string_t) option49,
-        (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+60*sizeof(void*))))), (*((size_t*) (arg + (16+61*sizeof(void*))))) },
-      };
-      break;
-    }
-    case 3: {
-      flow_option_string_t option50;
-      switch ((int32_t) *((uint8_t*) (arg + (16+49*sizeof(void*))))) {
-        case 0: {
-          option50.is_some = false;
-          break;
-        }
-        case 1: {
-          option50.is_some = true;
-          option50.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) };
-          break;
-        }
-      }
-      flow_option_string_t option51;
-      switch ((int32_t) *((uint8_t*) (arg + (16+52*sizeof(void*))))) {
-        case 0: {
-          option51.is_some = false;
-          break;
-        }
-        case 1: {
-          option51.is_some = true;
-          option51.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+53*sizeof(void*))))), (*((size_t*) (arg + (16+54*sizeof(void*))))) };
-          break;
-        }
-      }
-      flow_option_string_t option52;
-      switch ((int32_t) *((uint8_t*) (arg + (16+55*sizeof(void*))))) {
-        case 0: {
-          option52.is_some = false;
-          break;
-        }
-        case 1: {
-          option52.is_some = true;
-          option52.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+56*sizeof(void*))))), (*((size_t*) (arg + (16+57*sizeof(void*))))) };
-          break;
-        }
-      }
-      variant56.val.service = (wrkflw_flow_types_service_answer_t) {
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-        (uint32_t) (uint32_t) (*((int32_t*) (arg + (16+48*sizeof(void*))))),
-        (flow_option_string_t) option50,
-        (flow_option_string_t) option51,
-        (flow_option_string_t) option52,
-      };
-      break;
-    }
-    case 4: {
-      flow_option_string_t option53;
-      switch ((int32_t) *((uint8_t*) (arg + (16+46*sizeof(void*))))) {
-        case 0: {
-          option53.is_some = false;
-          break;
-        }
-        case 1: {
-          option53.is_some = true;
-          option53.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+47*sizeof(void*))))), (*((size_t*) (arg + (16+48*sizeof(void*))))) };
-          break;
-        }
-      }
-      variant56.val.deadline = (wrkflw_flow_types_passed_deadline_t) {
-        (flow_option_string_t) option53,
-        (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+49*sizeof(void*))))), (*((size_t*) (arg + (16+50*sizeof(void*))))) },
-        (uint32_t) (uint32_t) (*((int32_t*) (arg + (16+51*sizeof(void*))))),
-      };
-      break;
-    }
-    case 5: {
-      flow_option_u32_t option54;
-      switch ((int32_t) *((uint8_t*) (arg + (16+54*sizeof(void*))))) {
-        case 0: {
-          option54.is_some = false;
-          break;
-        }
-        case 1: {
-          option54.is_some = true;
-          option54.val = (uint32_t) (*((int32_t*) (arg + (20+54*sizeof(void*)))));
-          break;
-        }
-      }
-      flow_option_string_t option55;
-      switch ((int32_t) *((uint8_t*) (arg + (24+56*sizeof(void*))))) {
-        case 0: {
-          option55.is_some = false;
-          break;
-        }
-        case 1: {
-          option55.is_some = true;
-          option55.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (24+57*sizeof(void*))))), (*((size_t*) (arg + (24+58*sizeof(void*))))) };
-          break;
-        }
-      }
-      variant56.val.child = (wrkflw_flow_types_ended_child_t) {
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+52*sizeof(void*))))), (*((size_t*) (arg + (16+53*sizeof(void*))))) },
-        (flow_option_u32_t) option54,
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (24+54*sizeof(void*))))), (*((size_t*) (arg + (24+55*sizeof(void*))))) },
-        (flow_option_string_t) option55,
-      };
-      break;
-    }
-    case 6: {
-      break;
-    }
-  }
-  exports_wrkflw_flow_logic_snapshot_t arg57 = (wrkflw_flow_types_snapshot_t) {
+  exports_wrkflw_flow_logic_snapshot_t arg45 = (wrkflw_flow_types_snapshot_t) {
     (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + 0))), (*((size_t*) (arg + sizeof(void*)))) },
     (wrkflw_flow_types_json_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (2*sizeof(void*))))), (*((size_t*) (arg + (3*sizeof(void*))))) },
     (wrkflw_flow_types_instance_t) (wrkflw_flow_types_instance_t) {
@@ -2682,55 +2477,55 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_guard(uint8_t * arg) {
     },
     (wrkflw_flow_types_list_extension_t) (wrkflw_flow_types_list_extension_t) { (wrkflw_flow_types_extension_t*)(*((uint8_t **) (arg + (16+38*sizeof(void*))))), (*((size_t*) (arg + (16+39*sizeof(void*))))) },
   };
-  exports_wrkflw_flow_logic_event_t arg58 = (wrkflw_flow_types_event_t) {
-    (flow_option_string_t) option44,
-    (wrkflw_flow_types_trigger_name_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+43*sizeof(void*))))), (*((size_t*) (arg + (16+44*sizeof(void*))))) },
-    (wrkflw_flow_types_event_source_t) variant56,
-    (wrkflw_flow_types_json_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+62*sizeof(void*))))), (*((size_t*) (arg + (16+63*sizeof(void*))))) },
+  exports_wrkflw_flow_logic_actor_t arg46 = (wrkflw_flow_types_actor_t) {
+    (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+40*sizeof(void*))))), (*((size_t*) (arg + (16+41*sizeof(void*))))) },
+    (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+42*sizeof(void*))))), (*((size_t*) (arg + (16+43*sizeof(void*))))) },
+    (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+44*sizeof(void*))))), (*((size_t*) (arg + (16+45*sizeof(void*))))) },
+    (wrkflw_flow_types_option_user_id_t) option44,
   };
   exports_wrkflw_flow_logic_result_void_refusal_t ret;
   exports_wrkflw_flow_logic_refusal_t err;
-  ret.is_err = !exports_wrkflw_flow_logic_guard(&arg57, &arg58, &err);
+  ret.is_err = !exports_wrkflw_flow_logic_start(&arg45, &arg46, &err);
   if (ret.is_err) {
     ret.val.err = err;
   }
   free(arg);
   uint8_t *ptr = (uint8_t *) &RET_AREA;
   if ((ret).is_err) {
-    const exports_wrkflw_flow_logic_refusal_t *payload59 = &(ret).val.err;*((int8_t*)(ptr + 0)) = 1;
-    switch ((int32_t) (*payload59).tag) {
+    const exports_wrkflw_flow_logic_refusal_t *payload47 = &(ret).val.err;*((int8_t*)(ptr + 0)) = 1;
+    switch ((int32_t) (*payload47).tag) {
       case 0: {
-        const wrkflw_flow_types_reason_t *payload60 = &(*payload59).val.denied;
+        const wrkflw_flow_types_reason_t *payload48 = &(*payload47).val.denied;
         *((int8_t*)(ptr + sizeof(void*))) = 0;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload60).code).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload60).code).ptr;
-        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload60).message).len;
-        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload60).message).ptr;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload48).code).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload48).code).ptr;
+        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload48).message).len;
+        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload48).message).ptr;
         break;
       }
       case 1: {
-        const wrkflw_flow_types_reason_t *payload61 = &(*payload59).val.not_now;
+        const wrkflw_flow_types_reason_t *payload49 = &(*payload47).val.not_now;
         *((int8_t*)(ptr + sizeof(void*))) = 1;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload61).code).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload61).code).ptr;
-        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload61).message).len;
-        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload61).message).ptr;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload49).code).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload49).code).ptr;
+        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload49).message).len;
+        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload49).message).ptr;
         break;
       }
       case 2: {
-        const wrkflw_flow_types_list_violation_t *payload62 = &(*payload59).val.invalid;
+        const wrkflw_flow_types_list_violation_t *payload50 = &(*payload47).val.invalid;
         *((int8_t*)(ptr + sizeof(void*))) = 2;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload62).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload62).ptr;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload50).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload50).ptr;
         break;
       }
       case 3: {
-        const wrkflw_flow_types_reason_t *payload63 = &(*payload59).val.fault;
+        const wrkflw_flow_types_reason_t *payload51 = &(*payload47).val.fault;
         *((int8_t*)(ptr + sizeof(void*))) = 3;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload63).code).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload63).code).ptr;
-        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload63).message).len;
-        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload63).message).ptr;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload51).code).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload51).code).ptr;
+        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload51).message).len;
+        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload51).message).ptr;
         break;
       }
     }
@@ -2766,224 +2561,191 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_transition(uint8_t * arg) {
       break;
     }
   }
-  flow_option_string_t option44;
-  switch ((int32_t) *((uint8_t*) (arg + (16+40*sizeof(void*))))) {
+  wrkflw_flow_types_event_source_t variant54;
+  variant54.tag = (int32_t) *((uint8_t*) (arg + (16+44*sizeof(void*))));
+  switch ((int32_t) variant54.tag) {
     case 0: {
-      option44.is_some = false;
-      break;
-    }
-    case 1: {
-      option44.is_some = true;
-      option44.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+41*sizeof(void*))))), (*((size_t*) (arg + (16+42*sizeof(void*))))) };
-      break;
-    }
-  }
-  wrkflw_flow_types_event_source_t variant56;
-  variant56.tag = (int32_t) *((uint8_t*) (arg + (16+45*sizeof(void*))));
-  switch ((int32_t) variant56.tag) {
-    case 0: {
-      wrkflw_flow_types_option_user_id_t option45;
-      switch ((int32_t) *((uint8_t*) (arg + (16+52*sizeof(void*))))) {
+      wrkflw_flow_types_option_user_id_t option44;
+      switch ((int32_t) *((uint8_t*) (arg + (16+53*sizeof(void*))))) {
+        case 0: {
+          option44.is_some = false;
+          break;
+        }
+        case 1: {
+          option44.is_some = true;
+          option44.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+54*sizeof(void*))))), (*((size_t*) (arg + (16+55*sizeof(void*))))) };
+          break;
+        }
+      }
+      flow_option_string_t option45;
+      switch ((int32_t) *((uint8_t*) (arg + (16+56*sizeof(void*))))) {
         case 0: {
           option45.is_some = false;
           break;
         }
         case 1: {
           option45.is_some = true;
-          option45.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+53*sizeof(void*))))), (*((size_t*) (arg + (16+54*sizeof(void*))))) };
+          option45.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+57*sizeof(void*))))), (*((size_t*) (arg + (16+58*sizeof(void*))))) };
           break;
         }
       }
-      variant56.val.start = (wrkflw_flow_types_actor_t) {
-        (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-        (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-        (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-        (wrkflw_flow_types_option_user_id_t) option45,
+      variant54.val.task = (wrkflw_flow_types_task_decision_t) {
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+45*sizeof(void*))))), (*((size_t*) (arg + (16+46*sizeof(void*))))) },
+        (wrkflw_flow_types_actor_t) (wrkflw_flow_types_actor_t) {
+          (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+47*sizeof(void*))))), (*((size_t*) (arg + (16+48*sizeof(void*))))) },
+          (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+49*sizeof(void*))))), (*((size_t*) (arg + (16+50*sizeof(void*))))) },
+          (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+51*sizeof(void*))))), (*((size_t*) (arg + (16+52*sizeof(void*))))) },
+          (wrkflw_flow_types_option_user_id_t) option44,
+        },
+        (flow_option_string_t) option45,
       };
       break;
     }
     case 1: {
       wrkflw_flow_types_option_user_id_t option46;
-      switch ((int32_t) *((uint8_t*) (arg + (16+54*sizeof(void*))))) {
+      switch ((int32_t) *((uint8_t*) (arg + (16+51*sizeof(void*))))) {
         case 0: {
           option46.is_some = false;
           break;
         }
         case 1: {
           option46.is_some = true;
-          option46.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+55*sizeof(void*))))), (*((size_t*) (arg + (16+56*sizeof(void*))))) };
+          option46.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+52*sizeof(void*))))), (*((size_t*) (arg + (16+53*sizeof(void*))))) };
           break;
         }
       }
       flow_option_string_t option47;
-      switch ((int32_t) *((uint8_t*) (arg + (16+57*sizeof(void*))))) {
+      switch ((int32_t) *((uint8_t*) (arg + (16+56*sizeof(void*))))) {
         case 0: {
           option47.is_some = false;
           break;
         }
         case 1: {
           option47.is_some = true;
-          option47.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+58*sizeof(void*))))), (*((size_t*) (arg + (16+59*sizeof(void*))))) };
+          option47.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+57*sizeof(void*))))), (*((size_t*) (arg + (16+58*sizeof(void*))))) };
           break;
         }
       }
-      variant56.val.task = (wrkflw_flow_types_task_decision_t) {
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
+      variant54.val.signal = (wrkflw_flow_types_received_signal_t) {
         (wrkflw_flow_types_actor_t) (wrkflw_flow_types_actor_t) {
-          (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-          (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-          (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+52*sizeof(void*))))), (*((size_t*) (arg + (16+53*sizeof(void*))))) },
+          (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+45*sizeof(void*))))), (*((size_t*) (arg + (16+46*sizeof(void*))))) },
+          (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+47*sizeof(void*))))), (*((size_t*) (arg + (16+48*sizeof(void*))))) },
+          (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+49*sizeof(void*))))), (*((size_t*) (arg + (16+50*sizeof(void*))))) },
           (wrkflw_flow_types_option_user_id_t) option46,
         },
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+54*sizeof(void*))))), (*((size_t*) (arg + (16+55*sizeof(void*))))) },
         (flow_option_string_t) option47,
+        (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+59*sizeof(void*))))), (*((size_t*) (arg + (16+60*sizeof(void*))))) },
       };
       break;
     }
     case 2: {
-      wrkflw_flow_types_option_user_id_t option48;
-      switch ((int32_t) *((uint8_t*) (arg + (16+52*sizeof(void*))))) {
+      flow_option_string_t option48;
+      switch ((int32_t) *((uint8_t*) (arg + (16+48*sizeof(void*))))) {
         case 0: {
           option48.is_some = false;
           break;
         }
         case 1: {
           option48.is_some = true;
-          option48.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+53*sizeof(void*))))), (*((size_t*) (arg + (16+54*sizeof(void*))))) };
+          option48.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+49*sizeof(void*))))), (*((size_t*) (arg + (16+50*sizeof(void*))))) };
           break;
         }
       }
       flow_option_string_t option49;
-      switch ((int32_t) *((uint8_t*) (arg + (16+57*sizeof(void*))))) {
+      switch ((int32_t) *((uint8_t*) (arg + (16+51*sizeof(void*))))) {
         case 0: {
           option49.is_some = false;
           break;
         }
         case 1: {
           option49.is_some = true;
-          option49.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+58*sizeof(void*))))), (*((size_t*) (arg + (16+59*sizeof(void*))))) };
+          option49.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+52*sizeof(void*))))), (*((size_t*) (arg + (16+53*sizeof(void*))))) };
           break;
         }
       }
-      variant56.val.signal = (wrkflw_flow_types_received_signal_t) {
-        (wrkflw_flow_types_actor_t) (wrkflw_flow_types_actor_t) {
-          (wrkflw_flow_types_user_id_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-          (wrkflw_flow_types_list_group_id_t) (wrkflw_flow_types_list_group_id_t) { (wrkflw_flow_types_group_id_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-          (flow_list_string_t) (flow_list_string_t) { (flow_string_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-          (wrkflw_flow_types_option_user_id_t) option48,
-        },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+55*sizeof(void*))))), (*((size_t*) (arg + (16+56*sizeof(void*))))) },
-        (flow_option_string_t) option49,
-        (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+60*sizeof(void*))))), (*((size_t*) (arg + (16+61*sizeof(void*))))) },
-      };
-      break;
-    }
-    case 3: {
       flow_option_string_t option50;
-      switch ((int32_t) *((uint8_t*) (arg + (16+49*sizeof(void*))))) {
+      switch ((int32_t) *((uint8_t*) (arg + (16+54*sizeof(void*))))) {
         case 0: {
           option50.is_some = false;
           break;
         }
         case 1: {
           option50.is_some = true;
-          option50.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) };
+          option50.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+55*sizeof(void*))))), (*((size_t*) (arg + (16+56*sizeof(void*))))) };
           break;
         }
       }
+      variant54.val.service = (wrkflw_flow_types_service_answer_t) {
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+45*sizeof(void*))))), (*((size_t*) (arg + (16+46*sizeof(void*))))) },
+        (uint32_t) (uint32_t) (*((int32_t*) (arg + (16+47*sizeof(void*))))),
+        (flow_option_string_t) option48,
+        (flow_option_string_t) option49,
+        (flow_option_string_t) option50,
+      };
+      break;
+    }
+    case 3: {
       flow_option_string_t option51;
-      switch ((int32_t) *((uint8_t*) (arg + (16+52*sizeof(void*))))) {
+      switch ((int32_t) *((uint8_t*) (arg + (16+45*sizeof(void*))))) {
         case 0: {
           option51.is_some = false;
           break;
         }
         case 1: {
           option51.is_some = true;
-          option51.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+53*sizeof(void*))))), (*((size_t*) (arg + (16+54*sizeof(void*))))) };
+          option51.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) };
           break;
         }
       }
-      flow_option_string_t option52;
-      switch ((int32_t) *((uint8_t*) (arg + (16+55*sizeof(void*))))) {
+      variant54.val.deadline = (wrkflw_flow_types_passed_deadline_t) {
+        (flow_option_string_t) option51,
+        (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
+        (uint32_t) (uint32_t) (*((int32_t*) (arg + (16+50*sizeof(void*))))),
+      };
+      break;
+    }
+    case 4: {
+      flow_option_u32_t option52;
+      switch ((int32_t) *((uint8_t*) (arg + (16+53*sizeof(void*))))) {
         case 0: {
           option52.is_some = false;
           break;
         }
         case 1: {
           option52.is_some = true;
-          option52.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+56*sizeof(void*))))), (*((size_t*) (arg + (16+57*sizeof(void*))))) };
+          option52.val = (uint32_t) (*((int32_t*) (arg + (20+53*sizeof(void*)))));
           break;
         }
       }
-      variant56.val.service = (wrkflw_flow_types_service_answer_t) {
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-        (uint32_t) (uint32_t) (*((int32_t*) (arg + (16+48*sizeof(void*))))),
-        (flow_option_string_t) option50,
-        (flow_option_string_t) option51,
-        (flow_option_string_t) option52,
-      };
-      break;
-    }
-    case 4: {
       flow_option_string_t option53;
-      switch ((int32_t) *((uint8_t*) (arg + (16+46*sizeof(void*))))) {
+      switch ((int32_t) *((uint8_t*) (arg + (24+55*sizeof(void*))))) {
         case 0: {
           option53.is_some = false;
           break;
         }
         case 1: {
           option53.is_some = true;
-          option53.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+47*sizeof(void*))))), (*((size_t*) (arg + (16+48*sizeof(void*))))) };
+          option53.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (24+56*sizeof(void*))))), (*((size_t*) (arg + (24+57*sizeof(void*))))) };
           break;
         }
       }
-      variant56.val.deadline = (wrkflw_flow_types_passed_deadline_t) {
+      variant54.val.child = (wrkflw_flow_types_ended_child_t) {
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+45*sizeof(void*))))), (*((size_t*) (arg + (16+46*sizeof(void*))))) },
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+47*sizeof(void*))))), (*((size_t*) (arg + (16+48*sizeof(void*))))) },
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+49*sizeof(void*))))), (*((size_t*) (arg + (16+50*sizeof(void*))))) },
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+51*sizeof(void*))))), (*((size_t*) (arg + (16+52*sizeof(void*))))) },
+        (flow_option_u32_t) option52,
+        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (24+53*sizeof(void*))))), (*((size_t*) (arg + (24+54*sizeof(void*))))) },
         (flow_option_string_t) option53,
-        (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+49*sizeof(void*))))), (*((size_t*) (arg + (16+50*sizeof(void*))))) },
-        (uint32_t) (uint32_t) (*((int32_t*) (arg + (16+51*sizeof(void*))))),
       };
       break;
     }
     case 5: {
-      flow_option_u32_t option54;
-      switch ((int32_t) *((uint8_t*) (arg + (16+54*sizeof(void*))))) {
-        case 0: {
-          option54.is_some = false;
-          break;
-        }
-        case 1: {
-          option54.is_some = true;
-          option54.val = (uint32_t) (*((int32_t*) (arg + (20+54*sizeof(void*)))));
-          break;
-        }
-      }
-      flow_option_string_t option55;
-      switch ((int32_t) *((uint8_t*) (arg + (24+56*sizeof(void*))))) {
-        case 0: {
-          option55.is_some = false;
-          break;
-        }
-        case 1: {
-          option55.is_some = true;
-          option55.val = (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (24+57*sizeof(void*))))), (*((size_t*) (arg + (24+58*sizeof(void*))))) };
-          break;
-        }
-      }
-      variant56.val.child = (wrkflw_flow_types_ended_child_t) {
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+46*sizeof(void*))))), (*((size_t*) (arg + (16+47*sizeof(void*))))) },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+48*sizeof(void*))))), (*((size_t*) (arg + (16+49*sizeof(void*))))) },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+50*sizeof(void*))))), (*((size_t*) (arg + (16+51*sizeof(void*))))) },
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+52*sizeof(void*))))), (*((size_t*) (arg + (16+53*sizeof(void*))))) },
-        (flow_option_u32_t) option54,
-        (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (24+54*sizeof(void*))))), (*((size_t*) (arg + (24+55*sizeof(void*))))) },
-        (flow_option_string_t) option55,
-      };
-      break;
-    }
-    case 6: {
       break;
     }
   }
-  exports_wrkflw_flow_logic_snapshot_t arg57 = (wrkflw_flow_types_snapshot_t) {
+  exports_wrkflw_flow_logic_snapshot_t arg55 = (wrkflw_flow_types_snapshot_t) {
     (wrkflw_flow_types_timestamp_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + 0))), (*((size_t*) (arg + sizeof(void*)))) },
     (wrkflw_flow_types_json_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (2*sizeof(void*))))), (*((size_t*) (arg + (3*sizeof(void*))))) },
     (wrkflw_flow_types_instance_t) (wrkflw_flow_types_instance_t) {
@@ -3012,16 +2774,16 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_transition(uint8_t * arg) {
     },
     (wrkflw_flow_types_list_extension_t) (wrkflw_flow_types_list_extension_t) { (wrkflw_flow_types_extension_t*)(*((uint8_t **) (arg + (16+38*sizeof(void*))))), (*((size_t*) (arg + (16+39*sizeof(void*))))) },
   };
-  exports_wrkflw_flow_logic_event_t arg58 = (wrkflw_flow_types_event_t) {
-    (flow_option_string_t) option44,
-    (wrkflw_flow_types_trigger_name_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+43*sizeof(void*))))), (*((size_t*) (arg + (16+44*sizeof(void*))))) },
-    (wrkflw_flow_types_event_source_t) variant56,
-    (wrkflw_flow_types_json_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+62*sizeof(void*))))), (*((size_t*) (arg + (16+63*sizeof(void*))))) },
+  exports_wrkflw_flow_logic_event_t arg56 = (wrkflw_flow_types_event_t) {
+    (flow_string_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+40*sizeof(void*))))), (*((size_t*) (arg + (16+41*sizeof(void*))))) },
+    (wrkflw_flow_types_trigger_name_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+42*sizeof(void*))))), (*((size_t*) (arg + (16+43*sizeof(void*))))) },
+    (wrkflw_flow_types_event_source_t) variant54,
+    (wrkflw_flow_types_json_t) (flow_string_t) { (uint8_t*)(*((uint8_t **) (arg + (16+61*sizeof(void*))))), (*((size_t*) (arg + (16+62*sizeof(void*))))) },
   };
   exports_wrkflw_flow_logic_result_plan_refusal_t ret;
   exports_wrkflw_flow_logic_plan_t ok;
   exports_wrkflw_flow_logic_refusal_t err;
-  ret.is_err = !exports_wrkflw_flow_logic_transition(&arg57, &arg58, &ok, &err);
+  ret.is_err = !exports_wrkflw_flow_logic_transition(&arg55, &arg56, &ok, &err);
   if (ret.is_err) {
     ret.val.err = err;
   }
@@ -3031,40 +2793,40 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_transition(uint8_t * arg) {
   free(arg);
   uint8_t *ptr = (uint8_t *) &RET_AREA;
   if ((ret).is_err) {
-    const exports_wrkflw_flow_logic_refusal_t *payload84 = &(ret).val.err;*((int8_t*)(ptr + 0)) = 1;
-    switch ((int32_t) (*payload84).tag) {
+    const exports_wrkflw_flow_logic_refusal_t *payload82 = &(ret).val.err;*((int8_t*)(ptr + 0)) = 1;
+    switch ((int32_t) (*payload82).tag) {
       case 0: {
-        const wrkflw_flow_types_reason_t *payload85 = &(*payload84).val.denied;
+        const wrkflw_flow_types_reason_t *payload83 = &(*payload82).val.denied;
         *((int8_t*)(ptr + sizeof(void*))) = 0;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload85).code).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload85).code).ptr;
-        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload85).message).len;
-        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload85).message).ptr;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload83).code).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload83).code).ptr;
+        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload83).message).len;
+        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload83).message).ptr;
         break;
       }
       case 1: {
-        const wrkflw_flow_types_reason_t *payload86 = &(*payload84).val.not_now;
+        const wrkflw_flow_types_reason_t *payload84 = &(*payload82).val.not_now;
         *((int8_t*)(ptr + sizeof(void*))) = 1;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload84).code).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload84).code).ptr;
+        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload84).message).len;
+        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload84).message).ptr;
+        break;
+      }
+      case 2: {
+        const wrkflw_flow_types_list_violation_t *payload85 = &(*payload82).val.invalid;
+        *((int8_t*)(ptr + sizeof(void*))) = 2;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload85).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload85).ptr;
+        break;
+      }
+      case 3: {
+        const wrkflw_flow_types_reason_t *payload86 = &(*payload82).val.fault;
+        *((int8_t*)(ptr + sizeof(void*))) = 3;
         *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload86).code).len;
         *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload86).code).ptr;
         *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload86).message).len;
         *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload86).message).ptr;
-        break;
-      }
-      case 2: {
-        const wrkflw_flow_types_list_violation_t *payload87 = &(*payload84).val.invalid;
-        *((int8_t*)(ptr + sizeof(void*))) = 2;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload87).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload87).ptr;
-        break;
-      }
-      case 3: {
-        const wrkflw_flow_types_reason_t *payload88 = &(*payload84).val.fault;
-        *((int8_t*)(ptr + sizeof(void*))) = 3;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = ((*payload88).code).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) ((*payload88).code).ptr;
-        *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload88).message).len;
-        *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload88).message).ptr;
         break;
       }
     }
@@ -3080,17 +2842,17 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_transition(uint8_t * arg) {
         break;
       }
       case 2: {
-        const wrkflw_flow_types_list_target_t *payload61 = &((*payload).next).val.enter;
+        const wrkflw_flow_types_list_target_t *payload59 = &((*payload).next).val.enter;
         *((int8_t*)(ptr + sizeof(void*))) = 2;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload61).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload61).ptr;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload59).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload59).ptr;
         break;
       }
       case 3: {
-        const wrkflw_flow_types_list_target_t *payload66 = &((*payload).next).val.spawn;
+        const wrkflw_flow_types_list_target_t *payload64 = &((*payload).next).val.spawn;
         *((int8_t*)(ptr + sizeof(void*))) = 3;
-        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload66).len;
-        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload66).ptr;
+        *((size_t*)(ptr + (3*sizeof(void*)))) = (*payload64).len;
+        *((uint8_t **)(ptr + (2*sizeof(void*)))) = (uint8_t *) (*payload64).ptr;
         break;
       }
       case 4: {
@@ -3101,10 +2863,10 @@ uint8_t * __wasm_export_exports_wrkflw_flow_logic_transition(uint8_t * arg) {
     *((size_t*)(ptr + (5*sizeof(void*)))) = ((*payload).cancel).len;
     *((uint8_t **)(ptr + (4*sizeof(void*)))) = (uint8_t *) ((*payload).cancel).ptr;
     if (((*payload).data).is_some) {
-      const wrkflw_flow_types_json_t *payload73 = &((*payload).data).val;
+      const wrkflw_flow_types_json_t *payload71 = &((*payload).data).val;
       *((int8_t*)(ptr + (6*sizeof(void*)))) = 1;
-      *((size_t*)(ptr + (8*sizeof(void*)))) = (*payload73).len;
-      *((uint8_t **)(ptr + (7*sizeof(void*)))) = (uint8_t *) (*payload73).ptr;
+      *((size_t*)(ptr + (8*sizeof(void*)))) = (*payload71).len;
+      *((uint8_t **)(ptr + (7*sizeof(void*)))) = (uint8_t *) (*payload71).ptr;
     } else {
       *((int8_t*)(ptr + (6*sizeof(void*)))) = 0;
     }

@@ -152,7 +152,7 @@ typedef struct wrkflw_flow_types_state_t {
   wrkflw_flow_types_join_t   join;
   // Work that initiators do on their own request, such as reworking it: the initiator is
   // the only candidate. In every other state the host refuses the decisions of the
-  // instance's requesters, whatever `guard` says.
+  // instance's requesters, whatever `transition` says.
   bool   own_work;
   wrkflw_flow_types_list_extension_t   extensions;
 } wrkflw_flow_types_state_t;
@@ -304,7 +304,7 @@ typedef struct wrkflw_flow_types_definition_t {
   // Names of priorities, ascending.
   wrkflw_flow_types_list_priority_name_t   priorities;
   // Separation of duties: a person decides in one state of each list. Whoever decided in one of them, or was
-  // acted for by a delegate or substitute, is excluded from the others, whatever `guard` and `enter` say.
+  // acted for by a delegate or substitute, is excluded from the others, whatever `transition` and `enter` say.
   wrkflw_flow_types_list_list_state_name_t   separate;
   // What logic is told of people besides who they are; nothing of it unless it is named here.
   wrkflw_flow_types_reads_t   reads;
@@ -562,7 +562,6 @@ typedef struct wrkflw_flow_types_task_decision_t {
 typedef struct wrkflw_flow_types_event_source_t {
   uint8_t tag;
   union {
-    wrkflw_flow_types_actor_t     start;
     wrkflw_flow_types_task_decision_t     task;
     wrkflw_flow_types_received_signal_t     signal;
     wrkflw_flow_types_service_answer_t     service;
@@ -571,27 +570,24 @@ typedef struct wrkflw_flow_types_event_source_t {
   } val;
 } wrkflw_flow_types_event_source_t;
 
-// Somebody starts the instance: the trigger is `START`, the proposed data is in the
-// facts. Only `guard` is asked.
-#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_START 0
 // Somebody decides this task.
-#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_TASK 1
+#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_TASK 0
 // Somebody or some system sent a signal.
-#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_SIGNAL 2
+#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_SIGNAL 1
 // The service answered, or all its attempts failed: the trigger says which. On failure the input is `{}`.
-#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_SERVICE 3
+#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_SERVICE 2
 // A deadline passed.
-#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_DEADLINE 4
+#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_DEADLINE 3
 // A child instance ended, or could not be started.
-#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_CHILD 5
+#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_CHILD 4
 // A router state was entered.
-#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_ENTRY 6
+#define WRKFLW_FLOW_TYPES_EVENT_SOURCE_ENTRY 5
 
-// What happened, or is proposed.
+// What happened, or what somebody wants to decide or signal.
 typedef struct wrkflw_flow_types_event_t {
-  // The active state instance it concerns; none at the start of an instance.
-  flow_option_string_t   state_instance;
-  // A trigger of that state; `START` at the start of an instance.
+  // The active state instance it concerns.
+  flow_string_t   state_instance;
+  // A trigger of that state.
   wrkflw_flow_types_trigger_name_t   trigger;
   wrkflw_flow_types_event_source_t   source;
   // What the decider filled in, the signal's payload, service reply or the child's data.
@@ -923,7 +919,7 @@ typedef struct {
 
 // ── The snapshot: the facts of one moment ──
 // 
-// `guard` and `transition` see the facts before the event: the vote being cast is in the
+// `transition` sees the facts before the event: the vote being cast is in the
 // event, not yet among the decisions. `enter` sees all its states as entered, with the
 // plan's data and attributes applied.
 // All that logic may know about an instance when it is asked.
@@ -1193,6 +1189,8 @@ typedef wrkflw_flow_types_definition_t exports_wrkflw_flow_logic_definition_t;
 
 typedef wrkflw_flow_types_snapshot_t exports_wrkflw_flow_logic_snapshot_t;
 
+typedef wrkflw_flow_types_actor_t exports_wrkflw_flow_logic_actor_t;
+
 typedef wrkflw_flow_types_event_t exports_wrkflw_flow_logic_event_t;
 
 typedef wrkflw_flow_types_plan_t exports_wrkflw_flow_logic_plan_t;
@@ -1253,7 +1251,7 @@ typedef struct {
 
 // Exported Functions from `wrkflw:flow/logic@0.1.0`
 bool exports_wrkflw_flow_logic_describe(exports_wrkflw_flow_logic_json_t *config, exports_wrkflw_flow_logic_definition_t *ret, exports_wrkflw_flow_logic_list_violation_t *err);
-bool exports_wrkflw_flow_logic_guard(exports_wrkflw_flow_logic_snapshot_t *facts, exports_wrkflw_flow_logic_event_t *event, exports_wrkflw_flow_logic_refusal_t *err);
+bool exports_wrkflw_flow_logic_start(exports_wrkflw_flow_logic_snapshot_t *facts, exports_wrkflw_flow_logic_actor_t *by, exports_wrkflw_flow_logic_refusal_t *err);
 bool exports_wrkflw_flow_logic_transition(exports_wrkflw_flow_logic_snapshot_t *facts, exports_wrkflw_flow_logic_event_t *event, exports_wrkflw_flow_logic_plan_t *ret, exports_wrkflw_flow_logic_refusal_t *err);
 bool exports_wrkflw_flow_logic_enter(exports_wrkflw_flow_logic_snapshot_t *facts, exports_wrkflw_flow_logic_list_entry_t *entries, exports_wrkflw_flow_logic_list_work_t *ret, exports_wrkflw_flow_logic_refusal_t *err);
 
@@ -1464,6 +1462,8 @@ void exports_wrkflw_flow_logic_json_free(exports_wrkflw_flow_logic_json_t *ptr);
 void exports_wrkflw_flow_logic_definition_free(exports_wrkflw_flow_logic_definition_t *ptr);
 
 void exports_wrkflw_flow_logic_snapshot_free(exports_wrkflw_flow_logic_snapshot_t *ptr);
+
+void exports_wrkflw_flow_logic_actor_free(exports_wrkflw_flow_logic_actor_t *ptr);
 
 void exports_wrkflw_flow_logic_event_free(exports_wrkflw_flow_logic_event_t *ptr);
 

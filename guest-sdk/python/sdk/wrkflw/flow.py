@@ -37,7 +37,7 @@ class Flow(Generic[C, D]):
         """May this person start an instance with this data? The host has checked initiators and schema."""
 
     def guard(self, facts: Facts[C, D], event: Event) -> None:
-        """May this happen now? The host has checked who owns the task."""
+        """May this decision or signal happen now? The host has checked who owns the task. Asked before `transition`, in the same call."""
 
     def transition(self, facts: Facts[C, D], event: Event) -> Plan:
         """What follows? By default: the only state that the trigger leads to."""
@@ -159,8 +159,8 @@ def export(flow: type[Flow]) -> type:
         def describe(self, config: str) -> wit.Definition:
             return _answer(violations_of, lambda: described(config))
 
-        def guard(self, facts: wit.Snapshot, event: wit.Event) -> None:
-            _answer(refusal_of, lambda: guarded(facts, event))
+        def start(self, facts: wit.Snapshot, by: wit.Actor) -> None:
+            _answer(refusal_of, lambda: started(facts, by))
 
         def transition(self, facts: wit.Snapshot, event: wit.Event) -> wit.Plan:
             return _answer(refusal_of, lambda: planned(facts, event))
@@ -174,15 +174,15 @@ def export(flow: type[Flow]) -> type:
             raise all_invalid(violations)
         return _returned("graph", logic.graph(config), Graph).definition()
 
-    def guarded(snapshot: wit.Snapshot, event: wit.Event) -> None:
-        if isinstance(event.source, wit.EventSource_Start):
-            return logic.start(facts(snapshot), event.source.value)
-        known = told(snapshot)
-        return logic.guard(known, Event(event, known))
+    def started(snapshot: wit.Snapshot, by: wit.Actor) -> None:
+        logic.start(facts(snapshot), by)
 
-    def planned(snapshot: wit.Snapshot, event: wit.Event) -> wit.Plan:
+    def planned(snapshot: wit.Snapshot, record: wit.Event) -> wit.Plan:
         known = told(snapshot)
-        plan = _returned("transition", logic.transition(known, Event(event, known)), Plan)
+        event = Event(record, known)
+        if event.actor is not None:
+            logic.guard(known, event)
+        plan = _returned("transition", logic.transition(known, event), Plan)
         return plan.wire(logic.graph(known.config).attributes)
 
     return Logic

@@ -162,7 +162,7 @@ impl Execution<'_> {
                 // A plan that violates its flow's schema is a fault, which names only the first violation.
                 merged + schema.map_or(Duration::ZERO, |schema| schema.judging(bytes))
             }),
-            Answer::Enter(_) | Answer::Guard(_) | Answer::Transition(Err(_)) => Duration::ZERO,
+            Answer::Enter(_) | Answer::Start(_) | Answer::Transition(Err(_)) => Duration::ZERO,
         };
         checking + self.taking() + copying(&self.instance)
     }

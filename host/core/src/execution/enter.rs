@@ -121,7 +121,7 @@ impl Execution<'_> {
                     .next()
                     .expect("a router has one transition");
                 let occurrence = Occurrence {
-                    state_instance: Some(state_instance.id.to_string()),
+                    state_instance: state_instance.id.to_string(),
                     trigger: way_out.trigger.clone(),
                     source: Source::Entry,
                     input: Json::empty(),

@@ -74,7 +74,7 @@ impl Execution<'_> {
         let graph = &self.context.version.graph;
         let declared = graph
             .transition(from, trigger)
-            .expect("checked before the guard was asked");
+            .expect("checked before `transition` was asked");
         if targets.len() > BRANCHES_MAX {
             let message = format!("a plan enters at most {BRANCHES_MAX} states");
             return Err(Fault::new(TRANSITION, message));

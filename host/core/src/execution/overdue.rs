@@ -186,10 +186,10 @@ impl Execution<'_> {
         }
     }
 
-    /// Fires a trigger without a caller: `guard` is skipped, only `transition` is called.
+    /// Fires a trigger without a caller.
     pub(super) fn fire(&mut self, state: StateId, trigger: String, source: Source, input: Json) {
         let occurrence = Occurrence {
-            state_instance: Some(state.to_string()),
+            state_instance: state.to_string(),
             trigger,
             source,
             input,

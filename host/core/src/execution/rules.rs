@@ -4,7 +4,7 @@
 //! delegations and what operators do with tasks.
 
 use super::eligibility::Place;
-use super::{After, Context, Deciding, Execution, ExecutionError, Moving, Phase, effort};
+use super::{Context, Deciding, Execution, ExecutionError, Moving, Phase, effort};
 use crate::actor::Actor;
 use crate::answer::Violation;
 use crate::command::Command;
@@ -163,7 +163,7 @@ impl Execution<'_> {
     }
 }
 
-/// Checks a decision, and returns the question to `guard` about it.
+/// Checks a decision, and returns the question to `transition` about it.
 pub(super) fn may_decide(
     context: Context<'_>,
     instance: &Instance,
@@ -186,7 +186,7 @@ pub(super) fn may_decide(
         return Err(Rejection::Invalid(violations));
     }
     let occurrence = Occurrence {
-        state_instance: Some(state_instance.id.to_string()),
+        state_instance: state_instance.id.to_string(),
         trigger: deciding.outcome.clone(),
         source: Source::Task {
             task: deciding.task.to_string(),
@@ -198,13 +198,11 @@ pub(super) fn may_decide(
         },
         input: deciding.input.clone(),
     };
-    Ok(Phase::Guard(
-        occurrence.into(),
-        After::Transition(Moving {
-            state: state_instance.id,
-            decision: Some(deciding),
-        }),
-    ))
+    let moving = Moving {
+        state: state_instance.id,
+        decision: Some(deciding),
+    };
+    Ok(Phase::Transition(occurrence.into(), moving))
 }
 
 /// The open task of this id. The error says who ended the task or the instance.

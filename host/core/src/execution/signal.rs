@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::fault::ExecutionError;
-use super::{After, Execution, Moving, Phase, rules};
+use super::{Execution, Moving, Phase, rules};
 use crate::actor::Actor;
 use crate::event::Event;
 use crate::graph::{FiredBy, Transition};
@@ -222,7 +222,7 @@ impl<'a> Execution<'a> {
 
     fn propose(&mut self, state: StateId, sent: &Sent<'_>) {
         let occurrence = Occurrence {
-            state_instance: Some(state.to_string()),
+            state_instance: state.to_string(),
             trigger: sent.trigger.to_owned(),
             source: Source::Signal {
                 sender: sent.sender.clone(),
@@ -236,7 +236,7 @@ impl<'a> Execution<'a> {
             state,
             decision: None,
         };
-        self.phase = Phase::Guard(occurrence.into(), After::Transition(moving));
+        self.phase = Phase::Transition(occurrence.into(), moving);
     }
 
     /// Drops buffered signals whose trigger a wait state declares without taking them, unless another state instance does.

@@ -1,14 +1,12 @@
-//! The start of an instance: its first events and the question to `guard`.
+//! The start of an instance: its first events and the question to flow logic whether the person may start.
 
 use uuid::Uuid;
 
-use super::{After, Context, Execution, ExecutionError, Pending, Phase, START, rules};
+use super::{Context, Execution, ExecutionError, Pending, Phase, rules};
 use crate::apply::{Stamp, apply};
 use crate::command::Command;
 use crate::event::Event;
 use crate::ids::InstanceId;
-use crate::json::Json;
-use crate::question::{Occurrence, Source};
 
 impl<'a> Execution<'a> {
     pub(super) fn start(
@@ -63,12 +61,6 @@ impl<'a> Execution<'a> {
             instance = apply(Some(instance), &event, stamp).expect("a restart follows a start");
             events.push(event);
         }
-        let proposed = Occurrence {
-            state_instance: None,
-            trigger: START.to_owned(),
-            source: Source::Start(rules::starter(context, initiator)),
-            input: Json::empty(),
-        };
         let initial = Pending {
             name: context.version.graph.initial.clone(),
             predecessors: Vec::new(),
@@ -80,7 +72,7 @@ impl<'a> Execution<'a> {
         };
         let mut execution = Execution::new(context, instance, 1, ids);
         execution.events = events;
-        execution.phase = Phase::Guard(proposed.into(), After::Enter);
+        execution.phase = Phase::Start(rules::starter(context, initiator));
         execution.entering.push_back(initial);
         Ok(execution)
     }

@@ -19,7 +19,6 @@ use wrkflw_core::lookup::{Findings, Lookup};
 use wrkflw_core::question::Question;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
-use wrkflw_fault as fault;
 use wrkflw_runtime::clock;
 use wrkflw_sandbox::{Asking, Cause, Evaluation as Answered, GuestError, Pinned};
 
@@ -50,32 +49,15 @@ enum Asked {
     Directory(Lookup),
 }
 
-/// The next question. `last` is the one before it, with what it was converted to. Between a guard and the transition that it
-/// allows nothing happens, so both have the same facts. The execution is mutable because it is sent to another thread, not shared
-/// with one.
-fn asked(
-    execution: &mut Execution<'_>,
-    last: Option<(&Question, &Asking)>,
-) -> Result<Asked, ExecutionError> {
+/// The next question. The execution is mutable because it is sent to another thread, not shared with one.
+fn asked(execution: &mut Execution<'_>) -> Result<Asked, ExecutionError> {
     Ok(match execution.ask()? {
         None => Asked::Nothing,
         Some(Ask::Directory(lookup)) => Asked::Directory(lookup),
         Some(Ask::Logic(question)) => {
-            let convert = || {
-                let instance = execution.instance();
-                Asking::of(&execution.facts(&instance), &question)
-            };
-            let guard = last.filter(|(last, _)| question.is_allowed_by(last));
-            let asking = match guard.and_then(|(_, asking)| asking.transition()) {
-                Some(asking) => {
-                    fault::invariant!(
-                        || asking.digest() == convert().digest(),
-                        format_args!("a transition has the facts of its guard: {question:?}"),
-                    );
-                    asking
-                }
-                None => convert(),
-            };
+            let instance = execution.instance();
+            let asking = Asking::of(&execution.facts(&instance), &question);
+            drop(instance);
             Asked::Logic(question, asking)
         }
     })
@@ -128,12 +110,9 @@ impl Engine {
             .in_place(tenant, effort, begin)
             .await?
             .map_err(refused)?;
-        let mut converted: Option<Asking> = None;
         loop {
             let effort = execution.asking();
-            let last = evaluations.last().map(|last| &last.question);
-            let last = last.zip(converted.as_ref());
-            let ask = || asked(&mut execution, last);
+            let ask = || asked(&mut execution);
             let asking = offload.in_place(tenant, effort, ask);
             let (question, asking) = match asking.await?.map_err(refused)? {
                 Asked::Nothing => break,
@@ -150,7 +129,6 @@ impl Engine {
                     continue;
                 }
             };
-            converted = Some(asking.clone());
             let survives = execution.survives_fault();
             let (evaluation, took) = self.ask_logic(version, question, asking, survives).await?;
             guest_time += took;

@@ -21,10 +21,10 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Allocation, Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event,
-    EventSource, FiredBy, Fraction, Join, NameUse, Needed, Next, Note, Offer, OverdueAction, Plan,
-    Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target,
-    TaskStatus, Transition, Violation, Visibility, Work, WorkingDays, WorkingTime,
+    Actor, Allocation, Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause,
+    Event, EventSource, FiredBy, Fraction, Join, NameUse, Needed, Next, Note, Offer, OverdueAction,
+    Plan, Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind,
+    Target, TaskStatus, Transition, Violation, Visibility, Work, WorkingDays, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -116,22 +116,20 @@ impl Guest for Committee {
         Ok(definition)
     }
 
-    fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal> {
-        let complaints = data(&facts)["complaints"].as_u64();
-        match (event.source, complaints) {
-            (EventSource::Task(_), Some(count)) => {
-                let complaint = |number| Violation {
-                    field: format!("/input/{number}"),
-                    code: "unwanted".into(),
-                    message: "x".repeat(1_000),
-                };
-                Err(Refusal::Invalid((0..count).map(complaint).collect()))
-            }
-            _ => Ok(()),
-        }
+    fn start(_facts: Snapshot, _by: Actor) -> Result<(), Refusal> {
+        Ok(())
     }
 
     fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
+        let complaints = data(&facts)["complaints"].as_u64();
+        if let (EventSource::Task(_), Some(count)) = (&event.source, complaints) {
+            let complaint = |number| Violation {
+                field: format!("/input/{number}"),
+                code: "unwanted".into(),
+                message: "x".repeat(1_000),
+            };
+            return Err(Refusal::Invalid((0..count).map(complaint).collect()));
+        }
         let state_instance = &facts.active[0];
         if let Some(plan) = about_advice(&facts, &event.trigger) {
             return Ok(plan);

@@ -10,11 +10,12 @@
 mod bindings;
 mod burn;
 
+use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Allocation, Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue,
+    Actor, Allocation, Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue,
     CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer,
     Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State,
     StateKind, Target, Transition, Violation, Visibility, Waiting, Work,
@@ -75,41 +76,18 @@ impl Guest for Hostile {
         })
     }
 
-    fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal> {
-        let wanted = Wanted::of(&[&event.input, &facts.instance.data]);
-        let behaviour = wanted.within("guard");
+    fn start(facts: Snapshot, by: Actor) -> Result<(), Refusal> {
+        let wanted = Wanted::of(&[&facts.instance.data]);
+        let behaviour = wanted.within("start");
         burn::misbehave(behaviour);
-        match behaviour {
-            "deny" => Err(Refusal::Denied(reason())),
-            "invalid" => Err(Refusal::Invalid(vec![Violation {
-                field: "/input/behaviour".into(),
-                code: "unwanted".into(),
-                message: "the input asked to be invalid".into(),
-            }])),
-            "escapes" => Err(Refusal::Denied(Reason {
-                code: ESCAPES.into(),
-                message: ESCAPES.into(),
-            })),
-            "sermon" => Err(Refusal::Denied(Reason {
-                code: "sermon".into(),
-                message: "word ".repeat(20_000),
-            })),
-            "echo" => Err(Refusal::Denied(Reason {
-                code: "echo".into(),
-                message: format!("{facts:?} {event:?}"),
-            })),
-            "echo_source" => Err(Refusal::Denied(Reason {
-                code: "echo".into(),
-                message: format!("{:?}", event.source),
-            })),
-            _ => Ok(()),
-        }
+        verdict(behaviour, &facts, &by)
     }
 
     fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
         let wanted = Wanted::of(&[&event.input, &facts.instance.data]);
         let behaviour = wanted.within("transition");
         burn::misbehave(behaviour);
+        verdict(behaviour, &facts, &event)?;
         plan(behaviour)
     }
 
@@ -141,6 +119,29 @@ impl Guest for Hostile {
             })],
             _ => entries.iter().map(|_| work()).collect(),
         })
+    }
+}
+
+/// Refuses in the ways that need no plan. `asked` is what is asked about the facts.
+fn verdict(behaviour: &str, facts: &Snapshot, asked: &dyn fmt::Debug) -> Result<(), Refusal> {
+    let said = |code: &str, message: String| {
+        Err(Refusal::Denied(Reason {
+            code: code.into(),
+            message,
+        }))
+    };
+    match behaviour {
+        "deny" => Err(Refusal::Denied(reason())),
+        "invalid" => Err(Refusal::Invalid(vec![Violation {
+            field: "/input/behaviour".into(),
+            code: "unwanted".into(),
+            message: "the input asked to be invalid".into(),
+        }])),
+        "escapes" => said(ESCAPES, ESCAPES.into()),
+        "sermon" => said("sermon", "word ".repeat(20_000)),
+        "echo" => said("echo", format!("{facts:?} {asked:?}")),
+        "echo_asked" => said("echo", format!("{asked:?}")),
+        _ => Ok(()),
     }
 }
 

@@ -15,7 +15,7 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event,
+    Actor, Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event,
     EventSource, FiredBy, Join, NameUse, Needed, Next, Offer, OverdueAction, Plan, Principal,
     Reads, Reason, Refusal, ServiceCall, SignalSubscription, Since, Snapshot, State, StateKind,
     Target, Transition, Violation, Visibility, Waiting, Work,
@@ -35,6 +35,22 @@ bindings::export!(Subflows with_types_in bindings);
 const _: () = is_guest::<Subflows>();
 #[cfg(not(target_arch = "wasm32"))]
 const fn is_guest<T: Guest>() {}
+
+/// Refuses if this document asks for it.
+fn verdict(asked: &str) -> Result<(), Refusal> {
+    match &parsed(asked)["refuse"] {
+        Value::Bool(true) => deny("refused"),
+        Value::String(how) if how == "badly" => panic!("as it was asked to"),
+        _ => Ok(()),
+    }
+}
+
+fn deny(code: &str) -> Result<(), Refusal> {
+    Err(Refusal::Denied(Reason {
+        code: code.into(),
+        message: "as it was asked to".into(),
+    }))
+}
 
 impl Guest for Subflows {
     fn describe(config: String) -> Result<Definition, Vec<Violation>> {
@@ -114,40 +130,25 @@ impl Guest for Subflows {
         })
     }
 
-    fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal> {
-        let deny = |code: &str| {
-            Err(Refusal::Denied(Reason {
-                code: code.into(),
-                message: "as it was asked to".into(),
-            }))
-        };
-        let asked = match &event.source {
-            // Children are started in the name of a person, whose standing is not lent.
-            EventSource::Start(actor)
-                if facts.instance.parent.is_some()
-                    && (actor.id != facts.instance.initiator || !actor.groups.is_empty()) =>
-            {
-                return deny("borrowed_standing");
-            }
-            EventSource::Start(_) => &facts.instance.data,
-            _ => &event.input,
-        };
-        if parsed(asked)["refuse"] == true {
-            deny("refused")
-        } else if parsed(asked)["refuse"] == "badly" {
-            panic!("as it was asked to");
-        } else {
-            Ok(())
+    fn start(facts: Snapshot, by: Actor) -> Result<(), Refusal> {
+        // Children are started in the name of a person, whose standing is not lent.
+        let is_lent = by.id != facts.instance.initiator || !by.groups.is_empty();
+        if facts.instance.parent.is_some() && is_lent {
+            return deny("borrowed_standing");
         }
+        verdict(&facts.instance.data)
     }
 
     fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
+        if matches!(event.source, EventSource::Task(_) | EventSource::Signal(_)) {
+            verdict(&event.input)?;
+        }
         let data = parsed(&facts.instance.data);
         let paid = data["paid"].as_u64().unwrap_or(0) + 1;
         let here = facts
             .active
             .iter()
-            .find(|state_instance| Some(&state_instance.id) == event.state_instance.as_ref());
+            .find(|state_instance| state_instance.id == event.state_instance);
         let children = here.map_or(&[][..], |state_instance| &state_instance.children);
         let (enter, patch) = match event.trigger.as_str() {
             "BEGIN" => (Some(data["first"].as_str().unwrap_or("Wait")), None),

@@ -244,7 +244,7 @@ fn no_text_holds_a_nul() {
         .guarding(move |_| Err(Refusal::Denied(reason())));
     assert_eq!(
         fault(denied.go()),
-        "guard: the message of a reason contains the character NUL"
+        "transition: the message of a reason contains the character NUL"
     );
     let mut refused = Script::new()
         .claimed()
@@ -282,7 +282,7 @@ fn verdicts_say_something() {
     };
     let violation = |code| at("/data/a", code);
     let elsewhere = |field| {
-        let says = "guard: the field of a violation is a JSON Pointer into the request, which begins with one of /data, \
+        let says = "transition: the field of a violation is a JSON Pointer into the request, which begins with one of /data, \
                     /input, /comment; `FIELD` does not";
         (
             Err(Refusal::Invalid(vec![violation("c"), at(field, "c")])),
@@ -296,29 +296,29 @@ fn verdicts_say_something() {
         elsewhere("/comments"),
         (
             Err(Refusal::Invalid(vec![])),
-            "guard: a refusal as invalid names 1 to 100 fields, not 0".to_owned(),
+            "transition: a refusal as invalid names 1 to 100 fields, not 0".to_owned(),
         ),
         (
             Err(Refusal::Invalid(vec![violation("c"); 101])),
-            "guard: a refusal as invalid names 1 to 100 fields, not 101".to_owned(),
+            "transition: a refusal as invalid names 1 to 100 fields, not 101".to_owned(),
         ),
         (
             Err(Refusal::Invalid(vec![violation("")])),
-            "guard: the code of a violation is empty".to_owned(),
+            "transition: the code of a violation is empty".to_owned(),
         ),
         (
             Err(Refusal::Denied(Reason {
                 code: String::new(),
                 message: "m".into(),
             })),
-            "guard: the code of a reason is empty".to_owned(),
+            "transition: the code of a reason is empty".to_owned(),
         ),
         (
             Err(Refusal::Denied(Reason {
                 code: "c".into(),
                 message: "m".repeat(2_001),
             })),
-            "guard: the message of a reason is longer than 2000 bytes".to_owned(),
+            "transition: the message of a reason is longer than 2000 bytes".to_owned(),
         ),
     ];
     for (verdict, message) in verdicts {

@@ -10,7 +10,7 @@ use crate::json::Json;
 use crate::rejection::{Rejection, Winner};
 
 #[test]
-fn the_guards_verdict_is_the_callers_answer() {
+fn the_verdict_of_flow_logic_is_the_callers_answer() {
     let reason = Reason {
         code: "too_late".into(),
         message: "Come tomorrow.".into(),
@@ -41,7 +41,7 @@ fn the_guards_verdict_is_the_callers_answer() {
 }
 
 #[test]
-fn a_start_is_judged_by_group_schema_and_guard() {
+fn a_start_is_judged_by_group_schema_and_flow_logic() {
     let outsider = Actor {
         groups: vec![],
         ..person("eve")
@@ -71,17 +71,14 @@ fn a_start_is_judged_by_group_schema_and_guard() {
     };
     assert_eq!(violations[0].field, "/data/title");
 
-    let mut guarded = Script::new().guarding(|occurrence| {
-        assert_eq!(
-            (occurrence.trigger.as_str(), &occurrence.state_instance),
-            ("START", &None)
-        );
+    let mut closed = Script::new().starting(|by| {
+        assert_eq!(by.id, "ann");
         Err(Refusal::Denied(Reason {
             code: "closed".into(),
             message: "Closed.".into(),
         }))
     });
-    assert_eq!(forbidden(guarded.run("ann", &start())), "closed");
+    assert_eq!(forbidden(closed.run("ann", &start())), "closed");
 }
 
 #[test]

@@ -231,11 +231,7 @@ fn late_work_goes_back_to_the_queue() {
 }
 
 #[test]
-fn a_trigger_moves_the_state_on_without_a_guard() {
-    let guard = |occurrence: &Occurrence| {
-        assert_ne!(occurrence.trigger, "LATE");
-        Ok(())
-    };
+fn a_trigger_moves_the_state_on() {
     let plan = |occurrence: &Occurrence, _: &str, _: &Instance| {
         let expected = Source::Deadline {
             task: None,
@@ -246,7 +242,6 @@ fn a_trigger_moves_the_state_on_without_a_guard() {
         Ok(enter(&["Done"]))
     };
     let mut script = watched(&[after(60, late())], &[after(90, late())], 1)
-        .guarding(guard)
         .planning_for(plan)
         .started();
     let of_task = open(script.instance())[1].2.clone();

@@ -40,8 +40,7 @@ fn spawning(targets: Vec<Target>) -> Plan {
 fn flow(asked: impl Fn(&str, Option<&str>) -> Plan + 'static) -> Script {
     let plan = move |occurrence: &Occurrence, state: &str, instance: &Instance| {
         let mut active = instance.active.iter();
-        let id = occurrence.state_instance.as_ref();
-        let here = active.find(|one| Some(&one.id.to_string()) == id);
+        let here = active.find(|one| one.id.to_string() == occurrence.state_instance);
         Ok(match (occurrence.trigger.as_str(), state) {
             ("GO", "Meet") => enter(&["Done"]),
             ("GO", _) => enter(&["Meet"]),

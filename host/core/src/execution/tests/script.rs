@@ -19,12 +19,13 @@ use crate::ids::{Digest, TaskId, VersionRef};
 use crate::instance::{Entity, Instance};
 use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
-use crate::question::{Answer, Entry, EntryCause, Occurrence, Question};
+use crate::question::{Answer, Entry, EntryCause, Occurrence, Question, Source};
 use crate::rejection::Rejection;
 use crate::schema::Schema;
 use crate::template::Templates;
 use crate::version::Version;
 
+type Starter = Box<dyn Fn(&Actor) -> Result<(), Refusal>>;
 type Guard = Box<dyn Fn(&Occurrence) -> Result<(), Refusal>>;
 type Planner = Box<dyn Fn(&Occurrence, &str, &Instance) -> Result<Plan, Refusal>>;
 type Assigner = Box<dyn Fn(&str, &EntryCause) -> Assignment>;
@@ -37,6 +38,8 @@ pub(super) struct Script {
     version: Version,
     /// What a migration leads to.
     target: Option<Version>,
+    start: Starter,
+    /// Asked before `plan` about whatever a person decides or sends.
     guard: Guard,
     plan: Planner,
     assign: Assigner,
@@ -76,6 +79,7 @@ impl Script {
         Script {
             version,
             target: None,
+            start: Box::new(|_| Ok(())),
             guard: Box::new(|_| Ok(())),
             plan: Box::new(|_, _, _| Ok(enter(&["Done"]))),
             assign: Box::new(|_, _| offers(&["crew"])),
@@ -87,6 +91,14 @@ impl Script {
             made: 0,
             now: 0,
         }
+    }
+
+    pub(super) fn starting(
+        mut self,
+        start: impl Fn(&Actor) -> Result<(), Refusal> + 'static,
+    ) -> Script {
+        self.start = Box::new(start);
+        self
     }
 
     pub(super) fn guarding(
@@ -294,16 +306,9 @@ impl Script {
             self.asked.push(question.function());
             let instance = execution.instance().into_owned();
             let answer = match &question {
-                Question::Guard(occurrence) => Answer::Guard((self.guard)(occurrence)),
+                Question::Start(by) => Answer::Start((self.start)(by)),
                 Question::Transition(occurrence) => {
-                    let state_instance = instance.active.iter().find(|state_instance| {
-                        Some(state_instance.id.to_string()) == occurrence.state_instance
-                    });
-                    Answer::Transition((self.plan)(
-                        occurrence,
-                        &state_instance.expect("an active state").name,
-                        &instance,
-                    ))
+                    Answer::Transition(self.transition(occurrence, &instance))
                 }
                 Question::Enter(entries) => Answer::Enter(if let Some(enter) = &self.enter {
                     enter(entries)
@@ -321,6 +326,16 @@ impl Script {
         let outcome = execution.finish();
         self.instance = Some(outcome.instance.clone());
         Ok(outcome)
+    }
+
+    fn transition(&self, occurrence: &Occurrence, instance: &Instance) -> Result<Plan, Refusal> {
+        if let Source::Task { .. } | Source::Signal { .. } = occurrence.source {
+            (self.guard)(occurrence)?;
+        }
+        let mut active = instance.active.iter();
+        let here = active.find(|state| state.id.to_string() == occurrence.state_instance);
+        let here = here.expect("an active state");
+        (self.plan)(occurrence, &here.name, instance)
     }
 
     /// `bob` claims the task.

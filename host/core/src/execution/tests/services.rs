@@ -183,8 +183,7 @@ fn a_reply_fires_its_trigger_and_says_who_answered() {
     let past = &script.instance().past[0].state;
     let kept = past.call.as_ref().and_then(|call| call.result.clone());
     assert_eq!(kept, Some(result));
-    // The guard is asked about the start only.
-    assert_eq!(script.asked, ["guard", "enter", "transition"]);
+    assert_eq!(script.asked, ["start", "enter", "transition"]);
 }
 
 #[test]

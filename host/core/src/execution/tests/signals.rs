@@ -96,7 +96,7 @@ fn signals_need_an_id_and_the_permission_of_their_way() {
 }
 
 #[test]
-fn the_guard_judges_a_signal_by_its_sender() {
+fn flow_logic_judges_a_signal_by_its_sender() {
     let guard = |occurrence: &Occurrence| match &occurrence.source {
         Source::Signal { sender, .. } if sender.id == "sam" => Err(Refusal::Denied(Reason {
             code: "not_you".into(),

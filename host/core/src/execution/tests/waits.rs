@@ -350,12 +350,9 @@ fn a_refused_end_is_recorded() {
 /// The host starts a child for its parent's initiator, whom flow logic sees without groups.
 #[test]
 fn a_child_has_its_parents_requesters_and_no_borrowed_standing() {
-    let mut script = Script::new().guarding(|occurrence| match &occurrence.source {
-        Source::Start(actor) => {
-            assert_eq!((actor.id.as_str(), &actor.groups[..]), ("ann", &[][..]));
-            Ok(())
-        }
-        _ => Ok(()),
+    let mut script = Script::new().starting(|by| {
+        assert_eq!((by.id.as_str(), &by.groups[..]), ("ann", &[][..]));
+        Ok(())
     });
     let lineage = Lineage {
         id: Some(InstanceId(uuid::Uuid::from_u128(77))),
