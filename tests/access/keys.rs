@@ -9,8 +9,9 @@ use tokio::net::TcpStream;
 
 use super::TIMEOUT;
 use super::client::{request, rest};
-use super::host::Host;
+use super::host::{Folder, Host, SEAL};
 use super::provider::{Answer, Provider};
+use super::secrets;
 use super::signer::{AUDIENCE, ISSUER, Signer, claims};
 use crate::support::app::TestApp;
 
@@ -59,6 +60,26 @@ async fn until(host: &Host, signer: &Signer, wanted: (u16, String)) {
         in_time,
         "a token of {id} is met with {last:?}, not {wanted:?}, {asked} times"
     );
+}
+
+/// A provider signs tokens for other programs, too. A host that checks neither issuer nor audience would accept them.
+#[tokio::test]
+async fn keys_alone_are_not_enough_to_serve() {
+    let folder = Folder::new();
+    let keys = format!(
+        "listen = \"127.0.0.1:0\"\nroles = \"api\"\nseal_keys = {SEAL:?}\n\
+        database_url = \"postgres://u:p@127.0.0.1:9/x\"\njwks_url = \"http://127.0.0.1:9/keys\"\n"
+    );
+    let issuer = format!("jwt_issuer = {ISSUER:?}\n");
+    let audience = format!("jwt_audience = {AUDIENCE:?}\n");
+    for (further, needed) in [
+        ("", "set jwt_issuer and jwt_audience"),
+        (issuer.as_str(), "set jwt_audience"),
+        (audience.as_str(), "set jwt_issuer"),
+    ] {
+        let said = secrets::refused(&folder.0, &format!("{keys}{further}"), &[]).await;
+        assert!(said.contains(needed), "{further}: {said}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

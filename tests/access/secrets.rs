@@ -231,7 +231,7 @@ async fn provoke(
 }
 
 /// Runs the program with a settings file that is wrong; what it says of that.
-async fn refused(folder: &Path, settings: &str, variables: &[(&str, &str)]) -> String {
+pub(super) async fn refused(folder: &Path, settings: &str, variables: &[(&str, &str)]) -> String {
     fs::write(folder.join("wrkflw.toml"), settings).expect("our own folder");
     let mut command = program(folder, "serve");
     command.envs(variables.iter().copied());

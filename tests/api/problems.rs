@@ -77,6 +77,8 @@ async fn of_tokens(app: &TestApp) -> Vec<Asked> {
     // Nobody answers at this address.
     let unreachable = AuthSettings {
         jwks_url: Some("http://127.0.0.1:9/keys".into()),
+        issuer: Some("https://id.example".into()),
+        audience: Some("wrkflw".into()),
         ..AuthSettings::default()
     };
     let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"RS256","kid":"k"}"#);

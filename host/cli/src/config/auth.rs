@@ -16,7 +16,7 @@ pub struct AuthArgs {
     /// Secret that bearer tokens are signed with (HS256), 32 bytes at least. Set this or `jwks_url`
     #[arg(long, env = "WRKFLW_JWT_SECRET", hide_env_values = true)]
     pub jwt_secret: Option<Hidden>,
-    /// URL of the identity provider's key set
+    /// URL of the identity provider's key set. It needs `jwt_issuer` and `jwt_audience`
     #[arg(long, env = "WRKFLW_JWKS_URL", value_name = "URL")]
     pub jwks_url: Option<String>,
     /// When the key set is fetched again. Not a setting: tests of the program use shorter ages.

@@ -146,6 +146,9 @@ fn what_serve_refuses_fails() {
             ("kafka", "fail", "no.such.property", ""),
         ],
     );
+    let keys = "--roles api --jwks-url https://keys.example/ --jwt-issuer https://keys.example";
+    let (_, found) = doctor(&place, keys, &of_host);
+    expect(&found, &[("tokens", "fail", "set jwt_audience", serve)]);
     let webhooks = "--roles notifier --webhook-ca-file /no/such.pem";
     let (_, found) = doctor(&place, webhooks, &of_host);
     expect(&found, &[("webhooks", "fail", "webhook_ca_file", serve)]);

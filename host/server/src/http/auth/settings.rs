@@ -84,7 +84,7 @@ pub struct AuthSettings {
     /// Tokens are signed with this secret (HS256).
     pub hs256_secret: Option<Secret>,
     /// Tokens are signed with a key of the set at this URL: `https`, or `http` on this machine. It is fetched through
-    /// the proxy that the environment names, if any.
+    /// the proxy that the environment names, if any. It needs issuer and audience.
     pub jwks_url: Option<String>,
     /// How old the keys of that set may be.
     pub key_ages: KeyAges,
@@ -138,7 +138,11 @@ impl AuthSettings {
         }
         match (&self.hs256_secret, &self.jwks_url) {
             (Some(secret), None) => checked_secret(secret).map(KeySource::Secret),
-            (None, Some(url)) => check_url(url).map(|()| KeySource::Url(url)),
+            (None, Some(url)) => {
+                check_url(url)?;
+                self.check_place()?;
+                Ok(KeySource::Url(url))
+            }
             (Some(_), Some(_)) => {
                 Err("both jwt_secret and jwks_url are set: remove one".to_owned())
             }
@@ -146,6 +150,26 @@ impl AuthSettings {
                 Err("tokens cannot be checked: set jwks_url to the key set of your identity provider, or jwt_secret".to_owned())
             }
         }
+    }
+
+    /// With the same keys, a provider signs tokens for other programs, and some sign those of other issuers.
+    fn check_place(&self) -> Result<(), String> {
+        let needed = [
+            ("jwt_issuer", &self.issuer),
+            ("jwt_audience", &self.audience),
+        ];
+        let missing: Vec<_> = needed
+            .into_iter()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| name)
+            .collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "jwks_url is set, and the provider signs tokens for other programs with the same keys: set {}",
+            missing.join(" and ")
+        ))
     }
 
     fn check_claims(&self) -> Result<(), String> {
@@ -216,7 +240,11 @@ mod tests {
     use super::*;
 
     fn refusal(change: impl FnOnce(&mut AuthSettings)) -> String {
-        let mut settings = AuthSettings::default();
+        let mut settings = AuthSettings {
+            issuer: Some("https://id.example".to_owned()),
+            audience: Some("wrkflw".to_owned()),
+            ..AuthSettings::default()
+        };
         change(&mut settings);
         settings.check().err().unwrap_or_default()
     }
@@ -272,6 +300,31 @@ mod tests {
                 "{bad}"
             );
         }
+    }
+
+    #[test]
+    fn keys_of_a_provider_need_an_issuer_and_an_audience() {
+        let with = |change: fn(&mut AuthSettings)| {
+            refusal(|settings| {
+                settings.jwks_url = Some("https://id.example/keys".to_owned());
+                change(settings);
+            })
+        };
+        let no_issuer = with(|settings| settings.issuer = None);
+        assert!(no_issuer.ends_with("set jwt_issuer"), "{no_issuer}");
+        let no_audience = with(|settings| settings.audience = None);
+        assert!(no_audience.ends_with("set jwt_audience"), "{no_audience}");
+        let neither = with(|settings| (settings.issuer, settings.audience) = (None, None));
+        assert!(
+            neither.ends_with("set jwt_issuer and jwt_audience"),
+            "{neither}"
+        );
+        // A secret signs only what its owners sign with it.
+        let secret = refusal(|settings| {
+            settings.hs256_secret = Some(Secret::new([7; 32]));
+            (settings.issuer, settings.audience) = (None, None);
+        });
+        assert_eq!(secret, "");
     }
 
     #[test]
