@@ -122,6 +122,49 @@ async fn the_caller_chooses_how_much_an_answer_says() {
     );
 }
 
+/// Each request asks for the whole answer.
+#[tokio::test]
+async fn who_may_not_read_instances_gets_short_answers() {
+    let app = TestApp::start().await;
+    let permissions = ["instance:start", "task:act", "task:read"];
+    grant(&app, "clerk", &permissions).await;
+    let host = app.host();
+    let send = async |user: &str, method: &str, path: &str, body: Option<Value>| {
+        let (name, token) = bearer(&host, user, "default", &["clerk"]);
+        host.send("", method, path, &[(name, &token)], body).await
+    };
+    let short = |answer: Answer, status: u16| {
+        assert!(answer.headers.get("preference-applied").is_none());
+        let answer = answer.expect(status);
+        let whole = [answer.get("events"), answer["instance"].get("data")];
+        assert_eq!(whole, [None, None], "{answer}");
+        answer
+    };
+    let start = || Some(approval_start("doc-1"));
+    short(
+        send("author", "POST", "/v1/instances?dryRun=true", start()).await,
+        200,
+    );
+    let started = send("author", "POST", "/v1/instances", start()).await;
+    let started = short(started, 201);
+    let task = task_of(&started["instance"]);
+    let approve = Some(json!({ "outcome": "APPROVE" }));
+    let path = format!("/v1/tasks/{task}/decide?dryRun=true");
+    let decided = short(send("reviewer", "POST", &path, approve).await, 200);
+    assert_eq!(
+        names(&decided["task"]),
+        ["id", "label", "outcome", "owner", "status"].into()
+    );
+    // They find their work in the list. By itself, a task comes with its instance.
+    let listed = send("reviewer", "GET", "/v1/tasks?view=available", None).await;
+    assert_eq!(listed.expect(200)["data"][0]["id"], json!(task));
+    let path = format!("/v1/tasks/{task}");
+    let refused = send("reviewer", "GET", &path, None).await;
+    let refused = refused.problem(403, "permission_missing");
+    assert_eq!(refused["reason"], "instance:read");
+    app.get("reviewer", &path).await.expect(200);
+}
+
 #[tokio::test]
 async fn a_key_repeats_the_answer_that_was_given() {
     let app = TestApp::start().await;

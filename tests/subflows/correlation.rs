@@ -245,6 +245,26 @@ async fn of_twenty_equal_signals_around_the_start_one_counts() {
 }
 
 #[tokio::test]
+async fn a_sender_who_may_not_read_instances_is_shown_no_data() {
+    let app = fixture().await;
+    let subflow = begin(&app, "1", waiting("order 7", false)).await;
+    let role = json!({ "permissions": ["instance:signal"] });
+    app.put("admin", "/v1/roles/sender", role).await.expect(200);
+    let host = app.host();
+    let token = format!("Bearer {}", host.token_of("author", "default", &["sender"]));
+    let headers = [("authorization", token.as_str())];
+    for path in ["/v1/signals/PAID?dryRun=true", "/v1/signals/PAID"] {
+        let body = json!({ "correlation": "order 7", "id": "p-1" });
+        let sent = host.send("", "POST", path, &headers, Some(body)).await;
+        assert!(sent.headers.get("preference-applied").is_none());
+        let sent = sent.expect(200);
+        assert_eq!(sent["instance"]["id"], json!(subflow));
+        let whole = [sent.get("events"), sent["instance"].get("data")];
+        assert_eq!(whole, [None, None], "{path}: {sent}");
+    }
+}
+
+#[tokio::test]
 async fn names_of_one_tenant_mean_nothing_in_another() {
     let app = fixture().await;
     let subflow = begin(&app, "1", waiting("order 7", true)).await;

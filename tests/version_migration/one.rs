@@ -278,6 +278,26 @@ async fn a_dry_run_leaves_out_the_deadlines_of_suspended_tasks() {
     assert_eq!(counting().await, [two]);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_shows_both_sides_only_to_who_may_read_instances() {
+    let app = chambers().await;
+    let instance = vote(&app, "m-1").await;
+    let role = json!({ "permissions": ["instance:migrate"] });
+    let put = app.put("admin", "/v1/roles/migrator", role).await;
+    put.expect(200);
+    let host = app.host();
+    let token = host.token_of("author", "default", &["migrator"]);
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str())];
+    let path = format!("/v1/instances/{}/migrate?dryRun=true", id(&instance));
+    let shown = host.send("", "POST", &path, &headers, Some(ballot())).await;
+    let shown = shown.expect(200);
+    assert_eq!(shown["instance"]["definitionVersion"], 2);
+    for member in ["before", "after", "events"] {
+        assert_eq!(shown.get(member), None, "{shown}");
+    }
+}
+
 /// Whoever was asked under the version that was left, and is not asked under the new one, sees the task no more.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_others_are_asked_for_is_out_of_sight_for_the_first() {

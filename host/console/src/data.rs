@@ -94,6 +94,8 @@ pub(crate) struct State {
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) description: String,
+    /// A short answer to a command has none, and no page shows one of it.
+    #[serde(default)]
     pub(crate) entered_at: Timestamp,
     pub(crate) due_at: Option<Timestamp>,
     #[serde(default)]
@@ -283,7 +285,26 @@ pub(crate) struct After {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    /// Who may not read instances gets short answers, also of dry runs.
+    #[test]
+    fn a_short_answer_to_a_command_is_read() {
+        let answer = json!({
+            "result": "started", "dryRun": true,
+            "instance": {
+                "id": Uuid::nil(), "definitionKey": "plan", "definitionVersion": 1, "status": "RUNNING", "outcome": null, "revision": 1,
+                "states": [{
+                    "id": Uuid::nil(), "name": "Review",
+                    "tasks": [{ "id": Uuid::nil(), "label": "Review", "status": "PENDING", "owner": null }],
+                }],
+            },
+        });
+        let done: Done = serde_json::from_value(answer).expect("an answer");
+        assert_eq!(done.instance.states[0].name, "Review");
+    }
 
     #[test]
     fn json_is_shown_with_its_digits() {

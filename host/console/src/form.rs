@@ -267,7 +267,13 @@ impl Preview {
         let names = &names;
         let states = done.instance.states.iter().map(|state| {
             let people = state.waits_for(names).join(", ");
-            (state.title.clone(), people, !known.contains(&state.id))
+            // A short answer has only the name.
+            let title = if state.title.is_empty() {
+                &state.name
+            } else {
+                &state.title
+            };
+            (title.clone(), people, !known.contains(&state.id))
         });
         let end = match done.instance.status.as_str() {
             "COMPLETED" => {

@@ -18,6 +18,9 @@ use wrkflw_core::instance::{BufferedSignal, Task};
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Done, Error, Identity, Rendered, Reply, Request};
 
+/// The permission to read instances.
+pub(super) const READS: &str = "instance:read";
+
 /// The answer to a command on an instance or a task: what happened, and the instance and the task afterwards.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +30,7 @@ pub struct CommandAnswer {
     /// The task that the command was about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<ShownTask>,
-    /// The events of the command, as CloudEvents. Only with `return=representation`.
+    /// The events of the command, as CloudEvents. Only with `return=representation`, and for who may read instances.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<CloudEventShape>>)]
     pub events: Option<Vec<Json>>,
@@ -133,7 +136,8 @@ pub(super) async fn permission_first(
     }
 }
 
-/// The reply to a command, in the form that the caller prefers.
+/// The reply to a command, in the form that the caller prefers. Who may not read instances gets the minimal one, also of a dry run:
+/// commands do not show what a `GET` would refuse.
 pub(super) fn render(
     app: &App,
     who: &Identity,
@@ -145,11 +149,16 @@ pub(super) fn render(
     } else {
         Preference::Minimal
     };
+    let form = if done.actor.may(READS) {
+        prefer.unwrap_or(unasked)
+    } else {
+        Preference::Minimal
+    };
     let starts = matches!(done.command, Command::Start { .. });
-    let body = serde_json::to_string(&answer(app, who, prefer.unwrap_or(unasked), done));
-    let body = body.expect("views serialise");
+    let body = serde_json::to_string(&answer(app, who, form, done)).expect("views serialise");
     let etag = format!("etag: \"{}\"", done.instance.revision);
-    let applied = prefer.map(|prefer| format!("preference-applied: return={}", prefer.name()));
+    let applied = prefer.filter(|prefer| *prefer == form);
+    let applied = applied.map(|form| format!("preference-applied: return={}", form.name()));
     let location = starts.then(|| format!("location: /v1/instances/{}", done.instance.id));
     let headers: Vec<_> = [Some(etag), applied, location]
         .into_iter()

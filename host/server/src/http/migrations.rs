@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::App;
 use super::actions::ActionView;
 use super::answered::events_of;
-use super::commands::{CommandAnswer, CommandResult, ShownInstance, permission_first, run};
+use super::commands::{CommandAnswer, CommandResult, READS, ShownInstance, permission_first, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::large::rendered;
 use super::minimal::MinimalInstance;
@@ -47,14 +47,16 @@ pub(super) struct MigrateBody {
     pub states: BTreeMap<String, String>,
 }
 
-/// The answer to a migration. That to its dry run has also what would change.
+/// The answer to a migration. That to its dry run has also what would change, for who may read instances.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct MigrationAnswer {
     #[serde(flatten)]
     pub answer: CommandAnswer,
     /// Only of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<SideView>,
     /// Only of a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<SideView>,
 }
 
@@ -121,21 +123,24 @@ pub(super) async fn migrate(
     let versions = [&before, &after].map(|side| side.instance.definition.clone());
     let old = app.engine.version(who.tenant, &versions[0]).await?;
     let new = app.engine.version(who.tenant, &versions[1]).await?;
+    let reads = app.engine.actor(&who).await?.may(READS);
     let (bytes, tenant) = (before.bytes() + after.bytes(), who.tenant);
     let (host, caller) = (app.clone(), who);
     let shown = move || {
-        let events = events_of(&host, &caller, &new.graph, &after.instance, &entries);
+        let events =
+            reads.then(|| events_of(&host, &caller, &new.graph, &after.instance, &entries));
         let minimal = MinimalInstance::of(&after.instance);
+        let of = |graph, one| reads.then(|| side(graph, one, &caller.subject));
         MigrationAnswer {
             answer: CommandAnswer {
                 result: CommandResult::Migrated,
                 instance: ShownInstance::Minimal(Box::new(minimal)),
                 task: None,
-                events: Some(events),
+                events,
                 dry_run: true,
             },
-            before: Some(side(&old.graph, before, &caller.subject)),
-            after: Some(side(&new.graph, after, &caller.subject)),
+            before: of(&old.graph, before),
+            after: of(&new.graph, after),
         }
     };
     rendered(&app, tenant, bytes, shown).await

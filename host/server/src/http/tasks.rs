@@ -11,6 +11,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
+use super::commands::READS;
 use super::conditional::conditional;
 use super::extract::{Caller, Path, Query};
 use super::inbox;
@@ -344,7 +345,9 @@ fn check(filter: &TaskFilter, sort: Option<TaskSort>) -> Result<(), Problem> {
     Err(of_parameter(name, wrong))
 }
 
-/// A task, open or ended.
+/// A task, open or ended, with its instance.
+///
+/// It needs `task:read` and `instance:read`.
 #[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", operation_id = "getTask", params(("id" = Uuid, Path)),
     responses((status = 200, body = TaskDetail)))]
 pub(super) async fn show(
@@ -353,6 +356,7 @@ pub(super) async fn show(
     Path(id): Path<Uuid>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "task:read").await?;
+    app.engine.permit(&who, READS).await?;
     let missing = || Error::NotFound {
         what: "task",
         id: id.to_string(),
