@@ -1,5 +1,7 @@
 //! Headers that a command depends on: idempotency keys and revisions.
 
+use super::access::World;
+use super::openapi::operations;
 use super::*;
 
 #[tokio::test]
@@ -95,4 +97,40 @@ async fn a_revision_is_named_and_held_to() {
         3
     );
     app.post("reviewer", &claim, json!({})).await.expect(200);
+}
+
+/// Whoever sends such a header relies on it: a change that does not take it is not made.
+#[tokio::test]
+async fn a_change_refuses_the_conditions_and_keys_that_it_does_not_take() {
+    let world = World::new().await;
+    let (app, host) = (&world.app, world.app.host());
+    let before = rows(app).await;
+    let mut refused = 0;
+    for operation in operations(app).await {
+        if operation.method == "get" {
+            continue;
+        }
+        let (method, path) = (operation.method.to_uppercase(), world.path(&operation));
+        for header in [("If-Match", "*"), ("Idempotency-Key", "k-1")] {
+            if operation.has_parameter(header.0) {
+                continue;
+            }
+            let body = world.body(&operation);
+            let answer = host.send("admin", &method, &path, &[header], body).await;
+            let problem = answer.problem(400, "malformed_request");
+            let pointer = format!("/{}", header.0);
+            assert_eq!(problem["errors"][0]["pointer"], pointer, "{method} {path}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 60, "{refused}");
+    assert_eq!(rows(app).await, before);
+    // What is only read depends on neither.
+    for method in ["GET", "HEAD"] {
+        let headers = [("if-match", "*"), ("idempotency-key", "k-1")];
+        let read = host
+            .send("admin", method, "/v1/roles", &headers, None)
+            .await;
+        assert_eq!(read.status, 200, "{method}");
+    }
 }

@@ -24,7 +24,7 @@ from wrkflw.api.models import (
     StartBody,
     StartBodyData,
 )
-from wrkflw.client import KEYLESS
+from wrkflw.client import KEYED, KEYLESS
 
 URL = os.environ["WRKFLW_TEST_URL"]
 AUTHOR = os.environ["WRKFLW_TEST_AUTHOR"]
@@ -99,7 +99,11 @@ class ClientTest(unittest.TestCase):
         found = set()
         for path, item in document["paths"].items():
             operation = item.get("post")
-            if operation is None or any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", [])):
+            if operation is None:
+                continue
+            takes_key = any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", []))
+            self.assertEqual(takes_key, KEYED.search(path) is not None, path)
+            if takes_key:
                 continue
             found.add(operation["operationId"])
             is_repeatable = operation["operationId"] in repeatable

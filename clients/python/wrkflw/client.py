@@ -21,6 +21,8 @@ Token = str | Callable[[], str]
 
 # Statuses after which the same request may succeed: nothing was done, or the key finds what was done.
 PASSING = frozenset({429, 502, 503, 504})
+# Operations that take a key. All others refuse it.
+KEYED = re.compile(r"/v1/(instances(/[^/]+/.+)?|tasks/.+|signals/.+|migrations|cancellations|people/.+/absences)$")
 # Operations that take no key, and whose repetition would do more. They are sent again only after 429, when nothing was done.
 KEYLESS = re.compile(r"/v1/(subscriptions(/[^/]+/test)?|embed-tokens|events/replay)$")
 PASSING_KEYLESS = frozenset({429})
@@ -155,7 +157,7 @@ class _Attempts:
         self.retries = retries
         self.keyless = lacks_key and _takes_no_key(request)
         self.made = 0
-        if lacks_key and not self.keyless:
+        if lacks_key and not self.keyless and KEYED.search(request.url.path):
             request.headers["idempotency-key"] = str(uuid.uuid4())
 
     def pause(self, result: httpx.Response | httpx.TransportError) -> float | None:

@@ -13,19 +13,25 @@ export interface Retries {
 const DEFAULTS: Retries = { attempts: 4, pauseMs: 200, pauseMsMax: 10_000 };
 /** Statuses after which the same request may succeed: nothing was done, or the key finds what was done. */
 const PASSING = new Set([429, 502, 503, 504]);
+/** Operations that take a key. All others refuse it. */
+const KEYED = /\/v1\/(instances(\/[^/]+\/.+)?|tasks\/.+|signals\/.+|migrations|cancellations|people\/.+\/absences)$/;
 /** Operations that take no key, and whose repetition would do more. They are sent again only after 429, when nothing was done. */
 const KEYLESS = /\/v1\/(subscriptions(\/[^/]+\/test)?|embed-tokens|events\/replay)$/;
 const PASSING_KEYLESS = new Set([429]);
 
 type Send = (request: Request) => Promise<Response>;
 
-/** `send` with retries. A command gets an `Idempotency-Key`, or is not sent again if it may have been carried out. */
+/**
+ * `send` with retries. A command gets an `Idempotency-Key`. What takes none is sent again only if its repetition does no more, or if it was
+ * not carried out.
+ */
 export function retrying(send: Send, given: Partial<Retries> = {}): Send {
   const retries = { ...DEFAULTS, ...given };
   return async (request) => {
     const lacksKey = request.method === "POST" && !request.headers.has("idempotency-key");
     const isKeyless = lacksKey && (await takesNoKey(request));
-    if (lacksKey && !isKeyless) request.headers.set("idempotency-key", newKey());
+    const isKeyed = lacksKey && !isKeyless && KEYED.test(new URL(request.url).pathname);
+    if (isKeyed) request.headers.set("idempotency-key", newKey());
     const passing = isKeyless ? PASSING_KEYLESS : PASSING;
     for (let attempt = 0; ; attempt += 1) {
       const isLast = attempt >= retries.attempts;

@@ -4,6 +4,7 @@ import { randomUUID, webcrypto } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
+import { retrying } from "../src/retry.js";
 import { connect, events, pages, ProblemError, type Options, type Streamed } from "../src/index.js";
 
 function setting(name: string): string {
@@ -94,6 +95,22 @@ test("a request that takes no key is not sent again when its reply is lost", asy
   assert.equal(sent, 2);
   const { data } = await connect(author).POST("/v1/tasks/bulk", { body, params: { query: { dryRun: true } } });
   assert.ok(data);
+});
+
+test("the operations that take a key get one, and no others", async () => {
+  type Operation = { parameters?: { name: string }[] };
+  const document = (await (await fetch(`${baseUrl}/openapi.json`)).json()) as { paths: Record<string, { post?: Operation }> };
+  for (const [path, { post }] of Object.entries(document.paths)) {
+    if (!post) continue;
+    const keys: (string | null)[] = [];
+    const send = retrying(async (request) => {
+      keys.push(request.headers.get("idempotency-key"));
+      return new Response();
+    });
+    await send(new Request(`${baseUrl}${path.replaceAll(/[{}]/g, "")}`, { method: "POST", body: "{}" }));
+    const takes = post.parameters?.some((one) => one.name === "Idempotency-Key") ?? false;
+    assert.equal(keys[0] !== null, takes, path);
+  }
 });
 
 test("the list of events ends at its newest one", async () => {

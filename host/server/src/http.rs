@@ -258,11 +258,12 @@ impl App {
 /// The routes of the API with their document. Both are the same for every host of a process, such as those of tests.
 static API: LazyLock<Api> = LazyLock::new(|| {
     let (routes, document) = routes().split_for_parts();
-    let (document, lists) = openapi::text(document);
+    let (document, lists, taken) = openapi::text(document);
     Api {
         routes,
         document: document.into(),
         lists,
+        taken,
     }
 });
 
@@ -270,6 +271,7 @@ struct Api {
     routes: Router<App>,
     document: Arc<str>,
     lists: fields::Lists,
+    taken: layers::Taken,
 }
 
 /// The document of the API, as it is served.
@@ -283,9 +285,11 @@ pub fn router(app: App) -> Router {
         routes,
         document,
         lists,
+        taken,
     } = &*API;
     let cut = middleware::from_fn_with_state((app.clone(), lists.clone()), fields::pick);
-    let routes = routes.clone().layer(cut);
+    let refuse = middleware::from_fn_with_state(taken.clone(), layers::refuse_untaken);
+    let routes = routes.clone().layer(cut).layer(refuse);
     let routes = routes
         .route("/", get(front::show))
         .merge(front::descriptions(document.clone()))

@@ -21,7 +21,6 @@ use super::include::{commas, words};
 use super::instance_detail::{self, InstanceDetail, InstanceLine};
 use super::large::rendered;
 use super::layers::without_query;
-use super::misfit::of_parameter;
 use super::page::{Page, decode, limit};
 use super::problem::Problem;
 use super::search::{AttributeCondition, Origin, Search, conditions, of_body};
@@ -225,11 +224,6 @@ pub(super) async fn start(
     options: Options,
     Body { value, canonical }: Body<StartBody>,
 ) -> Result<Response, Problem> {
-    if options.if_match.is_some() {
-        let detail =
-            "an instance that is to be started has no revision to match; leave If-Match out";
-        return Err(of_parameter("If-Match", detail));
-    }
     check_id("/entityType", &value.entity_type)?;
     check_id("/entityId", &value.entity_id)?;
     check_document("/data", &value.data)?;

@@ -2,13 +2,16 @@
 //! headers that every response has.
 
 use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::body::HttpBody as _;
-use axum::extract::Request;
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
 use utoipa_axum::router::OpenApiRouter;
 
 use super::App;
@@ -35,6 +38,21 @@ static ONCE: [HeaderName; 8] = [
     HeaderName::from_static("idempotency-key"),
     HeaderName::from_static("last-event-id"),
 ];
+
+/// Headers on which the caller of a change relies, each with what an operation says that does not take it.
+const RELIED_ON: [(&str, &str); 2] = [
+    (
+        "If-Match",
+        "only a command on one instance or task has a revision to match; leave If-Match out",
+    ),
+    (
+        "Idempotency-Key",
+        "a repetition of this request is not recognised by a key; leave Idempotency-Key out",
+    ),
+];
+
+/// The headers that each operation takes which is no `GET`, by its method and path.
+pub(super) type Taken = Arc<BTreeMap<String, Vec<String>>>;
 
 /// Sets the id and trace of a request, checks its head, and completes its response.
 pub(super) async fn surround<F: Future<Output = Response>>(
@@ -94,6 +112,54 @@ async fn refuse_query(request: Request, next: Next) -> Response {
             of_parameter(name, detail).into_response()
         }
     }
+}
+
+/// The headers that the operations of this document take.
+pub(super) fn taken(document: &Value) -> Taken {
+    let mut all = BTreeMap::new();
+    for (path, item) in document["paths"].as_object().into_iter().flatten() {
+        for (method, operation) in item.as_object().into_iter().flatten() {
+            if method == "get" {
+                continue;
+            }
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let headers = parameters.filter(|one| one["in"] == "header");
+            let names = headers.filter_map(|one| Some(one["name"].as_str()?.to_owned()));
+            let called = format!("{} {path}", method.to_uppercase());
+            all.insert(called, names.collect());
+        }
+    }
+    Arc::new(all)
+}
+
+/// Refuses `If-Match` and `Idempotency-Key` where they would not count. A change that passes over such a header does what its caller
+/// meant to prevent: it replaces the change of somebody else, or is made twice.
+pub(super) async fn refuse_untaken(
+    State(taken): State<Taken>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let refused = untaken(&taken, &request);
+    match refused {
+        Some((name, detail)) => of_parameter(name, detail).into_response(),
+        None => next.run(request).await,
+    }
+}
+
+fn untaken(taken: &Taken, request: &Request) -> Option<(&'static str, &'static str)> {
+    let given: Vec<_> = RELIED_ON
+        .into_iter()
+        .filter(|(name, _)| request.headers().contains_key(*name))
+        .collect();
+    // Most requests have none.
+    if given.is_empty() {
+        return None;
+    }
+    let path = request.extensions().get::<MatchedPath>()?.as_str();
+    let names = taken.get(&format!("{} {path}", request.method()))?;
+    given
+        .into_iter()
+        .find(|(name, _)| !names.iter().any(|one| one == name))
 }
 
 /// Renders the body of a problem, also of one that the framework returned.

@@ -16,6 +16,7 @@ use utoipa::openapi::{Components, Info, ObjectBuilder, OpenApi, RefOr, Server, T
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::fields::{self, Lists};
+use super::layers::{self, Taken};
 use super::problem::{CODES, FieldError, Problem};
 use super::{App, json};
 use crate::asyncapi;
@@ -60,14 +61,15 @@ const TAGS: [(&str, &str); 12] = [
     ("operation", "Probes and metrics of a host."),
 ];
 
-/// The document of these routes, as it is served, and what can be asked for of their lists.
-pub(super) fn text(document: OpenApi) -> (String, Lists) {
+/// The document of these routes, as it is served, what can be asked for of their lists, and the headers that they take.
+pub(super) fn text(document: OpenApi) -> (String, Lists, Taken) {
     let document = serde_json::to_value(complete(document));
     let mut document = document.expect("the document serialises");
     let lists = fields::declare(&mut document);
     contract::tighten(&mut document);
     examples::add(&mut document);
-    (format!("{document:#}"), lists)
+    let taken = layers::taken(&document);
+    (format!("{document:#}"), lists, taken)
 }
 
 /// Adds the parts that the routes do not describe: security, problems, tags.
@@ -183,7 +185,8 @@ fn description() -> String {
     let mut text = String::from(
         "A workflow engine for work that people decide.\n\nRequests below `/v1/` need a bearer token: one of your identity \
          provider, or what `wrkflw token NAME` prints for a person of `wrkflw dev`.\n\nCommands on instances and tasks, and new \
-         absences, take `Idempotency-Key` and `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
+         absences, take `Idempotency-Key` and `?dryRun=true`, those on a started instance `If-Match` too. Other changes refuse these two \
+         headers. Problem codes:\n\n",
     );
     let lines = CODES
         .iter()

@@ -18,7 +18,6 @@ use super::App;
 use super::conditional::conditional;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
 use super::layers::without_query;
-use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::{AliveStatus, ItemResult, OperationAction, OperationStatus};
@@ -238,7 +237,6 @@ async fn carry_on(
     options: Options,
     many: &Many,
 ) -> Result<Response, Problem> {
-    check_unconditional(&options)?;
     if options.dry_run {
         let trial = app.engine.try_many(who, many).await?;
         return Ok(axum::Json(Trial::from(trial)).into_response());
@@ -306,12 +304,4 @@ pub(super) async fn stop(
     Ok(axum::Json(
         app.engine.stop_operation(&who, id).await?.into(),
     ))
-}
-
-fn check_unconditional(options: &Options) -> Result<(), Problem> {
-    if options.if_match.is_none() {
-        return Ok(());
-    }
-    let detail = "many instances have no revision in common; leave If-Match out";
-    Err(of_parameter("If-Match", detail))
 }

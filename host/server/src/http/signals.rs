@@ -15,7 +15,6 @@ use super::comments::seen;
 use super::conditional::conditional;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query, malformed};
 use super::layers::without_query;
-use super::misfit::of_parameter;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::shapes::SignalStatusName;
@@ -149,10 +148,6 @@ pub(super) async fn correlate(
     options: Options,
     Body { value, canonical }: Body<CorrelatedBody>,
 ) -> Result<Response, Problem> {
-    if options.if_match.is_some() {
-        let detail = "the instance that takes the signal is not known yet; leave If-Match out";
-        return Err(of_parameter("If-Match", detail));
-    }
     check_id("/signal", &trigger)?;
     check_id("/correlation", &value.correlation)?;
     if let Some(definition) = &value.definition {
