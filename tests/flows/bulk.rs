@@ -121,7 +121,77 @@ async fn a_repeat_repeats_every_reply() {
     let other = host
         .send("reviewer", "POST", "/v1/tasks/bulk", &key, Some(other))
         .await;
-    assert_eq!(told(&other.expect(200))[0].1, "idempotency_key_reused");
+    other.problem(422, "idempotency_key_reused");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_stands_for_one_request_on_many_tasks() {
+    let app = chambers().await;
+    let motions = motions(&app, 3).await;
+    let host = app.host();
+    let claim = |of: &[Value]| Some(json!({ "action": "claim", "taskIds": ids(of) }));
+    let send = async |key: &str, body: Option<Value>| {
+        let key = [("idempotency-key", key)];
+        let path = "/v1/tasks/bulk";
+        host.send("reviewer", "POST", path, &key, body).await
+    };
+    // A dry run keeps no key.
+    let dry = [("idempotency-key", "many")];
+    let path = "/v1/tasks/bulk?dryRun=true";
+    let tried = host.send("reviewer", "POST", path, &dry, claim(&motions[1..]));
+    assert_eq!(told(&tried.await.expect(200)), fine(2));
+    let claimed = send("many", claim(&motions[..1])).await.expect(200);
+    assert_eq!(told(&claimed), fine(1));
+    let other = send("many", claim(&motions[1..2])).await;
+    other.problem(422, "idempotency_key_reused");
+
+    // A command on one task had the key.
+    let one = format!(
+        "/v1/tasks/{}/claim",
+        ids(&motions)[1].as_str().expect("an id")
+    );
+    let key = [("idempotency-key", "one")];
+    let claimed = host.send("reviewer", "POST", &one, &key, Some(json!({})));
+    claimed.await.expect(200);
+    let many = send("one", claim(&motions[2..])).await;
+    many.problem(422, "idempotency_key_reused");
+    let still = shown(&app, &motions[2]).await;
+    assert_eq!(still["revision"], 1, "nobody has claimed it");
+
+    // The other way round.
+    let key = [("idempotency-key", "many")];
+    let one = one.replace("claim", "release");
+    let released = host.send("reviewer", "POST", &one, &key, Some(json!({})));
+    released.await.problem(422, "idempotency_key_reused");
+}
+
+/// The key alone ends nothing: a host may die behind it, before the commands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_does_what_the_first_request_did_not() {
+    let app = chambers().await;
+    let motions = motions(&app, 2).await;
+    let host = app.host();
+    let key = [("idempotency-key", "take-all")];
+    let claim = json!({ "action": "claim", "taskIds": ids(&motions) });
+    let send = async || {
+        let path = "/v1/tasks/bulk";
+        let sent = host.send("reviewer", "POST", path, &key, Some(claim.clone()));
+        sent.await.expect(200)
+    };
+    let taken = format!(
+        "/v1/tasks/{}/claim",
+        ids(&motions)[1].as_str().expect("an id")
+    );
+    app.post("reviewer2", &taken, json!({})).await.expect(200);
+    let first = send().await;
+    let refused = (409, "task_taken".to_owned());
+    assert_eq!(told(&first), [fine(1)[0].clone(), refused]);
+    let free = taken.replace("claim", "release");
+    app.post("reviewer2", &free, json!({})).await.expect(200);
+    let again = send().await;
+    assert_eq!(told(&again), fine(2));
+    let replayed = |number: usize| again["results"][number]["replayed"] == true;
+    assert_eq!((replayed(0), replayed(1)), (true, false));
 }
 
 #[tokio::test(flavor = "multi_thread")]

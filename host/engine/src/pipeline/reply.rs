@@ -45,6 +45,17 @@ impl Engine {
         })
     }
 
+    /// Keeps the key of a request whose commands have keys of their own, before the first of them. Refuses it if it belongs to another
+    /// request. A repeated request runs its commands again, whose keys have the replies.
+    pub async fn keep_key(&self, who: &Identity, key: &Idempotency) -> Result<(), Error> {
+        let nothing = Rendered {
+            status: 200,
+            body: "{}".to_owned(),
+            headers: String::new(),
+        };
+        self.keep(who, key, nothing).await.map(drop)
+    }
+
     /// Stores the reply to a request that changed nothing. If a concurrent request has stored a reply under the key first, that
     /// reply is repeated or this request is refused, as in [`Engine::repeat`].
     pub(crate) async fn keep(

@@ -176,9 +176,23 @@ pub(super) async fn tasks(
     let permission = command(&value, TaskId(Uuid::nil())).permission();
     app.engine.permit(&who, permission).await?;
     let (tasks, more) = chosen(&app, &who, &options, &value).await?;
+    let idempotency = options.idempotency(&canonical);
+    // The keys of the tasks' commands cannot show that another request, about other tasks, had the key.
+    if let Some(whole) = idempotency.as_ref().filter(|_| !options.dry_run) {
+        app.engine.keep_key(&who, whole).await?;
+    }
     let one = |task: Uuid| {
-        let (app, who, options, value, canonical) = (&app, &who, &options, &value, &canonical);
-        async move { act(app, who, options, command(value, TaskId(task)), canonical).await }
+        let (app, who, options, value, whole) = (&app, &who, &options, &value, &idempotency);
+        async move {
+            act(
+                app,
+                who,
+                options,
+                command(value, TaskId(task)),
+                whole.as_ref(),
+            )
+            .await
+        }
     };
     let results: Vec<_> = futures_util::stream::iter(tasks)
         .map(one)
@@ -332,12 +346,12 @@ async fn act(
     who: &Identity,
     options: &Options,
     command: Command,
-    body: &Json,
+    whole: Option<&Idempotency>,
 ) -> BulkResult {
     let task = command.task().expect("a command on a task");
     let request = Request {
         who,
-        idempotency: options.idempotency(body).map(|whole| key_of(&whole, task)),
+        idempotency: whole.map(|whole| key_of(whole, task)),
         command,
         if_match: None,
         dry_run: options.dry_run,

@@ -338,9 +338,13 @@ impl Page {
             .api
             .post::<Results>("/v1/tasks/bulk", body, key)
             .await;
-        if done.is_err() {
+        if let Err(trouble) = &done {
             // What was refused will not happen.
             (self.groups, self.summary, self.confirm) = (Vec::new(), String::new(), None);
+            // The key is of something else that was sent. With it, the form would be refused for ever.
+            if trouble.code == "idempotency_key_reused" {
+                self.key = clock::new_id().to_string();
+            }
         }
         self.tell(&done?, true, visitor);
         Ok(())
