@@ -90,6 +90,55 @@ async fn a_body_finds_what_a_query_finds() {
     );
 }
 
+/// Where a number is read as a float, it has other digits.
+#[tokio::test]
+async fn a_number_in_a_body_counts_by_its_digits() {
+    let app = filled(4).await;
+    let given = |values: [&str; 4]| -> Vec<_> {
+        let values = values.map(str::to_owned);
+        (1..).zip(values).collect()
+    };
+    let amounts = [
+        "50000",
+        "50000.000000000000000001",
+        "50000.1",
+        "12345678901234567890123",
+    ];
+    give(&app, "amount", "decimal", &given(amounts)).await;
+    let regions = given(["1.10", "1.1", "1.100", "1"]);
+    give(&app, "region", "text", &regions).await;
+    for (query, condition, count) in [
+        (
+            "amount=50000.000000000000000001",
+            r#"{"name":"amount","value":50000.000000000000000001}"#,
+            1,
+        ),
+        (
+            "amount=gt:50000.000000000000000001",
+            r#"{"name":"amount","op":"gt","value":50000.000000000000000001}"#,
+            2,
+        ),
+        (
+            "amount=in:50000,12345678901234567890123",
+            r#"{"name":"amount","op":"in","value":[50000,12345678901234567890123]}"#,
+            2,
+        ),
+        ("region=1.10", r#"{"name":"region","value":1.10}"#, 1),
+    ] {
+        let page = app.get("author", &format!("/v1/instances?attribute.{query}"));
+        let page = page.await.expect(200);
+        let host = app.host();
+        let body = host
+            .request("author", "POST", "/v1/instances/search")
+            .header("content-type", "application/json")
+            .body(Body::from(format!(r#"{{"attributes":[{condition}]}}"#)));
+        let found = host.answer(body.expect("a request")).await.expect(200);
+        assert_eq!(found["data"], page["data"], "{condition}");
+        let lines = found["data"].as_array().expect("lines");
+        assert_eq!(lines.len(), count, "{condition}");
+    }
+}
+
 /// Base64 may be as long as a body, with padding or without.
 #[tokio::test]
 async fn long_bytes_are_read() {

@@ -14,7 +14,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::App;
@@ -22,6 +21,7 @@ use super::extract::{Query, malformed, refuse_nul};
 use super::misfit;
 use super::problem::Problem;
 use wrkflw_core::graph::AttributeType;
+use wrkflw_core::json::{Json, Node};
 use wrkflw_core::search::{CONDITIONS_MAX, Condition, Given, Operator, UntypedCondition};
 use wrkflw_engine::Identity;
 use wrkflw_store::attributes::Declared;
@@ -100,7 +100,7 @@ pub(super) struct AttributeCondition {
     /// A text (of a decimal or a timestamp, too; of bytes base64), a number or a boolean; a list of them for `in`; a boolean
     /// for `exists`.
     #[schema(value_type = Value)]
-    pub value: Value,
+    pub value: Json,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
@@ -166,17 +166,17 @@ pub(super) fn of_body(
         let rule = format!("a search has at most {CONDITIONS_MAX} conditions on attributes");
         return Err(malformed("/attributes", &rule));
     }
-    let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(is_so) => Some(is_so.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    // A number counts by the digits that were sent.
+    let text = |value: Node| match value {
+        Node::String(text) | Node::Number(text) => Some(text),
+        Node::Bool(is_so) => Some(is_so.to_string()),
+        Node::Null | Node::Array(_) | Node::Object(_) => None,
     };
     let mut read = Vec::with_capacity(conditions.len());
     for (index, condition) in conditions.into_iter().enumerate() {
-        let given = match &condition.value {
-            Value::Array(items) => items
-                .iter()
+        let given = match condition.value.node() {
+            Node::Array(items) => items
+                .into_iter()
                 .map(text)
                 .collect::<Option<_>>()
                 .map(Given::List),
