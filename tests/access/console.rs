@@ -280,6 +280,47 @@ async fn pages_take_places_as_the_api_does() {
     }
 }
 
+/// Anybody can leave a form unfinished. It has a place of the pages, and most of these stay free.
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_forms_without_a_session_leave_places_for_pages() {
+    const IN_FLIGHT_MAX: usize = 4;
+    let app = TestApp::start().await;
+    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+    let settings = [
+        ("jwt_secret", secret.as_str()),
+        ("requests_in_flight_max", "4"),
+    ];
+    let host = Host::start(app.database.url(), &settings).await;
+    let cookie = sign_in(&host, &app.host().token("reviewer")).await;
+    let browser = Browser { host, cookie };
+    let unfinished = "POST /console/language HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\nconnection: close\r\n\
+                      content-type: application/x-www-form-urlencoded\r\ncontent-length: 20\r\n\r\nto=";
+    let address = browser.host.address;
+    let forms = (0..2 * IN_FLIGHT_MAX).map(|_| exchange(address, unfinished.as_bytes()));
+    let mut forms = forms.collect::<FuturesUnordered<_>>();
+    // Two are being read from now on.
+    for _ in 0..2 * IN_FLIGHT_MAX - IN_FLIGHT_MAX / 2 {
+        let received = forms.next().await.expect("an answer");
+        let refused = Reply::parse(&received).expect("an answer");
+        let met = (refused.status, refused.code());
+        assert_eq!(met, (503, "overloaded".to_owned()), "{}", refused.text);
+        assert_eq!(refused.header("retry-after"), Some("1"));
+    }
+    let shown = browser.host.ask("GET /console/sign-in", &[], "").await;
+    assert_eq!(shown.status, 200, "{}", shown.text);
+    // Who is signed in sends forms as before.
+    let page = browser.load("/console").await;
+    let token = hidden(&page, "/console/sign-out", "token");
+    let headers = [
+        ("cookie", browser.cookie.as_str()),
+        ("origin", "http://localhost"),
+    ];
+    let line = "POST /console/sign-out";
+    let form = format!("token={token}");
+    let out = browser.host.ask(line, &headers, &form).await;
+    assert_eq!(out.status, 303, "{}", out.text);
+}
+
 #[tokio::test]
 async fn a_page_is_refused_that_could_be_asked_for_in_two_ways() {
     let app = TestApp::empty().await;

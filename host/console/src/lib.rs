@@ -46,6 +46,7 @@ use axum::http::HeaderMap;
 use axum::middleware;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{NotForContentType, Predicate as _, SizeAbove};
@@ -58,6 +59,8 @@ use wrkflw_server::http::{self, App};
 
 /// The path below which all pages are.
 const ROOT: &str = "/console";
+/// Requests without a session whose bodies are read at a time, and at most half of the places of pages.
+const ANONYMOUS_MAX: usize = 16;
 /// Shorter answers are not compressed: most fit into one packet.
 const COMPRESSED_BYTES_MIN: u64 = 1024;
 
@@ -110,6 +113,8 @@ pub(crate) struct Shared {
     demo: Vec<DemoPerson>,
     samples: &'static [SampleDocument],
     provider: Option<Provider>,
+    /// Places for bodies of requests without a session.
+    anonymous: Semaphore,
 }
 
 impl Deref for Console {
@@ -124,12 +129,14 @@ impl Deref for Console {
 pub fn router(app: App, entrance: Entrance) -> Router {
     let api = http::router(app.clone());
     let beside = app.beside();
+    let anonymous = (beside.admission.in_flight_max() / 2).clamp(1, ANONYMOUS_MAX);
     let console = Console(Arc::new(Shared {
         app,
         api: api.clone(),
         demo: entrance.demo,
         samples: entrance.samples,
         provider: entrance.provider.map(Provider::new),
+        anonymous: Semaphore::new(anonymous),
     }));
     let worth =
         SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));

@@ -28,7 +28,7 @@ use super::sign_in;
 use crate::Console;
 use crate::api;
 use crate::language::Words;
-use crate::posted::same;
+use crate::posted::{place, same};
 use crate::provider::{Failure, Provider, error_code};
 use crate::session::{self, cookie, next_page, set_cookie};
 use crate::shell::{Shell, page};
@@ -292,10 +292,15 @@ async fn signed_out_there(State(console): State<Console>, request: Request) -> R
     let Some(provider) = &console.provider else {
         return StatusCode::NOT_FOUND.into_response();
     };
+    let place = match place(&console) {
+        Ok(place) => place,
+        Err(busy) => return busy.into_response(),
+    };
     let body = to_bytes(request.into_body(), LOGOUT_BYTES_MAX);
     let Ok(Ok(body)) = tokio::time::timeout(LOGOUT_TIME_MAX, body).await else {
         return wrong("the form with the logout token is too large or did not arrive");
     };
+    drop(place);
     let mut fields = url::form_urlencoded::parse(&body);
     let Some((_, token)) = fields.find(|(name, _)| name == "logout_token") else {
         return wrong("the form has no logout_token");

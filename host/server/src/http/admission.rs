@@ -90,6 +90,11 @@ impl Admission {
         Admission::new(self.0.in_flight_max, self.0.waiting_max)
     }
 
+    /// How many requests are admitted at once.
+    pub fn in_flight_max(&self) -> usize {
+        self.0.in_flight_max
+    }
+
     /// Waits until the requests in flight are answered. The caller must have cancelled `App::cancel`.
     pub async fn drained(&self) {
         self.0.requests.close();
