@@ -1,13 +1,17 @@
 //! Clients that are slow, that stop half-way, or that send what nobody should: each gets a clear answer or a closed
 //! connection, in bounded time, and the host stays as it was.
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 use super::TIMEOUT;
 use super::client::{Reply, exchange, request, rest};
+use super::console::sign_in;
 use super::host::Host;
+use crate::support::app::neighbour::Neighbour;
 use crate::support::app::{SECRET, TestApp};
 
 /// What the host may have grown by, however it was treated.
@@ -120,6 +124,64 @@ async fn a_slow_request_is_ended_with_408() {
         .await;
     assert_eq!(ended, Some(2.0));
     assert_eq!(host.ask("GET /readyz", &[], "").await.status, 200);
+}
+
+/// An upload of so many bytes, of which these are sent.
+fn upload(bearer: &str, length: usize, sent: &str) -> String {
+    format!(
+        "POST /v1/definitions/a/versions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: {bearer}\r\n\
+         content-type: multipart/form-data; boundary=b\r\ncontent-length: {length}\r\n\r\n{sent}"
+    )
+}
+
+/// Uploads are large and held in memory. Those that do not end keep others of their tenant waiting, and nobody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_that_do_not_end_take_few_places_and_none_of_another_tenant() {
+    const OF_TENANT: usize = 6;
+    const REFUSED: usize = 3;
+    const BEGUN: &str = "--b\r\ncontent-disposition: form-data; name=\"component\"\r\n\r\nasm";
+    const FORM: &str =
+        "--b\r\ncontent-disposition: form-data; name=\"other\"\r\n\r\n1\r\n--b--\r\n";
+    let app = TestApp::empty().await;
+    let neighbour = Neighbour::of(&app).await;
+    let host = impatient(&app, &[("body_max", "600")]).await;
+    let cookie = sign_in(&host, &app.host().token("admin")).await;
+    let bearer = bearer(&app);
+    let unfinished = upload(&bearer, BEGUN.len() + 1, BEGUN);
+    let sending = (0..OF_TENANT + REFUSED).map(|_| exchange(host.address, unfinished.as_bytes()));
+    let mut sending = sending.collect::<FuturesUnordered<_>>();
+    for _ in 0..REFUSED {
+        let received = sending.next().await.expect("an answer");
+        let refused = Reply::parse(&received).expect("an answer");
+        let met = (refused.status, refused.code());
+        assert_eq!(met, (503, "overloaded".to_owned()), "{}", refused.text);
+        assert_eq!(refused.header("retry-after"), Some("1"));
+    }
+    // The others are read from now on. A form that has a place is refused for what is in it.
+    let whole = async |bearer: &str| {
+        let form = upload(bearer, FORM.len(), FORM);
+        let received = exchange(host.address, form.as_bytes()).await;
+        Reply::parse(&received).expect("an answer").status
+    };
+    assert_eq!(whole(&bearer).await, 503);
+    assert_eq!(whole(&neighbour.admin).await, 422);
+    for bearer in [bearer.as_str(), neighbour.admin.as_str()] {
+        let headers = [("authorization", bearer)];
+        let listed = host.ask("GET /v1/instances", &headers, "").await;
+        assert_eq!(listed.status, 200, "{}", listed.text);
+    }
+    // An upload by the console needs a place, too.
+    let headers = [("cookie", &*cookie), ("origin", "http://localhost")];
+    let page = host.ask("POST /console/upload", &headers, "a").await;
+    assert_eq!(page.status, 503, "{}", page.text);
+    drop(sending);
+    let freed = async {
+        while whole(&bearer).await != 422 {
+            crate::support::pause().await;
+        }
+    };
+    let freed = tokio::time::timeout(TIMEOUT, freed).await;
+    freed.expect("the places of those who went away are free");
 }
 
 #[tokio::test(flavor = "multi_thread")]

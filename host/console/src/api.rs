@@ -15,6 +15,7 @@ use tower::ServiceExt as _;
 
 use wrkflw_server::http::extract::Vouched;
 use wrkflw_server::http::problem::Problem;
+use wrkflw_server::http::uploads::UploadPlace;
 
 use crate::language::Words;
 
@@ -231,18 +232,19 @@ impl Api {
         self.read(response).await
     }
 
-    /// Sends a form with files. `kind` is its type with the boundary.
+    /// Sends a form with files, in the place that it has already. `kind` is its type with the boundary.
     pub(crate) async fn upload<T: DeserializeOwned>(
         &self,
         path: &str,
-        kind: &str,
-        body: Vec<u8>,
+        (kind, body): (String, Vec<u8>),
+        place: UploadPlace,
     ) -> Result<T, Trouble> {
         let request = Request::builder()
             .method(Method::POST)
             .uri(path)
             .header(header::HOST, "console")
-            .header(header::CONTENT_TYPE, kind);
+            .header(header::CONTENT_TYPE, kind)
+            .extension(place);
         let response = self.answer(request, Body::from(body)).await;
         self.read(response).await
     }

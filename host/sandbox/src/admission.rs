@@ -66,7 +66,7 @@ impl Sandbox {
             })
         })?
         .map_err(AdmitError::Rejected)?;
-        let fetch = async || Ok::<_, std::convert::Infallible>(bytes.to_vec());
+        let fetch = async || Ok::<_, std::convert::Infallible>(Arc::clone(&bytes));
         let ready = self.0.library.get(digest, Origin::Upload, fetch).await;
         let ready = ready.map_err(refused)?;
         let graph = self.describe(&ready, config).await?;

@@ -69,7 +69,7 @@ impl Library {
     }
 
     /// The component of this digest. `fetch` reads its bytes and is called only if the component must be compiled.
-    pub(super) async fn get<F, Fut, E>(
+    pub(super) async fn get<F, Fut, B, E>(
         &self,
         digest: Digest,
         origin: Origin,
@@ -77,7 +77,8 @@ impl Library {
     ) -> Result<Arc<Ready>, Cause>
     where
         F: FnOnce() -> Fut,
-        Fut: Future<Output = Result<Vec<u8>, E>>,
+        Fut: Future<Output = Result<B, E>>,
+        B: Into<Arc<[u8]>> + Send + 'static,
         E: std::fmt::Display,
     {
         if let Some(ready) = self.cache.get(&digest).await {

@@ -73,6 +73,7 @@ mod subscriptions;
 mod task_commands;
 mod tasks;
 pub mod token;
+pub mod uploads;
 mod verification;
 mod versions;
 mod view;
@@ -97,6 +98,7 @@ pub use self::edge::beside;
 use self::events::Streams;
 use self::pace::Pace;
 use self::problem::Problem;
+use self::uploads::Uploads;
 use crate::asyncapi::Topics;
 use wrkflw_core::cloudevent::Naming;
 use wrkflw_core::ids::TenantId;
@@ -132,6 +134,8 @@ pub struct Shared {
     pub cancel: CancellationToken,
     /// Limits the requests in flight.
     pub admission: Admission,
+    /// Limits the uploads.
+    pub uploads: Uploads,
     /// Tracks the task that reads events for streams. A shutdown waits for it besides requests.
     pub tracker: TaskTracker,
     /// The event streams of this host.
@@ -170,6 +174,7 @@ impl App {
             draining: cancel.clone(),
             cancel,
             admission: Admission::default(),
+            uploads: Uploads::default(),
             tracker,
             streams: Arc::default(),
             tenants,

@@ -19,7 +19,7 @@ const MESSAGE_CHARS_MAX: usize = 600;
 
 impl Library {
     /// Loads the component from disk, or compiles it.
-    pub(super) async fn make<F, Fut, E>(
+    pub(super) async fn make<F, Fut, B, E>(
         &self,
         digest: Digest,
         origin: Origin,
@@ -27,7 +27,8 @@ impl Library {
     ) -> Result<Arc<Ready>, Cause>
     where
         F: FnOnce() -> Fut,
-        Fut: Future<Output = Result<Vec<u8>, E>>,
+        Fut: Future<Output = Result<B, E>>,
+        B: Into<Arc<[u8]>> + Send + 'static,
         E: std::fmt::Display,
     {
         if let Some((component, code_bytes)) = self.kept(digest).await? {
@@ -75,16 +76,20 @@ impl Library {
     }
 
     /// Scans the bytes again, although publishing did: others can write to the store that they come from.
-    async fn checked(&self, digest: Digest, bytes: Vec<u8>) -> Result<Arc<[u8]>, Cause> {
+    async fn checked<B>(&self, digest: Digest, bytes: B) -> Result<Arc<[u8]>, Cause>
+    where
+        B: Into<Arc<[u8]>> + Send + 'static,
+    {
         let bytes_max = self.component_bytes_max;
         blocking(move || {
+            let bytes: Arc<[u8]> = bytes.into();
             if <[u8; 32]>::from(Sha256::digest(&bytes)) != digest.0 {
                 return Err(Cause::Unavailable {
                     detail: "the stored bytes are not those of its digest".into(),
                 });
             }
             scan::scan(&bytes, bytes_max).map_err(Cause::Incompatible)?;
-            Ok(bytes.into())
+            Ok(bytes)
         })
         .await?
     }

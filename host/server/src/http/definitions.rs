@@ -3,6 +3,7 @@
 mod list;
 mod overview;
 
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::DefaultBodyLimit;
 use axum::extract::multipart::{MultipartError, MultipartRejection};
@@ -24,6 +25,7 @@ use super::problem::Problem;
 use super::svg;
 use super::task_commands::ReasonBody;
 use super::tasks::Empty;
+use super::uploads::{UPLOAD_TIME_MAX, UploadPlace};
 use super::versions::{Activation, Published, Retirement, Stopping, VersionSummary};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
@@ -96,6 +98,7 @@ pub(super) async fn publish(
     State(app): State<App>,
     Caller(who): Caller,
     Path(key): Path<String>,
+    place: Option<Extension<UploadPlace>>,
     form: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "definition:publish").await?;
@@ -105,12 +108,22 @@ pub(super) async fn publish(
             "send multipart/form-data with `component` or `componentVersion`, and optionally `config` and `note`",
         )
     })?;
+    // It waits for the compiler in this place, too.
+    let place = place.map(|Extension(place)| place);
+    let place = place.or_else(|| app.uploads.place(who.tenant));
+    let _place = place
+        .ok_or_else(|| Problem::new("overloaded", "this host reads too many uploads already"))?;
+    let reading = tokio::time::timeout(UPLOAD_TIME_MAX, read(form)).await;
     let Upload {
         component,
         version,
         config,
         note,
-    } = read(form).await?;
+    } = reading.map_err(|_| {
+        let seconds = UPLOAD_TIME_MAX.as_secs();
+        let detail = format!("the upload did not arrive within {seconds} s");
+        Problem::new("request_timeout", detail)
+    })??;
     let component = match (component, version) {
         (Some(bytes), _) => bytes,
         (None, version) => again(&app, &who, &key, version).await?,

@@ -1,21 +1,19 @@
 //! Publishing a version: a component, or the component of a published version with another config. What the checker finds is
 //! shown as a table, and what was written stays.
 
-use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
 use askama::Template;
-use axum::extract::{FromRequest as _, Multipart, Query, Request};
+use axum::body::Bytes;
+use axum::extract::{FromRequest as _, Multipart, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Redirect};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use wrkflw_core::ids::TenantId;
 use wrkflw_runtime::clock;
+use wrkflw_server::http::uploads::UPLOAD_TIME_MAX;
 
 use super::{address, overview};
+use crate::Console;
 use crate::api::{Trouble, segment, with_query};
 use crate::data::pretty;
 use crate::list::{Cell, Link, Table};
@@ -24,37 +22,10 @@ use crate::session::{Answer, Halt, Visitor};
 use crate::shell::{Shell, page};
 
 pub(super) const PERMISSION: &str = "definition:publish";
-/// Uploads that this host reads at a time, of as many tenants: each is held in memory.
-const UPLOADS_MAX: usize = 2;
-/// How long an upload may take to arrive.
-const UPLOAD_TIME_MAX: Duration = Duration::from_mins(1);
 /// The largest form. The API has a limit of its own for what it is passed.
 pub(super) const FORM_BYTES_MAX: usize = 26 * 1024 * 1024;
 /// Fields of a form besides the file.
 const FIELDS_MAX: usize = 8;
-
-static UPLOADING: Mutex<BTreeSet<TenantId>> = Mutex::new(BTreeSet::new());
-
-/// The place of an upload. A tenant has one at a time, so that none keeps all others waiting.
-struct Place(TenantId);
-
-impl Place {
-    fn take(tenant: TenantId) -> Option<Place> {
-        let mut uploading = uploading();
-        let is_free = uploading.len() < UPLOADS_MAX && uploading.insert(tenant);
-        is_free.then(|| Place(tenant))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        uploading().remove(&self.0);
-    }
-}
-
-fn uploading() -> MutexGuard<'static, BTreeSet<TenantId>> {
-    UPLOADING.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What the address says.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -90,7 +61,7 @@ struct Detail {
 #[derive(Default)]
 struct Form {
     fields: Fields,
-    component: Vec<u8>,
+    component: Bytes,
 }
 
 pub(super) async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
@@ -154,13 +125,17 @@ struct Published {
     created: bool,
 }
 
-pub(super) async fn publish(visitor: Visitor, request: Request) -> Answer {
+pub(super) async fn publish(
+    State(console): State<Console>,
+    visitor: Visitor,
+    request: Request,
+) -> Answer {
     let headers = request.headers().clone();
     if !is_own(&headers) {
         return Err(refused(&headers));
     }
     visitor.require(PERMISSION).await?;
-    let Some(_place) = Place::take(visitor.session.who.tenant) else {
+    let Some(place) = console.app.uploads.place(visitor.session.who.tenant) else {
         let trouble = Trouble {
             status: StatusCode::SERVICE_UNAVAILABLE.as_u16(),
             detail: visitor.w.t("upload-busy").into_owned(),
@@ -186,9 +161,10 @@ pub(super) async fn publish(visitor: Visitor, request: Request) -> Answer {
         parts.push(("component", &component));
     }
     parts.retain(|(_, content)| !content.is_empty());
-    let (kind, body) = multipart(&parts);
+    let form = multipart(&parts);
+    drop(component);
     let path = format!("/v1/definitions/{}/versions", segment(key));
-    match visitor.api.upload::<Published>(&path, &kind, body).await {
+    match visitor.api.upload::<Published>(&path, form, place).await {
         Ok(published) => {
             let done = if published.created {
                 "publish"
@@ -225,7 +201,7 @@ async fn read(visitor: &Visitor, request: Request) -> Result<Form, Halt> {
         match name.as_str() {
             TOKEN if same(&text(), &visitor.token) => is_trusted = true,
             _ if !is_trusted => return Err(refused(&headers)),
-            "component" => form.component = content.to_vec(),
+            "component" => form.component = content,
             _ if form.fields.0.len() < FIELDS_MAX => form.fields.0.push((name, text())),
             _ => return Err(broken(StatusCode::BAD_REQUEST)),
         }
@@ -251,19 +227,4 @@ fn multipart(parts: &[(&str, &[u8])]) -> (String, Vec<u8>) {
     }
     body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
     (format!("multipart/form-data; boundary={boundary}"), body)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tenant_has_one_place_and_all_tenants_together_few() {
-        let (one, other) = (Place::take(TenantId(1)), Place::take(TenantId(2)));
-        assert!(one.is_some() && other.is_some());
-        assert!(Place::take(TenantId(3)).is_none());
-        drop(other);
-        assert!(Place::take(TenantId(1)).is_none());
-        assert!(Place::take(TenantId(3)).is_some());
-    }
 }

@@ -1,0 +1,88 @@
+//! Places for uploads. An upload is in memory from its first byte until its component is published, which may wait for the compiler.
+//! So a host has few places, and no tenant has all of them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use wrkflw_core::ids::TenantId;
+
+/// Uploads of a host at a time: one that is compiled, and as many as may wait for the compiler.
+const UPLOADS_MAX: usize = 9;
+/// Those of one tenant.
+const UPLOADS_OF_TENANT_MAX: usize = 6;
+/// How long an upload may take to arrive.
+pub const UPLOAD_TIME_MAX: Duration = Duration::from_mins(5);
+
+/// The uploads of one host. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Uploads(Arc<Mutex<Vec<TenantId>>>);
+
+/// The place of an upload, free again when its last clone is dropped. A request that this process makes itself, such as the console with
+/// a form that it has read, may have one as its extension. No request from a network has this extension.
+#[derive(Debug, Clone)]
+pub struct UploadPlace {
+    _held: Arc<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    uploads: Uploads,
+    tenant: TenantId,
+}
+
+impl Uploads {
+    /// A place for an upload of this tenant, if one is free.
+    pub fn place(&self, tenant: TenantId) -> Option<UploadPlace> {
+        let mut tenants = self.tenants();
+        let own = tenants.iter().filter(|one| **one == tenant).count();
+        if tenants.len() >= UPLOADS_MAX || own >= UPLOADS_OF_TENANT_MAX {
+            metrics::counter!("wrkflw_requests_refused_total", "reason" => "uploads").increment(1);
+            return None;
+        }
+        tenants.push(tenant);
+        let uploads = self.clone();
+        Some(UploadPlace {
+            _held: Arc::new(Held { uploads, tenant }),
+        })
+    }
+
+    fn tenants(&self) -> MutexGuard<'_, Vec<TenantId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut tenants = self.uploads.tenants();
+        if let Some(at) = tenants.iter().position(|one| *one == self.tenant) {
+            tenants.swap_remove(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenant_has_some_of_the_places_and_all_tenants_together_few() {
+        let uploads = Uploads::default();
+        let take = |tenant: i32| uploads.place(TenantId(tenant));
+        let mut own: Vec<_> = (0..UPLOADS_OF_TENANT_MAX).map(|_| take(1)).collect();
+        assert!(own.iter().all(Option::is_some));
+        assert!(take(1).is_none());
+        let left = UPLOADS_MAX - UPLOADS_OF_TENANT_MAX;
+        let others: Vec<_> = (0..left).map(|_| take(2)).collect();
+        assert!(others.iter().all(Option::is_some));
+        assert!(take(2).is_none() && take(3).is_none());
+        // A clone keeps the place.
+        let clone = own[0].clone();
+        drop(own.remove(0));
+        assert!(take(3).is_none());
+        drop(clone);
+        let other = take(3);
+        assert!(other.is_some() && take(1).is_none());
+        drop(other);
+        assert!(take(1).is_some());
+    }
+}
