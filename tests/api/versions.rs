@@ -106,6 +106,53 @@ async fn own_work_needs_a_permission_of_its_own() {
     activate().await.expect(200);
 }
 
+/// Whoever may migrate does not decide by it what instances run.
+#[tokio::test]
+async fn a_migration_needs_what_the_activation_of_its_version_needs() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    publish_next(&app, "approvers").await;
+    let host = app.host();
+    let (name, token) = bearer(&host, "ann", "default", &["mover"]);
+    let headers = [(name, token.as_str())];
+    let id = instance["id"].as_str().expect("an id");
+    let one = format!("/v1/instances/{id}/migrate");
+    let many = "/v1/migrations".to_owned();
+    let to_two = json!({ "version": 2 });
+    let all = json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 });
+    let send = async |path: &str, body: &Value| {
+        host.send("", "POST", path, &headers, Some(body.clone()))
+            .await
+    };
+    for (granted, missing) in [
+        ("instance:migrate", "definition:activate"),
+        ("definition:activate", "definition:activate-own-work"),
+    ] {
+        grant(&app, "mover", &[granted]).await;
+        for query in ["", "?dryRun=true"] {
+            for (path, body) in [(&one, &to_two), (&many, &all)] {
+                let path = format!("{path}{query}");
+                let refused = send(&path, body).await.problem(403, "permission_missing");
+                assert_eq!(refused["reason"], missing, "{path}");
+            }
+        }
+    }
+    grant(&app, "mover", &["definition:activate-own-work"]).await;
+    for (path, body) in [(&one, &to_two), (&many, &all)] {
+        let path = format!("{path}?dryRun=true");
+        send(&path, body).await.expect(200);
+    }
+
+    // It is active, so somebody with these permissions has decided that instances run it.
+    standing(&app, "activate", 2).await.expect(200);
+    grant(&app, "operator", &["instance:migrate"]).await;
+    let (name, token) = bearer(&host, "bob", "default", &["operator"]);
+    let headers = [(name, token.as_str())];
+    let migrated = host.send("", "POST", &one, &headers, Some(to_two));
+    let migrated = migrated.await.expect(200);
+    assert_eq!(migrated["instance"]["definitionVersion"], 2);
+}
+
 #[tokio::test]
 async fn changes_of_standing_are_audited_once_each() {
     let app = TestApp::start().await;

@@ -369,7 +369,8 @@ fn required(field: &str, message: String) -> Violation {
     }
 }
 
-fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
+/// Refuses a command for which the actor lacks the permission.
+pub(super) fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
     let permission = command.permission();
     let may = actor.may(permission).then_some(());
     may.ok_or(Error::Permission(permission))

@@ -1,5 +1,6 @@
 //! Publishes, activates, retires, reinstates and stops versions. Other use cases also check permissions here ([`Engine::permit`]).
 
+use std::iter;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,6 +11,7 @@ use super::names::UnknownName;
 use super::offload::Offload;
 use super::request::Identity;
 use super::validation::{check_note, check_reason};
+use wrkflw_core::actor::Actor;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::check::{self, Problem, names};
 use wrkflw_core::graph::{Graph, NameUse};
@@ -77,6 +79,9 @@ pub struct Stopping {
     pub changed: bool,
 }
 
+/// The permissions for activations: of every version, and of one with states of own work.
+const ACTIVATE: &str = "definition:activate";
+const ACTIVATE_OWN_WORK: &str = "definition:activate-own-work";
 /// Instances whose jobs one statement holds.
 const HELD_TOGETHER: i64 = 1_000;
 /// Limit of the statements of one stop. Jobs beyond it are held when they are claimed.
@@ -177,18 +182,16 @@ impl Engine {
         Ok(self.0.store.component(found.digest).await?)
     }
 
-    /// The version, and the names that it uses and the tenant does not have. Refuses who may not activate it: a version with states
-    /// of own work needs an additional permission.
+    /// The version, and the names that it uses and the tenant does not have. Refuses who may not activate it.
     async fn activating(
         &self,
         who: &Identity,
         reference: &VersionRef,
     ) -> Result<(Arc<Version>, Vec<NameUse>), Error> {
-        self.permit(who, "definition:activate").await?;
+        self.permit(who, ACTIVATE).await?;
         let version = self.version(who.tenant, reference).await?;
-        if !own_work(&version.graph).is_empty() {
-            self.permit(who, "definition:activate-own-work").await?;
-        }
+        let (actor, _) = self.0.store.actor(&who.caller()).await?;
+        may_activate(&actor, &version.graph)?;
         let unknown = self.unknown_names(who.tenant, &version.graph).await?;
         Ok((version, unknown))
     }
@@ -203,7 +206,7 @@ impl Engine {
         let (version, unknown) = self.activating(who, reference).await?;
         let (reader, key) = (self.reader(), &reference.key);
         let target = self.0.store.target(who.tenant, reference).await?;
-        if target.is_some_and(|(_, is_retired)| is_retired) {
+        if target.is_some_and(|target| target.retired) {
             return Err(Error::Retired {
                 key: key.clone(),
                 version: reference.version,
@@ -349,6 +352,16 @@ impl Engine {
             at: self.0.clock.now(),
             salt: clock::random(),
         }
+    }
+}
+
+/// Refuses who may not activate a version with this graph: states of own work need an additional permission.
+pub(super) fn may_activate(actor: &Actor, graph: &Graph) -> Result<(), Error> {
+    let has_own_work = graph.states.iter().any(|state| state.own_work);
+    let mut needed = iter::once(ACTIVATE).chain(has_own_work.then_some(ACTIVATE_OWN_WORK));
+    match needed.find(|permission| !actor.may(permission)) {
+        Some(missing) => Err(Error::Permission(missing)),
+        None => Ok(()),
     }
 }
 

@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
+use super::actions::permitted;
+use super::definitions::may_activate;
 use super::error::Error;
 use super::{Engine, VERSION_BYTES_MIN};
+use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{TenantId, VersionRef};
 use wrkflw_core::schema::{self, Schema};
@@ -35,7 +38,7 @@ impl Engine {
     /// the instance's version, if it was read with the instance.
     pub(super) async fn versions_for(
         &self,
-        tenant: TenantId,
+        (tenant, actor): (TenantId, &Actor),
         command: &Command,
         stored: &Stored,
         content: Option<&[u8]>,
@@ -45,20 +48,35 @@ impl Engine {
         let Command::Migrate { version, .. } = command else {
             return Ok((current_version, None));
         };
+        permitted(actor, command)?;
         let target = VersionRef {
             key: current.key.clone(),
             version: *version,
         };
-        let found = self.0.store.target(tenant, &target).await?;
-        let content = found.as_ref().map(|(content, _)| content.as_slice());
-        let target_version = self.version_of(tenant, &target, content).await?;
-        if found.is_some_and(|(_, is_retired)| is_retired) {
-            return Err(Error::Retired {
-                key: target.key,
-                version: target.version,
-            });
-        }
+        let target_version = self.target_version(tenant, actor, &target).await?;
         Ok((target_version, Some(current_version)))
+    }
+
+    /// The version to which an actor who may migrate wants to migrate. One that new instances do not run needs what its activation
+    /// needs, so that nobody decides by a migration what instances run.
+    pub(super) async fn target_version(
+        &self,
+        tenant: TenantId,
+        actor: &Actor,
+        reference: &VersionRef,
+    ) -> Result<Arc<Version>, Error> {
+        let target = self.0.store.target(tenant, reference).await?;
+        let target = target.ok_or_else(|| Error::no_version(reference))?;
+        let version = self.version_of(tenant, reference, Some(&target.content));
+        let version = version.await?;
+        if target.retired {
+            let VersionRef { key, version } = reference.clone();
+            return Err(Error::Retired { key, version });
+        }
+        if !target.active {
+            may_activate(actor, &version.graph)?;
+        }
+        Ok(version)
     }
 
     /// The version, from the cache or the store. If its content was read, use [`Engine::version_of`].

@@ -30,6 +30,16 @@ pub struct VersionRow {
     pub content: Vec<u8>,
 }
 
+/// A version to which instances may be migrated.
+#[derive(Debug)]
+pub struct Target {
+    /// As in [`VersionRow::content`].
+    pub content: Vec<u8>,
+    pub retired: bool,
+    /// Whether new instances run it.
+    pub active: bool,
+}
+
 /// A version to publish.
 #[derive(Debug)]
 pub struct NewVersion<'a> {
@@ -154,21 +164,23 @@ impl Store {
     })).await
     }
 
-    /// The [`VersionRow::content`] of a version, and whether it is retired.
+    /// What decides whether instances may be migrated to a version.
     pub async fn target(
         &self,
         tenant: TenantId,
         reference: &VersionRef,
-    ) -> Result<Option<(Vec<u8>, bool)>, StoreError> {
-        let found = sqlx::query!(
-            r#"select digest || config_digest as "content!", retired_at is not null as "retired!" from definition_version
-            where tenant_id = $1 and key = $2 and version = $3"#,
+    ) -> Result<Option<Target>, StoreError> {
+        let found = sqlx::query_as!(
+            Target,
+            r#"select v.digest || v.config_digest as "content!", v.retired_at is not null as "retired!",
+                v.version is not distinct from d.active_version as "active!"
+            from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
+            where v.tenant_id = $1 and v.key = $2 and v.version = $3"#,
             tenant.0,
             reference.key,
             reference.version.cast_signed()
         );
-        let found = found.fetch_optional(&self.writer).await?;
-        Ok(found.map(|row| (row.content, row.retired)))
+        Ok(found.fetch_optional(&self.writer).await?)
     }
 
     /// Activates a version: new instances run it. `unknown` are names that it uses and the tenant does not have; the audit

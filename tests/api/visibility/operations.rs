@@ -7,9 +7,14 @@ use super::*;
 
 /// An instance that everybody sees, and the claimed item of a migration of it by `sue`, which would hide it from her.
 async fn hiding(app: &TestApp) -> (Value, Batch) {
-    let open = "/v1/definitions/committee/versions/2/activate";
-    app.post("admin", open, json!({})).await.expect(200);
+    let activate = async |version: u32| {
+        let path = format!("/v1/definitions/committee/versions/{version}/activate");
+        app.post("admin", &path, json!({})).await.expect(200);
+    };
+    activate(2).await;
     let instance = vote(app, "m-1").await;
+    // Who may only migrate does so to the active version.
+    activate(1).await;
     super::grant(app, "mover", &["instance:migrate"]).await;
     let host = app.host();
     let (name, mover) = super::bearer(&host, "sue", "default", &["mover"]);

@@ -98,24 +98,26 @@ impl Engine {
 
     /// Refuses a caller without the permission, and a request that would fail for every instance.
     pub(super) async fn check_many(&self, who: &Identity, many: &Many) -> Result<(), Error> {
-        self.permit(who, many.permission()).await?;
-        let (definition, versions) = match many {
-            Many::Migrate(migrations) => {
-                check_migrations(migrations)?;
-                let versions = vec![migrations.from_version, migrations.version];
-                (&migrations.definition, versions)
-            }
+        let actor = self.actor(who).await?;
+        if !actor.may(many.permission()) {
+            return Err(Error::Permission(many.permission()));
+        }
+        match many {
+            Many::Migrate(migrations) => check_migrations(migrations)?,
             Many::Cancel(cancellations) => {
                 check_key("/definitionKey", &cancellations.definition)?;
                 check_reason(&cancellations.reason)?;
                 check_filter(&cancellations.filter)?;
-                (&cancellations.definition, vec![cancellations.version])
             }
-        };
-        for version in versions {
-            let key = definition.clone();
-            self.version(who.tenant, &VersionRef { key, version })
-                .await?;
+        }
+        let (current, _) = many.about();
+        self.version(who.tenant, &current).await?;
+        if let Many::Migrate(migrations) = many {
+            let target = VersionRef {
+                version: migrations.version,
+                ..current
+            };
+            self.target_version(who.tenant, &actor, &target).await?;
         }
         Ok(())
     }

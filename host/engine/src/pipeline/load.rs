@@ -147,8 +147,9 @@ impl Engine {
             .is_seen(tenant, &loaded.actor, &stored.instance)
             .await?;
         let content = loaded.content.as_deref();
-        let versions = self.versions_for(tenant, command, &stored, content).await;
-        let (version, previous) = match versions {
+        let caller = (tenant, &*loaded.actor);
+        let versions = self.versions_for(caller, command, &stored, content);
+        let (version, previous) = match versions.await {
             Ok(versions) => versions,
             // What is wrong with the version is not told of an instance that the caller does not see. A failure of the host says
             // nothing about the instance: `not found` would settle what is to be tried again.
