@@ -106,6 +106,25 @@ async fn own_work_needs_a_permission_of_its_own() {
     activate().await.expect(200);
 }
 
+#[tokio::test]
+async fn a_stopped_version_is_activated_once_it_is_resumed() {
+    let app = TestApp::start().await;
+    publish_next(&app, "approvers").await;
+    let why = json!({ "reason": "It decides wrongly." });
+    for version in [1, 2] {
+        let stop = format!("{VERSIONS}/{version}/stop");
+        app.post("admin", &stop, why.clone()).await.expect(200);
+        for what in ["activate", "activate?dryRun=true"] {
+            standing(&app, what, version)
+                .await
+                .problem(409, "version_stopped");
+        }
+    }
+    standing(&app, "resume", 2).await.expect(200);
+    standing(&app, "activate", 2).await.expect(200);
+    assert_eq!(app.started("doc-1").await["definitionVersion"], 2);
+}
+
 /// Whoever may migrate does not decide by it what instances run.
 #[tokio::test]
 async fn a_migration_needs_what_the_activation_of_its_version_needs() {

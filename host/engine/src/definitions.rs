@@ -206,11 +206,15 @@ impl Engine {
         let (version, unknown) = self.activating(who, reference).await?;
         let (reader, key) = (self.reader(), &reference.key);
         let target = self.0.store.target(who.tenant, reference).await?;
-        if target.is_some_and(|target| target.retired) {
+        let target = target.ok_or_else(|| Error::no_version(reference))?;
+        if target.retired {
             return Err(Error::Retired {
                 key: key.clone(),
                 version: reference.version,
             });
+        }
+        if target.stopped {
+            return Err(Error::stopped(reference.clone()));
         }
         let viewer = self.viewer(who).await?;
         Ok(ActivationEffects {
@@ -414,6 +418,7 @@ fn changed(reference: &VersionRef, status: StatusChange) -> Result<bool, Error> 
     match status {
         StatusChange::Missing => Err(Error::no_version(reference)),
         StatusChange::Retired => Err(Error::Retired { key, version }),
+        StatusChange::Stopped => Err(Error::Stopped { key, version }),
         StatusChange::TooMany => {
             let message = format!(
                 "{STOPPED_MAX} versions are stopped already; resume one, or retire and cancel"

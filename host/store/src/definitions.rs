@@ -30,12 +30,13 @@ pub struct VersionRow {
     pub content: Vec<u8>,
 }
 
-/// A version to which instances may be migrated.
+/// A version to activate, or to migrate to.
 #[derive(Debug)]
 pub struct Target {
     /// As in [`VersionRow::content`].
     pub content: Vec<u8>,
     pub retired: bool,
+    pub stopped: bool,
     /// Whether new instances run it.
     pub active: bool,
 }
@@ -85,6 +86,8 @@ pub enum StatusChange {
     /// It had that status already.
     Unchanged,
     Retired,
+    /// It is stopped, and must be resumed first.
+    Stopped,
     Missing,
     /// Too many versions are stopped already.
     TooMany,
@@ -164,7 +167,7 @@ impl Store {
     })).await
     }
 
-    /// What decides whether instances may be migrated to a version.
+    /// What decides whether a version may be activated, or migrated to.
     pub async fn target(
         &self,
         tenant: TenantId,
@@ -172,7 +175,7 @@ impl Store {
     ) -> Result<Option<Target>, StoreError> {
         let found = sqlx::query_as!(
             Target,
-            r#"select v.digest || v.config_digest as "content!", v.retired_at is not null as "retired!",
+            r#"select v.digest || v.config_digest as "content!", v.retired_at is not null as "retired!", v.stopped_at is not null as "stopped!",
                 v.version is not distinct from d.active_version as "active!"
             from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
             where v.tenant_id = $1 and v.key = $2 and v.version = $3"#,
@@ -199,6 +202,10 @@ impl Store {
         };
         if found.retired {
             return Ok(StatusChange::Retired);
+        }
+        // Every start would be refused.
+        if found.stopped {
+            return Ok(StatusChange::Stopped);
         }
         if found.active == Some(reference.version) {
             return Ok(StatusChange::Unchanged);

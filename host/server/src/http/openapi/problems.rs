@@ -131,7 +131,7 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "getInstanceEligibility" => &[OF_LOGIC, &["invalid_input"]],
         "listDataChanges" => &[&["invalid_input"]],
         "publishVersion" => &[&["unpublishable", "limit_reached"], OF_LOGIC],
-        "activateVersion" => &[&["forbidden", "version_retired", "unknown_names"]],
+        "activateVersion" => &[OF_VERSIONS, &["forbidden", "unknown_names"]],
         "stopVersion" | "createSubscription" | "testSubscription" | "putSavedView" => {
             &[&["limit_reached"]]
         }
