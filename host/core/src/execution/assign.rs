@@ -4,11 +4,13 @@ use super::allocation::Allocating;
 use super::enter::{Asked, ENTER, check_subscriptions};
 use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
+use super::next::may_be_moved;
 use super::ownership::OwnerChange;
 use super::reoffer::Why;
 use super::{Execution, Phase, deadline, members};
-use crate::answer::{Assignment, Offer, Principal, Work};
+use crate::answer::{Assignment, Deadline, Offer, Principal, Work};
 use crate::event::Event;
+use crate::graph::FiredBy;
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
@@ -119,7 +121,34 @@ impl Execution<'_> {
         for offer in &assignment.offers {
             self.check_offer(state_instance, own_work, offer, &assignment.exclude)?;
         }
-        Ok(())
+        self.check_movable_work(asked, assignment)
+    }
+
+    /// Refuses work in a state that nothing could ever move. Where neither a decision nor a signal leads on, only deadlines do.
+    fn check_movable_work(&self, asked: &Asked, assignment: &Assignment) -> Result<(), Fault> {
+        let (graph, state) = (&self.context.version.graph, &asked.state_instance.name);
+        let leads = |by: FiredBy| graph.leaving(state).any(|way| way.by.contains(&by));
+        let moves = |deadlines: &[Deadline]| deadlines.iter().any(|one| one.action.moves());
+        let is_movable = leads(FiredBy::Decision)
+            || leads(FiredBy::Signal)
+            || assignment
+                .offers
+                .iter()
+                .any(|offer| moves(&offer.deadlines))
+            || match &asked.cause {
+                EntryCause::Entered | EntryCause::Migrated => moves(&assignment.deadlines),
+                // The deadlines of the state go on, and those of tasks that are not overdue or are offered again.
+                cause => may_be_moved(graph, state, &asked.state_instance, |task| {
+                    *cause != EntryCause::Reoffered && goes(task, cause)
+                }),
+            };
+        if is_movable {
+            return Ok(());
+        }
+        let message = format!(
+            "{state} offers work that nothing could move on: no decision and no signal is declared, no deadline fires or cancels"
+        );
+        Err(Fault::new(ENTER, message))
     }
 
     /// Creates the tasks of a checked assignment.

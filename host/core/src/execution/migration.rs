@@ -198,7 +198,7 @@ fn waits_in_vain(
         .flat_map(|one| undeclared_triggers(one, new, target));
     let mut violations: Vec<_> = undeclared.collect();
     let is_lost = |one: &&StateInstance| {
-        may_be_moved(previous, name, one, None) && !may_be_moved(target, new, one, None)
+        may_be_moved(previous, name, one, |_| false) && !may_be_moved(target, new, one, |_| false)
     };
     if here.iter().any(is_lost) {
         let message = format!(

@@ -11,9 +11,9 @@ use super::fork::FORKS_MAX;
 use super::plan::TRANSITION;
 use super::{Execution, Moving, Pending};
 use crate::answer::{Next, Target};
-use crate::graph::{FiredBy, Graph, StateKind, Transition};
-use crate::ids::{ForkId, StateId, TaskId, check_id};
-use crate::instance::StateInstance;
+use crate::graph::{FiredBy, Graph, StateKind};
+use crate::ids::{ForkId, StateId, check_id};
+use crate::instance::{OpenDeadline, StateInstance, Task};
 use crate::json::{Json, JsonError};
 use crate::question::{Occurrence, Source};
 use crate::rejection::Rejection;
@@ -152,7 +152,8 @@ impl Execution<'_> {
         let decided = moving.decision.as_ref().map(|deciding| deciding.task);
         let state_instance = self.state_instance_of(moving.state);
         let from = &state_instance.name;
-        if may_be_moved(&self.context.version.graph, from, state_instance, decided) {
+        let is_over = |task: &Task| Some(task.id) == decided;
+        if may_be_moved(&self.context.version.graph, from, state_instance, is_over) {
             return Ok(());
         }
         let message = format!("{from} goes on with nothing left that could move it");
@@ -216,28 +217,29 @@ impl Execution<'_> {
     }
 }
 
-/// Whether anything may still move the state instance in the state of this name, once this task is decided.
+/// Whether anything may still move the state instance in the state of this name, once these tasks are over.
 pub(super) fn may_be_moved(
     graph: &Graph,
     name: &str,
     state_instance: &StateInstance,
-    decided: Option<TaskId>,
+    is_over: impl Fn(&Task) -> bool,
 ) -> bool {
-    let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
-    state_instance
-        .tasks
-        .iter()
-        .any(|task| task.status.is_open() && Some(task.id) != decided)
+    let leads = |by: FiredBy| graph.leaving(name).any(|way| way.by.contains(&by));
+    let moves = |open: &[OpenDeadline]| open.iter().any(|one| one.action.moves());
+    // Where no decision leads on, only the deadlines of a task do.
+    let by_decision = leads(FiredBy::Decision);
+    let open = |task: &Task| task.status.is_open() && !is_over(task);
+    leads(FiredBy::Signal)
+        || moves(&state_instance.deadlines)
         || state_instance
-            .deadlines
+            .tasks
             .iter()
-            .any(|open| open.action.moves())
+            .any(|task| open(task) && (by_decision || moves(&task.deadlines)))
         || state_instance
             .children
             .iter()
             .any(|child| child.outcome.is_none() && child.on_end.is_some())
         || state_instance.open_call().is_some()
-        || graph.leaving(name).any(by_signal)
 }
 
 /// Checks the key and the data of a target. A join is for all its branches, so it has neither.

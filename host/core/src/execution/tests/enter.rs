@@ -1,9 +1,10 @@
 //! The work in states that are entered: one question for all of them, and what a refusal of it undoes.
 
-use super::deadlines::{after, due, graph, late, open, pass};
-use super::script::{Script, enter, fault, offers, rejection};
+use super::deadlines::{after, due, every, graph, kinds, late, open, pass};
+use super::migration::migrate;
+use super::script::{Script, enter, fault, offers, rejection, start};
 use super::waits::signals;
-use crate::answer::{OverdueAction, Reason, Refusal, Violation, Work};
+use crate::answer::{Assignment, Deadline, OverdueAction, Plan, Reason, Refusal, Violation, Work};
 use crate::check::samples;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, StateKind, Transition};
@@ -211,4 +212,106 @@ fn the_escalation_of_overdue_work_cannot_be_refused() {
         fault(due(&mut script, deadline.id, deadline.due_at)),
         "enter: the escalation of overdue work in Review is refused: Nothing is done here. (not_here)"
     );
+}
+
+/// Nobody decides in `Review`: only LATE leads on.
+fn undecided(graph: &mut Graph) {
+    let is_decided = |way: &Transition| way.by.contains(&FiredBy::Decision);
+    let ways = &mut graph.transitions;
+    ways.retain(|way| way.source != "Review" || !is_decided(way));
+}
+
+/// Work with these deadlines of the state and of its task.
+fn timed(of_state: &[Deadline], of_task: &[Deadline]) -> Assignment {
+    let mut assignment = offers(&["crew"]);
+    assignment.deadlines = of_state.to_vec();
+    assignment.offers[0].deadlines = of_task.to_vec();
+    assignment
+}
+
+const STUCK: &str = "enter: Review offers work that nothing could move on: no decision and no signal is declared, no deadline \
+                     fires or cancels";
+
+#[test]
+fn work_that_nothing_could_move_is_the_flows_fault() {
+    let mut drawn = graph();
+    undecided(&mut drawn);
+    let mut called = drawn.clone();
+    let call = samples::way_by("Review", "CALL", FiredBy::Signal, &["Done"]);
+    called.transitions.push(call);
+    let started = |graph: &Graph, assignment: Assignment| {
+        let script = Script::new().drawn(graph.clone());
+        let mut script = script.assigning(move |_| assignment.clone());
+        script.run("ann", &start())
+    };
+    let on = |action: OverdueAction| [after(60, action)];
+    let idle = timed(&on(OverdueAction::Remind), &on(OverdueAction::Escalate));
+    for assignment in [timed(&[], &[]), idle] {
+        assert_eq!(fault(started(&drawn, assignment.clone())), STUCK);
+        for movable in [&called, &graph()] {
+            started(movable, assignment.clone()).expect("a start");
+        }
+    }
+    let cancel = OverdueAction::Cancel("too late".into());
+    for assignment in [
+        timed(&on(late()), &[]),
+        timed(&[], &on(late())),
+        timed(&on(cancel), &[]),
+    ] {
+        started(&drawn, assignment).expect("a start");
+    }
+}
+
+/// The deadlines of the version that is left go with it.
+#[test]
+fn a_migration_to_work_that_nothing_could_move_is_the_flows_fault() {
+    for again in [vec![], vec![after(60, late())]] {
+        let is_movable = !again.is_empty();
+        let assign = move |_: &str, cause: &EntryCause| match cause {
+            EntryCause::Migrated => timed(&again, &[]),
+            _ => timed(&[after(60, late())], &[]),
+        };
+        let script = Script::new().drawn(graph()).assigning_for(assign);
+        let mut script = script.followed_by(undecided).started();
+        let before = script.instance().clone();
+        let migrated = migrate(&mut script, &[]);
+        if is_movable {
+            assert_eq!(
+                migrated.expect("a migration").instance.definition.version,
+                2
+            );
+        } else {
+            assert_eq!(fault(migrated), STUCK);
+            assert_eq!(*script.instance(), before);
+        }
+    }
+}
+
+/// A deadline that has fired for the last time moves nothing any more, and open tasks that nobody decides do not either.
+#[test]
+fn a_state_whose_tasks_nobody_decides_does_not_go_on() {
+    let once = after(60, late());
+    let again = every(60, once.clone());
+    for (assignment, goes_on) in [
+        (timed(&[once.clone()], &[]), false),
+        (timed(&[], &[once]), false),
+        (timed(&[again.clone()], &[]), true),
+        (timed(&[], &[again]), true),
+    ] {
+        let mut drawn = graph();
+        undecided(&mut drawn);
+        let script = Script::new().drawn(drawn);
+        let script = script.planning(|_, _| Ok(Plan::default()));
+        let mut script = script.assigning(move |_| assignment.clone()).started();
+        let deadline = open(script.instance())[0].2.clone();
+        script.at(61);
+        let passed = due(&mut script, deadline.id, deadline.due_at);
+        if goes_on {
+            let events = passed.expect("it passes").events;
+            assert!(kinds(&events).contains(&"STATE_CONTINUED"), "{events:?}");
+        } else {
+            let told = "transition: Review goes on with nothing left that could move it";
+            assert_eq!(fault(passed), told);
+        }
+    }
 }

@@ -129,7 +129,10 @@ fn a_refused_join_undoes_the_deadline_that_reached_it_and_no_signal() {
 fn outgrown_by_a_signal() -> Script {
     let script = Script::new().drawn(graph()).waiting(waiting);
     let script = script.assigning(|state| match state {
-        "Left" => crowded(),
+        "Left" => Assignment {
+            deadlines: vec![after(60, late())],
+            ..crowded()
+        },
         _ => offers(&["crew"]),
     });
     script.planning_for(|occurrence, _, _| {

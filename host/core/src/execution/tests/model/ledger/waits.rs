@@ -8,7 +8,7 @@ use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::StateId;
-use crate::instance::{Instance, StateInstance};
+use crate::instance::{Instance, OpenDeadline, StateInstance};
 
 impl Ledger {
     /// The way that a signal fires in the state of this name.
@@ -285,20 +285,21 @@ pub(super) fn is_movable_in(graph: &Graph, name: &str, state_instance: &StateIns
         let way = graph.transition(name, trigger);
         way.is_some_and(|way| way.by.contains(&by))
     };
-    let mut ways = graph.leaving(name);
+    let leads = |by: FiredBy| graph.leaving(name).any(|way| way.by.contains(&by));
+    let due = |deadlines: &[OpenDeadline]| {
+        deadlines.iter().any(|open| match &open.action {
+            OverdueAction::Fire(to) => by(to, FiredBy::Deadline),
+            other => other.moves(),
+        })
+    };
+    let mut open = state_instance
+        .tasks
+        .iter()
+        .filter(|task| task.status.is_open());
     let mut children = state_instance.children.iter();
-    ways.any(|way| way.by.contains(&FiredBy::Signal))
-        || state_instance
-            .tasks
-            .iter()
-            .any(|task| task.status.is_open())
-        || state_instance
-            .deadlines
-            .iter()
-            .any(|open| match &open.action {
-                OverdueAction::Fire(to) => by(to, FiredBy::Deadline),
-                other => other.moves(),
-            })
+    leads(FiredBy::Signal)
+        || open.any(|task| leads(FiredBy::Decision) || due(&task.deadlines))
+        || due(&state_instance.deadlines)
         || children.any(|child| {
             let on_end = child.on_end.iter();
             let mut fires = on_end.filter(|trigger| by(trigger, FiredBy::Child));
