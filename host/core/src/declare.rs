@@ -123,6 +123,13 @@ macro_rules! columns {
                 vec![$($crate::column::ColumnType::column(&self.$column)),*]
             }
 
+            /// The columns whose members another record has with other values.
+            pub fn changed_columns(&self, other: &$record) -> impl Iterator<Item = &'static str> {
+                let compared = [$((stringify!($column), self.$column != other.$column)),*];
+                let changed = compared.into_iter().filter(|(_, is_changed)| *is_changed);
+                changed.map(|(column, _)| column)
+            }
+
             /// Reads the record from a row. The caller passes the members that the row does not hold.
             pub fn of_row(
                 row: &$crate::column::Row<'_>,

@@ -264,4 +264,6 @@ fn clearing_changes_the_columns_that_are_listed_and_no_other() {
         .map(|(name, _)| *name)
         .collect();
     assert_eq!(changed, StateInstance::CLEARED);
+    let changed: Vec<&str> = before.changed_columns(&after).collect();
+    assert_eq!(changed, StateInstance::CLEARED);
 }

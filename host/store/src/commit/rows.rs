@@ -6,6 +6,8 @@
 pub(super) mod jobs;
 mod parts;
 
+use std::collections::BTreeMap;
+
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::types::PgRecordEncoder;
@@ -258,15 +260,13 @@ impl<'a> Rows<'a> {
         };
         let before = change.before.as_ref().map(|stored| &stored.instance);
         let known = before.map(parts::state_instances).unwrap_or_default();
+        let known: BTreeMap<_, _> = known.into_iter().map(|known| (known.0.id, known)).collect();
         let mut ordinal = change
             .before
             .as_ref()
             .map_or(0, |stored| stored.state_instances);
         for (state, phase) in parts::state_instances(&change.after) {
-            match known
-                .iter()
-                .find(|(state_instance, _)| state_instance.id == state.id)
-            {
+            match known.get(&state.id) {
                 None => {
                     self.entered.push(State::of(of, ordinal, state, phase));
                     ordinal += 1;

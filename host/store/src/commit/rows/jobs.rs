@@ -75,19 +75,6 @@ impl Rows<'_> {
     }
 
     fn children(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
-        let running =
-            |instance: &Instance| -> BTreeMap<InstanceId, (StateInstance, ChildInstance)> {
-                let of = |state_instance: &StateInstance| {
-                    let running = state_instance
-                        .children
-                        .iter()
-                        .filter(|child| child.outcome.is_none());
-                    let pair =
-                        |child: &ChildInstance| (child.id, (state_instance.clone(), child.clone()));
-                    running.map(pair).collect::<Vec<_>>()
-                };
-                instance.active.iter().flat_map(of).collect()
-            };
         let (old, new) = (
             before.map(running).unwrap_or_default(),
             running(&change.after),
@@ -95,8 +82,8 @@ impl Rows<'_> {
         let now = change.now;
         let begun = new
             .values()
-            .filter(|(_, child)| !old.contains_key(&child.id));
-        let begun = begun.map(|(state_instance, child)| (state_instance.id, child));
+            .filter(|(_, child)| !old.contains_key(&child.id))
+            .copied();
         for (state, child) in begun.chain(change.children_of_passed_states()) {
             let payload = json!({ "state": state, "child": child });
             self.job(
@@ -242,6 +229,17 @@ fn finished(of: Of, id: Uuid) -> FinishedJob {
         cancels: None,
         keeps_report: false,
     }
+}
+
+/// The children that run, each with its state instance.
+fn running(instance: &Instance) -> BTreeMap<InstanceId, (StateId, &ChildInstance)> {
+    let active = instance.active.iter();
+    let running = active.flat_map(|state_instance| {
+        let children = state_instance.children.iter();
+        let running = children.filter(|child| child.outcome.is_none());
+        running.map(move |child| (child.id, (state_instance.id, child)))
+    });
+    running.collect()
 }
 
 /// The open deadlines that count, and those at which suspended tasks are resumed. None while the instance is suspended.

@@ -75,9 +75,8 @@ impl<'a> Rows<'a> {
 
 /// Whether a column has changed that leaving does not clear. Tasks have their own rows.
 fn differ(before: &StateInstance, after: &StateInstance) -> bool {
-    let values = before.columns().into_iter().zip(after.columns());
-    let mut columns = StateInstance::COLUMNS.iter().zip(values);
-    columns.any(|(name, (before, after))| !StateInstance::CLEARED.contains(name) && before != after)
+    let mut changed = before.changed_columns(after);
+    changed.any(|column| !StateInstance::CLEARED.contains(&column))
 }
 
 impl<'a> State<'a> {
@@ -113,8 +112,9 @@ impl<'a> Rows<'a> {
         known: &'a [Task],
         state: &'a StateInstance,
     ) {
+        let known: BTreeMap<_, _> = known.iter().map(|known| (known.id, known)).collect();
         for (ordinal, task) in (0_i32..).zip(&state.tasks) {
-            let old = known.iter().find(|old| old.id == task.id);
+            let old = known.get(&task.id).copied();
             match old {
                 None => {
                     self.created
