@@ -41,7 +41,7 @@ mod wait;
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -76,7 +76,7 @@ pub use ownership::DELEGATIONS_MAX;
 pub use service::{TIMEOUT_SECONDS_MAX, TOO_LATE};
 pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signal_id};
 
-/// How many router states one command may pass.
+/// How many router states may follow each other.
 pub const ROUTER_STEPS_MAX: u32 = 16;
 const START: &str = "start";
 
@@ -121,7 +121,9 @@ pub struct Execution<'a> {
     staffing_checks: VecDeque<StaffingCheck>,
     /// Set if the command is a migration.
     migration: Option<Migration>,
-    router_steps: u32,
+    /// The routers entered since the command or the newest trigger without a caller, each with how many lead in a row to it, itself
+    /// included.
+    routers: BTreeMap<StateId, u32>,
     /// Buffered signals that the command has taken.
     signals_taken: u32,
     /// Set if the execution follows a trigger without a caller.
@@ -231,7 +233,7 @@ impl<'a> Execution<'a> {
             forward: OnceCell::new(),
             staffing_checks: VecDeque::new(),
             migration: None,
-            router_steps: 0,
+            routers: BTreeMap::new(),
             signals_taken: 0,
             savepoint: None,
             may_enlarge: true,

@@ -60,8 +60,8 @@ const _: () = assert!(
         <= FACTS_BYTES_MAX
 );
 
-/// How many states an instance may enter in all, since each command reads them. States that follow automatically may exceed it
-/// by a few.
+/// How many states an instance may enter in all, since each command reads them. States that routers lead to may exceed it, by as
+/// many as follow from one command.
 pub const STATE_INSTANCES_MAX: usize = 1_000;
 /// How many state instances may be active or waiting at a time. Plans that add none are not held to it.
 pub const BRANCHES_MAX: usize = 200;

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use super::assign::{self, LookupPurpose};
 use super::deadline;
 use super::fault::{self, ExecutionError, Fault};
+use super::plan::TRANSITION;
 use super::{Execution, Moving, Pending, Phase, ROUTER_STEPS_MAX};
 use crate::answer::{Reason, Refusal, ServiceCall, SignalSubscription, Waiting, Work};
 use crate::event::Event;
@@ -14,8 +15,12 @@ use crate::instance::StateInstance;
 use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
 use crate::question::{Entry, EntryCause, Occurrence, Source};
+use crate::rejection::Rejection;
+use crate::shown::BRANCHES_MAX;
 
 pub(super) const ENTER: &str = "enter";
+/// How many routers follow from one command or trigger without a caller. Flow logic is called for each.
+const ROUTERS_MAX: usize = BRANCHES_MAX + ROUTER_STEPS_MAX as usize;
 /// How many subscriptions a state instance may have.
 const SUBSCRIPTIONS_MAX: usize = 20;
 
@@ -105,14 +110,10 @@ impl Execution<'_> {
                 }]);
             }
             StateKind::Router => {
-                self.router_steps += 1;
-                if self.router_steps > ROUTER_STEPS_MAX {
-                    return Err(Fault::new(
-                        "transition",
-                        format!("more than {ROUTER_STEPS_MAX} router states in a row"),
-                    )
-                    .into());
+                if self.routers.len() == ROUTERS_MAX {
+                    return self.reject(too_many_routers());
                 }
+                self.count_router(&state_instance)?;
                 let way_out = self
                     .context
                     .version
@@ -146,6 +147,20 @@ impl Execution<'_> {
                 });
             }
         }
+        Ok(())
+    }
+
+    /// Counts a router before it is entered. A flow that leads from router to router without end is faulty.
+    fn count_router(&mut self, state_instance: &StateInstance) -> Result<(), Fault> {
+        // A join follows the routers of all its branches.
+        let before = state_instance.predecessors.iter();
+        let before = before.filter_map(|id| self.routers.get(id)).max();
+        let in_a_row = before.map_or(1, |before| before + 1);
+        if in_a_row > ROUTER_STEPS_MAX {
+            let message = format!("more than {ROUTER_STEPS_MAX} router states in a row");
+            return Err(Fault::new(TRANSITION, message));
+        }
+        self.routers.insert(state_instance.id, in_a_row);
         Ok(())
     }
 
@@ -243,6 +258,13 @@ impl Execution<'_> {
         let name = self.context.version.graph.priority_name(priority);
         name.map(str::to_owned)
     }
+}
+
+fn too_many_routers() -> Rejection {
+    let message = format!(
+        "more than {ROUTERS_MAX} router states would follow at once; the plan must begin fewer branches"
+    );
+    Rejection::not_now("limit_reached", message)
 }
 
 /// Checks the subscriptions of a state.

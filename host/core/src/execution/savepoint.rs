@@ -23,7 +23,6 @@ pub(super) struct Savepoint {
     instance: Instance,
     /// How many events there were.
     events: usize,
-    router_steps: u32,
     /// For what remains of the command if the trigger is refused.
     may_enlarge: bool,
     /// The trigger is a buffered signal.
@@ -39,11 +38,11 @@ impl Execution<'_> {
             trigger: trigger.to_owned(),
             instance: self.instance.clone(),
             events: self.events.len(),
-            router_steps: self.router_steps,
             // What remains of a command of the host has happened: a deadline passed, a child ended or a service answered.
             may_enlarge: self.may_enlarge && !self.context.actor.is_host(),
             of_signal,
         }));
+        self.routers.clear();
         self.may_enlarge = true;
     }
 
@@ -92,7 +91,6 @@ impl Execution<'_> {
     fn undo(&mut self, savepoint: Savepoint, reason: Reason) {
         self.instance = savepoint.instance;
         self.events.truncate(savepoint.events);
-        self.router_steps = savepoint.router_steps;
         self.may_enlarge = savepoint.may_enlarge;
         self.ready_joins.clear();
         self.staffing_checks.clear();

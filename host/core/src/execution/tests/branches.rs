@@ -1,9 +1,14 @@
 //! Routers, and branches that end or are cancelled while others go on.
 
-use super::script::{Script, end_branch, enter, fault};
-use crate::answer::Plan;
+use super::deadlines::{after, late, pass};
+use super::script::{Script, end_branch, enter, fault, offers, rejection};
+use crate::answer::{Assignment, Next, Plan, Target};
+use crate::check::samples::way_by as way;
 use crate::event::Event;
 use crate::execution::ROUTER_STEPS_MAX;
+use crate::graph::FiredBy;
+use crate::instance::Instance;
+use crate::question::Occurrence;
 
 #[test]
 fn routers_come_to_an_end() {
@@ -48,6 +53,70 @@ fn routers_come_to_an_end() {
         stuck,
         "transition: Hop goes on with nothing left that could move it"
     );
+}
+
+/// `Review` begins so many items, by a decision or when it is late. Each passes one router or two on its way to `Other`.
+fn routed(items: usize, twice: bool) -> Script {
+    let plan = move |occurrence: &Occurrence, state: &str, instance: &Instance| {
+        if state == "Review" {
+            let targets = (0..items).map(|number| Target {
+                key: Some(number.to_string()),
+                ..Target::new("Hop")
+            });
+            return Ok(Plan {
+                next: Next::Enter(targets.collect()),
+                ..Plan::default()
+            });
+        }
+        let mut active = instance.active.iter();
+        let here = active.find(|one| Some(one.id.to_string()) == occurrence.state_instance);
+        let is_first = here.is_some_and(|one| one.key.is_some());
+        let next = if twice && is_first { "Hop" } else { "Other" };
+        Ok(enter(&[next]))
+    };
+    let assign = |state: &str| Assignment {
+        deadlines: match state {
+            "Review" => vec![after(60, late())],
+            _ => vec![],
+        },
+        ..offers(&["crew"])
+    };
+    let mut script = Script::new().planning_for(plan).assigning(assign);
+    script.redraw(|graph| {
+        let late = way("Review", "LATE", FiredBy::Deadline, &["Hop"]);
+        graph.transitions.push(late);
+    });
+    script.claimed()
+}
+
+fn active(script: &Script) -> Vec<&str> {
+    let active = script.instance().active.iter();
+    active.map(|one| one.name.as_str()).collect()
+}
+
+/// Only those that follow each other count, so a fork may lead to many.
+#[test]
+fn many_branches_may_pass_a_router_each() {
+    let mut script = routed(40, false);
+    script.go().expect("a fork");
+    assert_eq!(active(&script), ["Other"; 40]);
+
+    let mut script = routed(40, true);
+    pass(&mut script, 0, 100);
+    assert_eq!(active(&script), ["Other"; 40]);
+}
+
+#[test]
+fn all_branches_together_pass_so_many_routers() {
+    let mut script = routed(110, true);
+    assert_eq!(rejection(script.go()).code(), "limit_reached");
+    let events = pass(&mut script, 0, 100);
+    let refused = events.iter().find_map(|event| match event {
+        Event::TriggerRefused { trigger, code, .. } => Some((trigger.as_str(), code.as_str())),
+        _ => None,
+    });
+    assert_eq!(refused, Some(("LATE", "limit_reached")), "{events:?}");
+    assert_eq!(active(&script), ["Review"]);
 }
 
 #[test]

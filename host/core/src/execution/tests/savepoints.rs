@@ -171,6 +171,43 @@ fn a_signal_over_which_flow_logic_fails_is_undone_alone() {
     }
 }
 
+/// Each leads through two routers back to the state that takes the next.
+#[test]
+fn every_signal_may_pass_routers_of_its_own() {
+    let mut drawn = graph();
+    for name in ["First", "Second"] {
+        let router = samples::state(name, name, StateKind::Router);
+        drawn.states.push(router);
+    }
+    let targets = &mut drawn.transitions[3].targets;
+    targets.push("First".into());
+    drawn
+        .transitions
+        .push(way("First", "ON", FiredBy::Entry, &["Second"]));
+    drawn
+        .transitions
+        .push(way("Second", "ON", FiredBy::Entry, &["Wait"]));
+    let script = Script::new().drawn(drawn).waiting(waiting);
+    let plan = |from: &str, _: &_| {
+        Ok(enter(match from {
+            "Wait" => &["First"],
+            "First" => &["Second"],
+            _ => &["Wait"],
+        }))
+    };
+    let mut script = script.planning(plan).claimed();
+    for _ in 0..16 {
+        send(&mut script, "PAID");
+    }
+    let outcome = script.go().expect("a decision");
+    assert!(refusals(&outcome.events).is_empty());
+    let taken = outcome.events.iter();
+    let taken = taken.filter(|event| matches!(event, Event::SignalTaken { .. }));
+    assert_eq!(taken.count(), 16);
+    assert!(buffered(&script).is_empty());
+    assert_eq!(active(&script), ["Wait"]);
+}
+
 /// The signal that is too large is refused, not the decision before it or the signal after it.
 #[test]
 fn the_signal_that_enlarges_the_facts_is_refused() {
