@@ -5,8 +5,9 @@
 //! that would exceed their bound is refused with the field and the limit. The oldest past states are left out, and some texts of
 //! the others; flow logic is shown how many.
 //!
-//! Long texts cannot displace others. In active states each open task has an equal share of the remaining room. Of past states,
-//! the longest texts are left out before shorter ones.
+//! Long texts cannot displace others. In active states each open task has an equal share of the remaining room. Texts in blind
+//! states are hidden, so no room depends on them: each decision there counts as if its texts filled its share. Of past states, the
+//! longest texts are left out before shorter ones.
 
 use std::collections::BTreeSet;
 
@@ -33,6 +34,8 @@ const ATTRIBUTES_BYTES_MAX: usize = 48 << 10;
 const WORK_BYTES_MAX: usize = 256 << 10;
 /// Comments and inputs in active states.
 const TEXTS_BYTES_MAX: usize = 128 << 10;
+/// Those in blind states. The rest is left to others, however short the hidden ones are.
+const HIDDEN_TEXTS_BYTES_MAX: usize = TEXTS_BYTES_MAX / 2;
 /// The list of deciders.
 const DECIDERS_BYTES_MAX: usize = 128 << 10;
 /// Comments and inputs in past states.
@@ -196,9 +199,10 @@ pub fn deciders(instance: &Instance) -> impl Iterator<Item = Decider<'_>> {
     })
 }
 
-/// Refuses a decision that exceeds the bounds.
+/// Refuses a decision that exceeds the bounds. `blind`: it is made in a blind state.
 pub fn check_decision(
     instance: &Instance,
+    blind: bool,
     comment: Option<&str>,
     input: &str,
 ) -> Result<(), Rejection> {
@@ -209,7 +213,7 @@ pub fn check_decision(
             DECIDERS_BYTES_MAX,
         ));
     }
-    let (bytes, room) = (decision_bytes(comment, input), room(instance));
+    let (bytes, room) = (decision_bytes(comment, input), room(instance, blind));
     if bytes <= room {
         return Ok(());
     }
@@ -225,20 +229,40 @@ pub fn check_decision(
     Err(Rejection::invalid(field, "too_long", message))
 }
 
-/// How many bytes of comment and input the next decision may have.
-fn room(instance: &Instance) -> usize {
-    let sum = |state_instances: &mut dyn Iterator<Item = &StateInstance>| -> usize {
-        state_instances
-            .flat_map(texts)
-            .map(|(_, bytes)| bytes)
-            .sum()
+/// How many bytes of comment and input the next decision may have, in a blind state or in another.
+fn room(instance: &Instance, blind: bool) -> usize {
+    let sum = |state_instance: &StateInstance| -> usize {
+        texts(state_instance).map(|(_, bytes)| bytes).sum()
     };
-    let active = || instance.active.iter();
-    let open = active().flat_map(|state_instance| &state_instance.tasks);
-    let open = open.filter(|task| task.status.is_open()).count().max(1);
-    let part = TEXTS_BYTES_MAX.saturating_sub(sum(&mut active())) / open;
-    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(sum(&mut instance.state_instances()));
+    let open = |of: &[&StateInstance]| {
+        let tasks = of.iter().flat_map(|state_instance| &state_instance.tasks);
+        tasks.filter(|task| task.status.is_open()).count()
+    };
+    let active = instance.active.iter();
+    let (hidden, others): (Vec<_>, Vec<_>) = active.partition(|one| one.blind);
+    let hidden_bytes = hidden_bytes(&hidden);
+    let used = hidden_bytes + others.iter().map(|one| sum(one)).sum::<usize>();
+    let mut part = TEXTS_BYTES_MAX.saturating_sub(used) / (open(&hidden) + open(&others)).max(1);
+    if blind {
+        part = part.min((HIDDEN_TEXTS_BYTES_MAX - hidden_bytes) / open(&hidden).max(1));
+    }
+    let past: usize = instance.past.iter().map(|past| sum(&past.state)).sum();
+    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(used + past);
     part.min(all / ALL_TEXTS_PART)
+}
+
+/// How many bytes the texts in active blind states may have at most, whatever they have: the shares of their decisions.
+fn hidden_bytes(blind: &[&StateInstance]) -> usize {
+    let tasks = || {
+        let tasks = blind.iter().flat_map(|one| &one.tasks);
+        tasks.filter(|task| !matches!(task.status, TaskStatus::Cancelled { .. }))
+    };
+    let shares = tasks().filter_map(Task::decision).map(|decision| {
+        // Tasks that were made later had no share yet. Those withdrawn since made the share only smaller.
+        let then = tasks().filter(|task| task.created_at < decision.decided_at);
+        HIDDEN_TEXTS_BYTES_MAX.div_ceil(then.count().max(1))
+    });
+    shares.sum::<usize>().min(HIDDEN_TEXTS_BYTES_MAX)
 }
 
 /// Refuses an actor with more groups and permissions than flow logic can be shown.

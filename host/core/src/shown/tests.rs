@@ -74,7 +74,7 @@ fn whoever_writes_much_hides_nobody_elses_words() {
 
 #[test]
 fn an_instance_takes_so_many_decisions() {
-    let count = |instance: &Instance| check_decision(instance, None, "{}");
+    let count = |instance: &Instance| check_decision(instance, false, None, "{}");
     assert_eq!(count(&past(&[0; 500])), Ok(()));
     let full = count(&past(&[0; 700])).expect_err("too many");
     assert_eq!(full.code(), "limit_reached");
@@ -85,13 +85,66 @@ fn an_instance_takes_so_many_decisions() {
 fn what_all_decisions_say_has_an_end_too() {
     let mut instance = past(&[80_000; 50]);
     let said = |instance: &Instance, bytes: usize| {
-        check_decision(instance, None, input_of(bytes).as_str())
+        check_decision(instance, false, None, input_of(bytes).as_str())
     };
     assert!(said(&instance, 12_000).is_ok());
     assert!(said(&instance, 30_000).is_err());
     instance.past.extend(past(&[80_000; 4]).past);
     assert_eq!(said(&instance, 0), Ok(()));
     assert!(said(&instance, 1_000).is_err());
+}
+
+/// A blind state of which this task and the next were decided with so many bytes each, and two are open.
+fn vote(decided: [usize; 2]) -> Instance {
+    let mut instance = instance();
+    let mut state = past(&decided).past.swap_remove(0).state;
+    let at = |second| Timestamp::from_second(second).expect("a time");
+    state.blind = true;
+    state.tasks = (0..4).map(|_| Random::new(1).task()).collect();
+    for (number, task) in state.tasks.iter_mut().enumerate() {
+        task.status = TaskStatus::Pending;
+        if let Some(bytes) = decided.get(number) {
+            let decision = Decision {
+                outcome: "GO".into(),
+                actor: format!("person-{number}"),
+                on_behalf_of: None,
+                comment: None,
+                input: input_of(*bytes),
+                decided_at: at(1),
+            };
+            complete(task, decision);
+        }
+    }
+    instance.active.push(state);
+    instance
+}
+
+/// With tasks that were added or withdrawn, the hidden texts fit as well.
+#[test]
+fn a_blind_vote_has_room_that_tells_nothing_of_hidden_texts() {
+    let share = HIDDEN_TEXTS_BYTES_MAX / 4;
+    for blind in [true, false] {
+        let short = vote([0, 0]);
+        let long = vote([share, share]);
+        assert_eq!(room(&short, blind), room(&long, blind));
+    }
+    let mut vote = vote([share, share]);
+    assert_eq!(room(&vote, true), share);
+    assert_eq!(room(&vote, false), (TEXTS_BYTES_MAX - 2 * share) / 2);
+
+    // Two that came after the decisions divide what is left.
+    let later = Timestamp::from_second(2).expect("a time");
+    for _ in 0..2 {
+        let mut task = Random::new(1).task();
+        (task.status, task.created_at) = (TaskStatus::Pending, later);
+        vote.active[0].tasks.push(task);
+    }
+    assert_eq!(room(&vote, true), share / 2);
+
+    // Without the others, each decision counts as half.
+    vote.active[0].tasks.retain(|task| !task.status.is_open());
+    assert_eq!(room(&vote, true), 0);
+    assert_eq!(room(&vote, false), TEXTS_BYTES_MAX / 2);
 }
 
 #[test]

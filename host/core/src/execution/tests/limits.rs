@@ -126,6 +126,41 @@ fn however_much_is_said_everybody_has_room_left() {
     assert!(rooms.is_sorted(), "nobody's room shrinks: {rooms:?}");
 }
 
+/// A refusal in a blind state, or beside it, would tell how much the others wrote.
+#[test]
+fn a_limit_tells_nothing_of_hidden_texts() {
+    let refused = |comment: usize| {
+        let plan = |_: &str, instance: &crate::instance::Instance| {
+            Ok(if instance.past.is_empty() {
+                enter(&["Review", "Other"])
+            } else {
+                Plan::default()
+            })
+        };
+        let assign = |state: &str| match state {
+            "Other" => Assignment {
+                needed: 3,
+                blind: true,
+                ..offers(&["crew"; 3])
+            },
+            _ => offers(&["crew"]),
+        };
+        let script = Script::new().planning(plan).assigning(assign);
+        let mut script = script.claimed();
+        script.go().expect("a vote and a review");
+        let (review, votes) = (script.task(0), [script.task(1), script.task(2)]);
+        let vote = saying(votes[0], comment, 10);
+        script.run("vic", &vote).expect("a vote");
+        let refusals = [("val", votes[1]), ("rob", review)].map(|(person, task)| {
+            let refused = rejection(script.run(person, &saying(task, 10, 60_000)));
+            format!("{refused:?}")
+        });
+        assert!(refusals[0].contains("too_long"), "{refusals:?}");
+        refusals
+    };
+    assert_eq!(refused(1), refused(15_000));
+}
+
 /// Work that logic could not be told of.
 pub(super) fn crowded() -> Assignment {
     let crowd: Vec<_> = (0..VOTERS)
