@@ -117,6 +117,8 @@ pub struct Execution<'a> {
     ready_joins: VecDeque<(StateId, bool)>,
     /// Computed when a join first needs it.
     forward: OnceCell<Forward<'a>>,
+    /// Wait and service states entered since buffered signals were last dropped.
+    dropping: Vec<StateId>,
     /// State instances whose staffing is to be checked.
     staffing_checks: VecDeque<StaffingCheck>,
     /// Set if the command is a migration.
@@ -231,6 +233,7 @@ impl<'a> Execution<'a> {
             works: VecDeque::new(),
             ready_joins: VecDeque::new(),
             forward: OnceCell::new(),
+            dropping: Vec::new(),
             staffing_checks: VecDeque::new(),
             migration: None,
             routers: BTreeMap::new(),
@@ -336,8 +339,9 @@ impl<'a> Execution<'a> {
         } else if self.begin_joins()? || self.assign_migrated_states() {
         } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
             self.review(staffing_check);
-        } else {
-            return Ok(self.refuse_outgrown()? || self.take_buffered());
+        } else if !self.refuse_outgrown()? {
+            self.drop_buffered();
+            return Ok(self.take_buffered());
         }
         Ok(true)
     }

@@ -93,6 +93,7 @@ impl Execution<'_> {
         self.events.truncate(savepoint.events);
         self.may_enlarge = savepoint.may_enlarge;
         self.ready_joins.clear();
+        self.dropping.clear();
         self.staffing_checks.clear();
         self.entering.clear();
         self.works.clear();

@@ -97,7 +97,7 @@ impl Execution<'_> {
             state,
             service: call.service,
         });
-        self.drop_buffered(state);
+        self.dropping.push(state);
         Ok(())
     }
 

@@ -239,18 +239,24 @@ impl<'a> Execution<'a> {
         self.phase = Phase::Transition(occurrence.into(), moving);
     }
 
-    /// Drops buffered signals whose trigger a wait state declares without taking them, unless another state instance does.
-    pub(super) fn drop_buffered(&mut self, state: StateId) {
-        let state_instance = self.state_instance_of(state);
-        let taken = |signal: &&BufferedSignal| {
-            self.way(&state_instance.name, &signal.trigger).is_some()
-                && !state_instance.takes_buffered(&signal.trigger)
-                && self.buffered_taker(&signal.trigger).is_none()
-        };
-        let buffered = self.instance.buffered.iter().filter(taken);
-        let dropped: Vec<_> = buffered.cloned().collect();
-        for signal in &dropped {
-            self.take(signal, state);
+    /// Drops buffered signals whose trigger a wait state declares without taking them, unless another state instance does. All states
+    /// that follow have been entered, so the order of a plan's targets does not matter.
+    pub(super) fn drop_buffered(&mut self) {
+        for state in std::mem::take(&mut self.dropping) {
+            let mut active = self.instance.active.iter();
+            // A join that began after it may have cancelled it.
+            let Some(state_instance) = active.find(|one| one.id == state) else {
+                continue;
+            };
+            let is_dropped = |signal: &&BufferedSignal| {
+                self.way(&state_instance.name, &signal.trigger).is_some()
+                    && self.buffered_taker(&signal.trigger).is_none()
+            };
+            let buffered = self.instance.buffered.iter().filter(is_dropped);
+            let dropped: Vec<_> = buffered.cloned().collect();
+            for signal in &dropped {
+                self.take(signal, state);
+            }
         }
     }
 

@@ -43,7 +43,7 @@ impl Execution<'_> {
         }
         let state = state_instance.id;
         self.emit_entered(state_instance);
-        self.drop_buffered(state);
+        self.dropping.push(state);
         Ok(())
     }
 

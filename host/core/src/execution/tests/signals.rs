@@ -151,6 +151,28 @@ fn early_signals_are_dropped_by_those_who_do_not() {
     assert_eq!(script.instance().active[0].name, "Deaf");
 }
 
+/// Whichever is entered first, a signal is kept for the one that counts it.
+#[test]
+fn the_order_of_a_forks_targets_decides_nothing() {
+    let told = [["Deaf", "Wait"], ["Wait", "Deaf"]].map(|both| {
+        let plan = move |occurrence: &Occurrence, _: &str, _: &Instance| {
+            let is_fork = occurrence.trigger == "GO";
+            Ok(enter(if is_fork { &both[..] } else { &["Done"] }))
+        };
+        let wait = |state: &str| match state {
+            "Wait" => buffered(),
+            _ => signals(),
+        };
+        let script = Script::new().drawn(graph()).waiting(wait);
+        let mut script = script.planning_for(plan).claimed();
+        send(&mut script, "PAID", "1").expect("a signal");
+        let outcome = script.go().expect("a fork");
+        assert!(is_done(&script), "{both:?}");
+        kinds(&outcome)
+    });
+    assert_eq!(told[0], told[1]);
+}
+
 /// The sender's permissions at the time of sending count; a refused signal does not block the next one.
 #[test]
 fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {

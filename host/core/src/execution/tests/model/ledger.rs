@@ -118,8 +118,8 @@ pub(super) struct Ledger {
     /// Targets of plans that were not entered yet.
     due: Vec<String>,
     firing: Option<Firing>,
-    /// Signals that a state dropped because it takes no buffered signals.
-    dropped: Vec<String>,
+    /// Wait states entered since signals from before were last looked at.
+    new_waits: Vec<StateId>,
     /// How many buffered signals the command has taken.
     taken: usize,
 }
@@ -146,7 +146,7 @@ impl Ledger {
             children: BTreeMap::new(),
             buffered: Vec::new(),
             firing: None,
-            dropped: Vec::new(),
+            new_waits: Vec::new(),
             taken: 0,
         }
     }

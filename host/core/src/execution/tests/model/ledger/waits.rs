@@ -74,14 +74,25 @@ impl Ledger {
             let before = self.children.insert(child.id, new);
             ensure(before.is_none(), || format!("{} begins twice", child.id))?;
         }
-        // One that it takes has itself as a listener.
-        let buffered = self.buffered.iter();
-        let ended = buffered.filter(|signal| {
-            self.heard(&state.name, &signal.trigger).is_some()
-                && self.listener(&signal.trigger).is_none()
-        });
-        let ended: Vec<_> = ended.map(|signal| signal.id.clone()).collect();
-        self.dropped.extend(ended);
+        self.new_waits.push(state.id);
+        Ok(())
+    }
+
+    /// Once all that follows is entered, new waits have put an end to the signals that they declare and that nobody takes.
+    fn have_ended_signals(&mut self) -> Checked {
+        for state in std::mem::take(&mut self.new_waits) {
+            let state_instance = &self.state_instances[&state];
+            // One that it takes has itself as a listener.
+            let mut buffered = self.buffered.iter();
+            let kept = buffered.find(|signal| {
+                self.heard(&state_instance.name, &signal.trigger).is_some()
+                    && self.listener(&signal.trigger).is_none()
+            });
+            ensure(
+                kept.is_none() || state_instance.place != Place::Active,
+                || format!("{kept:?} is kept on"),
+            )?;
+        }
         Ok(())
     }
 
@@ -214,6 +225,7 @@ impl Ledger {
             });
         }
         ensure(listener == Some(state), || format!("{listener:?} is older"))?;
+        self.have_ended_signals()?;
         ensure(self.life == Life::Running, || "taken at rest".into())?;
         self.taken += 1;
         ensure(self.taken <= 16, || "too many at once".into())?;
@@ -225,16 +237,12 @@ impl Ledger {
         ensure(self.firing.is_none(), || {
             format!("{:?} moves nothing", self.firing)
         })?;
-        let dropped = std::mem::take(&mut self.dropped);
         let taken = std::mem::take(&mut self.taken);
-        let kept = self
-            .buffered
-            .iter()
-            .find(|signal| dropped.contains(&signal.id));
         if self.life != Life::Running {
+            self.new_waits.clear();
             return Ok(());
         }
-        ensure(kept.is_none(), || format!("{kept:?} is kept on"))?;
+        self.have_ended_signals()?;
         let waited = self.waited();
         ensure(waited.is_none() || taken == 16, || {
             format!("{waited:?} is waited for in vain")
