@@ -24,15 +24,17 @@ pub(super) struct StaffingCheck {
     pub(super) cause: Cause,
 }
 
-/// What caused the check.
+/// What caused the check. A later one includes what those before it ask of the directory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// A task has another owner or none, or the state instance stays active after a decision.
     Changed,
     /// Tasks were created.
     Assigned,
-    /// The directory has changed, or the offers were replaced by a migration or a reoffer.
+    /// The directory has changed.
     Reassessed,
+    /// The offers were replaced by a migration or a reoffer, and people may have kept tasks.
+    Replaced,
 }
 
 /// Who becomes a candidate when too few people are eligible.
@@ -105,7 +107,7 @@ impl Execution<'_> {
             return;
         };
         let mut lookup = open_state.lookup();
-        if staffing_check.cause == Cause::Reassessed {
+        if staffing_check.cause >= Cause::Reassessed {
             ask_for_owners(open_state, &mut lookup);
             ask_for_memberships(open_state, &mut lookup);
         } else {
@@ -124,7 +126,7 @@ impl Execution<'_> {
 
     /// Takes the directory's answer about the candidates.
     pub(super) fn reviewed(&mut self, staffing_check: StaffingCheck, findings: Findings) {
-        if staffing_check.cause == Cause::Reassessed {
+        if staffing_check.cause >= Cause::Reassessed {
             self.release_lost(staffing_check.state, &findings);
             self.take_from_former_members(staffing_check.state, &findings);
         }
@@ -228,7 +230,7 @@ impl Execution<'_> {
             (false, false) => self.emit(Event::StateUnassignable { state, name }),
             _ => {}
         }
-        let is_new = staffing_check.cause == Cause::Assigned || self.migration.is_some();
+        let is_new = matches!(staffing_check.cause, Cause::Assigned | Cause::Replaced);
         if staffing.suffices() && is_new {
             // A quorum must not wait for these.
             for task in staffing.nobody {

@@ -97,7 +97,7 @@ impl Execution<'_> {
                 task,
             });
         }
-        self.staffing_check(state_instance.id, Cause::Reassessed);
+        self.staffing_check(state_instance.id, Cause::Replaced);
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::deadlines::{after, every, graph, late, pass};
+use super::directory::TestDirectory;
 use super::escalations::{at, to_come};
 use super::migration::migrate;
 use super::script::{Script, decide, enter, fault, offers, rejection};
@@ -48,8 +49,10 @@ fn asked_again(first: Assignment, second: Assignment) -> Script {
         _ => first.clone(),
     };
     let decided = Rc::new(RefCell::new(0));
+    let town = TestDirectory::new().group("bench", &["ben"]);
     Script::new()
         .drawn(graph())
+        .living_in(&Rc::new(RefCell::new(town)))
         .assigning_for(assign)
         .planning_for(move |_, _, _| {
             *decided.borrow_mut() += 1;
@@ -182,6 +185,24 @@ fn what_is_not_offered_again_is_withdrawn() {
             ("asked", "pending"),
         ]
     );
+}
+
+/// As when a state is entered. A vote must not wait for them.
+#[test]
+fn what_nobody_can_do_is_withdrawn_if_others_suffice() {
+    let first = ["go", "kept", "lost"].map(|label| offer(label, "crew"));
+    let second = [("kept", "crew"), ("lost", "nobodys"), ("new", "nobodys")];
+    let second = second.map(|(label, group)| offer(label, group));
+    let mut script = asked_again(of(first.to_vec(), 1), of(second.to_vec(), 2));
+    let go = script.task(0);
+    script.run("bob", &decide(go, "GO")).expect("a decision");
+    let expected = [
+        ("go", "completed"),
+        ("kept", "pending"),
+        ("lost", "cancelled"),
+        ("new", "cancelled"),
+    ];
+    assert_eq!(labels(&script), expected);
 }
 
 #[test]
