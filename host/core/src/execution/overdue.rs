@@ -3,9 +3,12 @@
 //! The host issues a command when a deadline is due. Its execution reminds, takes the work back, reassigns it, or fires a
 //! trigger. A deadline that is no longer open, or was postponed, does nothing. `deadline` opens deadlines.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::deadline::may_fire;
+use super::reassessment::releases;
 use super::{Execution, Moving, Phase, assign};
 use crate::answer::{Assignment, OverdueAction};
 use crate::event::Event;
@@ -158,7 +161,7 @@ impl Execution<'_> {
         self.ask_again(state, EntryCause::Overdue { task, count });
     }
 
-    /// Cancels the overdue tasks; the new offers follow.
+    /// Cancels the overdue tasks, and releases the others from people who are excluded now; the new offers follow.
     pub(super) fn withdraw_overdue(
         &mut self,
         state_instance: &StateInstance,
@@ -166,11 +169,12 @@ impl Execution<'_> {
         assignment: &Assignment,
     ) {
         let kept = assign::kept(state_instance, &EntryCause::Overdue { task, count: 0 });
+        let exclude = self.all_excluded(&state_instance.name, assignment.exclude.clone());
         self.emit(Event::StateReassigned {
             state: state_instance.id,
             needed: assignment.needed_of(assignment.offers.len() + kept),
             share: assignment.share,
-            exclude: self.all_excluded(&state_instance.name, assignment.exclude.clone()),
+            exclude: exclude.clone(),
             fallback: assignment.fallback.clone(),
             priority: assignment.priority,
             priority_name: self.priority_name(assignment.priority),
@@ -183,6 +187,10 @@ impl Execution<'_> {
                 state: state_instance.id,
                 reason: Some(ESCALATED.to_owned()),
             });
+        }
+        let people: BTreeSet<&str> = exclude.iter().map(String::as_str).collect();
+        for release in releases(self.state_instance_of(state_instance.id), &people, false) {
+            self.emit(release);
         }
     }
 

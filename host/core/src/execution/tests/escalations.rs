@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::deadlines::{
     after, crew, due, every, graph, kinds, late, open, pass, passed, second, user,
 };
+use super::ownership::released;
 use super::script::{Script, fault, offers};
 use crate::answer::{Assignment, Deadline, Due, OverdueAction, Plan};
 use crate::command::Command;
@@ -136,6 +137,31 @@ fn a_late_state_goes_to_others_as_far_as_it_is_open() {
         causes.borrow()[1..],
         [1, 2].map(|count| EntryCause::Overdue { task: None, count })
     );
+}
+
+/// The other seat is for somebody else from then on.
+#[test]
+fn whoever_an_escalation_excludes_loses_the_other_tasks_as_well() {
+    let assign = |_: &str, cause: &EntryCause| {
+        if *cause != EntryCause::Entered {
+            return Assignment {
+                exclude: vec!["bob".into()],
+                ..offers(&["crew"])
+            };
+        }
+        let mut assignment = offers(&["crew", "crew"]);
+        assignment.offers[0].deadlines = vec![after(60, OverdueAction::Escalate)];
+        assignment
+    };
+    let script = Script::new().drawn(graph()).assigning_for(assign);
+    let mut script = script.started();
+    let (overdue, other) = (script.task(0), script.task(1));
+    script.claim(overdue);
+    script.claim(other);
+    let events = pass(&mut script, 0, 70);
+    let lost = Some((other, "bob", Some("lost_eligibility")));
+    assert_eq!(released(&events), lost, "{events:?}");
+    assert_eq!(statuses(&script), ["cancelled", "pending", "pending"]);
 }
 
 /// The tasks that were withdrawn count, so one that repeats meets the limit in the end. Later deadlines are not held up.
