@@ -4,15 +4,17 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::directory::TestDirectory;
-use super::script::{Script, decide, enter, fault, rejection, start};
+use super::script::{Script, decide, enter, fault, person, rejection, start};
 use crate::actor::Actor;
 use crate::answer::{Assignment, Next, Offer, Plan, Principal, Share};
+use crate::check::samples::way_by;
 use crate::command::Command;
 use crate::event::Event;
 use crate::event::reasons::LEFT_GROUP;
-use crate::instance::{Candidate, TaskStatus};
+use crate::graph::FiredBy;
+use crate::instance::{Candidate, Instance, Status, Task, TaskStatus};
 use crate::json::Json;
-use crate::question::EntryCause;
+use crate::question::{EntryCause, Occurrence};
 use crate::rejection::Rejection;
 
 type Town = Rc<RefCell<TestDirectory>>;
@@ -187,6 +189,63 @@ fn a_part_of_the_tasks_is_counted_without_those_withdrawn() {
     };
     assert_eq!([1, 2, 3, 4].map(|tasks| more.of(tasks)), [1, 2, 2, 3]);
     assert_eq!(part(2, 3).share.expect("a part").of(5), 4);
+}
+
+/// Flow logic is asked by decisions alone. So the last task stays, for whoever is found.
+#[test]
+fn a_vote_that_withdrawals_have_decided_ends_with_the_next_decision() {
+    for members in [&["bob", "cid", "dan", "fay"][..], &["bob", "cid", "dan"]] {
+        let town = town(&["bob", "cid", "dan", "eve", "fay"]);
+        let assignment = Assignment {
+            fallback: Some("office".into()),
+            ..part(2, 3)
+        };
+        // As the quorum of an SDK.
+        let plan = |occurrence: &Occurrence, _: &str, instance: &Instance| {
+            let state = &instance.active[0];
+            let decided = state.tasks.iter().filter_map(Task::decision);
+            let votes = decided.filter(|decision| decision.outcome == "GO").count();
+            let votes = votes + usize::from(occurrence.trigger == "GO");
+            let is_reached = votes >= usize::try_from(state.needed).expect("few");
+            Ok(if is_reached {
+                enter(&["Done"])
+            } else {
+                Plan::default()
+            })
+        };
+        let mut script = script(&town, assignment).planning_for(plan);
+        script.redraw(|graph| {
+            let no = way_by("Review", "NO", FiredBy::Decision, &["Done"]);
+            graph.transitions.push(no);
+        });
+        let mut script = script.started();
+        for (number, person) in ["bob", "cid", "dan"].into_iter().enumerate() {
+            let task = script.task(number);
+            script.run(person, &decide(task, "GO")).expect("a vote");
+        }
+        assert_eq!(needed(&script), 4);
+        change(&town, members);
+        reassess(&mut script);
+        assert_eq!(needed(&script), 3);
+        let tasks = script.instance().active[0].tasks.iter();
+        let mut open = tasks.filter(|task| task.status.is_open());
+        let last = open.next().expect("a task is left");
+        assert_eq!(open.next(), None);
+        let (task, voter) = match &last.candidates[..] {
+            [Candidate::Member { person: id, .. }] => (last.id, person(id)),
+            [Candidate::Group(group)] => {
+                let ola = Actor {
+                    groups: vec![group.clone()],
+                    ..person("ola")
+                };
+                (last.id, ola)
+            }
+            others => panic!("other candidates: {others:?}"),
+        };
+        let outcome = script.run_as(&voter, &decide(task, "NO"));
+        let ended = outcome.expect("the end").instance.status;
+        assert!(matches!(ended, Status::Completed { .. }), "{ended:?}");
+    }
 }
 
 #[test]
