@@ -29,16 +29,18 @@ struct Fixture {
 struct Ask {
     bearer: String,
     key: String,
+    if_match: Option<String>,
     path: String,
     body: Value,
 }
 
 impl Ask {
     async fn send(self, host: &Host) -> Answer {
-        let headers = [
+        let mut headers = vec![
             ("authorization", self.bearer.as_str()),
             ("idempotency-key", self.key.as_str()),
         ];
+        headers.extend(self.if_match.as_deref().map(|tag| ("if-match", tag)));
         host.send("", "POST", &self.path, &headers, Some(self.body))
             .await
     }
@@ -98,6 +100,7 @@ impl Fixture {
         Ask {
             bearer: format!("Bearer {}", self.host.token("author")),
             key: key.into(),
+            if_match: None,
             path: format!("/v1/instances/{}/signals/PAID", id(&self.instance)),
             body: json!({ "id": signal, "input": { "amount": 1 } }),
         }
@@ -113,6 +116,7 @@ impl Fixture {
         Ask {
             bearer: format!("Bearer {}", self.host.token(&format!("voter-{voter}"))),
             key: format!("vote-{voter}"),
+            if_match: None,
             path: format!("/v1/tasks/{}/decide", id(task)),
             body: json!({ "outcome": "YES" }),
         }
@@ -289,6 +293,31 @@ async fn a_repeated_request_gets_the_first_reply() {
     prove_all(&fixture.app).await;
 }
 
+/// The key of a queued repeat is looked up before its first request is committed. Behind another command, the repeat is executed
+/// on a pending state that has the effect of the first request.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_behind_another_command_gets_the_first_reply() {
+    for is_conditional in [false, true] {
+        let fixture = Fixture::vote(VOTERS).await;
+        let tag = format!("\"{}\"", fixture.instance["revision"]);
+        let first = || Ask {
+            if_match: is_conditional.then(|| tag.clone()),
+            ..fixture.yes(0)
+        };
+        let mut asks = vec![first(), fixture.yes(1), first()];
+        // While these come, the key of the repeat is looked up.
+        asks.extend(fixture.votes(2..6));
+        let answers = fixture.answers(asks).await;
+        for answer in &answers {
+            assert_eq!(answer.status, 200, "{}", answer.text);
+        }
+        assert_eq!(answers[2].text, answers[0].text);
+        assert!(answers[2].headers.contains_key("idempotency-replayed"));
+        assert_eq!(fixture.recorded("DECISION_RECORDED").await, 6);
+        prove_all(&fixture.app).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn callers_who_go_away_leave_no_incomplete_commit() {
     let fixture = Fixture::vote(VOTERS).await;
@@ -330,6 +359,7 @@ async fn pending_commits_are_invisible_to_another_tenant() {
                 fixture.host.token_of("admin", "others", &["admin"])
             ),
             key: "not mine".into(),
+            if_match: None,
             path: format!("/v1/instances/{}/cancel", id(&fixture.instance)),
             body: json!({ "reason": "not mine" }),
         },

@@ -25,7 +25,7 @@
 //! - **Pending state of one instance** (`group_commit`): commands that wait for the same instance share one commit, up to 32. It
 //!   costs nothing where nobody waits; the row of a contended instance is written once for all of them.
 //! - **Caller read ahead** (`queue`): groups, permissions and the idempotency key are read while the command waits for its
-//!   slot, so a command on pending state needs no round trip in its slot.
+//!   slot, so a command on pending state needs no round trip in its slot. A command that is refused there looks its key up again.
 
 pub(super) mod batch;
 pub(super) mod cache;
@@ -43,13 +43,13 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use self::group_commit::InDoubt;
-use self::load::LoadResult;
+use self::load::{LoadResult, NO_INSTANCE};
 use self::queue::Queued;
 use self::writer::CommitOutcome;
 use super::Engine;
 use super::error::Error;
 use super::observe::Observation;
-use super::request::{Reply, Request};
+use super::request::{Idempotency, Reply, Request};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_runtime::clock;
 use wrkflw_store::StoreError;
@@ -242,7 +242,9 @@ impl Engine {
         let loaded = carried.loaded.take();
         let loaded = match self.load_command(run, carried.mode, queued, loaded).await? {
             LoadResult::Replied(reply) => return Ok(Attempt::Answered(reply)),
-            LoadResult::Refused(error) => return self.answer(queued, carried, Err(error)).await,
+            LoadResult::Refused(error) => {
+                return self.answer(run.request, queued, carried, Err(error)).await;
+            }
             LoadResult::Command(loaded) => *loaded,
         };
         // A commit in doubt may have taken place between the last look and the load: then the instance has its effect already. If it
@@ -274,10 +276,10 @@ impl Engine {
                     return Ok(Attempt::Again);
                 }
                 let rendered = rendered.map(Reply::fresh);
-                let end = self.answer(queued, carried, rendered).await?;
+                let end = self.answer(run.request, queued, carried, rendered).await?;
                 match (end, run.request.key()) {
                     // The reply is not part of a commit, so it is stored by itself. It depends on no pending commit any more.
-                    (Attempt::Answered(reply), Some(key)) => {
+                    (Attempt::Answered(reply), Some(key)) if !reply.replayed => {
                         let kept = self.keep(run.request.who, key, reply.rendered).await;
                         kept.map(Attempt::Answered)
                     }
@@ -290,6 +292,7 @@ impl Engine {
     /// Answers a command that changes nothing, after the pending commits that the answer depends on are stored.
     async fn answer(
         &self,
+        request: &Request<'_>,
         queued: &mut Queued<'_>,
         carried: &mut Carried,
         answer: Result<Reply, Error>,
@@ -301,11 +304,31 @@ impl Engine {
             return answer.map(Attempt::Answered);
         };
         match self.await_commit(slot).await {
-            Ok(CommitResult::Applied) => answer.map(Attempt::Answered),
+            Ok(CommitResult::Applied) => {
+                let answer = match (answer, request.key()) {
+                    (Err(refusal), Some(key)) => self.replied_since(request, key, refusal).await,
+                    (answer, _) => answer,
+                };
+                answer.map(Attempt::Answered)
+            }
             result => {
                 carried.mode.commit = carried.mode.commit.max(CommitMode::after(&result, true));
                 Ok(Attempt::Again)
             }
         }
+    }
+
+    /// The reply to the first request with the key, else the refusal. The key was looked up while the command waited for its slot.
+    /// Its first request may have been committed since, and be the reason of the refusal.
+    async fn replied_since(
+        &self,
+        request: &Request<'_>,
+        key: &Idempotency,
+        refusal: Error,
+    ) -> Result<Reply, Error> {
+        let loaded = self.read_rows(request, NO_INSTANCE).await?;
+        loaded
+            .reply
+            .map_or(Err(refusal), |reply| self.repeat(request.who, reply, key))
     }
 }
