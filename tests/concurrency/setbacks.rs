@@ -133,6 +133,30 @@ async fn a_version_number_of_a_lost_version_stands_for_the_new_one() {
 }
 
 #[tokio::test]
+async fn a_lost_version_that_a_host_has_cached_refuses_no_start() {
+    let app = TestApp::empty().await;
+    publish(&app, json!({ "group": "authors" })).await;
+    let snapshot = Snapshot::of(&app).await;
+    publish(&app, json!({ "group": "approvers" })).await;
+    let (here, there) = (app.host(), app.beside().await);
+    let start = async |host: &Host, entity: &str| {
+        let body = json!({
+            "definitionKey": "committee", "entityType": "motion", "entityId": entity,
+            "data": { "assign": { "offers": [{}], "needed": 1 } },
+        });
+        let headers = [("idempotency-key", entity)];
+        let path = "/v1/instances";
+        let started = host.send("author", "POST", path, &headers, Some(body));
+        started.await.expect(201)
+    };
+    start(&here, "m-1").await;
+    // The repeated reply leaves the number of the active version in the cache of the other host, and not the version.
+    start(&there, "m-1").await;
+    snapshot.set_back().await;
+    start(&there, "m-2").await;
+}
+
+#[tokio::test]
 async fn a_directory_changed_by_hand_is_read_again() {
     let app = TestApp::empty().await;
     publish(&app, json!({})).await;

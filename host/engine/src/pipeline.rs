@@ -240,21 +240,20 @@ impl Engine {
         observation: &mut Observation,
     ) -> Result<Attempt, Error> {
         let loaded = carried.loaded.take();
-        let loaded = match self.load_command(run, carried.mode, queued, loaded).await? {
+        let (cached, executed) = match self.load_command(run, carried.mode, queued, loaded).await? {
             LoadResult::Replied(reply) => return Ok(Attempt::Answered(reply)),
-            LoadResult::Refused(error) => {
-                return self.answer(run.request, queued, carried, Err(error)).await;
+            LoadResult::Refused(error, cached) => (cached, Err(error)),
+            LoadResult::Command(loaded) => {
+                // A commit in doubt may have taken place between the last look and the load: then the instance has its effect already.
+                // If it takes place later, the commit of this attempt is stale.
+                let committed = self.committed(run.request.who.tenant, &carried.in_doubt);
+                if let Some(reply) = committed.await? {
+                    return Ok(Attempt::Answered(reply));
+                }
+                let cached = loaded.cached;
+                (cached, self.execute_loaded(run, *loaded, observation).await)
             }
-            LoadResult::Command(loaded) => *loaded,
         };
-        // A commit in doubt may have taken place between the last look and the load: then the instance has its effect already. If it
-        // takes place later, the commit of this attempt is stale.
-        let committed = self.committed(run.request.who.tenant, &carried.in_doubt);
-        if let Some(reply) = committed.await? {
-            return Ok(Attempt::Answered(reply));
-        }
-        let cached = loaded.cached;
-        let executed = self.execute_loaded(run, loaded, observation).await;
         let (rendered, change) = match executed {
             Ok(executed) => (Ok(executed.rendered), executed.change),
             Err(error) => (Err(error), None),

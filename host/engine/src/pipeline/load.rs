@@ -50,7 +50,8 @@ const PARSE_BYTE: Duration = Duration::from_nanos(10);
 pub(super) enum LoadResult {
     /// The idempotency key has a reply. It is repeated even when the definition was retired since.
     Replied(Reply),
-    Refused(Error),
+    /// With the mark of the cached rows that the refusal depends on.
+    Refused(Error, Option<CachedMark>),
     Command(Box<LoadedCommand>),
 }
 
@@ -137,10 +138,11 @@ impl Engine {
                 .map(LoadResult::Replied);
         }
         let Some(stored) = stored else {
-            return Ok(LoadResult::Refused(Error::NotFound {
+            let error = Error::NotFound {
                 what: "instance",
                 id: instance.to_string(),
-            }));
+            };
+            return Ok(LoadResult::Refused(error, cached));
         };
         let (tenant, command) = (request.who.tenant, &request.command);
         let is_seen = self
@@ -156,11 +158,12 @@ impl Engine {
             Err(error) => {
                 let is_of_host =
                     matches!(error, Error::Store(_) | Error::Unavailable(_) | Error::Busy);
-                return Ok(LoadResult::Refused(if is_seen || is_of_host {
+                let error = if is_seen || is_of_host {
                     error
                 } else {
                     visibility::missing(instance)
-                }));
+                };
+                return Ok(LoadResult::Refused(error, cached));
             }
         };
         let is_stopped = loaded.stopped.contains(&version.reference) && !command.passes_a_stop();

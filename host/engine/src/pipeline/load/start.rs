@@ -59,15 +59,15 @@ impl Engine {
                 .map(LoadResult::Replied);
         }
         let Some(found) = loaded.definition else {
-            return Ok(LoadResult::Refused(Error::NotFound {
+            let error = Error::NotFound {
                 what: "definition",
                 id: definition.to_owned(),
-            }));
+            };
+            return Ok(LoadResult::Refused(error, mark));
         };
         let Some((version, content)) = found.active_version.zip(loaded.content) else {
-            return Ok(LoadResult::Refused(Error::NoActiveVersion(
-                definition.to_owned(),
-            )));
+            let error = Error::NoActiveVersion(definition.to_owned());
+            return Ok(LoadResult::Refused(error, mark));
         };
         let reference = VersionRef {
             key: definition.to_owned(),
@@ -78,7 +78,7 @@ impl Engine {
         let version = self.version_of(request.who.tenant, &reference, content);
         let version = match version.await {
             Ok(version) => version,
-            Err(error) => return Ok(LoadResult::Refused(error)),
+            Err(error) => return Ok(LoadResult::Refused(error, mark)),
         };
         Ok(LoadResult::Command(Box::new(LoadedCommand {
             stopped: is_stopped.then_some(reference),
