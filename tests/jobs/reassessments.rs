@@ -41,21 +41,34 @@ impl Fixture {
     async fn concerned(&self, principal: &Candidate, limit: i64) -> BTreeSet<InstanceId> {
         let (mut found, mut mark) = (BTreeSet::new(), Some(Mark::BEGINNING));
         while let Some(from) = mark {
-            let page = self
-                .store
-                .instances_concerned(TENANT, principal, from, limit, noon());
             let Concerned {
                 instances,
                 stopped,
                 next,
-            } = page.await.expect("a page");
+            } = self.page(principal, from, limit).await;
             assert_eq!(stopped, []);
             assert!(i64::try_from(instances.len()).expect("few") <= limit);
-            assert!(instances.is_sorted());
-            found.extend(instances);
+            assert!(instances.is_sorted_by_key(|(_, passed)| passed.after));
+            // A walk that ends its turn behind one of them finds those after it.
+            for (number, (_, passed)) in instances.iter().enumerate() {
+                let rest = self.page(principal, *passed, limit).await.instances;
+                let rest: BTreeSet<_> = rest.into_iter().map(|(one, _)| one).collect();
+                let after = &instances[number + 1..];
+                assert!(after.iter().all(|(one, _)| rest.contains(one)), "{rest:?}");
+            }
+            let ids: BTreeSet<_> = instances.iter().map(|(one, _)| *one).collect();
+            assert_eq!(ids.len(), instances.len(), "each once");
+            found.extend(ids);
             mark = next;
         }
         found
+    }
+
+    async fn page(&self, principal: &Candidate, from: Mark, limit: i64) -> Concerned {
+        let page = self
+            .store
+            .instances_concerned(TENANT, principal, from, limit, noon());
+        page.await.expect("a page")
     }
 }
 
@@ -163,6 +176,32 @@ async fn open_work_of_the_principal_is_found_and_no_other() {
             .await;
         assert_eq!(found, BTreeSet::from([stranded]), "{limit}");
     }
+}
+
+/// The tasks of several instances are created in turn, as those of a quorum and of a later state are.
+#[tokio::test]
+async fn each_instance_of_a_page_is_found_once_in_the_order_of_the_walk() {
+    let fixture = Fixture::new().await;
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        all.push(fixture.instance("RUNNING").await);
+    }
+    all.reverse();
+    for one in all.iter().chain(&all) {
+        fixture.task(*one, Some(("group", "crew")), None).await;
+    }
+    let crew = Candidate::Group("crew".into());
+    let each: BTreeSet<_> = all.iter().copied().collect();
+    for limit in [2, 4, 100] {
+        assert_eq!(fixture.concerned(&crew, limit).await, each, "{limit}");
+    }
+    let page = fixture.page(&crew, Mark::BEGINNING, 100).await;
+    let order: Vec<_> = page.instances.iter().map(|(one, _)| *one).collect();
+    assert_eq!(order, all);
+    // Behind the last instance there is nothing more of the page.
+    let (_, passed) = page.instances[2];
+    let rest = fixture.page(&crew, passed, 100).await;
+    assert_eq!(rest.instances, []);
 }
 
 #[tokio::test]

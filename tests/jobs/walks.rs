@@ -241,14 +241,20 @@ async fn a_fast_clock_does_not_end_the_walks_before_the_change() {
 
 /// Instances that one change affects.
 const MANY: usize = 1_230;
+/// A timeout that is not over in a test.
+const LONG: Duration = Duration::from_mins(1);
 
-/// How many instances of a tenant were processed before the one of another tenant, whose change came at the same time. The first
-/// instances of the walk fail once.
-async fn turn_of_another(failing: usize) -> usize {
+/// How many of these instances of a tenant were processed before the one of another tenant, whose change came at the same time. The
+/// first instances of the walk fail once. Commands of the host have this timeout.
+async fn turn_of_another(many: usize, failing: usize, timeout: Duration) -> usize {
     let app = TestApp::empty().await;
-    let now = app.engine.clock().now();
+    let (_, engine) = app.beside_with_engine(app.database.url(), timeout).await;
+    let now = engine.clock().now();
+    // Those of the people of the tests.
+    let others = sqlx::query("delete from reassessment").execute(app.database.admin_pool());
+    others.await.expect("no others");
     let handlers = Arc::new(CountingHandlers::default());
-    for number in 0..MANY {
+    for number in 0..many {
         let one = instance(&app.database, "RUNNING").await;
         task(&app.database, one, Some(("group", "crew")), None).await;
         if number < failing {
@@ -266,7 +272,7 @@ async fn turn_of_another(failing: usize) -> usize {
     let moved = sqlx::raw_sql(of_another).execute(app.database.admin_pool());
     moved.await.expect("another tenant");
 
-    let timers = Timers::start(&app.engine, handlers.clone());
+    let timers = Timers::start(&engine, handlers.clone());
     let place = async {
         loop {
             handlers.changed.notified().await;
@@ -285,12 +291,19 @@ async fn turn_of_another(failing: usize) -> usize {
 /// A change that affects many instances of one tenant does not delay another tenant's change until its end.
 #[tokio::test]
 async fn a_change_that_affects_many_instances_lets_others_go_first() {
-    let place = turn_of_another(0).await;
+    let place = turn_of_another(MANY, 0, LONG).await;
     assert!(place < MANY, "{place} were looked at before it");
 }
 
 #[tokio::test]
 async fn a_walk_lets_others_go_first_although_an_instance_fails() {
-    let place = turn_of_another(1).await;
+    let place = turn_of_another(MANY, 1, LONG).await;
     assert!(place < MANY, "{place} were looked at before it");
+}
+
+/// A turn is bounded by time, too: after the timeout, which is over at once here, no instance of it is begun.
+#[tokio::test]
+async fn a_walk_lets_others_go_first_after_an_instance_that_takes_long() {
+    let place = turn_of_another(10, 0, Duration::ZERO).await;
+    assert_eq!(place, 1);
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
 
 use super::jobs::{WorkerContext, tally};
 use wrkflw_core::ids::TenantId;
@@ -23,7 +24,8 @@ const KIND: &str = "reassessment";
 const REASSESSMENTS_MAX: usize = 1;
 /// Rows read between two updates of the mark.
 const PAGE_ROWS: i64 = 100;
-/// Pages after which other reassessments go first, so that the change of a large group does not delay other tenants.
+/// Pages after which other reassessments go first, so that the change of a large group does not delay other tenants. They also go
+/// first after the timeout of a command, because an instance may take long.
 const PAGES_MAX: u32 = 10;
 
 /// The queue of reassessments.
@@ -60,7 +62,9 @@ impl LeaseQueue for ReassessmentQueue {
 struct Walk {
     reassessment: Reassessment,
     lease: Lease,
-    /// Pages since it was claimed.
+    /// When it was claimed.
+    begun: Instant,
+    /// Pages since then.
     pages: u32,
 }
 
@@ -72,6 +76,7 @@ impl WorkerContext {
             reassessment.mark == Mark::BEGINNING && self.clock.now() >= self.known(&reassessment);
         let mut walk = Walk {
             reassessment,
+            begun: Instant::now(),
             pages: 0,
             lease: Lease::new(self.clock.clone(), self.lease),
         };
@@ -107,7 +112,7 @@ impl WorkerContext {
                 .leave_reassessments(tenant, &page.stopped, now)
                 .await?;
         }
-        for instance in page.instances {
+        for (instance, passed) in page.instances {
             if self.cancel.is_cancelled() {
                 // Other hosts may go on at once.
                 self.keep(walk, self.clock.now()).await?;
@@ -119,6 +124,10 @@ impl WorkerContext {
                 tracing::warn!(reassessment.id = %id, instance.id = %instance, "a job reassesses the instance again: {error}");
                 let now = self.clock.now();
                 store.leave_reassessments(tenant, &[instance], now).await?;
+            }
+            walk.reassessment.mark = passed;
+            if walk.begun.elapsed() >= self.timeout {
+                return self.give_way(walk).await;
             }
             // A page may take longer than a lease. An update after each instance would cost more than the reassessment itself.
             if walk.lease.is_renewal_due() && !self.renew(walk).await? {
@@ -134,8 +143,16 @@ impl WorkerContext {
         if walk.pages < PAGES_MAX {
             return self.renew(walk).await;
         }
+        self.give_way(walk).await
+    }
+
+    /// Ends the turn of this walk, so that others go first.
+    async fn give_way(&self, walk: &Walk) -> Result<bool, StoreError> {
         let (reassessment, now) = (&walk.reassessment, self.clock.now());
-        store.yield_reassessment(reassessment, next, now).await?;
+        let yielded = self
+            .store
+            .yield_reassessment(reassessment, reassessment.mark, now);
+        yielded.await?;
         Ok(false)
     }
 

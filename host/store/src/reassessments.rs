@@ -95,7 +95,8 @@ impl Mark {
 /// One page of the running instances that a change concerns, each once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Concerned {
-    pub instances: Vec<InstanceId>,
+    /// In the order of the walk, each with the mark of a walk that has passed it.
+    pub instances: Vec<(InstanceId, Mark)>,
     /// The instances of stopped versions, which execute no commands.
     pub stopped: Vec<InstanceId>,
     /// Where the next page begins. None after the last page.
@@ -286,15 +287,27 @@ impl Store {
                 after: Uuid::nil(),
             }),
         };
-        let which = |stopped: bool| -> Vec<InstanceId> {
-            let running = found.iter().filter(|found| found.is_running);
-            let running = running.filter(|found| found.is_stopped == stopped);
-            let each: BTreeSet<_> = running.map(|found| InstanceId(found.instance)).collect();
-            each.into_iter().collect()
-        };
+        let (mut seen, mut instances, mut stopped) = (BTreeSet::new(), Vec::new(), Vec::new());
+        for row in found {
+            let instance = InstanceId(row.instance);
+            let passed = Mark {
+                stage: mark.stage,
+                after: row.place,
+            };
+            let is_new = row.is_running && seen.insert(instance);
+            if is_new && !row.is_stopped {
+                instances.push((instance, passed));
+            } else if let Some((_, last)) = instances.last_mut() {
+                // There is nothing to do at this row once those before it are done.
+                *last = passed;
+            }
+            if is_new && row.is_stopped {
+                stopped.push(instance);
+            }
+        }
         Ok(Concerned {
-            instances: which(false),
-            stopped: which(true),
+            instances,
+            stopped,
             next,
         })
     }
