@@ -12,6 +12,7 @@ use wrkflw_engine::job_handlers::JobHandlers;
 use wrkflw_engine::{Engine, Error};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_store::bulk::{Batch, Outcome};
+use wrkflw_store::descendants::{Bounds, Place};
 use wrkflw_store::jobs::{Job, TenantSlots};
 
 use super::*;
@@ -117,6 +118,31 @@ async fn a_job_that_two_hosts_do_at_once_is_done_once() {
     assert_eq!(counted(&app, "select count(*) from job").await, 0);
     proven(&app, &subflow).await;
     proven(&app, &child).await;
+}
+
+/// Two hosts start the child. It has ended before the second one, which did not find it, asks for its place.
+#[tokio::test]
+async fn a_child_that_has_ended_gets_no_place_again() {
+    let app = fixture().await;
+    let subflow = begin(&app, "1", parent()).await;
+    let start = one(&app, "start_child").await;
+    app.engine.job(&start).await.expect("a start");
+    let child = children(&app, &subflow, 1).await.remove(0);
+    let root = InstanceId(subflow.parse().expect("an id"));
+    let bounds = Bounds {
+        running_max: 1,
+        started_max: 1,
+    };
+    let take = async || app.store().take_place(&start, root, bounds).await;
+    let places = "select count(*) from descendant_place";
+    assert_eq!(take().await.expect("an answer"), Place::Taken);
+    assert_eq!(counted(&app, places).await, 1, "it had one");
+    signal(&app, &child, "PAID", json!({})).await.expect(200);
+    assert_eq!(counted(&app, places).await, 0);
+    assert_eq!(take().await.expect("an answer"), Place::Taken);
+    assert_eq!(counted(&app, places).await, 0);
+    let started = "select sum(started)::int8 from descendant_count";
+    assert_eq!(counted(&app, started).await, 1);
 }
 
 /// Cancelled while a host was starting the child: the cancelling waits until the start has ended. That is no failure: however

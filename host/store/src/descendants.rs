@@ -69,7 +69,7 @@ impl Store {
     }
 
     /// Takes a place below a root for the child that the job starts, unless the child has one. The commit that ends the child
-    /// frees the place, or [`Store::free_place`] does.
+    /// frees the place, or [`Store::free_place`] does. A child that exists without a place has ended, so it gets none again.
     pub async fn take_place(
         &self,
         job: &Job,
@@ -89,7 +89,8 @@ impl Store {
             .fetch_one(&mut *transaction)
             .await?;
             let found = sqlx::query!(
-                r#"select exists(select from descendant_place where tenant_id = $1 and instance_id = $3) as "has_place!",
+                r#"select exists(select from descendant_place where tenant_id = $1 and instance_id = $3)
+                        or exists(select from instance where tenant_id = $1 and id = $3) as "needs_none!",
                     (select count(*) from (
                         select from descendant_place where tenant_id = $1 and root_id = $2 limit $4
                     ) as running) as "running!""#,
@@ -100,7 +101,7 @@ impl Store {
             )
             .fetch_one(&mut *transaction)
             .await?;
-            if found.has_place {
+            if found.needs_none {
                 return Ok(Place::Taken);
             }
             if found.running >= i64::from(bounds.running_max) {
