@@ -1,7 +1,8 @@
 //! Many instances: an operation in the background, on whichever host, each item once.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -18,6 +19,8 @@ use crate::support::plug::Plug;
 
 /// How long an operation may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
+/// How long a thread is blocked at most. A task waits less for a thread on a busy machine.
+const BLOCKED_MAX: Duration = Duration::from_secs(20);
 
 fn all_over(version: u32) -> Value {
     let mut body = json!({ "definitionKey": "committee", "fromVersion": 1, "version": version });
@@ -90,6 +93,58 @@ impl JobHandlers for Dying {
     fn reassessment(&self, _: TenantId, _: InstanceId) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async { Ok(()) })
     }
+}
+
+/// An item blocks its thread, as a long check does, until another one has begun.
+#[derive(Default)]
+struct Blocking {
+    begun: Mutex<u32>,
+    another: Condvar,
+    /// The items that waited in vain.
+    alone: AtomicU32,
+}
+
+impl JobHandlers for Blocking {
+    fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
+        panic!("there is no job, and here is {job:?}");
+    }
+
+    fn item<'a>(&'a self, _: &'a Batch, _: InstanceId) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            tokio::task::block_in_place(|| {
+                let mut begun = self.begun.lock().expect("a lock");
+                *begun += 1;
+                self.another.notify_all();
+                let wait = self
+                    .another
+                    .wait_timeout_while(begun, BLOCKED_MAX, |begun| *begun < 2);
+                let (_, waited) = wait.expect("a lock");
+                self.alone
+                    .fetch_add(u32::from(waited.timed_out()), Ordering::Relaxed);
+            });
+            Ok(Outcome::Done { revision: 1 })
+        })
+    }
+
+    fn reassessment(&self, _: TenantId, _: InstanceId) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// An item may hold what others wait for: the commit of another tenant's command, which its own has joined.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_item_that_blocks_its_thread_blocks_no_other_item() {
+    let app = chambers().await;
+    for entity in ["m-1", "m-2"] {
+        vote(&app, entity).await;
+    }
+    let id = begun(&app, all_over(2)).await;
+    let blocking = Arc::new(Blocking::default());
+    let timers = app.timers_with(blocking.clone());
+    let done = until(&app, &id, |now| now["status"] == "DONE").await;
+    timers.stop().await;
+    assert_eq!(done["done"], 2);
+    assert_eq!(blocking.alone.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,13 @@
-//! Background tasks that repeat a turn until the host stops, and the pauses between turns.
+//! Background tasks that repeat a turn until the host stops, and the pauses between turns. And [`apart`], for work that somebody
+//! waits for.
 //!
 //! A worker that claims rows by lease implements [`LeaseQueue`](crate::lease_worker::LeaseQueue) instead of [`Worker`].
 
+use std::panic::resume_unwind;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Limit of the doublings of a pause, which keeps its computation in range.
 const DOUBLINGS_MAX: u32 = 16;
@@ -91,9 +94,68 @@ pub async fn every<F: Future<Output = ()>>(
     }
 }
 
+/// Runs the work as a task of its own. When this is dropped, the work is, too. For one of several things that a task does
+/// concurrently: what blocks the thread blocks everything in its task, so also others who wait for that.
+pub async fn apart<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it ends before its caller does, which shutdown waits for"
+    )]
+    let task = AbortOnDropHandle::new(tokio::spawn(work));
+    match task.await {
+        Ok(done) => done,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime ends, and the caller with it.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
+    use tokio::sync::oneshot;
+    use tokio::task::block_in_place;
+
     use super::*;
+
+    /// Longer than a task waits for a thread on a busy machine.
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn work_apart_goes_on_while_other_work_of_its_caller_blocks() {
+        let (go, going) = mpsc::channel();
+        let blocks = async move { block_in_place(|| going.recv_timeout(TIMEOUT).is_ok()) };
+        let goes_on = async move { go.send(()).is_ok() };
+        let both = tokio::join!(apart(blocks), apart(goes_on));
+        assert_eq!(both, (true, true));
+    }
+
+    #[tokio::test]
+    async fn work_apart_is_dropped_with_its_caller() {
+        let (held, dropped) = oneshot::channel::<()>();
+        let work = apart(async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        });
+        let mut work = Box::pin(work);
+        tokio::select! {
+            biased;
+            () = &mut work => panic!("it never ends"),
+            () = std::future::ready(()) => {}
+        }
+        drop(work);
+        let dropped = tokio::time::timeout(TIMEOUT, dropped).await;
+        assert!(dropped.expect("in time").is_err());
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "of the work")]
+    async fn a_panic_apart_is_one_of_the_caller() {
+        apart::<()>(async { panic!("of the work") }).await;
+    }
 
     #[test]
     fn pauses_double_up_to_the_last() {

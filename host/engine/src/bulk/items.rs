@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use crate::jobs::{WorkerContext, tally};
 use wrkflw_core::ids::InstanceId;
 use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, Window, guarded};
+use wrkflw_runtime::worker::apart;
 use wrkflw_store::StoreError;
 use wrkflw_store::bulk::{Batch, End, Outcome};
 
@@ -55,6 +56,7 @@ impl WorkerContext {
     /// Runs the items of a batch, a few concurrently, and stores their outcomes. Outcomes that come while a statement runs are
     /// stored together by the next one.
     async fn batch(self: Arc<Self>, batch: Batch) {
+        let batch = Arc::new(batch);
         let (ended, mut ends) = mpsc::channel(batch.items.len().max(1));
         let stopped = AtomicBool::new(false);
         let working = async {
@@ -68,7 +70,9 @@ impl WorkerContext {
                     if stopped.load(Ordering::Relaxed) {
                         return;
                     }
-                    if let Some(end) = context.one(batch, instance, attempts).await {
+                    let (context, batch) = (Arc::clone(context), Arc::clone(batch));
+                    let one = async move { context.one(&batch, instance, attempts).await };
+                    if let Some(end) = apart(one).await {
                         ended
                             .send(end)
                             .await
@@ -87,7 +91,6 @@ impl WorkerContext {
                 together.clear();
             }
         };
-        // Commands in flight may run batches for others, so they are polled while outcomes are stored.
         tokio::join!(working, noting);
     }
 

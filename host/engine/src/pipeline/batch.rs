@@ -88,7 +88,8 @@ impl<B: Batch> Batcher<B> {
 
     /// Queues the item and waits for `done`, whose sender the item has.
     ///
-    /// Poll this to completion or drop it. While pending it may hold work that other callers wait for.
+    /// Poll this to completion or drop it. While pending it may hold work that other callers wait for. So a task that runs several
+    /// commands concurrently runs each [`apart`](wrkflw_runtime::worker::apart): one of them may block the thread.
     pub(super) async fn run<T>(
         &self,
         item: B::Item,

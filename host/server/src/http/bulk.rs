@@ -1,6 +1,7 @@
 //! One action on many tasks. Each task gets an ordinary command, with its own result.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use axum::extract::State;
 use futures_util::StreamExt as _;
@@ -23,6 +24,7 @@ use wrkflw_core::moment;
 use wrkflw_engine::bulk::{revision_alone, revision_of};
 use wrkflw_engine::validation::{check_comment, check_document, check_id, check_key, check_reason};
 use wrkflw_engine::{Idempotency, Identity, Request};
+use wrkflw_runtime::worker::apart;
 use wrkflw_store::tasks::{Inbox, TaskFilter};
 
 /// Maximum number of tasks of one request.
@@ -181,18 +183,15 @@ pub(super) async fn tasks(
     if let Some(whole) = idempotency.as_ref().filter(|_| !options.dry_run) {
         app.engine.keep_key(&who, whole).await?;
     }
+    let dry_run = options.dry_run;
+    let given = Arc::new((app, who, options, value, idempotency));
     let one = |task: Uuid| {
-        let (app, who, options, value, whole) = (&app, &who, &options, &value, &idempotency);
-        async move {
-            act(
-                app,
-                who,
-                options,
-                command(value, TaskId(task)),
-                whole.as_ref(),
-            )
-            .await
-        }
+        let given = Arc::clone(&given);
+        apart(async move {
+            let (app, who, options, value, whole) = &*given;
+            let command = command(value, TaskId(task));
+            act(app, who, options, command, whole.as_ref()).await
+        })
     };
     let results: Vec<_> = futures_util::stream::iter(tasks)
         .map(one)
@@ -205,7 +204,7 @@ pub(super) async fn tasks(
         results,
         done,
         more,
-        dry_run: options.dry_run,
+        dry_run,
     }))
 }
 
