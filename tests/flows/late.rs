@@ -221,6 +221,54 @@ async fn after_an_outage_all_that_is_overdue_acts_in_its_order() {
     prove_all(&app).await;
 }
 
+/// Flow logic always fails over the escalation. The reminder needs none.
+#[tokio::test]
+async fn a_deadline_that_is_stuck_holds_up_no_other() {
+    let (app, time) = chambers_at().await;
+    let deadlines = json!([
+        { "after": 60, "do": "escalate" },
+        { "after": 120, "do": "remind" },
+    ]);
+    let mut data = under(&deadlines);
+    data["overdue"]["needed"] = json!(9);
+    let instance = vote(&app, "motion", data).await;
+    let timers = app.timers();
+    time.pass(120);
+    for attempt in 1..=10_i32 {
+        app.engine.wake_workers();
+        let has_failed = async {
+            let failed = "select count(*) from job where attempts = $1 and claim is null and last_error is not null";
+            loop {
+                let failed = sqlx::query_scalar::<_, i64>(failed).bind(attempt);
+                let failed = failed.fetch_one(app.database.admin_pool()).await;
+                if failed.expect("a count") > 0 {
+                    return;
+                }
+                crate::support::pause().await;
+            }
+        };
+        let has_failed = tokio::time::timeout(TIMEOUT, has_failed).await;
+        has_failed.expect("it fails in time");
+        if attempt < 10 {
+            assert!(audited(&app, &instance, "TASK_REMINDED").await.is_empty());
+        }
+        // Longer than each pause.
+        time.pass(600);
+    }
+    app.engine.wake_workers();
+    let is_reminded = async {
+        while audited(&app, &instance, "TASK_REMINDED").await.is_empty() {
+            crate::support::pause().await;
+        }
+    };
+    let is_reminded = tokio::time::timeout(TIMEOUT, is_reminded).await;
+    is_reminded.expect("it reminds in time");
+    timers.stop().await;
+    assert!(audited(&app, &instance, "TASK_ESCALATED").await.is_empty());
+    assert_eq!(watched(&app).await, (1, 0));
+    prove_all(&app).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_a_decision_and_a_deadline_at_once_one_wins() {
     const INSTANCES: usize = 24;

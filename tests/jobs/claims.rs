@@ -163,6 +163,40 @@ async fn only_the_earliest_job_of_an_instance_is_claimed() {
     }
 }
 
+/// What fails for ever, such as flow logic over one deadline, does not stop the others for ever.
+#[tokio::test]
+async fn a_job_that_is_stuck_holds_up_no_other() {
+    let fixture = Fixture::new().await;
+    let (instance, store) = (clock::new_id(), &fixture.store);
+    let first = fixture.job(instance, noon() - seconds(3)).await;
+    let start = fixture.job(instance, noon() - seconds(2)).await;
+    let kind = format!("update job set kind = 'start_child' where id = '{start}'");
+    fixture.run(&kind).await;
+    let second = fixture.job(instance, noon() - seconds(1)).await;
+    let third = fixture.job(instance, noon()).await;
+    let again = noon() + seconds(600);
+    for attempt in 1..=10 {
+        let claimed = fixture.claim(noon(), 10).await;
+        assert_eq!((ids(&claimed), claimed[0].attempts), (vec![first], attempt));
+        let next = if attempt < 10 { noon() } else { again };
+        let failed = store.fail_job(&claimed[0], "no", next).await;
+        failed.expect("a failure");
+    }
+    assert_eq!(store.next_due().await.expect("a look"), Some(noon()));
+    // The third waits for the second as before.
+    let claimed = fixture.claim(noon(), 10).await;
+    assert_eq!(ids(&claimed), [start, second]);
+    for job in &claimed {
+        store.finish_job(job).await.expect("an end");
+    }
+    let claimed = fixture.claim(noon(), 10).await;
+    assert_eq!(ids(&claimed), [third]);
+    store.finish_job(&claimed[0]).await.expect("an end");
+    assert_eq!(fixture.claim(again - seconds(1), 10).await, []);
+    let claimed = fixture.claim(again, 10).await;
+    assert_eq!((ids(&claimed), claimed[0].attempts), (vec![first], 11));
+}
+
 #[tokio::test]
 async fn a_job_with_an_expired_lease_is_claimed_again() {
     let fixture = Fixture::new().await;

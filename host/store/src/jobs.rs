@@ -5,10 +5,10 @@
 //! revision of the instance ensures that each job takes effect once.
 //!
 //! Only the earliest job of an instance can be claimed. While it exists, claimed, failed or at rest, the later jobs of the instance wait.
-//! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are three exceptions: the
-//! cancellation of a child waits for no other job, starts of children delay only later starts, and the delivery of a signal to a suspended
-//! instance waits for no job, since another instance may take it. [`claims`] decides whose jobs
-//! are claimed next. Calls of services take no part in this: [`calls`] claims them for workers of their own.
+//! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are four exceptions: the
+//! cancellation of a child waits for no other job, starts of children delay only later starts, the delivery of a signal to a suspended
+//! instance waits for no job, since another instance may take it, and no job waits for one that is stuck, which may fail for ever. Such
+//! a job is attempted every ten minutes. [`claims`] decides whose jobs are claimed next. Calls of services take no part in this: [`calls`] claims them for workers of their own.
 
 mod calls;
 mod claims;
@@ -28,7 +28,8 @@ pub use claims::STOPPED_RETRY;
 pub use claims::TenantSlots;
 pub use failing::{Jobs, ListedJob};
 
-/// From this number of attempts on, a job counts as stuck. The index `job_stuck` has the same number.
+/// From this number of attempts on, a job counts as stuck. The index `job_stuck`, the claim and the look for the next job have the same
+/// number.
 pub const STUCK_ATTEMPTS: u32 = 10;
 /// Limit of a stored error, in characters.
 const ERROR_CHARS_MAX: usize = 1000;
@@ -174,6 +175,7 @@ impl Store {
                     select from job earlier
                     where earlier.tenant_id = j.tenant_id and earlier.instance_id = j.instance_id
                       and earlier.kind <> 'call_service'
+                      and not (earlier.attempts >= 10 and earlier.last_error is not null)
                       and (earlier.due_at, earlier.id) < (j.due_at, j.id)
                 ) as waits
                 from job j where j.service is null order by greatest(j.due_at, j.lease_until) limit 32

@@ -148,7 +148,8 @@ impl Execution<'_> {
         let is_escalated = matches!(cause, EntryCause::Overdue { .. });
         let times = match cause {
             EntryCause::Entered => return,
-            // Deadlines act in order. So those after the one that has passed are still to come, also if they are late.
+            // Deadlines act in order, unless one is stuck. So those after the one that has passed are still to come, also if they are
+            // late.
             EntryCause::Overdue { .. } => (passed().unwrap_or(now), now),
             EntryCause::Migrated | EntryCause::Reoffered => (now, now),
         };
@@ -239,7 +240,7 @@ impl Execution<'_> {
 /// may have postponed. Without one it has acted: it is due at its next repetition after `now`, or does not go on.
 ///
 /// Deadlines act in order. So of those with the same action and repetition, the last ones are open, and each open one is that of one
-/// deadline.
+/// deadline. If one was stuck and a later one acted before it, it takes the place of that one, at its own time.
 fn continue_fixed<'d>(
     deadlines: &mut Vec<Deadline>,
     open: impl IntoIterator<Item = &'d OpenDeadline>,

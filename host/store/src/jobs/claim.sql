@@ -5,7 +5,8 @@
 -- The expression `greatest(...)` is that of the index `job_share`; it ignores nulls. Calls of services are excluded by `service` where
 -- that index is meant, and by their kind where `job_by_instance` is. If another worker claims a row between the
 -- read and the lock, the condition is evaluated again on the new row, which has a lease. The statement skips locked rows, so two
--- claims never wait for each other.
+-- claims never wait for each other. A job that has failed ten times, `STUCK_ATTEMPTS`, holds up no other: what is due later may need
+-- nothing of what it fails for.
 with looked as materialized (
     (select j.tenant_id, j.id, 0 as late from job j
      where j.tenant_id = $1 and j.service is null and case when j.kind = 'start_child' then 1 else 0 end = 0
@@ -25,12 +26,14 @@ held as materialized (
             select least(greatest(e.due_at, e.lease_until, $2), case when e.claim is not null and e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
             where e.tenant_id = $1 and e.instance_id = j.instance_id
               and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'call_service')
+              and not (e.attempts >= 10 and e.last_error is not null)
             order by e.due_at, e.id limit 1
         )
         else (
             select least(greatest(e.due_at, e.lease_until, $2), case when e.claim is not null and e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
             where e.tenant_id = $1 and e.instance_id = j.instance_id
               and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'start_child', 'call_service')
+              and not (e.attempts >= 10 and e.last_error is not null)
               -- Another instance may take a signal that was assigned to a suspended one, whose jobs are at rest.
               and not (j.kind = 'deliver_signal' and exists (
                   select from job r
