@@ -70,6 +70,62 @@ async fn a_calendar_is_put_read_replaced_and_deleted() {
     app.get("author", path).await.problem(404, "not_found");
 }
 
+/// Entries into the states of its versions would fail.
+#[tokio::test]
+async fn a_calendar_in_use_is_deleted_only_by_force() {
+    let app = TestApp::empty().await;
+    let put = async |name: &str| {
+        let path = format!("/v1/calendars/{name}");
+        app.put("admin", &path, office()).await.expect(200);
+    };
+    let activate = async |version: u32| {
+        let path = format!("/v1/definitions/vote/versions/{version}/activate");
+        app.post("admin", &path, json!({})).await.expect(200);
+    };
+    let users = async || {
+        let refused = delete(&app, "admin", "office").await;
+        let problem = refused.problem(409, "calendar_used");
+        let users = problem["errors"].as_array().expect("errors").iter();
+        let users = users.map(|user| {
+            assert_eq!(user["pointer"], "/force", "{user}");
+            assert_eq!(user["code"], "used_by_version", "{user}");
+            user["detail"].as_str().expect("text").to_owned()
+        });
+        users.collect::<Vec<_>>()
+    };
+    put("office").await;
+    put("home").await;
+    let one = json!({ "calendars": ["office"] });
+    let published = app.publish("vote", guests::committee(), &one).await;
+    published.expect(201);
+    activate(1).await;
+    assert_eq!(users().await, ["version 1 of vote uses it"]);
+    assert_eq!(delete(&app, "admin", "home").await.status, 204);
+    assert_eq!(delete(&app, "admin", "home").await.status, 404);
+    let data = json!({ "assign": { "offers": [{ "users": ["reviewer"] }] } });
+    let start = json!({
+        "definitionKey": "vote", "entityType": "motion", "entityId": "m-1", "data": data,
+    });
+    let instance = app.post("author", "/v1/instances", start).await.started();
+    let without = app.publish("vote", guests::committee(), &json!({})).await;
+    without.expect(201);
+    activate(2).await;
+    assert_eq!(users().await, ["version 1 of vote uses it"]);
+    assert_eq!(recorded(&app).await.len(), 3, "a refusal leaves nothing");
+    let path = format!(
+        "/v1/instances/{}/cancel",
+        instance["id"].as_str().expect("an id")
+    );
+    let cancel = app.post("admin", &path, json!({ "reason": "enough" }));
+    cancel.await.expect(200);
+    assert_eq!(delete(&app, "admin", "office").await.status, 204);
+    put("office").await;
+    activate(1).await;
+    assert_eq!(users().await, ["version 1 of vote uses it"]);
+    let forced = delete(&app, "admin", "office?force=true").await;
+    assert_eq!(forced.status, 204, "{}", forced.text);
+}
+
 #[tokio::test]
 async fn every_change_is_on_record_and_nothing_else() {
     let app = TestApp::empty().await;

@@ -188,7 +188,7 @@ fn htmx_is_what_its_page_says() {
 }
 
 /// Problems that stay in the API's own words, and why.
-const IN_THE_WORDS_OF_THE_API: [(&str, &str); 11] = [
+const IN_THE_WORDS_OF_THE_API: [(&str, &str); 12] = [
     (
         "forbidden",
         "the reasons of the host have texts; those of a flow are its authors'",
@@ -221,6 +221,7 @@ const IN_THE_WORDS_OF_THE_API: [(&str, &str); 11] = [
         "no page shows it: the script of a page tries again later",
     ),
     ("headers_too_large", "the console sets the headers itself"),
+    ("calendar_used", "the console deletes no calendars"),
 ];
 
 #[test]

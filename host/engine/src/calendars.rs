@@ -10,7 +10,7 @@ use wrkflw_core::check::names::{NAME_RULE, is_name};
 use wrkflw_core::execution::effort;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
-use wrkflw_store::calendars::{CALENDARS_MAX, CalendarPut};
+use wrkflw_store::calendars::{CALENDARS_MAX, CalendarDeletion, CalendarPut};
 
 /// The permission that changes of calendars need.
 const WRITE: &str = "directory:write";
@@ -45,18 +45,21 @@ impl Engine {
         }
     }
 
-    pub async fn delete_calendar(&self, who: &Identity, name: &str) -> Result<(), Error> {
+    /// Deletes a calendar. Refused while versions use it that are active or have running instances, unless it is forced: entries into
+    /// their states would fail.
+    pub async fn delete_calendar(
+        &self,
+        who: &Identity,
+        name: &str,
+        force: bool,
+    ) -> Result<(), Error> {
         self.permit(who, WRITE).await?;
         let note = self.note(&who.subject);
-        if self
-            .0
-            .store
-            .delete_calendar(who.tenant, name, &note)
-            .await?
-        {
-            Ok(())
-        } else {
-            Err(Error::missing("calendar", name))
+        let deletion = self.0.store.delete_calendar(who.tenant, name, force, &note);
+        match deletion.await? {
+            CalendarDeletion::Done => Ok(()),
+            CalendarDeletion::Missing => Err(Error::missing("calendar", name)),
+            CalendarDeletion::Used(by) => Err(Error::CalendarUsed(by)),
         }
     }
 

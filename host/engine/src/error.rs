@@ -42,6 +42,11 @@ pub enum Error {
     /// The version uses names that the tenant does not have.
     #[error("{}; or activate it by force", unknown(.0.len()))]
     UnknownNames(Vec<wrkflw_core::graph::NameUse>),
+    /// Versions use the calendar that are active or have running instances: these, or the first of them.
+    #[error(
+        "versions that are active or have running instances use the calendar; replace it instead, or delete it by force"
+    )]
+    CalendarUsed(Vec<VersionRef>),
     #[error("version {version} of {key} is retired")]
     Retired { key: String, version: u32 },
     /// An operator has stopped the version: nothing of it runs until it is resumed.
@@ -144,6 +149,7 @@ impl Error {
             Error::NotFound { .. } => "not_found",
             Error::NoActiveVersion(_) => "no_active_version",
             Error::UnknownNames(_) => "unknown_names",
+            Error::CalendarUsed(_) => "calendar_used",
             Error::Retired { .. } => "version_retired",
             Error::Stopped { .. } => "version_stopped",
             Error::DeliveryEnded(_) => "delivery_ended",
@@ -190,6 +196,7 @@ impl Error {
             | Error::NoActiveVersion(_)
             | Error::Retired { .. }
             | Error::UnknownNames(_)
+            | Error::CalendarUsed(_)
             | Error::Stopped { .. }
             | Error::DeliveryEnded(_)
             | Error::Busy => "conflict",

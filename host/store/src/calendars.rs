@@ -5,16 +5,20 @@ use serde::Serialize;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
+use super::definitions::running::COUNTED_MAX;
 use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::audit::{Stream, StreamKind};
-use wrkflw_core::ids::TenantId;
+use wrkflw_core::graph::NameUse;
+use wrkflw_core::ids::{TenantId, VersionRef};
 use wrkflw_core::json::Json;
 
 /// Maximum calendars of a tenant.
 pub const CALENDARS_MAX: i64 = 100;
+/// Versions that the refusal of a deletion names at most.
+const USERS_MAX: i64 = 20;
 
 /// The one directory stream of a tenant.
 const DIRECTORY: Uuid = Uuid::nil();
@@ -43,6 +47,15 @@ pub enum CalendarPut {
     Done,
     /// The tenant has [`CALENDARS_MAX`] other calendars.
     TooMany,
+}
+
+/// The result of deleting a calendar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CalendarDeletion {
+    Done,
+    Missing,
+    /// These versions use it, and the deletion is not forced.
+    Used(Vec<VersionRef>),
 }
 
 impl Reader {
@@ -133,13 +146,15 @@ impl Store {
     })).await
     }
 
-    /// Deletes a calendar; false if there is none. Open deadlines that were computed with it do not change.
+    /// Deletes a calendar, unless a version uses it that is active or has running instances; by force also then. Open deadlines that
+    /// were computed with it do not change.
     pub async fn delete_calendar(
         &self,
         tenant: TenantId,
         name: &str,
+        force: bool,
         note: &Note<'_>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<CalendarDeletion, StoreError> {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
             // The entry comes first, as in `put_calendar`: whoever locks in another order could wait for each other.
@@ -153,13 +168,58 @@ impl Store {
             .execute(&mut *transaction)
             .await?;
             if deleted.rows_affected() == 0 {
-                return Ok(false);
+                return Ok(CalendarDeletion::Missing);
+            }
+            if !force {
+                let users = users(&mut transaction, tenant, name).await?;
+                if !users.is_empty() {
+                    return Ok(CalendarDeletion::Used(users));
+                }
             }
             transaction.commit().await?;
-            Ok(true)
+            Ok(CalendarDeletion::Done)
         }))
         .await
     }
+}
+
+/// The first versions that use this calendar and are active or have running instances, of which a bounded number is examined for
+/// each definition.
+async fn users(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    name: &str,
+) -> Result<Vec<VersionRef>, StoreError> {
+    // As it stands in a graph, whose text is canonical.
+    let used = Json::of(&NameUse::Calendar(name.to_owned()));
+    let rows = sqlx::query!(
+        r#"with naming as materialized (
+            select v.key, v.version, d.active_version from definition_version v
+            join definition d on d.tenant_id = v.tenant_id and d.key = v.key
+            where v.tenant_id = $1 and strpos(v.graph, $2) > 0
+        ),
+        running as materialized (
+            select distinct r.key, r.version from (select distinct key from naming) n cross join lateral (
+                select i.definition_key as key, i.definition_version as version from instance i
+                where i.tenant_id = $1 and i.definition_key = n.key and i.status in ('RUNNING', 'SUSPENDED') limit $3
+            ) r
+        )
+        select n.key as "key!", n.version as "version!" from naming n
+        where n.version = n.active_version
+           or exists (select from running r where r.key = n.key and r.version = n.version)
+        order by n.key, n.version limit $4"#,
+        tenant.0,
+        used.as_str(),
+        COUNTED_MAX,
+        USERS_MAX
+    )
+    .fetch_all(connection)
+    .await?;
+    let users = rows.into_iter().map(|row| VersionRef {
+        key: row.key,
+        version: row.version.cast_unsigned(),
+    });
+    Ok(users.collect())
 }
 
 async fn record(

@@ -27,7 +27,13 @@ pub(super) enum CalendarCommand {
         settings: String,
     },
     /// Delete a calendar. Deadlines that were computed by it stay as they are
-    Delete(OneArgs),
+    Delete {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Delete it also if versions use it that are active or have running instances
+        #[arg(long)]
+        force: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -71,8 +77,9 @@ pub(super) fn run(
             let client = one.connection.open(environment)?;
             output.record(&client.put(&one.path(), &[], &settings)?, CALENDAR)
         }
-        CalendarCommand::Delete(one) => {
-            one.connection.open(environment)?.delete(&one.path(), &[])?;
+        CalendarCommand::Delete { one, force } => {
+            let client = one.connection.open(environment)?;
+            client.delete(&one.path(), &[("force", force.then(|| "true".to_owned()))])?;
             output.record(&json!({ "deleted": one.name }), &[("deleted", "/deleted")])
         }
     }

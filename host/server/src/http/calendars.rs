@@ -6,15 +6,15 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
-use serde::Serialize;
 use serde::de::IgnoredAny;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::App;
 use super::conditional::conditional;
-use super::extract::{Body, Caller, Path};
+use super::extract::{Body, Caller, Path, Query};
 use super::large::rendered;
 use super::layers::without_query;
 use super::page::{Page, page_to};
@@ -31,8 +31,10 @@ const RENDERED: usize = 4;
 pub(super) fn routes() -> OpenApiRouter<App> {
     let single = OpenApiRouter::new()
         .routes(routes!(list))
-        .routes(routes!(show, put, delete));
-    without_query(conditional(single))
+        .routes(routes!(show, put));
+    OpenApiRouter::new()
+        .routes(routes!(delete))
+        .merge(without_query(conditional(single)))
 }
 
 view! {
@@ -147,15 +149,29 @@ pub(super) async fn put(
     read(&app, &who, &name).await
 }
 
-/// Deletes a working calendar. Deadlines that were computed by it stay as they are.
-#[utoipa::path(delete, path = "/v1/calendars/{name}", tag = "directory", operation_id = "deleteCalendar", params(("name" = String, Path, format = "key")),
-    responses((status = 204, description = "is deleted")))]
+/// How a calendar is deleted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct DeleteQuery {
+    /// Delete it although versions use it that are active or have running instances.
+    #[serde(default)]
+    #[param(default = false)]
+    force: bool,
+}
+
+/// Deletes a working calendar. Deadlines that were computed by it stay as they are. Refused while versions use it that are active or
+/// have running instances, unless it is forced: entries into their states would fail.
+#[utoipa::path(delete, path = "/v1/calendars/{name}", tag = "directory", operation_id = "deleteCalendar",
+    params(("name" = String, Path, format = "key"), DeleteQuery), responses((status = 204, description = "is deleted")))]
 pub(super) async fn delete(
     State(app): State<App>,
     Caller(who): Caller,
     Path(name): Path<String>,
+    Query(query): Query<DeleteQuery>,
 ) -> Result<StatusCode, Problem> {
-    app.engine.delete_calendar(&who, &name).await?;
+    let deleted = app.engine.delete_calendar(&who, &name, query.force);
+    deleted.await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

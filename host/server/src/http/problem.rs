@@ -136,6 +136,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
         409,
         "The version uses names that do not exist",
     ),
+    ("calendar_used", 409, "The calendar is in use"),
     ("limit_reached", 409, "A limit is reached"),
     ("not_first", 409, "Another event of the instance is first"),
     ("delivery_ended", 409, "The delivery has ended"),
@@ -282,6 +283,11 @@ impl From<Error> for Problem {
             Error::UnknownNames(unknown) => unknown.iter().fold(problem, |problem, used| {
                 let code = format!("unknown_{}", used.kind());
                 problem.at("/force", &code, unknown_name(used))
+            }),
+            Error::CalendarUsed(by) => by.iter().fold(problem, |problem, reference| {
+                let (key, version) = (&reference.key, reference.version);
+                let detail = format!("version {version} of {key} uses it");
+                problem.at("/force", "used_by_version", detail)
             }),
             Error::Logic(_) => {
                 tracing::warn!(error = problem.detail, "flow logic failed");

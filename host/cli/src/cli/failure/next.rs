@@ -97,6 +97,7 @@ fn usual(code: &str) -> Option<&'static str> {
             "`wrkflw definition list KEY` shows the versions; `wrkflw definition activate KEY VERSION` activates one"
         }
         "unknown_names" => "add them, or activate it with --force",
+        "calendar_used" => "replace it with `wrkflw calendar set NAME`, or delete it with --force",
         "version_stopped" => {
             "`wrkflw definition resume KEY VERSION` lets it run again, once its error is fixed"
         }

@@ -132,6 +132,7 @@ fn of_operation(id: &str) -> &'static [&'static [&'static str]] {
         "listDataChanges" => &[&["invalid_input"]],
         "publishVersion" => &[&["unpublishable", "limit_reached"], OF_LOGIC],
         "activateVersion" => &[OF_VERSIONS, &["forbidden", "unknown_names"]],
+        "deleteCalendar" => &[&["calendar_used"]],
         "stopVersion" | "createSubscription" | "testSubscription" | "putSavedView" => {
             &[&["limit_reached"]]
         }
