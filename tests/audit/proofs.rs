@@ -12,7 +12,7 @@ use super::replay::{altered, much_later, replay};
 use super::stream::{broken_at, commands, entries, fold};
 use crate::support::app::TestApp;
 
-async fn tenant_of(app: &TestApp) -> TenantId {
+pub(super) async fn tenant_of(app: &TestApp) -> TenantId {
     let tenant = app.store().tenant("default").await;
     tenant.expect("a query").expect("a tenant")
 }

@@ -3,16 +3,19 @@
 use serde_json::json;
 use wrkflw_audit::keys::CheckpointKeys;
 use wrkflw_audit::record::rows::Which;
-use wrkflw_audit::replay::Replayer;
+use wrkflw_audit::replay::{ReplayError, Replayer};
 use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_core::audit::Entry;
 use wrkflw_core::json::Json;
 use wrkflw_engine::replay::Sandboxed;
 use wrkflw_sandbox::{Compiler, Sandbox, Settings};
 
-use super::replay::replayer;
+use super::proofs::tenant_of;
+use super::replay::{altered, replayer};
 use super::stream::entries;
 use super::verify::{approved, behind, brief, forged, id};
 use crate::support::app::TestApp;
+use crate::support::guests;
 
 async fn verify(app: &TestApp, replayer: &Replayer) -> (Tally, Vec<Finding>) {
     let mut findings = Vec::new();
@@ -137,6 +140,59 @@ async fn a_forged_history_does_not_run_again() {
         first.detail,
         "the event of entry 5 differs from what is recorded at /comment"
     );
+}
+
+/// Rules of daylight saving time change, and due times were computed by those of their day.
+#[tokio::test]
+async fn a_due_time_by_another_time_zone_database_is_no_difference() {
+    let app = TestApp::empty().await;
+    let days = json!({ "monday": [{ "from": "09:00", "until": "17:00" }] });
+    let office = json!({ "timeZone": "Europe/Berlin", "hours": days });
+    let put = app.put("admin", "/v1/calendars/office", office);
+    put.await.expect(200);
+    let config = json!({ "calendars": ["office"] });
+    let published = app.publish("vote", guests::committee(), &config);
+    published.await.expect(201);
+    let activate = "/v1/definitions/vote/versions/1/activate";
+    app.post("admin", activate, json!({})).await.expect(200);
+    let deadline = json!({ "days": 3, "working": "office", "do": "remind" });
+    let offer = json!({ "users": ["reviewer"], "deadlines": [deadline] });
+    let start = json!({
+        "definitionKey": "vote", "entityType": "motion", "entityId": "m-1",
+        "data": { "assign": { "offers": [offer] } },
+    });
+    let instance = app.post("author", "/v1/instances", start).await.started();
+    let due = instance["states"][0]["tasks"][0]["dueAt"].as_str();
+    let due = due.expect("it is due");
+    let recorded = entries(app.database.admin_pool(), id(&instance)).await;
+    let moved = |entry: &Entry| {
+        let mut entry = entry.clone();
+        let text = entry.draft.payload.as_str();
+        let text = text.replace(due, "2001-01-01T00:00:00Z");
+        entry.draft.payload = Json::parse(&text).expect("JSON");
+        entry
+    };
+    let shifted: Vec<_> = recorded.iter().map(moved).collect();
+    let tenant = (tenant_of(&app).await, "default");
+    let replayer = replayer(&app.engine);
+    let again = async |entries: &[Entry]| {
+        let again = replayer.replay(tenant, None, entries).await;
+        again.map(drop)
+    };
+    let older = |entries: &[Entry]| {
+        let mut entries = entries.to_vec();
+        entries[0] = altered(&entries[0], "/timeZones", json!("1999a"));
+        entries
+    };
+    assert_eq!(again(&recorded).await, Ok(()));
+    assert_eq!(again(&older(&recorded)).await, Ok(()));
+    let differs = again(&shifted).await;
+    assert!(
+        matches!(differs, Err(ReplayError::Differs(_))),
+        "{differs:?}"
+    );
+    let unable = again(&older(&shifted)).await;
+    assert!(matches!(unable, Err(ReplayError::Unable(_))), "{unable:?}");
 }
 
 #[tokio::test]

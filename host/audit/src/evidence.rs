@@ -14,6 +14,7 @@ use wrkflw_core::json::Json;
 use wrkflw_core::lookup::{Findings, Lookup};
 use wrkflw_core::question::{Answer, Question};
 use wrkflw_core::version::Version;
+use wrkflw_core::zone;
 
 /// One question and the answer of flow logic.
 #[derive(Debug, Clone)]
@@ -58,6 +59,9 @@ struct Evidence<'a> {
     config: String,
     profile: &'a str,
     request_id: Option<&'a str>,
+    /// The version of the time zone database, by which calendars count. None if the command read no calendar.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_zones: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     embedded_by: Option<&'a str>,
     evaluations: Vec<Record<'a>>,
@@ -106,6 +110,8 @@ impl Circumstances<'_> {
     /// The evidence in canonical form. It has the digest of the config, because the version has the text.
     pub fn evidence(&self) -> Json {
         let evaluations = self.evaluations.iter().map(Record::of);
+        let mut lookups = self.lookups.iter();
+        let reads_calendars = lookups.any(|(asked, _)| !asked.calendars.is_empty());
         let lookups = self.lookups.iter();
         let lookups = lookups.map(|(asked, found)| Looked { asked, found });
         Json::of(&Evidence {
@@ -121,6 +127,7 @@ impl Circumstances<'_> {
             )),
             profile: &self.profile,
             request_id: self.request_id,
+            time_zones: reads_calendars.then(zone::version).flatten(),
             embedded_by: self.embedded_by,
             evaluations: evaluations.collect(),
             lookups: lookups.collect(),

@@ -13,7 +13,7 @@ use moka::future::Cache;
 use serde::Serialize;
 use serde_json::Value;
 
-use self::record::{Evaluated, Record};
+use self::record::{Evaluated, Looked, Record};
 pub use self::source::{Carried, Source};
 use wrkflw_core::audit::{Entry, sha256};
 use wrkflw_core::command::Command;
@@ -24,6 +24,7 @@ use wrkflw_core::instance::Instance;
 use wrkflw_core::json::Json;
 use wrkflw_core::question::{Answer, Facts, Question};
 use wrkflw_core::version::Version;
+use wrkflw_core::zone;
 
 /// Versions in the cache.
 const VERSIONS_MAX: u64 = 1000;
@@ -128,9 +129,8 @@ impl Replayer {
             now: record.now,
         };
         let other_profile = record.profile != self.logic.profile();
-        let instance = self
-            .run(context, before, &record, (entries, other_profile))
-            .await?;
+        let run = self.run(context, before, &record, (entries, other_profile));
+        let instance = run.await.map_err(|error| by_zones(error, &record))?;
         Ok(Replayed {
             instance,
             evaluations: record.evaluations.len() as u64,
@@ -235,6 +235,23 @@ impl Replayer {
 
 fn refused(error: &ExecutionError) -> ReplayError {
     Differs(format!("the command is refused: {error}"))
+}
+
+/// Under another version of the time zone database, working time may end at another moment: a difference is no evidence of a change
+/// then.
+fn by_zones(error: ReplayError, record: &Record) -> ReplayError {
+    let reads_calendars = |looked: &Looked| !looked.asked.calendars.is_empty();
+    match error {
+        Differs(what)
+            if record.lookups.iter().any(reads_calendars)
+                && record.time_zones.as_deref() != zone::version() =>
+        {
+            Unable(format!(
+                "{what}; it counts by calendars, and was recorded under another time zone database"
+            ))
+        }
+        other => other,
+    }
 }
 
 fn record(entry: &Entry) -> Result<Record, ReplayError> {

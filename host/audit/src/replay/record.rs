@@ -24,6 +24,9 @@ pub(super) struct Record {
     pub(super) component: String,
     pub(super) config: String,
     pub(super) profile: String,
+    /// The version of the time zone database, if the command read calendars.
+    #[serde(default)]
+    pub(super) time_zones: Option<String>,
     pub(super) evaluations: Vec<Evaluated>,
     #[serde(default)]
     pub(super) lookups: Vec<Looked>,

@@ -13,8 +13,8 @@ use wrkflw_core::json::Json;
 
 /// The number of different profiles that are verified. Hosts make one per version of the program and its settings.
 const PROFILES_MAX: usize = 10_000;
-/// The text before a profile's digest. Evidence is canonical JSON with sorted members: only `requestId` and `version` follow `profile`,
-/// and quotes in a string are escaped, so the last match is the member itself.
+/// The text before a profile's digest. Evidence is canonical JSON with sorted members: only `requestId`, `timeZones` and `version` follow
+/// `profile`, and quotes in a string are escaped, so the last match is the member itself.
 const MEMBER: &str = r#""profile":""#;
 
 static PROFILE: Table = Table {
