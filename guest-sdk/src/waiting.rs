@@ -40,7 +40,7 @@ impl ServiceCall {
         self
     }
 
-    /// A deadline of the state as a whole.
+    /// A deadline of the state as a whole. It fires a trigger or cancels: there is no task about which somebody could be reminded.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         self.deadlines.push(deadline);
         self
@@ -95,7 +95,7 @@ impl Waiting {
         self
     }
 
-    /// A deadline of the state as a whole.
+    /// A deadline of the state as a whole. It fires a trigger or cancels: there is no task about which somebody could be reminded.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         self.deadlines.push(deadline);
         self

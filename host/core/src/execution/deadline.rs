@@ -101,6 +101,29 @@ pub(super) fn check(
     Ok(())
 }
 
+/// The same for a state without tasks: of those, only what moves it has an effect.
+pub(super) fn check_without_tasks(
+    function: &'static str,
+    graph: &Graph,
+    state: &str,
+    deadlines: &[Deadline],
+) -> Result<(), Fault> {
+    check(function, graph, state, deadlines, false)?;
+    for deadline in deadlines {
+        let does = match deadline.action {
+            OverdueAction::Fire(_) | OverdueAction::Cancel(_) => continue,
+            OverdueAction::Remind => "reminds",
+            OverdueAction::Escalate => "escalates",
+            OverdueAction::Release => "releases",
+        };
+        let message = format!(
+            "a deadline of {state} {does}, and the state has no tasks; let it cancel, or fire a trigger, such as one that begins a task beside the state"
+        );
+        return Err(Fault::new(function, message));
+    }
+    Ok(())
+}
+
 pub(super) fn may_fire(graph: &Graph, state: &str, trigger: &str) -> bool {
     let way = graph.transition(state, trigger);
     way.is_some_and(|way| way.by.contains(&FiredBy::Deadline))

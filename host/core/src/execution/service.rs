@@ -68,7 +68,7 @@ impl Execution<'_> {
                 ));
             }
         }
-        deadline::check(ENTER, graph, state, &call.deadlines, false)?;
+        deadline::check_without_tasks(ENTER, graph, state, &call.deadlines)?;
         check_subscriptions(graph, state, &call.subscriptions)
     }
 

@@ -65,7 +65,7 @@ impl Execution<'_> {
 
     pub(super) fn check_waiting(&self, state: &str, waiting: &Waiting) -> Result<(), Fault> {
         let graph = &self.context.version.graph;
-        deadline::check(ENTER, graph, state, &waiting.deadlines, false)?;
+        deadline::check_without_tasks(ENTER, graph, state, &waiting.deadlines)?;
         check_subscriptions(graph, state, &waiting.subscriptions)?;
         let count = waiting.children.len();
         if count > CHILDREN_MAX {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::deadlines::after;
 use super::migration::{migrate, unfit};
 use super::script::{Script, enter, fault, json, rejection, start};
 use super::waits::kinds;
@@ -444,6 +445,18 @@ fn a_call_within_its_bounds_is_made_and_no_other() {
             |call| call.on_failure = "NOWHERE".into(),
             "declared for no failure there",
         ),
+        (
+            |call| call.deadlines = vec![after(60, OverdueAction::Remind)],
+            "reminds, and the state has no tasks",
+        ),
+        (
+            |call| call.deadlines = vec![after(60, OverdueAction::Escalate)],
+            "escalates, and the state has no tasks",
+        ),
+        (
+            |call| call.deadlines = vec![after(60, OverdueAction::Release)],
+            "releases, and the state has no tasks",
+        ),
     ] {
         let message = fault(change(wrong));
         assert!(message.contains(words), "{message}");
@@ -453,6 +466,7 @@ fn a_call_within_its_bounds_is_made_and_no_other() {
         |call| call.retries = vec![7 * 24 * 60 * 60; 10],
         |call| call.retries = vec![],
         |call| call.request = "null".into(),
+        |call| call.deadlines = vec![after(60, OverdueAction::Cancel("too late".into()))],
     ] {
         change(allowed).expect("a start");
     }

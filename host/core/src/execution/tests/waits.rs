@@ -182,7 +182,21 @@ fn a_wait_that_nothing_could_end_is_the_flows_fault() {
     refused([
         ("Idle", signals(), nothing),
         ("Idle", children(vec![child("k", None)]), nothing),
-        ("Idle", fires(OverdueAction::Remind), nothing),
+        (
+            "Wait",
+            fires(OverdueAction::Remind),
+            "reminds, and the state has no tasks",
+        ),
+        (
+            "Wait",
+            fires(OverdueAction::Escalate),
+            "escalates, and the state has no tasks",
+        ),
+        (
+            "Wait",
+            fires(OverdueAction::Release),
+            "releases, and the state has no tasks",
+        ),
         (
             "Wait",
             fires(OverdueAction::Fire("PAID".into())),

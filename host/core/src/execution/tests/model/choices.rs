@@ -152,6 +152,7 @@ impl Choices {
             ways.next().map(|way| way.trigger.clone())
         };
         let mut deadlines = self.deadlines(&graph, state, false);
+        deadlines.retain(|one| one.action.moves());
         if let Some(trigger) = by(FiredBy::Deadline).filter(|_| self.below(4) != 3) {
             deadlines.push(Deadline {
                 when: Due::After(60),
