@@ -11,6 +11,7 @@ use wrkflw_core::cloudevent::Naming;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_server::http::auth::{AuthSettings, Authenticator, Secret};
 use wrkflw_server::http::{App, router};
+use wrkflw_store::jobs::TenantSlots;
 
 use super::*;
 use crate::audit::commands::prove_all;
@@ -116,7 +117,7 @@ async fn a_clock_that_was_ahead_delays_nothing_later() {
     let task = task_of(&instance);
     let to = json!({ "to": "reviewer2", "reason": "ill" });
     for (person, what, body) in [
-        ("reviewer", "delegate", to),
+        ("reviewer", "delegate", to.clone()),
         ("reviewer2", "resolve", json!({})),
     ] {
         let path = format!("/v1/tasks/{task}/{what}");
@@ -125,6 +126,19 @@ async fn a_clock_that_was_ahead_delays_nothing_later() {
     let jobs = "job where kind = 'reassess_instance'";
     assert_eq!(count(&app, jobs).await, 1);
     let late = format!("{jobs} and due_at > now() + interval '2 hours'");
+    assert_eq!(count(&app, &late).await, 0);
+    // Also those of the host that is ahead.
+    let other = app.started("doc-2").await;
+    for (person, what, body) in [
+        ("reviewer", "claim", json!({})),
+        ("reviewer", "delegate", to),
+        ("reviewer2", "resolve", json!({})),
+    ] {
+        let path = format!("/v1/tasks/{}/{what}", task_of(&other));
+        let sent = ahead.send(person, "POST", &path, &[], Some(body));
+        sent.await.expect(200);
+    }
+    assert_eq!(count(&app, jobs).await, 2);
     assert_eq!(count(&app, &late).await, 0);
     // An absence of an hour is neither over when it begins nor when it is ended.
     let hour = jiff::SignedDuration::from_hours(1);
@@ -141,4 +155,26 @@ async fn a_clock_that_was_ahead_delays_nothing_later() {
     let late = "reassessment where due_at > now() + interval '2 hours'";
     assert_eq!(count(&app, late).await, 0);
     prove_all(&app).await;
+}
+
+/// The end of a job makes the next one of its instance due, also on hosts whose clocks are right.
+#[tokio::test]
+async fn a_job_that_a_clock_ahead_has_done_delays_no_other() {
+    let app = TestApp::empty().await;
+    sql(
+        &app,
+        "insert into job (tenant_id, id, kind, instance_id, due_at, payload)
+        select t.id, gen_random_uuid(), 'deadline', '00000000-0000-0000-0000-000000000007', now() - n * interval '1 minute', '{}'
+        from tenant t, generate_series(1, 2) n where t.name = 'default'",
+    )
+    .await;
+    let tomorrow = app.engine.clock().now() + jiff::SignedDuration::from_hours(24);
+    let lease = tomorrow + jiff::SignedDuration::from_mins(1);
+    let (store, mut slots) = (app.store(), TenantSlots::new(i64::MAX));
+    let claimed = store.claim_jobs(tomorrow, lease, 10, &mut slots).await;
+    let claimed = claimed.expect("a claim");
+    assert_eq!(claimed.len(), 1, "the other waits for it");
+    store.finish_job(&claimed[0]).await.expect("an end");
+    let due = "job where greatest(due_at, lease_until) <= now()";
+    assert_eq!(count(&app, due).await, 1);
 }

@@ -142,7 +142,8 @@ impl Store {
                 where j.attempts = 0 and (j.due_at <= $7 or j.lease_until > $7)
                 for update of j skip locked
             )
-            update job j set lease_until = $7 from free where j.tenant_id = free.tenant_id and j.id = free.id",
+            -- A claim by a clock that is ahead must not delay it.
+            update job j set lease_until = least($7, now()) from free where j.tenant_id = free.tenant_id and j.id = free.id",
             job.tenant.0,
             job.id,
             Time(job.due_at) as _,

@@ -293,10 +293,11 @@ vacated as (
     using member m
     where m.vacates and (select passed from gate)[m.member] and p.tenant_id = m.tenant_id and p.instance_id = m.instance_id
 ),
--- A job that is put again is due anew, whoever had it in hand.
+-- A job that is put again is due anew, whoever had it in hand. All but deadlines are due at once, also if the host's clock is ahead.
 put as (
     insert into job (tenant_id, id, kind, instance_id, due_at, payload, service)
-    select r.tenant_id, r.id, r.kind, r.instance_id, r.due_at, r.payload, r.service
+    select r.tenant_id, r.id, r.kind, r.instance_id, case when r.kind = 'deadline' then r.due_at else least(r.due_at, now()) end,
+        r.payload, r.service
     from unnest($15::commit_job[]) as r
     where (select passed from gate)[r.member] and not exists (select from finished f where f.cancels = r.id)
     on conflict (tenant_id, id) do update
