@@ -165,6 +165,36 @@ async fn commands_of_people_are_refused_with_a_code_of_their_own() {
         .expect(200);
 }
 
+/// Else its deadlines act at once when the version is resumed.
+#[tokio::test]
+async fn an_instance_of_a_stopped_version_can_be_suspended() {
+    let app = fixture().await;
+    let subflow = begin(&app, "1", json!({ "wait": { "late": 3600 } })).await;
+    let due = async || {
+        let shown = shown(&app, &subflow).await;
+        let due = shown["states"][0]["dueAt"].as_str().map(str::to_owned);
+        let due = due.expect("it is due").parse::<jiff::Timestamp>();
+        (shown["status"].clone(), due.expect("a moment"))
+    };
+    let (status, before) = due().await;
+    assert_eq!(status, "RUNNING");
+    stop(&app, SUBFLOWS).await;
+    let path = format!("/v1/instances/{subflow}");
+    let reason = json!({ "reason": "its version is stopped" });
+    let suspended = app.post("admin", &format!("{path}/suspend"), reason).await;
+    assert_eq!(suspended.expect(200)["instance"]["status"], "SUSPENDED");
+    let resumption = format!("{path}/resume");
+    let refused = app.post("admin", &resumption, json!({})).await;
+    refused.problem(409, "version_stopped");
+    resume(&app, SUBFLOWS).await;
+    assert_eq!(due().await, (json!("SUSPENDED"), before));
+    app.post("admin", &resumption, json!({})).await.expect(200);
+    let (status, after) = due().await;
+    assert_eq!(status, "RUNNING");
+    assert!(after > before, "{after} is not after {before}");
+    proven(&app, &subflow).await;
+}
+
 /// A change of groups affects the tasks of a stopped version when the version is resumed, without retries until then.
 #[tokio::test]
 async fn a_change_of_groups_waits_until_the_version_is_resumed() {

@@ -194,9 +194,13 @@ impl Command {
         }
     }
 
-    /// Whether it is allowed while the version of its instance is stopped.
+    /// Whether it is allowed while the version of its instance is stopped. A suspension is, so that deadlines do not go on meanwhile and
+    /// act when the version is resumed.
     pub fn passes_a_stop(&self) -> bool {
-        matches!(self, Command::Cancel { .. } | Command::Comment { .. })
+        matches!(
+            self,
+            Command::Cancel { .. } | Command::Suspend { .. } | Command::Comment { .. }
+        )
     }
 
     /// The key of the signal; none for any other command.

@@ -286,8 +286,8 @@ impl Engine {
         retirement(reference, status, false)
     }
 
-    /// Stops a version until it is resumed: its jobs do not run, and its instances accept only cancellations and migrations to
-    /// another version. Commands in progress are finished.
+    /// Stops a version until it is resumed: its jobs do not run, and its instances accept only cancellations, suspensions, comments
+    /// and migrations to another version. Commands in progress are finished.
     pub async fn stop(
         &self,
         who: &Identity,

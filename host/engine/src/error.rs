@@ -51,7 +51,7 @@ pub enum Error {
     Retired { key: String, version: u32 },
     /// An operator has stopped the version: nothing of it runs until it is resumed.
     #[error(
-        "version {version} of {key} is stopped; until it is resumed, its instances can only be cancelled or migrated"
+        "version {version} of {key} is stopped; until it is resumed, its instances can only be cancelled, suspended or migrated"
     )]
     Stopped { key: String, version: u32 },
     /// A webhook delivery that the receiver has accepted, or that was discarded before.

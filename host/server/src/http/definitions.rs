@@ -355,8 +355,8 @@ pub(super) async fn reinstate(
     ))
 }
 
-/// Stops the instances of this version until it is resumed: no deadline acts, no child starts, and only cancelling and
-/// migration to another version are allowed.
+/// Stops the instances of this version until it is resumed: no deadline acts, no child starts, and only cancelling,
+/// suspending, comments and migration to another version are allowed.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/stop", tag = "definitions", operation_id = "stopVersion",
     params(("key" = String, Path, format = "key"), ("version" = u32, Path)), request_body = ReasonBody, responses((status = 200, body = Stopping)))]
 pub(super) async fn stop(
