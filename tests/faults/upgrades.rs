@@ -1,13 +1,31 @@
 //! Migrations while others use the database.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use wrkflw_store::pools::Readiness;
-use wrkflw_store::{PoolSizes, Store};
+use wrkflw_store::{PoolSizes, Store, StoreError};
 
+use crate::support::own_postgres::OwnPostgres;
 use crate::support::postgres::{TestDatabase, database};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// What a migration says that it waits for.
+#[derive(Default)]
+struct Told(RefCell<Vec<String>>);
+
+impl Told {
+    async fn migrate(&self, url: &str) -> Result<(), StoreError> {
+        Store::migrate_telling(url, |waits| self.0.borrow_mut().push(waits.to_owned())).await
+    }
+
+    fn is_once(&self, part: &str) {
+        let told = self.0.borrow();
+        let count = told.iter().filter(|words| words.contains(part)).count();
+        assert_eq!(count, 1, "{told:?}");
+    }
+}
 
 /// Waits for a session, other than `other`, that waits for a table. Returns its process id.
 async fn waiting(database: &TestDatabase, other: i32) -> i32 {
@@ -42,9 +60,11 @@ async fn a_migration_does_not_block_others_and_is_retried() {
         assert_ne!(first, second);
         holder.rollback().await.expect("an end");
     };
-    let both = async { tokio::join!(Store::migrate(database.url()), giving_way) };
+    let told = Told::default();
+    let both = async { tokio::join!(told.migrate(database.url()), giving_way) };
     let (migrated, ()) = tokio::time::timeout(TIMEOUT, both).await.expect("in time");
     migrated.expect("it is up to date");
+    told.is_once("pg_stat_activity");
 }
 
 /// A concurrent build waits for every statement that began before it, also for one that waits for a lock of the builder.
@@ -72,9 +92,32 @@ async fn a_migration_that_waits_for_another_one_does_not_block_it() {
             run(sql).await.expect(sql);
         }
     };
-    let both = async { tokio::join!(Store::migrate(database.url()), building) };
+    let told = Told::default();
+    let both = async { tokio::join!(told.migrate(database.url()), building) };
     let (migrated, ()) = tokio::time::timeout(TIMEOUT, both).await.expect("in time");
     migrated.expect("it is up to date");
+    told.is_once("another session migrates");
+}
+
+/// On a server whose roles an administrator has created.
+#[tokio::test]
+async fn a_login_that_may_take_on_the_roles_migrates_without_the_right_to_create_any() {
+    let own = OwnPostgres::start().await;
+    Store::migrate(own.url()).await.expect("the roles");
+    for statement in [
+        "create role plain login in role wrkflw_owner, wrkflw_writer, wrkflw_reader, wrkflw_viewer, wrkflw_relay",
+        "create database empty owner plain",
+    ] {
+        let made = sqlx::raw_sql(statement).execute(own.pool()).await;
+        made.expect(statement);
+    }
+    let url = own.url().replacen("//postgres@", "//plain@", 1);
+    let url = url.replacen("/postgres?", "/empty?", 1);
+    Store::migrate(&url).await.expect("it needs no more");
+    let store = Store::connect(&url, PoolSizes::default()).expect("a URL");
+    let ready = store.ready_to_start(true).await.expect("an answer");
+    assert_eq!(ready, Readiness::Ready);
+    store.close().await;
 }
 
 /// An index whose concurrent build was cancelled is left behind as invalid.

@@ -263,13 +263,23 @@ impl Store {
         }))
     }
 
-    /// Applies the missing migrations while hosts run. Runs as the login itself, which must be able to create roles.
+    /// Applies the missing migrations while hosts run. Runs as the login itself, which must be able to create roles, unless it may take
+    /// all of them on.
     pub async fn migrate(url: &str) -> Result<(), StoreError> {
+        Store::migrate_telling(url, |waits| tracing::info!("{waits}")).await
+    }
+
+    /// The same. Tells what it waits for, as soon as it waits.
+    pub async fn migrate_telling(url: &str, tell: impl Fn(&str)) -> Result<(), StoreError> {
         let mut tries = 1;
         loop {
-            match migrate(url).await {
+            match migrate(url, &tell).await {
                 Err(error) if error.is_contention() && tries < MIGRATION_TRIES => {
-                    tracing::info!(%error, "a migration waited for another session and is retried");
+                    if tries == 1 {
+                        tell(&format!(
+                            "a migration waits for another session, which pg_stat_activity shows, and is tried again for a minute or two: {error}"
+                        ));
+                    }
                     tries += 1;
                     tokio::time::sleep(MIGRATION_PAUSE).await;
                 }
@@ -285,12 +295,17 @@ impl Store {
 }
 
 /// Applies the missing migrations.
-async fn migrate(url: &str) -> Result<(), StoreError> {
+async fn migrate(url: &str, tell: &impl Fn(&str)) -> Result<(), StoreError> {
     let mut connection = PgConnection::connect_with(&options(url)?).await?;
+    let mut waits = false;
     while !sqlx::query_scalar::<_, bool>(ONE_AT_A_TIME)
         .fetch_one(&mut connection)
         .await?
     {
+        if !waits {
+            tell("another session migrates this database: waiting until it has ended");
+        }
+        waits = true;
         tokio::time::sleep(MIGRATION_PAUSE).await;
     }
     for first in [GIVE_WAY, DROP_UNFINISHED] {

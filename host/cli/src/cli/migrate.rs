@@ -30,7 +30,7 @@ pub(super) struct MigrateArgs {
 pub(super) fn run(args: &MigrateArgs, output: Output) -> Result<()> {
     block_on(async {
         let url = args.database.url()?;
-        Store::migrate(url)
+        Store::migrate_telling(url, |waits| output.hint(waits))
             .await
             .context("the database cannot be brought up to date")?;
         let store = Store::connect(url, PoolSizes::default())?;
