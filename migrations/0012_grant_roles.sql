@@ -142,10 +142,10 @@ end $$;
 
 reset role;
 
--- Lets a host check whether the schema is the one that it was built for. The migrator's table belongs to the login.
+-- Lets a host, and an auditor who only reads, check whether the schema is the one that they were built for. The migrator's table belongs to the login.
 do $$
 begin
     if to_regclass('_sqlx_migrations') is not null then
-        grant select on _sqlx_migrations to wrkflw_writer;
+        grant select on _sqlx_migrations to wrkflw_writer, wrkflw_reader;
     end if;
 end $$;

@@ -7,7 +7,7 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use tokio::time::timeout;
 
-use super::program::{Folder, Program, run, serve};
+use super::program::{Folder, Program, command, run, serve};
 use super::*;
 use crate::support::own_postgres::OwnPostgres;
 use crate::support::proxy::{Proxy, Server};
@@ -177,6 +177,37 @@ async fn a_login_without_a_role_is_told_the_grant_before_a_host_serves() {
     let mut served = Program::start(&folder, host("api,relay")).await;
     served.terminate();
     assert!(served.ended().await.success(), "{}", served.log());
+    cut_all(&app).await;
+    sql(&app, &format!("drop role {login}")).await;
+}
+
+/// As an auditor does with a restored copy.
+#[tokio::test]
+async fn a_login_that_only_reads_verifies_and_exports_and_changes_nothing() {
+    let (folder, app) = (Folder::new(), TestApp::start().await);
+    app.started("doc-1").await;
+    let (login, url) = login(&app, "in role wrkflw_viewer").await;
+    sql(&app, "update feed_epoch set server = 'elsewhere'").await;
+    let state = async || {
+        let numbers =
+            "select array[(select count(*) from feed_epoch), (select last_value from event_pos),
+            pg_sequence_last_value(pg_get_serial_sequence('tenant', 'id')::regclass)]";
+        let numbers =
+            sqlx::query_scalar::<_, Vec<i64>>(numbers).fetch_one(app.database.admin_pool());
+        numbers.await.expect("numbers")
+    };
+    let before = state().await;
+    for line in [
+        "audit verify --all --without-seals --no-replay",
+        "audit export --all --out audit.jsonl",
+    ] {
+        let mut command = command(&folder, line);
+        command.env("WRKFLW_DATABASE_URL", &url);
+        let ran = run(command).await;
+        let words = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(0), "{line}: {words}");
+        assert_eq!(state().await, before, "{line}");
+    }
     cut_all(&app).await;
     sql(&app, &format!("drop role {login}")).await;
 }

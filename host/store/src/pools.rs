@@ -145,34 +145,18 @@ impl Reader {
         }
     }
 
-    /// Whether the database answers, has all the migrations that this host was built with, and takes writes. Only the last
-    /// migration is checked: it implies the earlier ones. Later migrations are harmless, because each keeps what the previous
-    /// release reads.
+    /// Whether the database answers, has all the migrations that this host was built with, and takes writes.
     pub async fn ready(&self) -> Result<Readiness, StoreError> {
-        // Not a checked query, because only the migrator creates the table.
-        let state = sqlx::query_as::<_, (bool, bool)>(
-            "select exists (select from _sqlx_migrations where version = $1 and checksum = $2 and success),
-                current_setting('transaction_read_only')::bool",
-        );
-        let last = MIGRATIONS.iter().max_by_key(|migration| migration.version);
-        let state = state
-            .bind(last.map(|last| last.version))
-            .bind(last.map(|last| last.checksum.to_vec()));
-        let (migrated, read_only) = match state.fetch_one(&self.writer).await {
-            Ok(state) => state,
-            Err(sqlx::Error::Database(error)) if is_unmigrated(error.code().as_deref()) => {
-                (false, false)
-            }
-            Err(error) => return Err(error.into()),
-        };
-        if !migrated {
-            return Ok(Readiness::NotMigrated);
-        }
-        if read_only {
+        let ready = readiness(&self.writer).await?;
+        if ready == Readiness::ReadOnly {
             self.renew();
-            return Ok(Readiness::ReadOnly);
         }
-        Ok(Readiness::Ready)
+        Ok(ready)
+    }
+
+    /// The same for those who only read: the login needs no role that writes, and no history begins.
+    pub async fn ready_to_read(&self) -> Result<Readiness, StoreError> {
+        readiness(&self.reader).await
     }
 
     /// Like [`Reader::ready`], and opens a connection of each role that a host uses, so that a login that lacks one is refused
@@ -291,6 +275,29 @@ impl Store {
     /// The outbox, for the relay.
     pub fn outbox(&self) -> Outbox {
         Outbox::new(self.relay.clone(), self.texts.clone())
+    }
+}
+
+/// Asks by a connection of this pool. Only the last migration is checked: it implies the earlier ones. Later migrations are harmless,
+/// because each keeps what the previous release reads.
+async fn readiness(pool: &Pool) -> Result<Readiness, StoreError> {
+    // Not a checked query, because only the migrator creates the table.
+    let state = sqlx::query_as::<_, (bool, bool)>(
+        "select exists (select from _sqlx_migrations where version = $1 and checksum = $2 and success),
+            current_setting('transaction_read_only')::bool",
+    );
+    let last = MIGRATIONS.iter().max_by_key(|migration| migration.version);
+    let state = state
+        .bind(last.map(|last| last.version))
+        .bind(last.map(|last| last.checksum.to_vec()));
+    match state.fetch_one(pool).await {
+        Ok((false, _)) => Ok(Readiness::NotMigrated),
+        Ok((true, true)) => Ok(Readiness::ReadOnly),
+        Ok((true, false)) => Ok(Readiness::Ready),
+        Err(sqlx::Error::Database(error)) if is_unmigrated(error.code().as_deref()) => {
+            Ok(Readiness::NotMigrated)
+        }
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -85,7 +85,7 @@ fn export(args: &ExportArgs, which: &Which, part: Option<&Path>) -> Result<u64> 
     let named = || format!("cannot write {}", args.out.display());
     let (lines, entries) = block_on(async {
         let store = Store::connect(args.database.url()?, PoolSizes::default())?;
-        if store.ready().await? == Readiness::NotMigrated {
+        if store.ready_to_read().await? == Readiness::NotMigrated {
             return Err(not_migrated().into());
         }
         let file = match part {

@@ -161,7 +161,7 @@ fn verify(
     }
     block_on(async {
         let store = Store::connect(args.database.url()?, PoolSizes::default())?;
-        if store.ready().await? == Readiness::NotMigrated {
+        if store.ready_to_read().await? == Readiness::NotMigrated {
             return Err(not_migrated().into());
         }
         let replayer = if args.no_replay {
