@@ -411,7 +411,9 @@ CREATE FUNCTION public.server_here() RETURNS text
     LANGUAGE sql
     SET search_path TO 'public', 'pg_temp'
     AS $$
-    select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) from pg_control_system()
+    select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || d.oid || '/' || 'feed_epoch'::regclass::oid
+    from pg_control_system(), pg_database d
+    where d.datname = current_database()
 $$;
 
 CREATE FUNCTION public.version_words(in_tenant integer, key text, graph text) RETURNS tsvector

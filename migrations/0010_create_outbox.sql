@@ -3,21 +3,24 @@
 set local role wrkflw_owner;
 
 -- Histories. Transaction numbers begin anew in a database that was loaded from a dump, and may repeat after a restore or a
--- fail-over. So a host begins a new history before it writes on another server or timeline. Every cursor of the feed has the
--- number of a history.
+-- fail-over. So a host begins a new history before it writes on another server or timeline, or in another copy. Every cursor of
+-- the feed has the number of a history.
 create table feed_epoch (
     epoch int not null,
     -- Entries of this history have greater positions; so have those of later histories.
     began_after bigint not null default 0,
-    -- The server's identifier and its timeline; null if unknown.
+    -- The server's identifier and its timeline, the database, and the table; null if unknown.
     server text,
     primary key (epoch)
 );
 
+-- A copy of a database is another database. A dump that is loaded into the same one makes its tables anew.
 create function server_here() returns text language sql volatile
     set search_path = public, pg_temp
 as $$
-    select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) from pg_control_system()
+    select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || d.oid || '/' || 'feed_epoch'::regclass::oid
+    from pg_control_system(), pg_database d
+    where d.datname = current_database()
 $$;
 
 insert into feed_epoch (epoch, server) values (1, server_here());

@@ -171,7 +171,7 @@ async fn a_late_commit_is_waited_for_and_not_skipped() {
 }
 
 /// Asks for what comes behind a cursor in each way that there is.
-async fn expired(app: &TestApp, cursor: &str) {
+pub(super) async fn expired(app: &TestApp, cursor: &str) {
     for path in ["/v1/events", "/v1/events/stream"] {
         let answer = app.get("author", &format!("{path}?after={cursor}")).await;
         answer.problem(410, "cursor_expired");

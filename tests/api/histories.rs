@@ -1,12 +1,13 @@
 //! A database that another server goes on with: loaded from a dump, where transactions are counted anew, or on another
-//! timeline after a fail-over. A host begins a history of it, and readers neither miss an event nor get one twice.
+//! timeline after a fail-over; or the same server, in a copy. A host begins a history of it, and readers neither miss an event nor
+//! get one twice.
 
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use wrkflw_store::{PoolSizes, Store};
 
-use super::events::{ids, page, read};
+use super::events::{Stream, expired, ids, page, read};
 use super::notifications::{notifier, settings};
 use super::webhooks::{subscribe, waiting};
 use super::*;
@@ -38,7 +39,18 @@ async fn number(server: &sqlx::PgPool, sql: &'static str) -> i64 {
 async fn restored(app: TestApp, own: &OwnPostgres) -> (TestApp, sqlx::PgPool) {
     // The roles of a server are in no dump of a database.
     Store::migrate(own.url()).await.expect("roles");
-    let url = own.restore(app.database.url(), "restored").await;
+    let from = app.database.url().to_owned();
+    copied(app, own, &from, "restored").await
+}
+
+/// The same service on a new database of this server, with what was in another one at this moment.
+async fn copied(
+    app: TestApp,
+    own: &OwnPostgres,
+    from: &str,
+    name: &str,
+) -> (TestApp, sqlx::PgPool) {
+    let url = own.restore(from, name).await;
     let (_, engine) = app.beside_with_engine(&url, TIMEOUT).await;
     let pool = sqlx::PgPool::connect_lazy(&url).expect("a URL");
     let store = Store::connect(&url, PoolSizes::default()).expect("a URL");
@@ -93,6 +105,31 @@ async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
     let path = format!("/v1/events?after={}", beyond.as_str().expect("a cursor"));
     let answer = app.get("author", &path).await;
     answer.problem(410, "cursor_expired");
+}
+
+/// There, transactions are not counted anew. Whoever had read what is lost is told so, also by a position at which there was no event.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dump_that_the_same_server_loads_begins_a_history() {
+    let app = TestApp::start().await;
+    let own = OwnPostgres::start().await;
+    let (app, _) = restored(app, &own).await;
+    app.started("doc-1").await;
+    let url = |name: &str| own.url().replacen("/postgres?", &format!("/{name}?"), 1);
+    let old = app.host();
+    let (app, pool) = copied(app, &own, &url("restored"), "again").await;
+    let body = Some(approval_start("doc-2"));
+    let lost = old.send("author", "POST", "/v1/instances", &[], body);
+    lost.await.expect(201);
+    let token = format!("Bearer {}", old.token("author"));
+    let mut idle = Stream::at(&old, &token, "/v1/events/stream", None).await;
+    let position = idle.position().await;
+    app.started("doc-3").await;
+    assert_eq!(number(&pool, HISTORIES).await, 3);
+    expired(&app, &position).await;
+    own.reload(&url("again")).await;
+    let store = Store::connect(&url("again"), PoolSizes::default()).expect("a URL");
+    store.ready().await.expect("an answer");
+    assert_eq!(number(&pool, HISTORIES).await, 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]

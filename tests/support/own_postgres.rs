@@ -72,18 +72,27 @@ impl OwnPostgres {
         assert!(promoted, "it did not take over in time");
     }
 
-    /// Loads a database of another server into a new one of this name, by `pg_dump` and `pg_restore`. Returns its URL.
+    /// Loads a database, of this server or another one, into a new one of this name, by `pg_dump` and `pg_restore`. Returns its URL.
     pub(crate) async fn restore(&self, from: &str, name: &str) -> String {
         let create = sqlx::AssertSqlSafe(format!("create database {name}"));
         let created = sqlx::raw_sql(create).execute(&self.pool).await;
         created.expect("a database");
         let into = self.url.replacen("/postgres?", &format!("/{name}?"), 1);
-        let dump = self.dir.join(format!("{name}.dump"));
+        self.load(from, &into, &[]).await;
+        into
+    }
+
+    /// Loads a database of this server into itself, as it is at this moment.
+    pub(crate) async fn reload(&self, url: &str) {
+        self.load(url, url, &["--clean"]).await;
+    }
+
+    async fn load(&self, from: &str, into: &str, options: &[&str]) {
+        let dump = self.dir.join("loaded.dump");
         let dump = dump.to_str().expect("text");
         client("pg_dump", &["-Fc", "-f", dump, "-d", from]).await;
-        let loading = ["--exit-on-error", "-d", &into, dump];
-        client("pg_restore", &loading).await;
-        into
+        let loading = ["--exit-on-error", "-d", into, dump];
+        client("pg_restore", &[options, &loading].concat()).await;
     }
 
     /// Kills one client's session, as the out-of-memory killer does. The server ends all others and recovers.

@@ -50,6 +50,11 @@ pub(crate) async fn database<E: Display>(
         .await
         .expect("the server closes a connection");
     let url = with_database(&server_url(), &name);
+    let mut copy = PgConnection::connect(&url).await.expect("it was created");
+    // A copy would begin a history of its own.
+    let same = "update feed_epoch set server = server_here()";
+    execute(&mut copy, same.to_owned()).await;
+    copy.close().await.expect("the server closes a connection");
     let pool = PgPoolOptions::new()
         .max_connections(CONNECTIONS_MAX)
         .connect_lazy(&url);
