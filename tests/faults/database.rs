@@ -1,10 +1,15 @@
 //! A PostgreSQL that is full, read-only, out of connections or blocked. The answer says so, a failed command leaves no trace,
 //! probes report it, and the host recovers without a restart.
 
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::program::{Folder, Program, command, run, serve};
@@ -210,6 +215,60 @@ async fn a_login_that_only_reads_verifies_and_exports_and_changes_nothing() {
     }
     cut_all(&app).await;
     sql(&app, &format!("drop role {login}")).await;
+}
+
+/// Passes a connection on, without the settings that it brings.
+async fn pass_bare(mut client: TcpStream, server: &Path) -> io::Result<()> {
+    let mut message = vec![0; client.read_u32().await? as usize - 4];
+    client.read_exact(&mut message).await?;
+    // The version of the protocol, then names and values, each of which ends with a nul.
+    let (version, texts) = message.split_at(4);
+    let texts: Vec<_> = texts.split(|byte| *byte == 0).collect();
+    let pairs = texts.chunks_exact(2);
+    let pairs = pairs.take_while(|pair| !pair[0].is_empty());
+    let kept = pairs.filter(|pair| pair[0] != b"options");
+    let kept = kept.flat_map(|pair| [pair[0], &[0], pair[1], &[0]]);
+    let bare = [version, &kept.collect::<Vec<_>>().concat(), &[0]].concat();
+    let mut server = UnixStream::connect(server).await?;
+    let length = u32::try_from(bare.len() + 4).expect("a short message");
+    server.write_u32(length).await?;
+    server.write_all(&bare).await?;
+    copy_bidirectional(&mut client, &mut server).await?;
+    Ok(())
+}
+
+/// A way to the server as through a pooler that ignores `options`: its port, and what keeps it open.
+async fn pooler(server: PathBuf) -> (u16, JoinSet<()>) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let mut open = JoinSet::new();
+    open.spawn(async move {
+        let mut passed = JoinSet::new();
+        while let Ok((client, _)) = listener.accept().await {
+            let server = server.clone();
+            passed.spawn(async move { pass_bare(client, &server).await });
+        }
+    });
+    (port, open)
+}
+
+/// A pooler of transactions gives a session, with its role and its viewer, to one client after the other.
+#[tokio::test]
+async fn a_way_to_the_database_that_drops_settings_is_refused() {
+    let postgres = OwnPostgres::start().await;
+    Store::migrate(postgres.url()).await.expect("migrations");
+    let (port, _open) = pooler(postgres.socket()).await;
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
+    PgConnection::connect(&url).await.expect("it is a way");
+    let store = Store::connect(&url, PoolSizes::default()).expect("a URL");
+    let error = store.ready().await.expect_err("it is no way for a host");
+    let words = error.to_string();
+    assert!(
+        words.contains("drops the settings of the connection"),
+        "{words}"
+    );
+    assert_eq!(error.outage(), Some(Outage::Unreachable), "{words}");
+    store.close().await;
 }
 
 #[tokio::test]

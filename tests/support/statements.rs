@@ -36,7 +36,8 @@ impl<S: Subscriber> Layer<S> for Count {
 struct Ours(bool);
 
 /// What the statements of a new connection begin with: those of the pools, and those of sqlx, which looks up types and columns.
-const OPENING: [&str; 4] = [
+const OPENING: [&str; 5] = [
+    "wrkflw.session",
     "set role",
     "begin_history()",
     "pg_type",

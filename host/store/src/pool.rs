@@ -32,7 +32,7 @@ use tokio::time::{Instant, timeout};
 
 use self::kept::{Kept, Lease};
 pub(super) use self::limited::Limited;
-use self::refusal::{Refusal, begin};
+use self::refusal::{OURS, Refusal, begin};
 use wrkflw_core::ids::TenantId;
 
 /// How long a caller waits for a free connection.
@@ -124,6 +124,7 @@ impl Pool {
     ) -> Pool {
         let (doubt, renewal) = (Doubt::default(), renewal.clone());
         let (of_idle, of_old) = (doubt.clone(), renewal.clone());
+        let options = options.options([OURS]);
         let refusal = Refusal::new(options.clone(), first);
         let inner = PgPoolOptions::new()
             .max_connections(size)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _, Executor, PgConnection};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
@@ -25,6 +25,14 @@ const NO_SUCH_FUNCTION: &str = "42883";
 const NOT_ALLOWED: &str = "42501";
 /// The beginning of a statement that takes on a role.
 const SET_ROLE: &str = "set role ";
+
+/// A setting that a connection brings, and that no server has by itself. Without it, something in between has dropped all settings of the
+/// connection, and may give it to others, too, whose role and viewer would then be ours.
+pub(super) const OURS: (&str, &str) = ("wrkflw.session", "own");
+/// Has a row if the settings of the connection have arrived.
+const IS_OURS: &str = "select true where current_setting('wrkflw.session', true) = 'own'";
+const DROPPED: &str = "something between the host and PostgreSQL drops the settings of the connection (`options`): connect directly, or \
+    through a pooler of whole sessions that passes them on";
 
 /// Opens a connection to the server for trial, one at a time.
 #[derive(Clone)]
@@ -105,6 +113,9 @@ impl Server {
 
     /// The failure of a first statement.
     fn failure_of(&self, statement: &str, error: &sqlx::Error) -> NoConnection {
+        if let sqlx::Error::Configuration(words) = error {
+            return because(words.to_string());
+        }
         match statement.strip_prefix(SET_ROLE) {
             Some(role) if has_code(error, NOT_ALLOWED) => {
                 let login = self.options.get_username();
@@ -121,13 +132,18 @@ impl Server {
     }
 }
 
-/// Runs the first statements of a connection. Returns the one that failed, and why.
+/// Checks a new connection and runs its first statements. Returns the one that failed, and why. They are not prepared, so that each costs
+/// one round trip.
 pub(super) async fn begin(
     connection: &mut PgConnection,
     first: &'static [&'static str],
 ) -> Result<(), (&'static str, sqlx::Error)> {
+    let ours = Executor::fetch_optional(&mut *connection, IS_OURS).await;
+    if ours.map_err(|error| (IS_OURS, error))?.is_none() {
+        return Err((IS_OURS, sqlx::Error::Configuration(DROPPED.into())));
+    }
     for &statement in first {
-        match sqlx::query(statement).execute(&mut *connection).await {
+        match Executor::execute(&mut *connection, statement).await {
             // The schema is older than the function. The readiness check reports that.
             Err(error) if has_code(&error, NO_SUCH_FUNCTION) => {}
             Err(error) => return Err((statement, error)),
