@@ -272,6 +272,32 @@ async fn a_way_to_the_database_that_drops_settings_is_refused() {
 }
 
 #[tokio::test]
+async fn a_transaction_of_another_database_that_holds_back_the_feed_is_measured() {
+    const HELD: &str = "wrkflw_feed_held_seconds";
+    let (folder, app) = (Folder::new(), TestApp::empty().await);
+    let postgres = OwnPostgres::start().await;
+    Store::migrate(postgres.url()).await.expect("migrations");
+    let run = async |sql: &'static str| {
+        let ran = sqlx::raw_sql(sql).execute(postgres.pool()).await;
+        ran.expect(sql);
+    };
+    run("create database other").await;
+    let other = postgres.url().replacen("/postgres?", "/other?", 1);
+    let mut other = PgConnection::connect(&other).await.expect("a session");
+    let mut command = serve(&folder, &app, "--roles notifier");
+    command.env("WRKFLW_DATABASE_URL", postgres.url());
+    let host = Program::start(&folder, command).await;
+    let mut transaction = other.begin().await.expect("begun");
+    let begun = sqlx::raw_sql("select pg_current_xact_id()").execute(&mut *transaction);
+    begun.await.expect("a number");
+    // What ends later waits for it.
+    run("select pg_current_xact_id()").await;
+    host.metric_reaches(HELD, |seconds| seconds > 0.0).await;
+    transaction.rollback().await.expect("its end");
+    host.metric_reaches(HELD, |seconds| seconds <= 0.0).await;
+}
+
+#[tokio::test]
 async fn a_locked_row_is_busy_and_other_instances_are_not() {
     let app = TestApp::start().await;
     let (held, other) = (app.started("doc-1").await, app.started("doc-2").await);

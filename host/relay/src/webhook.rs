@@ -15,8 +15,8 @@ mod post;
 pub mod settings;
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -35,6 +35,8 @@ use wrkflw_store::{Store, StoreError};
 
 /// How often the backlog is measured.
 const MEASURE_EVERY: Duration = Duration::from_secs(5);
+/// The time after which operators are told of a transaction that holds back the feed.
+const HELD_MAX: Duration = Duration::from_mins(1);
 
 /// Makes notifications and deliveries of events, and posts them.
 #[derive(Debug)]
@@ -44,6 +46,32 @@ pub struct Notifier {
     naming: Naming,
     settings: Settings,
     post: Post,
+    held: Mutex<Held>,
+}
+
+/// How long the oldest unfinished transaction of the server has held back the feed.
+#[derive(Debug, Default)]
+struct Held {
+    /// The transaction, and the first look that found it.
+    by: Option<(i64, Instant)>,
+    is_told: bool,
+}
+
+impl Held {
+    /// Notes which transaction holds the feed back. Returns for how long it has, and whether operators are to be told now.
+    fn note(&mut self, by: Option<i64>, now: Instant) -> (Duration, bool) {
+        if self.by.map(|(known, _)| known) != by {
+            *self = Held {
+                by: by.map(|transaction| (transaction, now)),
+                is_told: false,
+            };
+        }
+        let since = self.by.map_or(now, |(_, since)| since);
+        let held = now.duration_since(since);
+        let tells = held >= HELD_MAX && !self.is_told;
+        self.is_told |= tells;
+        (held, tells)
+    }
 }
 
 impl Notifier {
@@ -61,6 +89,7 @@ impl Notifier {
             naming,
             settings,
             post,
+            held: Mutex::default(),
         })
     }
 
@@ -103,6 +132,45 @@ impl Notifier {
         metrics::gauge!("wrkflw_webhook_pending").set(gauge_value(backlog.pending));
         metrics::gauge!("wrkflw_webhook_oldest_seconds").set(age.max(0.0));
         metrics::gauge!("wrkflw_webhook_dead").set(gauge_value(backlog.dead));
+        let held_by = self.store.transactions().await?.held_by();
+        let (held, tells) = self
+            .held
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .note(held_by, Instant::now());
+        metrics::gauge!("wrkflw_feed_held_seconds").set(held.as_secs_f64());
+        if tells {
+            tracing::warn!(
+                transaction = held_by,
+                "a transaction that does not end, maybe of another database of the server, holds back notifications, webhooks, event streams and checkpoints. \
+                PostgreSQL tells whose it is: select pid, datname, usename, xact_start from pg_stat_activity where backend_xid is not null order by xact_start; \
+                or select * from pg_prepared_xacts"
+            );
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_told_once_of_each_transaction_that_holds_back_the_feed() {
+        let (mut held, begun) = (Held::default(), Instant::now());
+        let mut note = |by, seconds| {
+            let now = begun + Duration::from_secs(seconds);
+            let (held, tells) = held.note(by, now);
+            (held.as_secs(), tells)
+        };
+        assert_eq!(note(None, 0), (0, false));
+        assert_eq!(note(Some(7), 100), (0, false));
+        assert_eq!(note(Some(7), 159), (59, false));
+        assert_eq!(note(Some(7), 160), (60, true));
+        assert_eq!(note(Some(7), 165), (65, false));
+        assert_eq!(note(Some(8), 170), (0, false), "another transaction");
+        assert_eq!(note(Some(8), 230), (60, true));
+        assert_eq!(note(None, 235), (0, false));
+        assert_eq!(note(Some(8), 240), (0, false));
     }
 }

@@ -3,6 +3,8 @@
 
 use std::str::FromStr;
 
+use super::{Reader, StoreError};
+
 /// A `pg_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
@@ -18,6 +20,22 @@ impl Snapshot {
     /// Whether this transaction had ended when the snapshot was taken.
     pub fn saw(&self, transaction: i64) -> bool {
         transaction < self.min || (transaction < self.max && !self.under_way.contains(&transaction))
+    }
+
+    /// The oldest transaction that had not ended, if a later one had. Readers of the feed wait for it, and so do checkpoints.
+    pub fn held_by(&self) -> Option<i64> {
+        (self.min < self.max).then_some(self.min)
+    }
+}
+
+impl Reader {
+    /// The transactions of the whole server now, also those of other databases.
+    pub async fn transactions(&self) -> Result<Snapshot, StoreError> {
+        let text = sqlx::query_scalar!(r#"select pg_current_snapshot()::text as "snapshot!""#)
+            .fetch_one(&self.writer)
+            .await?;
+        let snapshot = text.parse::<Snapshot>();
+        snapshot.map_err(|()| sqlx::Error::Decode(format!("{text} is no snapshot").into()).into())
     }
 }
 
@@ -48,6 +66,7 @@ mod tests {
         assert_eq!(seen, [8, 9, 10, 11, 13, 14, 16, 17, 18, 19]);
         let quiet: Snapshot = "7:7:".parse().expect("a snapshot");
         assert!(quiet.saw(6) && !quiet.saw(7));
+        assert_eq!((snapshot.held_by(), quiet.held_by()), (Some(10), None));
         for damaged in ["", "1", "1:2", "a:2:", "1:2:x", "1:2:3,,x"] {
             assert!(damaged.parse::<Snapshot>().is_err(), "{damaged}");
         }

@@ -224,6 +224,10 @@ const MEASURES: &[Measure] = &[
         "Age of the oldest delivery that waits.",
     ),
     gauge("wrkflw_webhook_dead", "Deliveries that failed for good."),
+    gauge(
+        "wrkflw_feed_held_seconds",
+        "Time that the oldest unfinished transaction of the PostgreSQL server has held back notifications, webhooks, event streams and checkpoints.",
+    ),
     counter(
         "wrkflw_requests_refused_total",
         "Requests refused because too many were in flight, by reason.",
