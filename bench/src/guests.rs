@@ -54,6 +54,7 @@ impl Guests {
             "", "times", "p50 us", "p95 us", "fuel", "cpu us"
         );
         let sandbox = Sandbox::new(settings()).map_err(anyhow::Error::msg)?;
+        subject.warm_in(&sandbox).await?;
         for (name, question) in questions() {
             // The first tenth warms caches and the pool.
             self.ask(&subject, &sandbox, &question, self.calls / 10)
@@ -173,10 +174,14 @@ impl Subject {
     /// The time until a new sandbox can make the first call.
     async fn warm(&self, settings: Settings) -> anyhow::Result<Duration> {
         let sandbox = Sandbox::new(settings).map_err(anyhow::Error::msg)?;
-        let fetch = async || Ok::<_, Infallible>(self.component.clone());
         let begun = Instant::now();
-        sandbox.warm(&self.pinned, fetch).await?;
+        self.warm_in(&sandbox).await?;
         Ok(begun.elapsed())
+    }
+
+    async fn warm_in(&self, sandbox: &Sandbox) -> anyhow::Result<()> {
+        let fetch = async || Ok::<_, Infallible>(self.component.clone());
+        Ok(sandbox.warm(&self.pinned, fetch).await?)
     }
 }
 

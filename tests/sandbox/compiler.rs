@@ -1,10 +1,14 @@
 //! Compiling in a child process: started with the hidden command as the program starts itself.
 
+use std::fs::{File, OpenOptions};
+use std::future::{Ready, ready};
 use std::io::Write;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use wrkflw_sandbox::COMPILE_COMMAND;
 
+use super::artifacts::Folder;
 use super::*;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_compiler-under-test");
@@ -58,7 +62,7 @@ fn the_child_tells_a_bad_component_from_a_failure_of_its_own() {
 #[test]
 fn the_child_lives_under_limits() {
     let path = std::env::temp_dir().join(format!("wrkflw-child-{}", std::process::id()));
-    let file = std::fs::File::create(&path).expect("file");
+    let file = File::create(&path).expect("file");
     let mut child = Command::new(PROGRAM)
         .arg(COMPILE_COMMAND)
         .env_clear()
@@ -73,4 +77,85 @@ fn the_child_lives_under_limits() {
     let written = std::fs::metadata(&path).expect("file").len();
     std::fs::remove_file(&path).expect("removed");
     assert_eq!((written, status.code()), (0, None), "{status}");
+}
+
+/// A sandbox whose compiler is this script, in a folder that also has the pipe `gate`. Another process writes the script: while
+/// this one had it open, no child could start it.
+fn scripted(folder: &Folder, script: &str, queue_ms_max: u64) -> Sandbox {
+    const MADE: &str = r#"mkdir "$0" && mkfifo "$0/gate" && printf '%s\n' "$1" > "$0/compiler" && chmod 700 "$0/compiler""#;
+    let script = format!("#!/bin/sh\ncd {}\n{script}", folder.path().display());
+    let made = Command::new("sh")
+        .args(["-c", MADE])
+        .arg(folder.path())
+        .arg(script)
+        .status()
+        .expect("a shell");
+    assert!(made.success(), "{made}");
+    let sandbox = Sandbox::new(Settings {
+        compiler: Compiler::Child(folder.path().join("compiler")),
+        queue_ms_max,
+        ..settings()
+    });
+    sandbox.expect("sandbox")
+}
+
+/// Compiles once somebody has had the gate open and closes it.
+fn gated() -> String {
+    format!("read line < gate\nexec {PROGRAM} \"$@\"")
+}
+
+/// The gate, open, once the compiler waits at it.
+async fn reached(folder: &Folder) -> File {
+    let gate = folder.path().join("gate");
+    let open = move || OpenOptions::new().write(true).open(gate);
+    let opened = tokio::task::spawn_blocking(open).await;
+    opened.expect("joined").expect("a pipe")
+}
+
+/// For a component that is being compiled: its bytes are not read again.
+fn no_bytes() -> Ready<Result<Vec<u8>, &'static str>> {
+    ready(Err("its bytes are read again"))
+}
+
+#[tokio::test]
+async fn a_compilation_goes_on_when_its_callers_have_gone_away() {
+    let folder = Folder::new("gone");
+    let sandbox = scripted(&folder, &gated(), 60_000);
+    let pinned = pinned(guests::hostile());
+    let fetch = async || Ok::<_, Infallible>(guests::hostile().to_vec());
+    let gate = tokio::select! {
+        loaded = sandbox.warm(&pinned, fetch) => panic!("it is not compiled yet: {loaded:?}"),
+        gate = reached(&folder) => gate,
+    };
+    drop(gate);
+    sandbox.warm(&pinned, no_bytes).await.expect("loaded");
+}
+
+#[tokio::test]
+async fn calls_do_not_wait_for_a_compilation_that_takes_long() {
+    let folder = Folder::new("long");
+    let sandbox = scripted(&folder, &gated(), 1);
+    let (waited, gate) = tokio::join!(cause(&sandbox, "ok"), reached(&folder));
+    assert_eq!(waited, Cause::Loading);
+    assert_eq!(waited.code(), "logic_unavailable");
+    // Who comes now is told at once.
+    let begun = Instant::now();
+    assert_eq!(cause(&sandbox, "ok").await, Cause::Loading);
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    drop(gate);
+    let pinned = pinned(guests::hostile());
+    sandbox.warm(&pinned, no_bytes).await.expect("loaded");
+    transition(&sandbox, "ok").await.expect("answers");
+}
+
+#[tokio::test]
+async fn what_cannot_be_compiled_is_not_tried_again_at_once() {
+    let folder = Folder::new("refused");
+    let sandbox = scripted(&folder, "exit 3", 60_000);
+    let pinned = pinned(guests::hostile());
+    let fetch = async || Ok::<_, Infallible>(guests::hostile().to_vec());
+    let refused = sandbox.warm(&pinned, fetch).await.expect_err("refused");
+    assert_eq!(refused.code(), "logic_incompatible");
+    let again = sandbox.warm(&pinned, no_bytes).await;
+    assert_eq!(again, Err(refused));
 }

@@ -2,6 +2,7 @@
 
 use std::iter;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -15,12 +16,12 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::check::{self, Problem, names};
 use wrkflw_core::graph::{Graph, NameUse};
-use wrkflw_core::ids::{CommandId, TenantId, VersionRef};
+use wrkflw_core::ids::{CommandId, Digest, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
-use wrkflw_sandbox::{Admission, AdmitError, Sandbox};
+use wrkflw_sandbox::{Admission, AdmitError, Pinned, Sandbox};
 use wrkflw_store::definitions::running::Running;
 use wrkflw_store::definitions::stops::STOPPED_MAX;
 use wrkflw_store::definitions::{NewVersion, StatusChange};
@@ -82,6 +83,8 @@ pub struct Stopping {
 /// The permissions for activations: of every version, and of one with states of own work.
 const ACTIVATE: &str = "definition:activate";
 const ACTIVATE_OWN_WORK: &str = "definition:activate-own-work";
+/// How long an activation waits for its component to be loaded.
+const ACTIVATION_LOAD_WAIT: Duration = Duration::from_secs(5);
 /// Instances whose jobs one statement holds.
 const HELD_TOGETHER: i64 = 1_000;
 /// Limit of the statements of one stop. Jobs beyond it are held when they are claimed.
@@ -242,24 +245,30 @@ impl Engine {
             .activate(who.tenant, reference, &unknown, &note)
             .await?;
         let changed = changed(reference, status)?;
-        let pinned = wrkflw_sandbox::Pinned {
-            reference: reference.clone(),
-            digest: version.component,
-        };
-        if let Err(error) = self
-            .0
-            .sandbox
-            .warm(&pinned, || self.0.store.component(version.component))
-            .await
-        {
-            tracing::warn!(%error, "an activated version could not be loaded before its first call");
-        }
+        // A component that is compiled for longer is loaded after the answer.
+        let loading = self.warm(reference, version.component);
+        let _ = tokio::time::timeout(ACTIVATION_LOAD_WAIT, loading).await;
         Ok(Activation {
             key: reference.key.clone(),
             version: reference.version,
             active: true,
             changed,
         })
+    }
+
+    /// Loads the component of a version, so that its first call does not wait for it.
+    async fn warm(&self, reference: &VersionRef, digest: Digest) {
+        let pinned = Pinned {
+            reference: reference.clone(),
+            digest,
+        };
+        let loading = self
+            .0
+            .sandbox
+            .warm(&pinned, || self.0.store.component(digest));
+        if let Err(error) = loading.await {
+            tracing::warn!(%error, "a version could not be loaded before its first call");
+        }
     }
 
     /// Retires a version: new instances no longer use it, and none is migrated to it.

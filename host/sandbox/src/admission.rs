@@ -5,7 +5,6 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::call::{Call, RawAnswer};
-use super::compile::Origin;
 use super::error::Cause;
 use super::library::Ready;
 use super::sandbox::Sandbox;
@@ -66,8 +65,7 @@ impl Sandbox {
             })
         })?
         .map_err(AdmitError::Rejected)?;
-        let fetch = async || Ok::<_, std::convert::Infallible>(Arc::clone(&bytes));
-        let ready = self.0.library.get(digest, Origin::Upload, fetch).await;
+        let ready = self.0.library.upload(digest, &bytes).await;
         let ready = ready.map_err(refused)?;
         let graph = self.describe(&ready, config).await?;
         Ok(Admission {

@@ -2,8 +2,9 @@
 //!
 //! A small component can keep a compiler busy for minutes and fill gigabytes, and no limit of the engine covers that. So the host
 //! starts its own program again, writes the component to its standard input and reads the code from its standard output. The
-//! child limits its own resources before it reads a byte; the host adds a timeout. Uploads and published components have separate
-//! queues, each for one at a time: an upload that is costly to compile delays other uploads, but no instance.
+//! child limits its own resources before it reads a byte; the host adds a timeout. Uploads, small published components and large ones
+//! have separate queues, each for one at a time: an upload that is costly to compile delays other uploads, but no instance, and an
+//! interpreter, which takes a minute, delays no component that takes a second.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -26,7 +27,9 @@ use wrkflw_core::text::tame;
 /// The hidden command under which this program only compiles a component.
 pub const COMPILE_COMMAND: &str = "__compile";
 
-/// Components that may wait for the compiler. Each is held in memory.
+/// The largest published component in the queue of small ones. Those of interpreters are larger.
+const SMALL_BYTES_MAX: usize = 4 << 20;
+/// Components that may wait for the compiler, in each queue. Each is held in memory.
 const WAITING_MAX: usize = 8;
 /// The child's exit code for an invalid component. Its standard error says why.
 const EXIT_REJECTED: u8 = 3;
@@ -42,13 +45,14 @@ pub(super) enum Origin {
     Published,
 }
 
-/// Compiles components, one of each origin at a time.
+/// Compiles components, one of each queue at a time.
 #[derive(Debug)]
 pub(super) struct Compilation {
     compiler: Compiler,
     limits: CompileLimits,
     uploads: Queue,
-    published: Queue,
+    small: Queue,
+    large: Queue,
 }
 
 #[derive(Debug)]
@@ -79,7 +83,8 @@ impl Compilation {
             compiler: settings.compiler.clone(),
             limits: settings.compile,
             uploads: Queue::new(),
-            published: Queue::new(),
+            small: Queue::new(),
+            large: Queue::new(),
         }
     }
 
@@ -92,7 +97,8 @@ impl Compilation {
     ) -> Result<Artifact, Cause> {
         let queue = match origin {
             Origin::Upload => &self.uploads,
-            Origin::Published => &self.published,
+            Origin::Published if component.len() <= SMALL_BYTES_MAX => &self.small,
+            Origin::Published => &self.large,
         };
         let _turn = queue.turn().await?;
         let code = match &self.compiler {

@@ -57,6 +57,9 @@ pub enum Cause {
     /// The machine was too busy: the call exceeded its wall time, but not its processor time.
     #[error("was given too little processor time to answer within {wall_ms} ms")]
     Starved { wall_ms: u64 },
+    /// Its compilation goes on.
+    #[error("was not called: its component is still being loaded; try again soon")]
+    Loading,
     /// The component cannot run on this host, for the reasons in the [`Problem`]s.
     #[error("cannot run here: {}", list(.0))]
     Incompatible(Vec<Problem>),
@@ -82,7 +85,7 @@ impl Cause {
             Cause::OutputTooLarge { .. } => "logic_output_too_large",
             Cause::Busy { .. } | Cause::Starved { .. } => "logic_busy",
             Cause::Incompatible(_) => "logic_incompatible",
-            Cause::Unavailable { .. } | Cause::Interrupted => "logic_unavailable",
+            Cause::Unavailable { .. } | Cause::Loading | Cause::Interrupted => "logic_unavailable",
         }
     }
 
@@ -98,6 +101,7 @@ impl Cause {
             | Cause::InputTooLarge { .. } => true,
             Cause::Busy { .. }
             | Cause::Starved { .. }
+            | Cause::Loading
             | Cause::Incompatible(_)
             | Cause::Unavailable { .. }
             | Cause::Interrupted => false,

@@ -3,13 +3,22 @@
 //! Memory first, then disk, then the compiler. Concurrent requests for the same digest share the work. Entries
 //! never become outdated, because a digest always identifies the same bytes. A stored artifact that does not load is quarantined and
 //! made again.
+//!
+//! A published component is compiled in a task of its own, which goes on when its callers have gone away: some compile for longer
+//! than any client waits. Calls wait for it for a limited time, because each holds a place of the host. An upload is compiled by its
+//! caller, and ends with it.
 
 mod make;
 
+use std::collections::HashMap;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use moka::future::Cache;
+use tokio::sync::{OnceCell, watch};
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::TaskTracker;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -24,6 +33,12 @@ use wrkflw_core::ids::Digest;
 
 /// The least that a component counts for in the cache, in KiB. This limits the number of small ones.
 const WEIGHT_KIB_MIN: u32 = 64;
+/// How long calls wait for a component, beyond the longest wait for a slot. The compiler takes a second for a component in Rust.
+const LOAD_WAIT: Duration = Duration::from_secs(3);
+/// How long it is remembered that a published component cannot run here. It does not take the compiler's time again meanwhile.
+const FAILURE_KEPT: Duration = Duration::from_mins(5);
+/// Remembered failures.
+const FAILURES_MAX: u64 = 1_000;
 
 /// A component whose imports and exports are resolved.
 pub(super) struct Ready {
@@ -33,11 +48,25 @@ pub(super) struct Ready {
     code_bytes: usize,
 }
 
+/// The component, once it is made, or why it cannot be.
+type Outcome = watch::Receiver<Option<Result<Arc<Ready>, Cause>>>;
+
+/// A published component that is being made. It lasts as long as its callers and its task.
+struct Making {
+    begun: Instant,
+    /// Set once its bytes are read. If the caller that reads them goes away, the next one does.
+    outcome: OnceCell<Outcome>,
+}
+
 /// The cached components.
 pub(super) struct Library {
     engine: Engine,
     linker: Linker<Allowance>,
     cache: Cache<Digest, Arc<Ready>>,
+    failures: Cache<Digest, Cause>,
+    makings: Mutex<HashMap<Digest, Weak<Making>>>,
+    tasks: TaskTracker,
+    load_wait: Duration,
     artifacts: Option<Arc<Artifacts>>,
     compilation: Compilation,
     component_bytes_max: usize,
@@ -61,6 +90,13 @@ impl Library {
             engine: engine.clone(),
             linker: Linker::new(engine),
             cache,
+            failures: Cache::builder()
+                .max_capacity(FAILURES_MAX)
+                .time_to_live(FAILURE_KEPT)
+                .build(),
+            makings: Mutex::default(),
+            tasks: TaskTracker::new(),
+            load_wait: LOAD_WAIT + Duration::from_millis(settings.queue_ms_max),
             artifacts: artifacts.map(Arc::new),
             compilation: Compilation::new(settings),
             component_bytes_max: settings.component_bytes_max,
@@ -68,27 +104,106 @@ impl Library {
         })
     }
 
-    /// The component of this digest. `fetch` reads its bytes and is called only if the component must be compiled.
-    pub(super) async fn get<F, Fut, B, E>(
-        &self,
+    /// The published component of this digest, if it is made soon. `fetch` reads its bytes and is called only if the component must
+    /// be compiled.
+    pub(super) async fn get<F, Fut, E>(
+        self: &Arc<Self>,
         digest: Digest,
-        origin: Origin,
         fetch: F,
     ) -> Result<Arc<Ready>, Cause>
     where
         F: FnOnce() -> Fut,
-        Fut: Future<Output = Result<B, E>>,
-        B: Into<Arc<[u8]>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
         E: std::fmt::Display,
     {
+        if let Some(known) = self.known(digest).await {
+            return known;
+        }
+        // All callers wait until the same moment: who comes later does not wait for what is known to take long.
+        let making = self.making(digest);
+        let until = making.begun + self.load_wait;
+        timeout_at(until, self.made(&making, digest, fetch))
+            .await
+            .unwrap_or(Err(Cause::Loading))
+    }
+
+    /// The same, however long it takes.
+    pub(super) async fn load<F, Fut, E>(
+        self: &Arc<Self>,
+        digest: Digest,
+        fetch: F,
+    ) -> Result<Arc<Ready>, Cause>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: std::fmt::Display,
+    {
+        if let Some(known) = self.known(digest).await {
+            return known;
+        }
+        let making = self.making(digest);
+        self.made(&making, digest, fetch).await
+    }
+
+    /// An uploaded component. It is compiled as long as somebody waits for it.
+    pub(super) async fn upload(&self, digest: Digest, bytes: &[u8]) -> Result<Arc<Ready>, Cause> {
         if let Some(ready) = self.cache.get(&digest).await {
             looked_up("memory");
             return Ok(ready);
         }
+        let make = async {
+            match self.stored(digest).await? {
+                Some(ready) => Ok(ready),
+                None => self.compiled(digest, Origin::Upload, bytes.to_vec()).await,
+            }
+        };
         self.cache
-            .try_get_with(digest, self.make(digest, origin, fetch))
+            .try_get_with(digest, make)
             .await
             .map_err(|cause| (*cause).clone())
+    }
+
+    /// The component in memory, or the failure that is remembered.
+    async fn known(&self, digest: Digest) -> Option<Result<Arc<Ready>, Cause>> {
+        if let Some(ready) = self.cache.get(&digest).await {
+            looked_up("memory");
+            return Some(Ok(ready));
+        }
+        self.failures.get(&digest).await.map(Err)
+    }
+
+    fn making(&self, digest: Digest) -> Arc<Making> {
+        let mut makings = self.makings.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(making) = makings.get(&digest).and_then(Weak::upgrade) {
+            return making;
+        }
+        makings.retain(|_, making| making.strong_count() > 0);
+        let making = Arc::new(Making {
+            begun: Instant::now(),
+            outcome: OnceCell::new(),
+        });
+        makings.insert(digest, Arc::downgrade(&making));
+        making
+    }
+
+    async fn made<F, Fut, E>(
+        self: &Arc<Self>,
+        making: &Arc<Making>,
+        digest: Digest,
+        fetch: F,
+    ) -> Result<Arc<Ready>, Cause>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: std::fmt::Display,
+    {
+        let begin = || self.begin(making, digest, fetch);
+        let mut outcome = making.outcome.get_or_try_init(begin).await?.clone();
+        let made = outcome.wait_for(Option::is_some).await;
+        // A task that ends without an outcome has panicked, or the host ends.
+        made.map_or(Err(Cause::Interrupted), |made| {
+            made.clone().unwrap_or(Err(Cause::Interrupted))
+        })
     }
 }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::call::{Call, CallResult, Caller, RawAnswer};
-use super::compile::Origin;
 use super::engine;
 use super::error::{Cause, GuestError, Pinned};
 use super::library::Library;
@@ -22,7 +21,7 @@ pub struct Sandbox(pub(super) Arc<Shared>);
 pub(super) struct Shared {
     pub(super) settings: Arc<Settings>,
     profile: Profile,
-    pub(super) library: Library,
+    pub(super) library: Arc<Library>,
     pub(super) caller: Caller,
 }
 
@@ -67,7 +66,7 @@ impl Sandbox {
         let settings = Arc::new(settings);
         Ok(Sandbox(Arc::new(Shared {
             profile: Profile::new(&settings),
-            library: Library::new(&settings, &engine)?,
+            library: Arc::new(Library::new(&settings, &engine)?),
             caller: Caller::new(engine, Arc::clone(&settings))?,
             settings,
         })))
@@ -78,7 +77,8 @@ impl Sandbox {
         &self.0.profile
     }
 
-    /// Loads a component, so that the first call does not wait for that.
+    /// Loads a component, so that the first call does not wait for that. Waits however long it takes. If the caller goes away, a
+    /// compilation that has begun goes on.
     pub async fn warm<F, Fut, E>(&self, pinned: &Pinned, fetch: F) -> Result<(), GuestError>
     where
         F: FnOnce() -> Fut,
@@ -87,14 +87,14 @@ impl Sandbox {
     {
         self.0
             .library
-            .get(pinned.digest, Origin::Published, fetch)
+            .load(pinned.digest, fetch)
             .await
             .map(drop)
             .map_err(|cause| failure(pinned, "load", cause))
     }
 
     /// Asks one question in a fresh instance. `fetch` reads the component's bytes and is called only if its machine code is
-    /// neither in memory nor on disk.
+    /// neither in memory nor on disk. A component whose compilation takes long is [`Cause::Loading`] meanwhile.
     pub async fn ask<F, Fut, E>(
         &self,
         pinned: &Pinned,
@@ -124,7 +124,7 @@ impl Sandbox {
         E: fmt::Display,
     {
         let function = call.function();
-        let ready = self.0.library.get(pinned.digest, Origin::Published, fetch);
+        let ready = self.0.library.get(pinned.digest, fetch);
         let ready = ready
             .await
             .map_err(|cause| failure(pinned, function, cause))?;

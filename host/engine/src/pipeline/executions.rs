@@ -246,7 +246,10 @@ fn misbehaved(error: GuestError) -> Error {
         }
         .into()
     } else {
-        tracing::error!(%error, "flow logic could not be called");
+        // While a component is compiled, many callers may get the same answer.
+        if error.cause != Cause::Loading {
+            tracing::error!(%error, "flow logic could not be called");
+        }
         // The details are of the host: of its database or its disk.
         Error::Unavailable(match error.cause {
             Cause::Unavailable { .. } => {

@@ -4,9 +4,10 @@ use std::future::Future;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
 use wasmtime::component::Component;
 
-use super::{Library, Ready, looked_up};
+use super::{Library, Making, Outcome, Ready, looked_up};
 use crate::compile::Origin;
 use crate::error::{Cause, of_component};
 use crate::priority::Own;
@@ -18,27 +19,66 @@ use wrkflw_core::text::tame;
 const MESSAGE_CHARS_MAX: usize = 600;
 
 impl Library {
-    /// Loads the component from disk, or compiles it.
-    pub(super) async fn make<F, Fut, B, E>(
-        &self,
+    /// Loads the component from disk, or reads its bytes and begins to compile them.
+    pub(super) async fn begin<F, Fut, E>(
+        self: &Arc<Self>,
+        making: &Arc<Making>,
         digest: Digest,
-        origin: Origin,
         fetch: F,
-    ) -> Result<Arc<Ready>, Cause>
+    ) -> Result<Outcome, Cause>
     where
         F: FnOnce() -> Fut,
-        Fut: Future<Output = Result<B, E>>,
-        B: Into<Arc<[u8]>> + Send + 'static,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
         E: std::fmt::Display,
     {
-        if let Some((component, code_bytes)) = self.kept(digest).await? {
-            looked_up("disk");
-            return self.ready(component, code_bytes);
+        // It may have been made since the caller looked.
+        let made = match self.cache.get(&digest).await {
+            None => self.stored(digest).await?,
+            found => found,
+        };
+        if let Some(ready) = made {
+            self.cache.insert(digest, Arc::clone(&ready)).await;
+            return Ok(watch::channel(Some(Ok(ready))).1);
         }
-        looked_up("compiler");
         let bytes = fetch().await.map_err(|error| Cause::Unavailable {
             detail: format!("its bytes cannot be read: {error}"),
         })?;
+        let (tell, outcome) = watch::channel(None);
+        let (library, making) = (Arc::clone(self), Arc::clone(making));
+        self.tasks.spawn(async move {
+            let made = library.compiled(digest, Origin::Published, bytes).await;
+            match &made {
+                Ok(ready) => library.cache.insert(digest, Arc::clone(ready)).await,
+                Err(cause @ Cause::Incompatible(_)) => {
+                    library.failures.insert(digest, cause.clone()).await;
+                }
+                // It may be made another time.
+                Err(_) => {}
+            }
+            // First, so that who is told of a failure and comes again begins anew.
+            drop(making);
+            tell.send_replace(Some(made));
+        });
+        Ok(outcome)
+    }
+
+    /// The component from disk, if it is there.
+    pub(super) async fn stored(&self, digest: Digest) -> Result<Option<Arc<Ready>>, Cause> {
+        let Some((component, code_bytes)) = self.kept(digest).await? else {
+            return Ok(None);
+        };
+        looked_up("disk");
+        self.ready(&component, code_bytes).map(Some)
+    }
+
+    /// Compiles the component.
+    pub(super) async fn compiled(
+        &self,
+        digest: Digest,
+        origin: Origin,
+        bytes: Vec<u8>,
+    ) -> Result<Arc<Ready>, Cause> {
+        looked_up("compiler");
         let bytes = self.checked(digest, bytes).await?;
         let artifact = self
             .compilation
@@ -53,7 +93,7 @@ impl Library {
             Ok::<_, Cause>((component, artifact.code().len()))
         })
         .await??;
-        self.ready(component, code_bytes)
+        self.ready(&component, code_bytes)
     }
 
     async fn kept(&self, digest: Digest) -> Result<Option<(Component, usize)>, Cause> {
@@ -76,29 +116,25 @@ impl Library {
     }
 
     /// Scans the bytes again, although publishing did: others can write to the store that they come from.
-    async fn checked<B>(&self, digest: Digest, bytes: B) -> Result<Arc<[u8]>, Cause>
-    where
-        B: Into<Arc<[u8]>> + Send + 'static,
-    {
+    async fn checked(&self, digest: Digest, bytes: Vec<u8>) -> Result<Arc<[u8]>, Cause> {
         let bytes_max = self.component_bytes_max;
         blocking(move || {
-            let bytes: Arc<[u8]> = bytes.into();
             if <[u8; 32]>::from(Sha256::digest(&bytes)) != digest.0 {
                 return Err(Cause::Unavailable {
                     detail: "the stored bytes are not those of its digest".into(),
                 });
             }
             scan::scan(&bytes, bytes_max).map_err(Cause::Incompatible)?;
-            Ok(bytes)
+            Ok(bytes.into())
         })
         .await?
     }
 
-    fn ready(&self, component: Component, code_bytes: usize) -> Result<Arc<Ready>, Cause> {
+    fn ready(&self, component: &Component, code_bytes: usize) -> Result<Arc<Ready>, Cause> {
         let logic = self
             .linker
-            .instantiate_pre(&component)
-            .and_then(|linked| Logic::new(&component, linked))
+            .instantiate_pre(component)
+            .and_then(|linked| Logic::new(component, linked))
             .map_err(|error| unfit(&error))?;
         Ok(Arc::new(Ready {
             logic,
