@@ -105,9 +105,9 @@ pub use wrkflw_store::drafts::Draft;
 pub use wrkflw_store::saved_views::SavedView;
 pub use wrkflw_store::sessions::{Preference, SessionRow};
 
-/// Limit of the cached definition versions: bytes of the tables of their schemas' patterns.
+/// Limit of the cached definition versions: estimated bytes.
 const VERSIONS_BYTES_MAX: u64 = 128 * 1024 * 1024;
-/// What a version counts at least, so that about ten thousand are cached.
+/// What a version counts at least, so that at most about ten thousand are cached.
 const VERSION_BYTES_MIN: u32 = 12 * 1024;
 
 /// Limit of the names of people and groups in cached lookups, a few dozen bytes each.

@@ -18,18 +18,31 @@ use wrkflw_core::version::Version;
 use wrkflw_store::StoreError;
 use wrkflw_store::load::Stored;
 
+/// Estimated bytes in memory for a byte of a schema's text: each keyword becomes a node with its path.
+const SCHEMA_BYTES_PER_BYTE: usize = 32;
+/// The same for a graph: its names and lists are allocated one by one.
+const GRAPH_BYTES_PER_BYTE: usize = 4;
+
 /// A version with its [`VersionRow::content`](wrkflw_store::definitions::VersionRow::content).
 #[derive(Clone)]
 pub(super) struct CachedVersion {
     content: Vec<u8>,
     version: Arc<Version>,
+    graph_bytes: usize,
 }
 
 impl CachedVersion {
     /// What it weighs in the cache.
     pub(super) fn weight(&self) -> u32 {
-        let tables = self.version.schema.as_ref().map_or(0, Schema::weight);
-        u32::try_from(tables).map_or(u32::MAX, |bytes| bytes.max(VERSION_BYTES_MIN))
+        let version = &self.version;
+        let tables = version.schema.as_ref().map_or(0, Schema::weight);
+        let schema = version.graph.data_schema.as_ref();
+        let schema = schema.map_or(0, |document| document.as_str().len());
+        let bytes = tables
+            + schema * SCHEMA_BYTES_PER_BYTE
+            + self.graph_bytes * GRAPH_BYTES_PER_BYTE
+            + version.config.as_str().len();
+        u32::try_from(bytes).map_or(u32::MAX, |bytes| bytes.max(VERSION_BYTES_MIN))
     }
 }
 
@@ -151,6 +164,54 @@ impl Engine {
         Ok(CachedVersion {
             content: row.content,
             version,
+            graph_bytes: row.graph_bytes,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wrkflw_core::graph::Graph;
+    use wrkflw_core::ids::Digest;
+    use wrkflw_core::json::Json;
+
+    /// The weight of a version whose schema has so many properties, without patterns.
+    fn weight(properties: usize, graph_bytes: usize, config: &str) -> u32 {
+        let property = |number| format!(r#""p{number}":{{"type":"string"}}"#);
+        let properties: Vec<String> = (0..properties).map(property).collect();
+        let document = format!(r#"{{"properties":{{{}}}}}"#, properties.join(","));
+        let document = Json::parse(&document).expect("JSON");
+        let schema = Schema::compile(&document).expect("a schema");
+        let graph = Graph {
+            data_schema: Some(document),
+            ..Graph::default()
+        };
+        let version = Version {
+            reference: VersionRef {
+                key: "flow".to_owned(),
+                version: 1,
+            },
+            component: Digest([0; 32]),
+            config: Json::parse(config).expect("JSON"),
+            templates: Templates::of(&graph).expect("no templates"),
+            graph,
+            schema: Some(schema),
+        };
+        let cached = CachedVersion {
+            content: Vec::new(),
+            version: Arc::new(version),
+            graph_bytes,
+        };
+        cached.weight()
+    }
+
+    #[test]
+    fn a_version_weighs_all_that_it_keeps_in_memory() {
+        assert_eq!(weight(1, 100, "{}"), VERSION_BYTES_MIN);
+        assert!(weight(2_000, 100, "{}") > 1 << 20);
+        assert!(weight(1, 1 << 20, "{}") > 1 << 20);
+        let config = format!(r#"{{"text":"{}"}}"#, "x".repeat(60_000));
+        assert!(weight(1, 100, &config) > 60_000);
     }
 }

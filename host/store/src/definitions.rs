@@ -26,6 +26,8 @@ pub struct VersionRow {
     pub digest: Digest,
     pub config: Json,
     pub graph: Graph,
+    /// The size of the graph's text.
+    pub graph_bytes: usize,
     /// The digests of component and config. After a restore, another content may get the same number.
     pub content: Vec<u8>,
 }
@@ -310,6 +312,7 @@ impl Store {
             config: Json::from_canonical(row.config),
             graph: serde_json::from_str(&row.graph)
                 .map_err(|error| inconsistent(error.to_string()))?,
+            graph_bytes: row.graph.len(),
             content: row.content,
         }))
     }
