@@ -6,10 +6,14 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw_engine::Engine;
+use wrkflw_runtime::clock::Clock;
 use wrkflw_sandbox::COMPILE_COMMAND;
 
 use super::artifacts::Folder;
 use super::*;
+use crate::support::app::TestApp;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_compiler-under-test");
 
@@ -158,4 +162,21 @@ async fn what_cannot_be_compiled_is_not_tried_again_at_once() {
     assert_eq!(refused.code(), "logic_incompatible");
     let again = sandbox.warm(&pinned, no_bytes).await;
     assert_eq!(again, Err(refused));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_starts_loads_active_versions() {
+    let app = TestApp::start().await;
+    app.publish("not-active", guests::hostile(), &serde_json::json!({}))
+        .await
+        .expect(201);
+    let sandbox = Sandbox::new(settings()).expect("sandbox");
+    let (store, seals) = (app.store().clone(), app.engine.seals().clone());
+    let timeout = Duration::from_secs(20);
+    let engine = Engine::new(store, sandbox.clone(), Clock::System, seals, timeout).await;
+    engine.expect("an engine").warm_active().await;
+    let active = pinned(DOCUMENT_APPROVAL);
+    sandbox.warm(&active, no_bytes).await.expect("loaded");
+    let other = sandbox.warm(&pinned(guests::hostile()), no_bytes).await;
+    assert_eq!(other.expect_err("not loaded").code(), "logic_unavailable");
 }

@@ -85,6 +85,8 @@ const ACTIVATE: &str = "definition:activate";
 const ACTIVATE_OWN_WORK: &str = "definition:activate-own-work";
 /// How long an activation waits for its component to be loaded.
 const ACTIVATION_LOAD_WAIT: Duration = Duration::from_secs(5);
+/// Components that are loaded when a host starts. To compile one takes up to a minute.
+const WARMED_MAX: i64 = 32;
 /// Instances whose jobs one statement holds.
 const HELD_TOGETHER: i64 = 1_000;
 /// Limit of the statements of one stop. Jobs beyond it are held when they are claimed.
@@ -254,6 +256,19 @@ impl Engine {
             active: true,
             changed,
         })
+    }
+
+    /// Loads the components of active versions one after another, so that the first calls after a start of the host do not wait for
+    /// them. A component that cannot be loaded is left to its first call.
+    pub async fn warm_active(&self) {
+        match self.0.store.active_components(WARMED_MAX).await {
+            Ok(found) => {
+                for (reference, digest) in found {
+                    self.warm(&reference, digest).await;
+                }
+            }
+            Err(error) => tracing::warn!(%error, "active versions are loaded by their first calls"),
+        }
     }
 
     /// Loads the component of a version, so that its first call does not wait for it.

@@ -326,6 +326,39 @@ impl Store {
         Ok(bytes.fetch_one(&self.writer).await?)
     }
 
+    /// Components of active versions of all tenants, each once with one of its versions, from the last published.
+    pub async fn active_components(
+        &self,
+        limit: i64,
+    ) -> Result<Vec<(VersionRef, Digest)>, StoreError> {
+        let rows = sqlx::query!(
+            "select key, version, digest from (
+                select distinct on (v.digest) v.key, v.version, v.digest, v.published_at
+                from definition d
+                join definition_version v on v.tenant_id = d.tenant_id and v.key = d.key and v.version = d.active_version
+                where v.stopped_at is null
+                order by v.digest, v.published_at desc
+            ) v
+            order by v.published_at desc limit $1",
+            limit
+        )
+        .fetch_all(&self.writer)
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                let reference = VersionRef {
+                    key: row.key,
+                    version: row.version.cast_unsigned(),
+                };
+                let digest = row.digest.try_into().map_err(|_| {
+                    let detail = "a malformed digest".to_owned();
+                    StoreError::inconsistent("definition_version", &reference, detail)
+                })?;
+                Ok((reference, Digest(digest)))
+            })
+            .collect()
+    }
+
     /// Stores an engine profile, so that evaluations can be verified later.
     pub async fn record_profile(
         &self,

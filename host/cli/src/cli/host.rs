@@ -347,6 +347,7 @@ fn look_after(
         sign_checkpoints(engine, keys, tasks, cancel);
     }
     tasks.spawn(sweep(engine.clone(), cancel.clone()));
+    tasks.spawn(warm(engine.clone(), cancel.clone()));
 }
 
 fn app(
@@ -420,6 +421,11 @@ async fn check(store: &Store, relays: bool) -> Result<()> {
             )
         }
     }
+}
+
+/// Ends with the host, whatever is loaded by then.
+async fn warm(engine: Engine, cancel: CancellationToken) {
+    cancel.run_until_cancelled(engine.warm_active()).await;
 }
 
 async fn sweep(engine: Engine, cancel: CancellationToken) {
