@@ -3,13 +3,16 @@
 //! Nearly every call is quick and runs on the thread of its caller. A call that has used more than [`QUICK_MAX`] is moved, at its
 //! next tick, to threads of the lowest scheduling priority in the host, so that a guest which burns its whole budget uses only
 //! time that no other thread needs. The next call of the same function of the component begins there, until it is quick again. The
-//! slow pool has slots of its own, so the slots of quick calls stay free. The limit of a slow call is in processor time: a busy
-//! machine delays an answer, but does not change it.
+//! slow pool has slots of its own, so the slots of quick calls stay free. If it has none free, the call ends, and begins again when
+//! one is: while it waited, it would hold the slot or the memory of another call. A component has at most half of the slots of each
+//! pool, and a tenant three quarters of the slow ones: so neither does one flow take all slots of its tenant, nor do copies of a flow
+//! take all of the host. The limit of a slow call is in processor time: a busy machine delays an answer, but does not change it.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -47,6 +50,9 @@ impl Own {
 pub(super) struct Pools {
     quick: Arc<Semaphore>,
     slow: Arc<Semaphore>,
+    /// The slow slots of each tenant that has slow calls.
+    tenants: Mutex<HashMap<String, Weak<Semaphore>>>,
+    slots_each: usize,
     /// None only while this is dropped.
     threads: Option<Runtime>,
 }
@@ -55,8 +61,9 @@ pub(super) struct Pools {
 #[derive(Debug)]
 pub(super) struct Slots {
     _own: OwnedSemaphorePermit,
+    /// None for a quick call.
+    tenant: Option<OwnedSemaphorePermit>,
     shared: OwnedSemaphorePermit,
-    function: usize,
     begins_slow: bool,
 }
 
@@ -128,34 +135,60 @@ impl Pools {
         Ok(Pools {
             quick: Arc::new(Semaphore::new(calls)),
             slow: Arc::new(Semaphore::new(calls)),
+            tenants: Mutex::default(),
+            slots_each: (calls * 3 / 4).max(1),
             threads: Some(threads),
         })
     }
 
     /// Acquires the component's own slot first. So a component whose calls all run into their deadline delays only itself, and
-    /// the shared slots stay free for others. `function` is a [`Call::number`].
-    pub(super) async fn slots(&self, own: &Own, function: usize) -> Result<Slots, AcquireError> {
+    /// the shared slots stay free for others. `function` is a [`Call::number`]. `turned_slow` if the call began before, and is slow.
+    pub(super) async fn slots(
+        &self,
+        own: &Own,
+        (function, tenant): (usize, &str),
+        turned_slow: bool,
+    ) -> Result<Slots, AcquireError> {
         let held = Arc::clone(&own.slots).acquire_owned().await?;
-        let begins_slow = own.slow[function].load(Ordering::Relaxed);
-        let pool = if begins_slow { &self.slow } else { &self.quick };
+        let begins_slow = turned_slow || own.slow[function].load(Ordering::Relaxed);
+        let (tenant, pool) = if begins_slow {
+            let tenant = self.of_tenant(tenant).acquire_owned().await?;
+            (Some(tenant), &self.slow)
+        } else {
+            (None, &self.quick)
+        };
         Ok(Slots {
             _own: held,
+            tenant,
             shared: Arc::clone(pool).acquire_owned().await?,
-            function,
             begins_slow,
         })
     }
 
-    /// Runs a call until it ends or has used up `deadline` of processor time.
+    /// The slow slots of a tenant.
+    fn of_tenant(&self, name: &str) -> Arc<Semaphore> {
+        let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(slots) = tenants.get(name).and_then(Weak::upgrade) {
+            return slots;
+        }
+        tenants.retain(|_, slots| slots.strong_count() > 0);
+        let slots = Arc::new(Semaphore::new(self.slots_each));
+        tenants.insert(name.to_owned(), Arc::downgrade(&slots));
+        slots
+    }
+
+    /// Runs a call until it ends or has used up `deadline` of processor time. None if it turned slow and there is no slow slot: it is
+    /// to begin again when it has one.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         own: &Own,
+        (function, tenant): (usize, &str),
         slots: Slots,
         deadline: Duration,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Ended<T> {
+    ) -> Option<Ended<T>> {
         let begins_slow = slots.begins_slow;
-        let slow = &own.slow[slots.function];
+        let slow = &own.slow[function];
         let mut running = Running {
             work: Box::pin(work),
             used: Duration::ZERO,
@@ -169,14 +202,13 @@ impl Pools {
                 Poll::Pending => Poll::Pending,
             });
             if let Some(done) = first.await {
-                return Ended::Answered(done);
+                return Some(Ended::Answered(done));
             }
             metrics::counter!("wrkflw_guest_slow_total").increment(1);
             slow.store(true, Ordering::Relaxed);
-            // If the slow pool has no free slot, the call keeps the slot that it has.
-            if let Ok(turn) = Arc::clone(&self.slow).try_acquire_owned() {
-                running.slots.shared = turn;
-            }
+            let of_tenant = self.of_tenant(tenant).try_acquire_owned().ok()?;
+            running.slots.shared = Arc::clone(&self.slow).try_acquire_owned().ok()?;
+            running.slots.tenant = Some(of_tenant);
         }
         let threads = self.threads.as_ref().expect("taken on drop alone");
         // Dropping the handle, as a timeout does, drops the call at its next tick.
@@ -185,7 +217,7 @@ impl Pools {
         if begins_slow && used < QUICK_MAX {
             slow.store(false, Ordering::Relaxed);
         }
-        ended
+        Some(ended)
     }
 }
 
@@ -202,6 +234,9 @@ impl Drop for Pools {
 mod tests {
     use super::*;
 
+    const GUARD: (usize, &str) = (1, "acme");
+    const TRANSITION: (usize, &str) = (2, "acme");
+
     /// As a guest does until its tick.
     async fn burn() {
         let begun = processor_time();
@@ -211,24 +246,62 @@ mod tests {
 
     #[tokio::test]
     async fn a_quick_function_does_not_bring_a_slow_one_back() {
-        const GUARD: usize = 1;
-        const TRANSITION: usize = 2;
         let (pools, own) = (Pools::new(1).expect("pools"), Own::new(1));
         let begins_slow = async |function| {
-            let slots = pools.slots(&own, function).await.expect("slots");
+            let slots = pools.slots(&own, function, false).await.expect("slots");
             slots.begins_slow
         };
         let deadline = Duration::from_secs(10);
-        let slots = pools.slots(&own, TRANSITION).await.expect("slots");
-        pools.run(&own, slots, deadline, burn()).await;
+        let slots = pools.slots(&own, TRANSITION, false).await.expect("slots");
+        pools.run(&own, TRANSITION, slots, deadline, burn()).await;
         assert!(begins_slow(TRANSITION).await);
-        let slots = pools.slots(&own, GUARD).await.expect("slots");
-        pools.run(&own, slots, deadline, async {}).await;
+        let slots = pools.slots(&own, GUARD, false).await.expect("slots");
+        pools.run(&own, GUARD, slots, deadline, async {}).await;
         assert!(begins_slow(TRANSITION).await);
         assert!(!begins_slow(GUARD).await);
         // Until it is quick itself.
-        let slots = pools.slots(&own, TRANSITION).await.expect("slots");
-        pools.run(&own, slots, deadline, async {}).await;
+        let slots = pools.slots(&own, TRANSITION, false).await.expect("slots");
+        pools.run(&own, TRANSITION, slots, deadline, async {}).await;
         assert!(!begins_slow(TRANSITION).await);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_turned_slow_waits_without_a_quick_slot() {
+        let (pools, own, other) = (Pools::new(1).expect("pools"), Own::new(1), Own::new(1));
+        let deadline = Duration::from_secs(10);
+        let held = pools.slots(&other, (2, "busy"), true).await.expect("slots");
+        let slots = pools.slots(&own, TRANSITION, false).await.expect("slots");
+        let ended = pools.run(&own, TRANSITION, slots, deadline, burn()).await;
+        assert!(ended.is_none(), "{ended:?}");
+        assert_eq!(pools.quick.available_permits(), 1);
+        drop(held);
+        // It begins again there, also if a quick call has ended meanwhile.
+        own.slow[TRANSITION.0].store(false, Ordering::Relaxed);
+        let slots = pools.slots(&own, TRANSITION, true).await.expect("slots");
+        assert!(slots.begins_slow);
+        let ended = pools.run(&own, TRANSITION, slots, deadline, burn()).await;
+        assert!(matches!(ended, Some(Ended::Answered(()))), "{ended:?}");
+    }
+
+    #[tokio::test]
+    async fn one_tenant_with_many_components_leaves_slow_slots_to_others() {
+        let pools = Pools::new(4).expect("pools");
+        let components = [(); 4].map(|()| Own::new(2));
+        let mut held = Vec::new();
+        for own in &components[..3] {
+            held.push(pools.slots(own, (2, "hostile"), true).await.expect("slots"));
+        }
+        tokio::select! {
+            biased;
+            _ = pools.slots(&components[3], (2, "hostile"), true) => panic!("it has them all"),
+            () = std::future::ready(()) => (),
+        }
+        held.push(
+            pools
+                .slots(&components[3], TRANSITION, true)
+                .await
+                .expect("slots"),
+        );
+        assert_eq!(pools.slow.available_permits(), 0);
     }
 }

@@ -56,8 +56,8 @@ pub struct Settings {
     pub output_bytes_max: usize,
     /// Size of an uploaded component.
     pub component_bytes_max: usize,
-    /// Concurrent quick calls, and the same number of slow ones. A component may use at most half of them, so that others always
-    /// get a slot.
+    /// Concurrent quick calls, and the same number of slow ones. A component may use at most half of them, and a tenant
+    /// three quarters of the slow ones, so that others always get a slot.
     pub concurrency: usize,
     /// Size of the machine code in memory.
     pub cache_bytes_max: u64,
