@@ -32,7 +32,7 @@ part() == "lists" && / p95 / { list = most(list, after("p95")) }
 part() == "restricted" && / p95 / { seen = most(seen, after("p95")) }
 part() == "history" && / p95 / { history = most(history, after("p95")) }
 part() == "searches" && / p95 / { search = most(search, after("p95")) }
-part() == "guests" && /^guard, instance/ { guard = $6 }
+part() == "guests" && /^transition, instance/ { transition = $6 }
 part() == "authors" && / save / { if ($1 == "rust") { built = $4; rebuilt = $12 } saved[$1] = after("save") }
 part() == "audit" && /^verify chain/ { chain = $3 }
 part() == "relay" && /ratio/ { relay = after("ratio") }
@@ -62,7 +62,7 @@ END {
   if (pages) bar("ms, p95 of the slowest page of the inbox, a million open tasks", pages, 50, 0)
   if (history) aim("ms, p95 of the slowest page of history, a million instances", history, 50, 0)
   if (search) bar("ms, p95 of the slowest search, a million instances", search, 50, 0)
-  if (guard) bar("us of a guard in a fresh instance, p50", guard, 30, 0)
+  if (transition) bar("us of a transition in a fresh instance, p50", transition, 30, 0)
   if (built) bar("s, first build of a flow in Rust", built, 60, 0)
   if (rebuilt) bar("s, later build of a flow in Rust", rebuilt, 5, 0)
   for (language in saved) bar("s from saving a file to the activated version, " language, saved[language], 3, 0)

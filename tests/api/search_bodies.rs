@@ -125,8 +125,8 @@ async fn a_number_in_a_body_counts_by_its_digits() {
         ),
         ("region=1.10", r#"{"name":"region","value":1.10}"#, 1),
     ] {
-        let page = app.get("author", &format!("/v1/instances?attribute.{query}"));
-        let page = page.await.expect(200);
+        let list = format!("/v1/instances?attribute.{query}");
+        let page = app.get("author", &list).await.expect(200);
         let host = app.host();
         let body = host
             .request("author", "POST", "/v1/instances/search")

@@ -257,9 +257,7 @@ const STATES: [&str; 7] = [
     "Done",
     "Nowhere",
 ];
-const TRIGGERS: [&str; 8] = [
-    "APPROVE", "REJECT", "SUBMIT", "YES", "NO", "LATE", "GO", "START",
-];
+const TRIGGERS: [&str; 7] = ["APPROVE", "REJECT", "SUBMIT", "YES", "NO", "LATE", "GO"];
 /// Of the hostile guest: all but those that only wall time ends.
 const BEHAVIOURS: [&str; 20] = [
     "ok",

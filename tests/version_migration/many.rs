@@ -118,9 +118,8 @@ impl JobHandlers for Blocking {
                 let wait = self
                     .another
                     .wait_timeout_while(begun, BLOCKED_MAX, |begun| *begun < 2);
-                let (_, waited) = wait.expect("a lock");
-                self.alone
-                    .fetch_add(u32::from(waited.timed_out()), Ordering::Relaxed);
+                let is_alone = wait.expect("a lock").1.timed_out();
+                self.alone.fetch_add(is_alone.into(), Ordering::Relaxed);
             });
             Ok(Outcome::Done { revision: 1 })
         })

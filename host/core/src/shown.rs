@@ -6,8 +6,7 @@
 //! the others; flow logic is shown how many.
 //!
 //! Long texts cannot displace others. In active states each open task has an equal share of the remaining room. Texts in blind
-//! states are hidden, so no room depends on them: each decision there counts as if its texts filled its share. Of past states, the
-//! longest texts are left out before shorter ones.
+//! states are hidden, so the room does not depend on them. Of past states, the longest texts are left out before shorter ones.
 
 use std::collections::BTreeSet;
 
@@ -34,8 +33,6 @@ const ATTRIBUTES_BYTES_MAX: usize = 48 << 10;
 const WORK_BYTES_MAX: usize = 256 << 10;
 /// Comments and inputs in active states.
 const TEXTS_BYTES_MAX: usize = 128 << 10;
-/// Those in blind states. The rest is left to others, however short the hidden ones are.
-const HIDDEN_TEXTS_BYTES_MAX: usize = TEXTS_BYTES_MAX / 2;
 /// The list of deciders.
 const DECIDERS_BYTES_MAX: usize = 128 << 10;
 /// Comments and inputs in past states.
@@ -199,10 +196,9 @@ pub fn deciders(instance: &Instance) -> impl Iterator<Item = Decider<'_>> {
     })
 }
 
-/// Refuses a decision that exceeds the bounds. `blind`: it is made in a blind state.
+/// Refuses a decision that exceeds the bounds.
 pub fn check_decision(
     instance: &Instance,
-    blind: bool,
     comment: Option<&str>,
     input: &str,
 ) -> Result<(), Rejection> {
@@ -213,7 +209,7 @@ pub fn check_decision(
             DECIDERS_BYTES_MAX,
         ));
     }
-    let (bytes, room) = (decision_bytes(comment, input), room(instance, blind));
+    let (bytes, room) = (decision_bytes(comment, input), room(instance));
     if bytes <= room {
         return Ok(());
     }
@@ -229,40 +225,43 @@ pub fn check_decision(
     Err(Rejection::invalid(field, "too_long", message))
 }
 
-/// How many bytes of comment and input the next decision may have, in a blind state or in another.
-fn room(instance: &Instance, blind: bool) -> usize {
-    let sum = |state_instance: &StateInstance| -> usize {
-        texts(state_instance).map(|(_, bytes)| bytes).sum()
-    };
-    let open = |of: &[&StateInstance]| {
-        let tasks = of.iter().flat_map(|state_instance| &state_instance.tasks);
-        tasks.filter(|task| task.status.is_open()).count()
+/// How many bytes of comment and input the next decision may have.
+///
+/// A decision that is hidden counts as the open task that it was, so the room does not depend on its texts. Only where work was added
+/// to a blind state again and again, and their decisions filled their shares, what they have left is the limit.
+fn room(instance: &Instance) -> usize {
+    let bytes = |of: &[&StateInstance]| -> usize {
+        let texts = of.iter().flat_map(|state_instance| texts(state_instance));
+        texts.map(|(_, bytes)| bytes).sum()
     };
     let active = instance.active.iter();
-    let (hidden, others): (Vec<_>, Vec<_>) = active.partition(|one| one.blind);
-    let hidden_bytes = hidden_bytes(&hidden);
-    let used = hidden_bytes + others.iter().map(|one| sum(one)).sum::<usize>();
-    let mut part = TEXTS_BYTES_MAX.saturating_sub(used) / (open(&hidden) + open(&others)).max(1);
-    if blind {
-        part = part.min((HIDDEN_TEXTS_BYTES_MAX - hidden_bytes) / open(&hidden).max(1));
-    }
-    let past: usize = instance.past.iter().map(|past| sum(&past.state)).sum();
-    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(used + past);
-    part.min(all / ALL_TEXTS_PART)
-}
-
-/// How many bytes the texts in active blind states may have at most, whatever they have: the shares of their decisions.
-fn hidden_bytes(blind: &[&StateInstance]) -> usize {
-    let tasks = || {
-        let tasks = blind.iter().flat_map(|one| &one.tasks);
-        tasks.filter(|task| !matches!(task.status, TaskStatus::Cancelled { .. }))
+    let (blind, others): (Vec<_>, Vec<_>) = active.partition(|one| one.blind);
+    let tasks = blind
+        .iter()
+        .flat_map(|state_instance| &state_instance.tasks);
+    let hidden = tasks.filter(|task| !matches!(task.status, TaskStatus::Cancelled { .. }));
+    let tasks = others
+        .iter()
+        .flat_map(|state_instance| &state_instance.tasks);
+    let open = tasks.filter(|task| task.status.is_open());
+    // Hidden tasks count twice: that leaves room for some that are added later.
+    let shares = 2 * hidden.count() + open.count();
+    let (used, said) = (bytes(&others), bytes(&blind));
+    let part = TEXTS_BYTES_MAX.saturating_sub(used) / shares.max(1);
+    let part = part.min(TEXTS_BYTES_MAX.saturating_sub(used + said));
+    let past: usize = instance
+        .past
+        .iter()
+        .flat_map(|past| texts(&past.state))
+        .map(|(_, bytes)| bytes)
+        .sum();
+    let kept = if blind.is_empty() {
+        used
+    } else {
+        TEXTS_BYTES_MAX
     };
-    let shares = tasks().filter_map(Task::decision).map(|decision| {
-        // Tasks that were made later had no share yet. Those withdrawn since made the share only smaller.
-        let then = tasks().filter(|task| task.created_at < decision.decided_at);
-        HIDDEN_TEXTS_BYTES_MAX.div_ceil(then.count().max(1))
-    });
-    shares.sum::<usize>().min(HIDDEN_TEXTS_BYTES_MAX)
+    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(kept + past);
+    part.min(all / ALL_TEXTS_PART)
 }
 
 /// Refuses an actor with more groups and permissions than flow logic can be shown.

@@ -122,8 +122,9 @@ impl Call {
     fn tenant(&self) -> &str {
         match self {
             Call::Describe(_) => "",
-            Call::Guard(occurred) | Call::Transition(occurred) => &occurred.facts.instance.tenant,
-            Call::Enter(facts, _) => &facts.instance.tenant,
+            Call::Start(facts, _) | Call::Transition(facts, _) | Call::Enter(facts, _) => {
+                &facts.instance.tenant
+            }
         }
     }
 

@@ -234,7 +234,7 @@ impl Drop for Pools {
 mod tests {
     use super::*;
 
-    const GUARD: (usize, &str) = (1, "acme");
+    const START: (usize, &str) = (1, "acme");
     const TRANSITION: (usize, &str) = (2, "acme");
 
     /// As a guest does until its tick.
@@ -255,10 +255,10 @@ mod tests {
         let slots = pools.slots(&own, TRANSITION, false).await.expect("slots");
         pools.run(&own, TRANSITION, slots, deadline, burn()).await;
         assert!(begins_slow(TRANSITION).await);
-        let slots = pools.slots(&own, GUARD, false).await.expect("slots");
-        pools.run(&own, GUARD, slots, deadline, async {}).await;
+        let slots = pools.slots(&own, START, false).await.expect("slots");
+        pools.run(&own, START, slots, deadline, async {}).await;
         assert!(begins_slow(TRANSITION).await);
-        assert!(!begins_slow(GUARD).await);
+        assert!(!begins_slow(START).await);
         // Until it is quick itself.
         let slots = pools.slots(&own, TRANSITION, false).await.expect("slots");
         pools.run(&own, TRANSITION, slots, deadline, async {}).await;

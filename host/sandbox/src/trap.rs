@@ -92,7 +92,7 @@ mod tests {
             "_RNvCsfLfy6EI15iL_7___rustc12___rust_abort",
             "_RNvNtCs1CnJMzkBaXa_4core9panicking5panic",
             "_RNvCs4fqI2P2rA04_2ev4boom",
-            "guard",
+            "transition",
         ];
         assert_eq!(trap(&rust), "unreachable in ev::boom");
         assert_eq!(

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::folder;
 
 /// Literals that are no texts of pages, although they look like it: why, and how each begins.
-const NO_TEXTS: [(&str, &[&str]); 8] = [
+const NO_TEXTS: [(&str, &[&str]); 9] = [
     (
         "names are the same everywhere",
         &["English", "Deutsch", "ไทย", "Kafka"],
@@ -29,6 +29,7 @@ const NO_TEXTS: [(&str, &[&str]); 8] = [
         ],
     ),
     ("credentials of a request", &["Bearer ", "Basic "]),
+    ("a problem of the API", &["this host reads too many forms"]),
     (
         "parts of headers and of a stream",
         &[

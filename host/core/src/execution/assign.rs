@@ -138,8 +138,12 @@ impl Execution<'_> {
             || match &asked.cause {
                 EntryCause::Entered | EntryCause::Migrated => moves(&assignment.deadlines),
                 // The deadlines of the state go on, and those of tasks that are not overdue or are offered again.
-                cause => may_be_moved(graph, state, &asked.state_instance, |task| {
-                    *cause != EntryCause::Reoffered && goes(task, cause)
+                cause => may_be_moved(graph, state, &asked.state_instance, |task| match cause {
+                    EntryCause::Reoffered => {
+                        let mut offers = assignment.offers.iter();
+                        offers.all(|offer| offer.label != task.label)
+                    }
+                    _ => goes(task, cause),
                 }),
             };
         if is_movable {

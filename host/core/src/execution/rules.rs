@@ -179,8 +179,7 @@ pub(super) fn may_decide(
     task_not_suspended(instance, task)?;
     let transition = may_trigger(context, state_instance, &deciding.outcome)?;
     let comment = deciding.comment.as_deref();
-    let (blind, input) = (state_instance.blind, deciding.input.as_str());
-    shown::check_decision(instance, blind, comment, input)?;
+    shown::check_decision(instance, comment, deciding.input.as_str())?;
     let mut violations: Vec<_> = against_rule(transition, comment).into_iter().collect();
     violations.extend(input_violations(transition, &deciding.input));
     if !violations.is_empty() {

@@ -176,14 +176,14 @@ impl Random {
             .iter_mut()
             .flat_map(|state_instance| &mut state_instance.tasks);
         for _ in 0..count.filter(open).count().saturating_sub(2) {
-            let room = room(instance, false);
+            let room = room(instance);
             let comment = self.below(2) * (room / 3).min(COMMENT_BYTES_MAX);
             let input = (room - comment).min(DATA_BYTES_MAX);
             let input = if input < 8 { 0 } else { input };
             let decision = self.decision(comment, input);
             let text = decision.comment.clone();
             let input = decision.input.as_str();
-            check_decision(instance, false, text.as_deref(), input).expect("it fits");
+            check_decision(instance, text.as_deref(), input).expect("it fits");
             let before = instance.clone();
             let mut tasks = instance
                 .active

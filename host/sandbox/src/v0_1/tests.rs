@@ -307,9 +307,9 @@ fn what_was_asked_has_the_same_digest_in_every_release() {
     assert_eq!(
         digests,
         [
-            "3a78d3ed302e9f7b390ca4223ba2503480e29af2e6e9211577aecaad9f989d4f",
-            "8745f157837485218e9a835818538a2cebf71e418a9634c8212a69b35f204c17",
-            "bdf30a95ca051aded0ac405fa1b609646b4ed5b7da816f481020d11a9b4a7717",
+            "6adff6c1b27e10f13d9f424b8133faa956a538543b95805013865a830f053015",
+            "363f994d8bfa13748e9772a130665c240933dd8649fc1f8ebd67ad833fce49a1",
+            "22b895b757ad2925873f9eb56ed0de6d903f3625e5ca18a75f9e0c5416486109",
             "ceabd872182678909bdf246b38b9f9093cb75f8a47547e1be8183584bdca9910",
         ]
     );

@@ -69,7 +69,7 @@ fn routed(items: usize, twice: bool) -> Script {
             });
         }
         let mut active = instance.active.iter();
-        let here = active.find(|one| Some(one.id.to_string()) == occurrence.state_instance);
+        let here = active.find(|one| one.id.to_string() == occurrence.state_instance);
         let is_first = here.is_some_and(|one| one.key.is_some());
         let next = if twice && is_first { "Hop" } else { "Other" };
         Ok(enter(&[next]))

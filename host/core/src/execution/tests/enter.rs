@@ -293,9 +293,9 @@ fn a_state_whose_tasks_nobody_decides_does_not_go_on() {
     let once = after(60, late());
     let again = every(60, once.clone());
     for (assignment, goes_on) in [
-        (timed(&[once.clone()], &[]), false),
+        (timed(std::slice::from_ref(&once), &[]), false),
         (timed(&[], &[once]), false),
-        (timed(&[again.clone()], &[]), true),
+        (timed(std::slice::from_ref(&again), &[]), true),
         (timed(&[], &[again]), true),
     ] {
         let mut drawn = graph();

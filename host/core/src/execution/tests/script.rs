@@ -308,7 +308,15 @@ impl Script {
             let answer = match &question {
                 Question::Start(by) => Answer::Start((self.start)(by)),
                 Question::Transition(occurrence) => {
-                    Answer::Transition(self.transition(occurrence, &instance))
+                    let mut active = instance.active.iter();
+                    let here = active.find(|one| one.id.to_string() == occurrence.state_instance);
+                    let name = &here.expect("an active state").name;
+                    let verdict = match occurrence.source {
+                        Source::Task { .. } | Source::Signal { .. } => (self.guard)(occurrence),
+                        _ => Ok(()),
+                    };
+                    let plan = || (self.plan)(occurrence, name, &instance);
+                    Answer::Transition(verdict.and_then(|()| plan()))
                 }
                 Question::Enter(entries) => Answer::Enter(if let Some(enter) = &self.enter {
                     enter(entries)
@@ -326,16 +334,6 @@ impl Script {
         let outcome = execution.finish();
         self.instance = Some(outcome.instance.clone());
         Ok(outcome)
-    }
-
-    fn transition(&self, occurrence: &Occurrence, instance: &Instance) -> Result<Plan, Refusal> {
-        if let Source::Task { .. } | Source::Signal { .. } = occurrence.source {
-            (self.guard)(occurrence)?;
-        }
-        let mut active = instance.active.iter();
-        let here = active.find(|state| state.id.to_string() == occurrence.state_instance);
-        let here = here.expect("an active state");
-        (self.plan)(occurrence, &here.name, instance)
     }
 
     /// `bob` claims the task.

@@ -88,6 +88,8 @@ class Everything(Flow[Config, Case]):
             raise denied("no_author", "Only authors.")
 
     def guard(self, facts: Facts[Config, Case], event: Event) -> None:
+        if event.actor is None:
+            raise denied("nobody", "Nobody acts.")
         match event.state, event.trigger:
             case "Each", "AGREE" if "note" not in event.input:
                 event.require_comment("Say why.")

@@ -121,6 +121,7 @@ impl Flow for Everything {
 
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
         match (event.state, event.trigger) {
+            _ if event.actor().is_none() => deny("nobody", "Nobody acts."),
             (Each, Agree) if event.input.get("note").is_none() => event.require_comment("Say why."),
             (Each, Shift) => event.only_requester(facts),
             (Each, More) => event.not_by(&["reviewer"]),

@@ -82,6 +82,7 @@ export const logic = flow<Types>({
   },
 
   guard(facts, event) {
+    if (event.actor === undefined) throw denied("nobody", "Nobody acts.");
     if (event.state !== "Each") return;
     if (event.trigger === "AGREE" && event.input.note === undefined) event.requireComment("Say why.");
     if (event.trigger === "SHIFT") event.onlyRequester(facts);

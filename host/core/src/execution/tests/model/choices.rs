@@ -35,17 +35,9 @@ impl Choices {
         state: &str,
         instance: &Instance,
     ) -> Result<Plan, Refusal> {
-        let state_instance = |id: &String| {
-            instance
-                .active
-                .iter()
-                .find(|state_instance| state_instance.id.to_string() == *id)
-        };
-        let state_instance = occurrence
-            .state_instance
-            .as_ref()
-            .and_then(state_instance)
-            .expect("an active state instance");
+        let mut active = instance.active.iter();
+        let here = active.find(|one| one.id.to_string() == occurrence.state_instance);
+        let state_instance = here.expect("an active state instance");
         let open = state_instance
             .tasks
             .iter()
