@@ -314,7 +314,9 @@ impl<'a> Execution<'a> {
             match self.settle() {
                 Ok(true) => {}
                 Ok(false) => {
-                    self.check_still_assignable()?;
+                    if let Some(migration) = &self.migration {
+                        migration.check_still_assignable(&self.instance)?;
+                    }
                     return Ok(None);
                 }
                 Err(error) => self.undo_faulty(error)?,
@@ -332,17 +334,38 @@ impl<'a> Execution<'a> {
 
     /// Does one thing that is next. False if nothing is left.
     fn settle(&mut self) -> Result<bool, ExecutionError> {
+        let may_join = !self.instance.waiting.is_empty() || !self.ready_joins.is_empty();
         if let Some((asked, work)) = self.works.pop_front() {
             self.begin_work(asked, work)?;
         } else if !self.entering.is_empty() {
             self.enter_pending()?;
-        } else if self.begin_joins()? || self.assign_migrated_states() {
+        } else if may_join && self.begin_joins()? {
+        } else if let Some(migration) = &mut self.migration
+            && let Some(asked) = migration.take_pending(&self.instance)
+        {
+            self.phase = Phase::Enter(asked);
         } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
             self.review(staffing_check);
         } else if !self.refuse_outgrown()? {
+            if self.instance.buffered.is_empty() {
+                return Ok(false);
+            }
             self.drop_buffered();
             return Ok(self.take_buffered());
         }
+        Ok(true)
+    }
+
+    /// If the facts for flow logic would be too large, refuses the trigger without a caller, or else the command. Returns whether a
+    /// trigger was refused.
+    fn refuse_outgrown(&mut self) -> Result<bool, ExecutionError> {
+        if !self.may_enlarge || self.instance.status.ended_at().is_some() {
+            return Ok(false);
+        }
+        let Err(outgrown) = shown::check(&self.instance) else {
+            return Ok(false);
+        };
+        self.reject(outgrown)?;
         Ok(true)
     }
 
@@ -409,6 +432,12 @@ impl<'a> Execution<'a> {
             }
             _ => unreachable!("the driver answers the pending question"),
         }
+    }
+
+    /// Whether a fault of flow logic undoes a buffered signal now, and does not end the command.
+    pub fn survives_fault(&self) -> bool {
+        let newest = self.savepoint.as_ref();
+        newest.is_some_and(|savepoint| savepoint.of_signal)
     }
 
     /// The result, once there is no question left.

@@ -88,7 +88,7 @@ impl Circle {
     }
 }
 
-/// The participants whom a change with these events by this person adds: those whom the instance names, and those whom a comment
+/// The participants whom a change of a restricted instance with these events by this person adds: those whom the instance names, and those whom a comment
 /// mentions. Nobody ceases to be one: who has given a task back still sees the instance. Nobody becomes one by their own mention:
 /// who sees the instance for a time, as a member of a group, would see it for good.
 pub fn joining(
@@ -97,9 +97,6 @@ pub fn joining(
     events: &[Event],
     by: &str,
 ) -> Vec<Participant> {
-    if after.observers.is_none() {
-        return Vec::new();
-    }
     let known = before.map(named).unwrap_or_default();
     let mentioned = events.iter().flat_map(|event| match event {
         Event::FlowCommented { mentions, .. } => &mentions[..],

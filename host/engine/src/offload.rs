@@ -97,8 +97,8 @@ impl Offload {
         work: impl FnOnce() -> T + Send,
     ) -> Result<T, Error> {
         // A runtime of one thread cannot move tasks. No host serves on one.
-        let is_served = Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread;
-        if effort <= QUICK_MAX || !is_served {
+        let is_served = || Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread;
+        if effort <= QUICK_MAX || !is_served() {
             return Ok(work());
         }
         let _place = self.place(tenant).await?;

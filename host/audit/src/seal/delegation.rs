@@ -36,24 +36,14 @@ pub struct DelegationSeal {
 impl Delegation {
     /// The delegation or return that an entry records; none for any other event.
     pub fn of(event: &Event, actor: Option<&str>, at: Timestamp) -> Option<Delegation> {
-        let (task, from, to, reason) = match event {
-            Event::TaskDelegated {
-                task,
-                from,
-                to,
-                reason,
-                ..
-            } => (task, from, to, Some(reason.clone())),
-            Event::TaskResolved { task, from, to, .. } => (task, from, to, None),
-            _ => return None,
-        };
+        let (task, from, to, reason) = event.delegation()?;
         Some(Delegation {
             kind: event.kind(),
-            task: *task,
+            task,
             actor: actor.unwrap_or_default().to_owned(),
-            from: from.clone(),
-            to: to.clone(),
-            reason,
+            from: from.to_owned(),
+            to: to.to_owned(),
+            reason: reason.map(str::to_owned),
             at,
         })
     }

@@ -5,6 +5,7 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use super::Event;
+use crate::ids::TaskId;
 
 /// Declares the events. Each is `public` or `internal`: consumers see the public ones, and of these only the members with
 /// `#[public("name")]`, under that name and with their documentation. `#[public("name", Shape)]` publishes another shape than
@@ -89,6 +90,23 @@ macro_rules! events {
 }
 
 pub(super) use events;
+
+impl Event {
+    /// Of a delegation, or its return by the delegate: the task, its former and its new owner, and the reason of a delegation.
+    pub fn delegation(&self) -> Option<(TaskId, &str, &str, Option<&str>)> {
+        match self {
+            Event::TaskDelegated {
+                task,
+                from,
+                to,
+                reason,
+                ..
+            } => Some((*task, from, to, Some(reason))),
+            Event::TaskResolved { task, from, to, .. } => Some((*task, from, to, None)),
+            _ => None,
+        }
+    }
+}
 
 impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {

@@ -1,5 +1,7 @@
 //! Checks who works on a task state, as `enter` answers it, and creates the tasks.
 
+use std::collections::BTreeSet;
+
 use super::allocation::Allocating;
 use super::enter::{Asked, ENTER, check_subscriptions};
 use super::fallback::{Cause, StaffingCheck};
@@ -188,7 +190,11 @@ impl Execution<'_> {
         state_instance.share = assignment.share;
         state_instance.blind = assignment.blind;
         state_instance.subscriptions = assignment.subscriptions;
-        state_instance.exclude = self.all_excluded(&state_name, assignment.exclude);
+        state_instance.exclude = if self.context.version.graph.separate.is_empty() {
+            assignment.exclude
+        } else {
+            self.all_excluded(&state_name, assignment.exclude)
+        };
         state_instance.fallback = assignment.fallback;
         state_instance.priority = assignment.priority;
         state_instance.priority_name = self.priority_name(assignment.priority);
@@ -212,8 +218,11 @@ impl Execution<'_> {
                 ..Offer::default()
             });
         }
-        let mut decided = self.deciders_elsewhere(state_name);
-        decided.extend(state_instance.tasks.iter().flat_map(Task::deciders));
+        let deciders = state_instance.tasks.iter().flat_map(Task::deciders);
+        let mut decided: BTreeSet<&str> = deciders.collect();
+        if !self.context.version.graph.separate.is_empty() {
+            decided.extend(self.deciders_elsewhere(state_name));
+        }
         for offer in &mut offers {
             let may_decide = |owner: &String| !decided.contains(owner.as_str());
             offer.owner = offer.owner.take().filter(may_decide);

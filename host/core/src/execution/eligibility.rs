@@ -51,7 +51,9 @@ impl<'a> Place<'a> {
                 format!("{person} requested this instance and does not work on it in {name}");
             return Err(Rejection::forbidden("own_request", message));
         }
-        self.not_decided_elsewhere(person)?;
+        if !self.context.version.graph.separate.is_empty() {
+            self.not_decided_elsewhere(person)?;
+        }
         if self.state_instance.exclude.iter().any(is) {
             let message = format!("{person} is excluded from work in {name}");
             return Err(Rejection::forbidden("excluded", message));

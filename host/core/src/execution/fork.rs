@@ -55,7 +55,7 @@ impl<'a> Execution<'a> {
 
     /// Begins the next join that waits for no further branch, if there is one.
     pub(super) fn begin_joins(&mut self) -> Result<bool, ExecutionError> {
-        if self.ready_joins.is_empty() && !self.instance.waiting.is_empty() {
+        if self.ready_joins.is_empty() {
             self.ready_joins = self.find_ready_joins().into();
         }
         let Some((id, closes)) = self.ready_joins.pop_front() else {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::enter::Asked;
 use super::next::may_be_moved;
-use super::{Execution, Phase, operation, rules};
+use super::{Execution, operation, rules};
 use crate::answer::{AttributeValue, OverdueAction, Violation};
 use crate::event::Event;
 use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
@@ -63,38 +63,29 @@ impl Execution<'_> {
         });
         Ok(())
     }
+}
 
-    /// Asks `enter` for the work in the pending state instances, if there are any. Skips those that a join has cancelled
+impl Migration {
+    /// The questions to `enter` for the work in the pending state instances, if there are any. Skips those that a join has cancelled
     /// meanwhile.
-    pub(super) fn assign_migrated_states(&mut self) -> bool {
-        let Some(migration) = &mut self.migration else {
-            return false;
-        };
-        let pending = std::mem::take(&mut migration.pending);
+    pub(super) fn take_pending(&mut self, instance: &Instance) -> Option<Vec<Asked>> {
+        let pending = std::mem::take(&mut self.pending);
         let is_pending = |state_instance: &&StateInstance| pending.contains(&state_instance.id);
-        let active = self.instance.active.iter().filter(is_pending);
+        let active = instance.active.iter().filter(is_pending);
         let asked: Vec<_> = active
             .map(|state_instance| Asked {
                 state_instance: state_instance.clone(),
                 cause: EntryCause::Migrated,
             })
             .collect();
-        if asked.is_empty() {
-            return false;
-        }
-        self.phase = Phase::Enter(asked);
-        true
+        (!asked.is_empty()).then_some(asked)
     }
 
     /// Refuses the migration if it has made a state instance unassignable.
-    pub(super) fn check_still_assignable(&self) -> Result<(), Rejection> {
-        let Some(migration) = &self.migration else {
-            return Ok(());
-        };
-        let state_instances = self.instance.active.iter();
-        let left = state_instances.filter(|state_instance| {
+    pub(super) fn check_still_assignable(&self, instance: &Instance) -> Result<(), Rejection> {
+        let left = instance.active.iter().filter(|state_instance| {
             state_instance.unassignable_since.is_some()
-                && migration.assignable.contains(&state_instance.id)
+                && self.assignable.contains(&state_instance.id)
         });
         let states: Vec<_> = left
             .map(|state_instance| state_instance.name.clone())

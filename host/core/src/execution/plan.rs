@@ -110,7 +110,9 @@ impl Execution<'_> {
                 input: deciding.input,
                 blind,
             });
-            self.exclude_elsewhere(deciding.task, &from, blind);
+            if !self.context.version.graph.separate.is_empty() {
+                self.exclude_elsewhere(deciding.task, &from, blind);
+            }
             if next.goes_on() {
                 self.release_to_others(moving.state, deciding.task, blind);
             }

@@ -14,7 +14,6 @@ use crate::event::Event;
 use crate::ids::StateId;
 use crate::instance::Instance;
 use crate::rejection::Rejection;
-use crate::shown;
 
 /// The execution before the trigger.
 pub(super) struct Savepoint {
@@ -26,7 +25,7 @@ pub(super) struct Savepoint {
     /// For what remains of the command if the trigger is refused.
     may_enlarge: bool,
     /// The trigger is a buffered signal.
-    of_signal: bool,
+    pub(super) of_signal: bool,
 }
 
 impl Execution<'_> {
@@ -65,12 +64,6 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Whether a fault of flow logic undoes a buffered signal now, and does not end the command.
-    pub fn survives_fault(&self) -> bool {
-        let newest = self.savepoint.as_ref();
-        newest.is_some_and(|savepoint| savepoint.of_signal)
-    }
-
     /// Takes an error. If it is a fault over a buffered signal, undoes the signal and records the fault. Any other ends the command.
     pub(super) fn undo_faulty(&mut self, error: ExecutionError) -> Result<(), ExecutionError> {
         let ExecutionError::Fault(fault) = &error else {
@@ -99,19 +92,6 @@ impl Execution<'_> {
         self.works.clear();
         self.phase = Phase::Settle;
         self.refuse(savepoint.state, savepoint.trigger, reason);
-    }
-
-    /// If the facts for flow logic would be too large, refuses the trigger without a caller, or else the command. Returns whether a
-    /// trigger was refused.
-    pub(super) fn refuse_outgrown(&mut self) -> Result<bool, ExecutionError> {
-        if !self.may_enlarge || self.instance.status.ended_at().is_some() {
-            return Ok(false);
-        }
-        let Err(outgrown) = shown::check(&self.instance) else {
-            return Ok(false);
-        };
-        self.reject(outgrown)?;
-        Ok(true)
     }
 
     /// Records the refusal of a trigger without a caller.

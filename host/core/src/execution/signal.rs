@@ -286,10 +286,7 @@ impl<'a> Execution<'a> {
     /// Proposes the oldest buffered signal that a state instance takes, if there is one. A suspended instance takes it when it is
     /// resumed.
     pub(super) fn take_buffered(&mut self) -> bool {
-        if self.instance.buffered.is_empty()
-            || self.instance.status != Status::Running
-            || self.signals_taken == TAKEN_MAX
-        {
+        if self.instance.status != Status::Running || self.signals_taken == TAKEN_MAX {
             return false;
         }
         let found = self.instance.buffered.iter().find_map(|signal| {

@@ -21,7 +21,7 @@ use wrkflw_core::execution::{Context, Outcome, check_dry_run, effort};
 use wrkflw_core::ids::CommandId;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::json::Json;
-use wrkflw_core::participant;
+use wrkflw_core::participant::{self, Participant};
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
 use wrkflw_store::commit::{Allocated, Change, Signalled};
@@ -107,7 +107,7 @@ impl Engine {
             tenant: request.who.tenant,
             command: command_id,
             access_mark: loaded.cached.map(|cached| cached.access_mark),
-            participants: participant::joining(before, after, events, &loaded.actor.id),
+            participants: joining(before, &executed.outcome, &loaded.actor.id),
             before: loaded.stored,
             allocations: allocated(&executed.outcome, now),
             after: executed.outcome.instance,
@@ -186,11 +186,14 @@ impl Engine {
         entries: &[Entry],
     ) -> (Vec<Seal>, Vec<DelegationSeal>) {
         let (seals, after) = (&self.0.seals, &outcome.instance);
-        let recorded = outcome.events.iter().zip(entries);
-        (
-            seals.seal(tenant, before, after),
-            seals.seal_delegations(tenant, after.id, recorded),
-        )
+        let is_delegation = |event: &Event| event.delegation().is_some();
+        let delegation_seals = if outcome.events.iter().any(is_delegation) {
+            let recorded = outcome.events.iter().zip(entries);
+            seals.seal_delegations(tenant, after.id, recorded)
+        } else {
+            Vec::new()
+        };
+        (seals.seal(tenant, before, after), delegation_seals)
     }
 
     /// The time of a command is never before the last entry of its instance, even if this host's clock is slow.
@@ -256,6 +259,15 @@ fn counted_before(
     }
     let rendered = render(request, loaded, &stored.instance, &[], &[]);
     Ok(Some(rendered))
+}
+
+/// The participants whom the command by this person adds: none if everybody of the tenant sees the instance.
+fn joining(before: Option<&Instance>, outcome: &Outcome, by: &str) -> Vec<Participant> {
+    let after = &outcome.instance;
+    if after.observers.is_none() {
+        return Vec::new();
+    }
+    participant::joining(before, after, &outcome.events, by)
 }
 
 /// The tasks that the command gave to people by choice.
