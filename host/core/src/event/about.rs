@@ -2,8 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{CUSTOM, Event};
-use crate::ids::TaskId;
+use super::CUSTOM;
 use crate::json::{Member, members};
 
 /// The state instance and the task that an event is about, as its payload names them.
@@ -66,29 +65,5 @@ fn parts(value: &str) -> Vec<Member<'_>> {
         members(value).unwrap_or_default()
     } else {
         Vec::new()
-    }
-}
-
-impl Event {
-    /// The task that it is about.
-    pub fn task(&self) -> Option<TaskId> {
-        match self {
-            Event::TaskCreated { task, .. } => Some(task.id),
-            Event::TaskClaimed { task, .. }
-            | Event::TaskReleased { task, .. }
-            | Event::TaskDelegated { task, .. }
-            | Event::TaskResolved { task, .. }
-            | Event::TaskReassigned { task, .. }
-            | Event::TaskReset { task, .. }
-            | Event::TaskSuspended { task, .. }
-            | Event::TaskResumed { task, .. }
-            | Event::TaskRerouted { task, .. }
-            | Event::DecisionRecorded { task, .. }
-            | Event::TaskCancelled { task, .. } => Some(*task),
-            Event::DeadlinePassed { task, .. }
-            | Event::TaskReminded { task, .. }
-            | Event::TaskEscalated { task, .. } => *task,
-            _ => None,
-        }
     }
 }

@@ -1,5 +1,5 @@
 //! The macro that declares the events. One list generates each event's type, its stored form and the parser for it, and the
-//! schema for consumers.
+//! schema for consumers. What is known of some of them alone follows: their task, and who delegated it to whom.
 
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
@@ -92,6 +92,28 @@ macro_rules! events {
 pub(super) use events;
 
 impl Event {
+    /// The task that it is about.
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Event::TaskCreated { task, .. } => Some(task.id),
+            Event::TaskClaimed { task, .. }
+            | Event::TaskReleased { task, .. }
+            | Event::TaskDelegated { task, .. }
+            | Event::TaskResolved { task, .. }
+            | Event::TaskReassigned { task, .. }
+            | Event::TaskReset { task, .. }
+            | Event::TaskSuspended { task, .. }
+            | Event::TaskResumed { task, .. }
+            | Event::TaskRerouted { task, .. }
+            | Event::DecisionRecorded { task, .. }
+            | Event::TaskCancelled { task, .. } => Some(*task),
+            Event::DeadlinePassed { task, .. }
+            | Event::TaskReminded { task, .. }
+            | Event::TaskEscalated { task, .. } => *task,
+            _ => None,
+        }
+    }
+
     /// Of a delegation, or its return by the delegate: the task, its former and its new owner, and the reason of a delegation.
     pub fn delegation(&self) -> Option<(TaskId, &str, &str, Option<&str>)> {
         match self {
