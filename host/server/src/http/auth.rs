@@ -4,7 +4,6 @@
 //! verify a token depend on the key, not on what the token says. Groups and permissions are read from the directory, not here.
 //! Start at [`Authenticator::authenticate`].
 
-mod accepted;
 mod claims;
 mod error;
 mod jwks;
@@ -17,9 +16,10 @@ mod tests;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use jsonwebtoken::{Algorithm, Header, Validation};
+use jsonwebtoken::{Algorithm, DecodingKey, Header, Validation};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
 
 pub use claims::{CALLER_ROLES_MAX, Claims, ROLE_CHARS_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
 pub use error::AuthError;
@@ -27,22 +27,25 @@ pub use provider_tokens::{IdToken, LogoutToken};
 pub(in crate::http) use settings::checked_secret;
 pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
 
-use accepted::{Accepted, Memory};
+use claims::Validity;
 use jwks::Jwks;
-use keys::{Key, KeySet};
+use keys::KeySet;
 use settings::KeySource;
 use wrkflw_core::json::Json;
 use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::lru::Lru;
 
 /// Longer tokens are refused without a check.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+/// Maximum number of cached tokens, each of a few hundred bytes.
+const TOKENS_MAX: usize = 10_000;
 
 /// Determines the caller of a request.
 pub struct Authenticator {
     settings: AuthSettings,
     keys: Keys,
     clock: Clock,
-    memory: Memory,
+    accepted: Lru<TokenDigest, Arc<Accepted>>,
 }
 
 enum Keys {
@@ -50,6 +53,45 @@ enum Keys {
     Url(Arc<Jwks>),
     /// Given once, and never fetched.
     Set(KeySet),
+}
+
+/// A key, and the algorithms that it may verify.
+struct Key {
+    id: Option<String>,
+    algorithms: Vec<Algorithm>,
+    decoding: DecodingKey,
+}
+
+impl Key {
+    /// A shared secret, only for HS256.
+    fn from_secret(secret: &[u8]) -> Key {
+        Key {
+            id: None,
+            algorithms: vec![Algorithm::HS256],
+            decoding: DecodingKey::from_secret(secret),
+        }
+    }
+
+    fn permits(&self, algorithm: Algorithm) -> bool {
+        self.algorithms.contains(&algorithm)
+    }
+}
+
+/// Tokens are cached by their digest, so that the cache does not have the tokens themselves.
+type TokenDigest = [u8; 32];
+
+/// A token whose signature was valid. A client sends the same token with each request, and its signature need not be verified again
+/// while its key is in use.
+///
+/// The validity of the token is not extended: the key and the times are checked at each use. A key set that was fetched again has new
+/// keys, so that all tokens are verified again.
+struct Accepted {
+    key_id: Option<String>,
+    algorithm: Algorithm,
+    /// The key that verified it.
+    key: Arc<Key>,
+    validity: Validity,
+    claims: Claims,
 }
 
 impl Authenticator {
@@ -63,7 +105,7 @@ impl Authenticator {
             settings,
             keys,
             clock,
-            memory: Memory::new(),
+            accepted: Lru::new(TOKENS_MAX),
         })
     }
 
@@ -77,7 +119,7 @@ impl Authenticator {
             settings,
             keys: Keys::Set(KeySet::parse(document)?),
             clock,
-            memory: Memory::new(),
+            accepted: Lru::new(TOKENS_MAX),
         })
     }
 
@@ -93,8 +135,8 @@ impl Authenticator {
         authorization: Option<&str>,
     ) -> Result<(Claims, Timestamp), AuthError> {
         let token = bearer(authorization)?;
-        let name = Memory::name(token);
-        if let Some(known) = self.memory.find(&name) {
+        let digest: TokenDigest = Sha256::digest(token.as_bytes()).into();
+        if let Some(known) = self.accepted.get(&digest) {
             let key = self.key(known.key_id.as_deref(), known.algorithm).await?;
             if Arc::ptr_eq(&key, &known.key) {
                 let now = self.clock.now();
@@ -114,7 +156,7 @@ impl Authenticator {
             validity,
             claims: claims.clone(),
         };
-        self.memory.keep(name, accepted);
+        self.accepted.insert(digest, Arc::new(accepted));
         Ok((claims, validity.ends(self.settings.leeway)))
     }
 

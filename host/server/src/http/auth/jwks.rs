@@ -14,8 +14,9 @@ use jsonwebtoken::{Algorithm, AlgorithmFamily};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tokio_util::task::TaskTracker;
 
+use super::Key;
 use super::error::AuthError;
-use super::keys::{Key, KeySet};
+use super::keys::KeySet;
 use super::settings::KeyAges;
 use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::http_client::{HttpClient, Route, is_loopback};

@@ -1,4 +1,4 @@
-//! Keys that verify tokens, each with its permitted algorithms.
+//! Sets of public keys that verify tokens, each key with its permitted algorithms.
 //!
 //! A token chooses only among the algorithms of its key, so a public key can never be used as a shared secret. Unusable
 //! keys of a set are left out, one by one.
@@ -10,6 +10,8 @@ use jsonwebtoken::jwk::{
     AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse,
 };
 use jsonwebtoken::{Algorithm, DecodingKey};
+
+use super::Key;
 
 /// Maximum number of keys of a set. Larger sets are refused.
 const KEYS_MAX: usize = 64;
@@ -27,27 +29,7 @@ const RSA: &[Algorithm] = &[
     Algorithm::PS512,
 ];
 
-/// A key, and the algorithms that it may verify.
-pub(super) struct Key {
-    id: Option<String>,
-    algorithms: Vec<Algorithm>,
-    pub(super) decoding: DecodingKey,
-}
-
 impl Key {
-    /// A shared secret, only for HS256.
-    pub(super) fn from_secret(secret: &[u8]) -> Key {
-        Key {
-            id: None,
-            algorithms: vec![Algorithm::HS256],
-            decoding: DecodingKey::from_secret(secret),
-        }
-    }
-
-    pub(super) fn permits(&self, algorithm: Algorithm) -> bool {
-        self.algorithms.contains(&algorithm)
-    }
-
     fn from_jwk(jwk: &Jwk) -> Option<Key> {
         let family = permitted(&jwk.algorithm)?;
         let algorithms = match jwk.common.key_algorithm {
