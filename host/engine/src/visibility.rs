@@ -2,10 +2,8 @@
 
 use super::Engine;
 use super::error::Error;
-use super::pipeline::load::LoadedCommand;
-use super::request::{Identity, Request};
+use super::request::Identity;
 use wrkflw_core::actor::Actor;
-use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::participant::{Circle, READ_ALL};
@@ -110,28 +108,4 @@ pub(super) fn missing(id: InstanceId) -> Error {
         what: "instance",
         id: id.to_string(),
     }
-}
-
-/// Answers a command whose caller does not see its instance as if its task, or its instance, did not exist. Lets a signal pass that
-/// found the instance by its correlation key: whoever may send it need not see who takes it.
-pub(super) fn check_seen(request: &Request<'_>, loaded: &LoadedCommand) -> Result<(), Error> {
-    let Some(stored) = &loaded.stored else {
-        return Ok(());
-    };
-    if loaded.is_seen || finds_by_key(&request.command) {
-        return Ok(());
-    }
-    Err(match request.command.task() {
-        Some(task) => Error::NotFound {
-            what: "task",
-            id: task.to_string(),
-        },
-        None => missing(stored.instance.id),
-    })
-}
-
-fn finds_by_key(command: &Command) -> bool {
-    command
-        .signal()
-        .is_some_and(|key| key.correlation.is_some())
 }

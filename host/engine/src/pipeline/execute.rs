@@ -11,7 +11,6 @@ use crate::Engine;
 use crate::error::Error;
 use crate::observe::Observation;
 use crate::request::{Done, Rendered, Request};
-use crate::visibility::check_seen;
 use wrkflw_audit::evidence::Circumstances;
 use wrkflw_audit::seal::Seal;
 use wrkflw_audit::seal::delegation::DelegationSeal;
@@ -56,7 +55,7 @@ impl Engine {
         wrkflw_fault::point("command.loaded");
         let before = loaded.stored.as_ref().map(|stored| &stored.instance);
         observation.saw(&loaded.version.reference, before);
-        check_seen(request, &loaded)?;
+        loaded.check_seen(request)?;
         loaded.check_permission(request)?;
         // Before the state is checked: the first receipt may have changed the revision, and a stop changes nothing of what counted.
         if let Some(rendered) = counted_before(request, &loaded)? {

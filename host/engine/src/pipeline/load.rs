@@ -56,13 +56,13 @@ pub(super) enum LoadResult {
 }
 
 /// Everything a command needs before it runs.
-pub(crate) struct LoadedCommand {
+pub(super) struct LoadedCommand {
     pub(super) actor: Arc<Actor>,
     pub(super) version: Arc<Version>,
     /// The version that a migration migrates from.
     pub(super) previous: Option<Arc<Version>>,
     /// None for a start.
-    pub(crate) stored: Option<Arc<Stored>>,
+    pub(super) stored: Option<Arc<Stored>>,
     /// As of [`Loaded::access_mark`].
     pub(super) access_mark: Uuid,
     /// The earlier receipt of the command's signal, if it was received before.
@@ -70,7 +70,7 @@ pub(crate) struct LoadedCommand {
     /// The version that the command would run, if an operator has stopped it.
     pub(super) stopped: Option<VersionRef>,
     /// Whether the caller sees the instance.
-    pub(crate) is_seen: bool,
+    pub(super) is_seen: bool,
     /// For cached rows: what the commit must find in the database.
     pub(super) cached: Option<CachedMark>,
 }
@@ -145,9 +145,10 @@ impl Engine {
             return Ok(LoadResult::Refused(error, cached));
         };
         let (tenant, command) = (request.who.tenant, &request.command);
-        let is_seen = self
-            .is_seen(tenant, &loaded.actor, &stored.instance)
-            .await?;
+        let is_seen = stored.instance.observers.is_none()
+            || self
+                .is_seen(tenant, &loaded.actor, &stored.instance)
+                .await?;
         let content = loaded.content.as_deref();
         let caller = (tenant, &*loaded.actor);
         let versions = self.versions_for(caller, command, &stored, content);
@@ -297,6 +298,28 @@ impl Engine {
 }
 
 impl LoadedCommand {
+    /// Answers a command whose caller does not see its instance as if its task, or its instance, did not exist. Lets a signal pass that
+    /// found the instance by its correlation key: whoever may send it need not see who takes it.
+    pub(super) fn check_seen(&self, request: &Request<'_>) -> Result<(), Error> {
+        let Some(stored) = &self.stored else {
+            return Ok(());
+        };
+        let finds_by_key = || {
+            let signal = request.command.signal();
+            signal.is_some_and(|key| key.correlation.is_some())
+        };
+        if self.is_seen || finds_by_key() {
+            return Ok(());
+        }
+        Err(match request.command.task() {
+            Some(task) => Error::NotFound {
+                what: "task",
+                id: task.to_string(),
+            },
+            None => visibility::missing(stored.instance.id),
+        })
+    }
+
     /// Checks the caller's permission.
     pub(super) fn check_permission(&self, request: &Request<'_>) -> Result<(), Error> {
         let permission = request.command.permission();
