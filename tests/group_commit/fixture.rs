@@ -87,7 +87,7 @@ impl Fixture {
         let version = Version {
             reference,
             component: Digest([1; 32]),
-            config: Json::empty(),
+            config: Json::empty().into(),
             graph: graph(),
             schema: None,
             templates: Templates::default(),

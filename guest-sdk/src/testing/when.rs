@@ -215,7 +215,7 @@ impl<F: Flow> Scenario<F> {
         self.snapshot = lower::snapshot(&Facts {
             now: self.world.now,
             tenant: &self.snapshot.instance.tenant,
-            config: &version.config,
+            config: version.config.json(),
             instance,
             reads: &version.graph.reads,
         });

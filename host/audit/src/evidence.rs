@@ -122,9 +122,7 @@ impl Circumstances<'_> {
             definition: &self.version.reference.key,
             version: self.version.reference.version,
             component: self.version.component.to_string(),
-            config: hex(&wrkflw_core::audit::sha256(
-                self.version.config.as_str().as_bytes(),
-            )),
+            config: hex(&self.version.config.digest()),
             profile: &self.profile,
             request_id: self.request_id,
             time_zones: reads_calendars.then(zone::version).flatten(),

@@ -15,11 +15,11 @@ use serde_json::Value;
 
 use self::record::{Evaluated, Looked, Record};
 pub use self::source::{Carried, Source};
-use wrkflw_core::audit::{Entry, sha256};
+use wrkflw_core::audit::Entry;
 use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError};
-use wrkflw_core::ids::{Digest, TenantId, VersionRef};
+use wrkflw_core::ids::{Digest, TenantId, VersionRef, hex};
 use wrkflw_core::instance::Instance;
 use wrkflw_core::json::Json;
 use wrkflw_core::question::{Answer, Facts, Question};
@@ -183,7 +183,7 @@ impl Replayer {
             let facts = execution.facts(&instance);
             let evaluated = self.logic.ask(pinned, facts, &question, &fetch).await?;
             drop(instance);
-            let asked = wrkflw_core::ids::hex(&evaluated.asked);
+            let asked = hex(&evaluated.asked);
             same(&at("the digest of what is asked"), &recorded.asked, &asked)?;
             same_answer(&at("the answer"), (recorded, &evaluated), other_profile)?;
             if !other_profile {
@@ -268,7 +268,7 @@ fn pinned_down(record: &Record, version: &Version, entry: &Entry) -> Result<(), 
     same("the command's id", &record.id, &draft.command)?;
     same("the actor", &actor, &draft.actor.as_ref())?;
     same("the moment", &record.now, &draft.at)?;
-    let (component, config) = (version.component.to_string(), hex(version.config.as_str()));
+    let (component, config) = (version.component.to_string(), hex(&version.config.digest()));
     let of_version = |what: &str| format!("the {what} of {}", version.reference);
     same(&of_version("component"), &record.component, &component)?;
     same(&of_version("config"), &record.config, &config)
@@ -358,10 +358,6 @@ fn parting(one: &Value, other: &Value) -> String {
             }),
         _ => String::new(),
     }
-}
-
-fn hex(text: &str) -> String {
-    Digest(sha256(text.as_bytes())).to_string()
 }
 
 #[cfg(test)]

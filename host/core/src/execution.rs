@@ -397,7 +397,7 @@ impl<'a> Execution<'a> {
         Facts {
             now: self.context.now,
             tenant: self.context.tenant,
-            config: &self.context.version.config,
+            config: self.context.version.config.json(),
             instance,
             reads: &self.context.version.graph.reads,
         }

@@ -243,7 +243,7 @@ pub fn version(reference: VersionRef, config: Json, graph: Graph) -> Result<Vers
     Ok(Version {
         reference,
         component: Digest([0; 32]),
-        config,
+        config: config.into(),
         graph,
         schema,
         templates,

@@ -225,7 +225,7 @@ impl Engine {
         Ok(ActivationEffects {
             before: reader.active_version(who.tenant, key).await?,
             running: reader.running(&viewer, key).await?,
-            unknown: UnknownName::in_config(unknown, &version.config),
+            unknown: UnknownName::in_config(unknown, version.config.json()),
         })
     }
 

@@ -41,7 +41,7 @@ impl CachedVersion {
         let bytes = tables
             + schema * SCHEMA_BYTES_PER_BYTE
             + self.graph_bytes * GRAPH_BYTES_PER_BYTE
-            + version.config.as_str().len();
+            + version.config.json().as_str().len();
         u32::try_from(bytes).map_or(u32::MAX, |bytes| bytes.max(VERSION_BYTES_MIN))
     }
 }
@@ -156,7 +156,7 @@ impl Engine {
         let version = Arc::new(Version {
             reference: reference.clone(),
             component: row.digest,
-            config: row.config,
+            config: row.config.into(),
             graph: row.graph,
             schema,
             templates,
@@ -193,7 +193,7 @@ mod tests {
                 version: 1,
             },
             component: Digest([0; 32]),
-            config: Json::parse(config).expect("JSON"),
+            config: Json::parse(config).expect("JSON").into(),
             templates: Templates::of(&graph).expect("no templates"),
             graph,
             schema: Some(schema),

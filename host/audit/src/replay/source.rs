@@ -106,7 +106,7 @@ pub(super) async fn version(
             .transpose()
             .map_err(|error| format!("{reference} has a schema that cannot be read: {error}"))?,
         reference: found.reference,
-        config: found.config,
+        config: found.config.into(),
         graph: found.graph,
         templates,
     })

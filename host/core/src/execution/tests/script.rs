@@ -71,7 +71,7 @@ impl Script {
         let version = Version {
             reference,
             component: Digest([0; 32]),
-            config: Json::empty(),
+            config: Json::empty().into(),
             graph,
             schema: Some(compiled),
             templates: Templates::default(),
@@ -181,7 +181,7 @@ impl Script {
                 ..self.version.reference.clone()
             },
             component: Digest([1; 32]),
-            config: Json::empty(),
+            config: Json::empty().into(),
             schema: schema.map(|schema| Schema::compile(schema).expect("a schema")),
             templates: Templates::of(&graph).expect("templates"),
             graph,
