@@ -65,7 +65,7 @@ impl Sandbox {
             })
         })?
         .map_err(AdmitError::Rejected)?;
-        let ready = self.0.library.upload(digest, &bytes).await;
+        let ready = self.0.library.upload(digest, bytes).await;
         let ready = ready.map_err(refused)?;
         let graph = self.describe(&ready, config).await?;
         Ok(Admission {

@@ -146,7 +146,11 @@ impl Library {
     }
 
     /// An uploaded component. It is compiled as long as somebody waits for it.
-    pub(super) async fn upload(&self, digest: Digest, bytes: &[u8]) -> Result<Arc<Ready>, Cause> {
+    pub(super) async fn upload(
+        &self,
+        digest: Digest,
+        bytes: Arc<[u8]>,
+    ) -> Result<Arc<Ready>, Cause> {
         if let Some(ready) = self.cache.get(&digest).await {
             looked_up("memory");
             return Ok(ready);
@@ -154,7 +158,7 @@ impl Library {
         let make = async {
             match self.stored(digest).await? {
                 Some(ready) => Ok(ready),
-                None => self.compiled(digest, Origin::Upload, bytes.to_vec()).await,
+                None => self.compiled(digest, Origin::Upload, bytes).await,
             }
         };
         self.cache

@@ -76,7 +76,7 @@ impl Library {
         &self,
         digest: Digest,
         origin: Origin,
-        bytes: Vec<u8>,
+        bytes: impl Into<Arc<[u8]>> + Send + 'static,
     ) -> Result<Arc<Ready>, Cause> {
         looked_up("compiler");
         let bytes = self.checked(digest, bytes).await?;
@@ -116,16 +116,21 @@ impl Library {
     }
 
     /// Scans the bytes again, although publishing did: others can write to the store that they come from.
-    async fn checked(&self, digest: Digest, bytes: Vec<u8>) -> Result<Arc<[u8]>, Cause> {
+    async fn checked(
+        &self,
+        digest: Digest,
+        bytes: impl Into<Arc<[u8]>> + Send + 'static,
+    ) -> Result<Arc<[u8]>, Cause> {
         let bytes_max = self.component_bytes_max;
         blocking(move || {
+            let bytes: Arc<[u8]> = bytes.into();
             if <[u8; 32]>::from(Sha256::digest(&bytes)) != digest.0 {
                 return Err(Cause::Unavailable {
                     detail: "the stored bytes are not those of its digest".into(),
                 });
             }
             scan::scan(&bytes, bytes_max).map_err(Cause::Incompatible)?;
-            Ok(bytes.into())
+            Ok(bytes)
         })
         .await?
     }

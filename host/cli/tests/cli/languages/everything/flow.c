@@ -107,7 +107,10 @@ static void start(const wf_facts_t *facts, const wf_actor_t *actor) {
 
 static void guard(const wf_facts_t *facts, const wf_event_t *event) {
   const wf_actor_t *actor = wf_actor(event);
-  if (actor == NULL) return wf_denied("nobody", "Nobody acts.");
+  if (actor == NULL) {
+    wf_denied("nobody", "Nobody acts.");
+    return;
+  }
   if (!wf_is(event->here->name, "Each")) return;
   if (wf_is(event->trigger, "AGREE") && wf_find(event->input, "/note").len == 0 && wf_comment(event).len == 0)
     wf_invalid("/comment", "required", "Say why.");
