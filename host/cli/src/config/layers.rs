@@ -3,13 +3,17 @@
 //!
 //! An unknown key in the file is an error that suggests the nearest known key: a misspelt setting must not silently keep its
 //! default. An unknown variable only causes a warning, because other programs may set variables, too.
+//!
+//! Commas separate the items of one line of text. Items of a list or table in the file, and lines of a longer text, may have commas,
+//! as passwords do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, Command};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command};
 
 use super::nearest::nearest;
 use super::{SECRETS, Settings, SettingsError};
@@ -84,6 +88,15 @@ pub fn told_reading(
     for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path), read)? {
         values.entry(name).or_insert(of_file);
     }
+    // What is split at commas depends on where the value comes from.
+    for name in chosen.ids() {
+        if matches!(
+            chosen.value_source(name.as_str()),
+            Some(ValueSource::CommandLine | ValueSource::EnvVariable)
+        ) {
+            values.remove(name.as_str());
+        }
+    }
     Ok(Told {
         matches: with_defaults(command, &values).try_get_matches_from(&sources.arguments)?,
         origins: values
@@ -112,8 +125,27 @@ fn takes_settings(command: &Command) -> bool {
 /// The value of a setting in a file.
 struct Value {
     texts: Vec<String>,
+    /// Whether it was written as a list or a table.
+    is_list: bool,
     /// The variable that names the file, or the settings file.
     origin: String,
+}
+
+impl Value {
+    /// The argument with this value as its default.
+    fn as_default_of(&self, arg: Arg) -> Arg {
+        let takes_list = arg.get_value_delimiter().is_some();
+        let lines = || self.texts.iter().flat_map(|text| text.lines());
+        if takes_list && self.is_list {
+            arg.value_delimiter(None).default_values(self.texts.clone())
+        } else if takes_list && lines().count() > 1 {
+            let items = lines().map(str::trim).filter(|line| !line.is_empty());
+            let items: Vec<String> = items.map(str::to_owned).collect();
+            arg.value_delimiter(None).default_values(items)
+        } else {
+            arg.default_values(self.texts.clone())
+        }
+    }
 }
 
 type Values = BTreeMap<String, Value>;
@@ -151,6 +183,7 @@ fn of_variables(
         }
         let value = Value {
             texts: vec![content(variable, Path::new(value), read)?],
+            is_list: false,
             origin: variable.clone(),
         };
         values.insert((*name).to_owned(), value);
@@ -236,12 +269,13 @@ fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsErr
         let texts = texts(&value).ok_or_else(|| {
             SettingsError(format!("{shown}: {key} is neither a text, number nor list"))
         })?;
-        let (name, texts) = match (secret, texts.first()) {
+        let is_list = value.is_array() || value.is_table();
+        let (name, texts, is_list) = match (secret, texts.first()) {
             (Some(name), Some(file)) => {
                 let text = content(&key, Path::new(file), read)?;
-                (name.to_owned(), vec![text])
+                (name.to_owned(), vec![text], false)
             }
-            _ => (key, texts),
+            _ => (key, texts, is_list),
         };
         if values.contains_key(&name) {
             return Err(SettingsError(format!(
@@ -249,7 +283,12 @@ fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsErr
             )));
         }
         let origin = shown.to_string();
-        values.insert(name, Value { texts, origin });
+        let value = Value {
+            texts,
+            is_list,
+            origin,
+        };
+        values.insert(name, value);
     }
     Ok(values)
 }
@@ -301,7 +340,7 @@ fn with_defaults(command: Command, values: &Values) -> Command {
         return command;
     }
     command.mut_args(|arg| match values.get(arg.get_id().as_str()) {
-        Some(value) => arg.default_values(value.texts.clone()),
+        Some(value) => value.as_default_of(arg),
         None => arg,
     })
 }

@@ -28,6 +28,8 @@ impl fmt::Debug for Hidden {
     }
 }
 
+/// How to write a value with a comma. It is said where a value has no name, because that is what a comma leaves.
+const COMMAS: &str = "commas separate them, except in a list or table of the settings file and in a file with several lines";
 /// Minimum length of a key that seals decisions or signs requests.
 const KEY_BYTES_MIN: usize = 16;
 /// The longest name of a key.
@@ -46,7 +48,8 @@ pub(super) fn service_key(text: &str) -> Result<(String, Vec<u8>), String> {
 /// Parses the bearer token of a service, and the name of the service.
 pub(super) fn token(text: &str) -> Result<(String, String), String> {
     let parts = text.trim().split_once(':');
-    let (name, token) = parts.ok_or("service_tokens: write each token as name:token")?;
+    let (name, token) =
+        parts.ok_or_else(|| format!("service_tokens: write each token as name:token; {COMMAS}"))?;
     if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(
             "service_tokens: the token of {name} is empty or has characters that no header takes"
@@ -110,7 +113,7 @@ pub(super) fn checkpoint_key(text: &str) -> Result<CheckpointKey, String> {
 pub(super) fn property(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once('=')
-        .ok_or("kafka_properties: write each property as name=value")?;
+        .ok_or_else(|| format!("kafka_properties: write each property as name=value; {COMMAS}"))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 

@@ -171,6 +171,39 @@ fn secrets_are_read_from_the_files_that_are_named() {
 }
 
 #[test]
+fn a_comma_belongs_to_an_item_of_a_list_and_separates_those_of_a_text() {
+    let properties = |arguments: &[&str], file: &str| {
+        let settings = read(arguments, &[], file).expect("settings");
+        let texts = settings.kafka_properties.iter().map(Hidden::reveal);
+        texts.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let both = ["sasl.password=a,b", "sasl.username=c"];
+    for file in [
+        "kafka_properties = [\"sasl.password=a,b\", \"sasl.username=c\"]",
+        "[kafka_properties]\n\"sasl.password\" = \"a,b\"\n\"sasl.username\" = \"c\"",
+        "kafka_properties = \"\"\"\nsasl.password=a,b\nsasl.username=c\n\"\"\"",
+    ] {
+        assert_eq!(properties(&[], file), both, "{file}");
+    }
+    let text = "kafka_properties = \"sasl.password=a,sasl.username=c\"";
+    let split = ["sasl.password=a", "sasl.username=c"];
+    assert_eq!(properties(&[], text), split);
+    // The file does not change how a flag is read.
+    let list = "kafka_properties = [\"x=1,2\"]";
+    let flag = ["--kafka-properties", "sasl.password=a,sasl.username=c"];
+    assert_eq!(properties(&flag, list), split);
+
+    let tokens = read(&[], &[], "service_tokens = [\"scorer:a,b\"]").expect("settings");
+    let tokens = tokens.services.service_tokens.iter().map(Hidden::reveal);
+    assert_eq!(tokens.collect::<Vec<_>>(), ["scorer:a,b"]);
+
+    let split = "kafka_brokers = \"h:1\"\nkafka_properties = \"sasl.password=a,b\"";
+    let error = read(&[], &[], split).expect("settings").kafka();
+    let error = error.expect_err("no name").0;
+    assert!(error.contains("commas separate them"), "{error}");
+}
+
+#[test]
 fn a_value_of_the_wrong_type_is_refused() {
     assert!(
         read(&[], &[], "connections_max = \"many\"")
