@@ -18,9 +18,7 @@ use wrkflw_core::version::Version;
 use wrkflw_store::StoreError;
 use wrkflw_store::load::Stored;
 
-/// Estimated bytes in memory for a byte of a schema's text: each keyword becomes a node with its path.
-const SCHEMA_BYTES_PER_BYTE: usize = 32;
-/// The same for a graph: its names and lists are allocated one by one.
+/// Estimated bytes in memory for a byte of a graph: its names and lists are allocated one by one.
 const GRAPH_BYTES_PER_BYTE: usize = 4;
 
 /// A version with its [`VersionRow::content`](wrkflw_store::definitions::VersionRow::content).
@@ -35,13 +33,9 @@ impl CachedVersion {
     /// What it weighs in the cache.
     pub(super) fn weight(&self) -> u32 {
         let version = &self.version;
-        let tables = version.schema.as_ref().map_or(0, Schema::weight);
-        let schema = version.graph.data_schema.as_ref();
-        let schema = schema.map_or(0, |document| document.as_str().len());
-        let bytes = tables
-            + schema * SCHEMA_BYTES_PER_BYTE
-            + self.graph_bytes * GRAPH_BYTES_PER_BYTE
-            + version.config.json().as_str().len();
+        let schema = version.schema.as_ref().map_or(0, Schema::weight);
+        let config = version.config.json().as_str().len();
+        let bytes = schema + self.graph_bytes * GRAPH_BYTES_PER_BYTE + config;
         u32::try_from(bytes).map_or(u32::MAX, |bytes| bytes.max(VERSION_BYTES_MIN))
     }
 }

@@ -19,7 +19,7 @@ use crate::lookup::Findings;
 use crate::question::Answer;
 use crate::schema::{self, Kept, Schema, SchemaError};
 
-/// How many compiled schemas of inputs are cached, and how many bytes of their texts and of the tables of their patterns.
+/// How many compiled schemas of inputs are cached, and how many bytes they may take in memory.
 const INPUTS_MAX: usize = 1_000;
 const INPUTS_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How many calendars are cached, and how many bytes of their settings.

@@ -17,6 +17,9 @@ use super::{
 use crate::answer::Violation;
 use crate::json::Json;
 
+/// Estimated bytes in memory for a byte of a schema's text: each keyword becomes a node with its path.
+const BYTES_PER_BYTE: usize = 32;
+
 /// A compiled schema. Cheap to clone.
 #[derive(Clone)]
 pub struct Schema {
@@ -24,6 +27,8 @@ pub struct Schema {
     cost: Cost,
     /// Bytes of the tables of its patterns, for each thread that matched all of them.
     tables: usize,
+    /// Bytes of its text.
+    text: usize,
 }
 
 impl Schema {
@@ -81,6 +86,7 @@ impl Schema {
                 validator: Arc::new(validator),
                 cost,
                 tables,
+                text: document.as_str().len(),
             })
             .map_err(|error| SchemaError {
                 pointer: error.instance_path().as_str().to_owned(),
@@ -88,9 +94,14 @@ impl Schema {
             })
     }
 
-    /// Bytes that it may take in memory besides its text: the tables of its patterns. Each thread that uses the schema
-    /// may take as much again.
+    /// Bytes that it may take in memory: its nodes and the tables of its patterns. Each thread that uses the schema may take
+    /// the tables again.
     pub fn weight(&self) -> usize {
+        self.tables + self.text * BYTES_PER_BYTE
+    }
+
+    #[cfg(test)]
+    pub(super) fn tables(&self) -> usize {
         self.tables
     }
 

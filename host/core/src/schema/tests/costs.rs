@@ -142,20 +142,33 @@ fn the_tables_of_patterns_are_bounded_in_time_and_size() {
     let error = refusal(&json!({ "prefixItems": backwards }).to_string());
     assert!(error.detail.contains("tables of"), "{error}");
     let schema = Schema::admit(&document(&on_each(4))).expect("these fit");
-    assert!((1..=TABLES_BYTES_MAX).contains(&schema.weight()));
+    assert!((1..=TABLES_BYTES_MAX).contains(&schema.tables()));
     // One of before is taken, and weighs what it may take.
     let old = Schema::compile(&document(&on_each(10))).expect("it was taken once");
-    assert!(old.weight() > TABLES_BYTES_MAX);
+    assert!(old.tables() > TABLES_BYTES_MAX);
+}
+
+#[test]
+fn a_schema_weighs_its_nodes_also_without_patterns() {
+    let kinds = |count: usize| {
+        let property = |number| (format!("p{number}"), json!({ "type": "string" }));
+        let properties: serde_json::Map<_, _> = (0..count).map(property).collect();
+        let document = Json::of(&json!({ "properties": properties }));
+        Schema::compile(&document).expect("compiles").weight()
+    };
+    assert!(kinds(1) < 4 * 1024);
+    // A cache of inputs has 64 MiB, so it keeps a few dozen of these.
+    assert!(kinds(2_000) > 1 << 20);
 }
 
 #[test]
 fn equal_patterns_have_one_table() {
-    let weight = |count| {
+    let tables = |count| {
         let schema = json!({ "allOf": copies(count, &tabled(1, 11)[0]) });
         let schema = Schema::admit(&document(&schema)).expect("they cost little");
-        schema.weight()
+        schema.tables()
     };
-    assert_eq!(weight(20), weight(1));
+    assert_eq!(tables(20), tables(1));
 }
 
 #[test]
@@ -227,8 +240,8 @@ fn ordinary_schemas_are_taken() {
         },
     });
     let schema = Schema::admit(&document(&form)).expect("an ordinary form");
-    let weight = schema.weight();
-    assert!(weight < TABLES_BYTES_MAX / 2, "{weight}");
+    let tables = schema.tables();
+    assert!(tables < TABLES_BYTES_MAX / 2, "{tables}");
     // What people send is checked where it comes in.
     let line = json!({ "article": "AB-1234", "count": 1, "price": 1.5, "country": "007" });
     let data = document(&json!({ "lines": copies(8, &line), "name": "Mara" }));
