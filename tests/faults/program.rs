@@ -236,12 +236,17 @@ pub(super) async fn ask(
     path: &str,
     body: &str,
 ) -> Option<Response> {
-    let mut stream = TcpStream::connect(address).await.ok()?;
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
          content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
+    exchange(address, &request).await
+}
+
+/// Sends a request as it is over a connection of its own, and reads until the host closes it.
+pub(super) async fn exchange(address: &str, request: &str) -> Option<Response> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
     // A host that refuses may answer before it has read the whole request.
     drop(stream.write_all(request.as_bytes()).await);
     let mut bytes = Vec::new();

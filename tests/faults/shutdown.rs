@@ -3,7 +3,7 @@
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use super::program::{Folder, Program, serve};
+use super::program::{Folder, Program, exchange, serve};
 use super::*;
 
 #[tokio::test]
@@ -69,6 +69,63 @@ async fn a_draining_host_answers_probes_and_requests_in_flight() {
         .await
         .expect("a count");
     assert_eq!(stored, 1, "the one in flight");
+}
+
+/// A page calls the API of its own process, also after the shutdown has begun.
+#[tokio::test]
+async fn a_page_in_flight_is_shown_in_full() {
+    let (folder, app) = (Folder::new(), TestApp::start().await);
+    let mut host = Program::start(&folder, serve(&folder, &app, "--roles api")).await;
+    let token = app.host().token("author");
+    let form = format!("bearer={token}");
+    let form = format!(
+        "POST /console/sign-in HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\nconnection: close\r\n\
+         content-type: application/x-www-form-urlencoded\r\ncontent-length: {}\r\n\r\n{form}",
+        form.len()
+    );
+    let signed_in = exchange(&host.address, &form).await.expect("an answer");
+    let cookie = signed_in.header("set-cookie").expect("a session");
+    let cookie = cookie.split(';').next().expect("a cookie");
+    let asked = format!(
+        "GET /console/notifications HTTP/1.1\r\nhost: localhost\r\ncookie: {cookie}\r\nconnection: close\r\n\r\n"
+    );
+
+    let mut stuck = app.database.admin_pool().begin().await.expect("begun");
+    sqlx::raw_sql("lock table session in access exclusive mode")
+        .execute(&mut *stuck)
+        .await
+        .expect("locked");
+    let address = host.address.clone();
+    let mut page = tokio::task::JoinSet::new();
+    page.spawn(async move { exchange(&address, &asked).await });
+    let waits =
+        "select exists (select from pg_locks where relation = 'session'::regclass and not granted)";
+    let begun = async {
+        while !sqlx::query_scalar::<_, bool>(waits)
+            .fetch_one(&mut *stuck)
+            .await
+            .expect("a look")
+        {
+            crate::support::pause().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, begun).await.expect("in time");
+    host.terminate();
+    let refused = async {
+        while host.get(&token, "/v1/me").await.expect("it is open").status != 503 {
+            crate::support::pause().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, refused)
+        .await
+        .expect("in time");
+
+    stuck.rollback().await.expect("released");
+    let page = page.join_next().await.expect("a page").expect("no panic");
+    let page = page.expect("an answer");
+    assert_eq!(page.status, 200, "{page:?}");
+    let status = host.ended().await;
+    assert!(status.success(), "{status}: {}", host.log());
 }
 
 #[tokio::test]

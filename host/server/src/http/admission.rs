@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
 use super::App;
+use super::extract::Vouched;
 use super::observe::only_reads;
 use super::problem::Problem;
 use wrkflw_store::error::Outage;
@@ -71,6 +72,10 @@ impl Admission {
 
     /// At least one request is admitted, even if `in_flight_max` is 0.
     pub fn new(in_flight_max: usize, waiting_max: usize) -> Admission {
+        Admission::counting(in_flight_max, waiting_max, TaskTracker::new())
+    }
+
+    fn counting(in_flight_max: usize, waiting_max: usize, requests: TaskTracker) -> Admission {
         let in_flight_max = in_flight_max.clamp(1, Semaphore::MAX_PERMITS);
         let waiting_max = waiting_max.min(Semaphore::MAX_PERMITS);
         Admission(Arc::new(Parts {
@@ -78,16 +83,22 @@ impl Admission {
             in_flight_max,
             waiting: Semaphore::new(waiting_max),
             waiting_max,
-            requests: TaskTracker::new(),
+            requests,
             outage: Mutex::new(None),
         }))
     }
 
     /// Another one with the same limits, for routes that make requests to the API themselves. If both shared the places, all could be
-    /// taken by requests that wait for one.
+    /// taken by requests that wait for one. A shutdown waits for the requests of both.
     #[must_use]
     pub fn beside(&self) -> Admission {
-        Admission::new(self.0.in_flight_max, self.0.waiting_max)
+        let Parts {
+            in_flight_max,
+            waiting_max,
+            requests,
+            ..
+        } = &*self.0;
+        Admission::counting(*in_flight_max, *waiting_max, requests.clone())
     }
 
     /// How many requests are admitted at once.
@@ -169,7 +180,9 @@ pub(super) async fn admit<F: Future<Output = Response>>(
     let admission = &app.admission;
     // Count the request before the check for a shutdown: either the shutdown waits for it, or it sees the shutdown.
     let _counted = admission.0.requests.token();
-    if app.cancel.is_cancelled() {
+    // The page that makes a request itself was admitted before, and may need several.
+    let is_of_page = request.extensions().get::<Vouched>().is_some();
+    if app.cancel.is_cancelled() && !is_of_page {
         return refusal("unavailable", "this host is shutting down").into_response();
     }
     let _place = match admission.place().await {

@@ -24,6 +24,7 @@ const PAGE_ROWS: usize = 100;
 
 /// A file that is being sent.
 struct Export {
+    console: Console,
     visitor: Visitor,
     asked: Asked,
     /// The position behind the entries so far. None: the file has ended.
@@ -41,6 +42,7 @@ pub(super) async fn file(
 ) -> Answer {
     let session = visitor.session.clone();
     let mut export = Export {
+        console: console.clone(),
         after: Some(asked.after.clone()),
         visitor,
         asked,
@@ -80,6 +82,11 @@ impl Export {
         let after = self.after.take()?;
         let page = match self.ahead.take() {
             Some(page) => page,
+            // The API answers a page while the host shuts down. A file would keep it open.
+            None if self.console.app.cancel.is_cancelled() => {
+                let stopping = std::io::Error::other("this host is shutting down");
+                return Some(Err(stopping));
+            }
             None => match self.page(&after).await {
                 Ok(page) => page,
                 Err(trouble) => return Some(Err(std::io::Error::other(trouble.detail))),

@@ -16,6 +16,16 @@ async fn some_work_some_wait_and_the_rest_is_refused_at_once() {
 }
 
 #[tokio::test]
+async fn a_shutdown_waits_for_pages_too() {
+    let admission = Admission::new(1, 1);
+    let page = admission.beside().0.requests.token();
+    let mut drained = std::pin::pin!(admission.drained());
+    assert!(futures_util::poll!(drained.as_mut()).is_pending());
+    drop(page);
+    drained.await;
+}
+
+#[tokio::test]
 async fn four_requests_may_wait_for_each_place() {
     let admission = Admission::sized(2);
     let held = async { tokio::join!(admission.place(), admission.place()) }.await;
