@@ -210,6 +210,17 @@ async fn the_verification_of_an_instance_stays_in_the_view_that_is_worked_throug
     browser.load(&verify).await;
 }
 
+/// A host without keys signs no checkpoint.
+#[tokio::test]
+async fn the_audit_says_that_no_checkpoint_is_signed() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let browser = Browser::of(&app, "admin").await;
+    let audit = browser.load("/console/audit").await;
+    let words = "because no checkpoint is signed";
+    assert!(audit.text.contains(words), "{}", audit.text);
+}
+
 /// The sign-out breaks off a file that is being sent, so that its reader does not take a part for the whole.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_breaks_off_when_its_reader_signs_out() {

@@ -101,6 +101,20 @@ async fn entries_are_found_by_actor_type_and_time() {
     }
 }
 
+#[tokio::test]
+async fn a_list_says_when_its_last_checkpoint_was_signed() {
+    let app = TestApp::start().await;
+    approved(&app, "doc-1").await;
+    let list = app.get("admin", "/v1/audit").await.expect(200);
+    assert_eq!(list["data"], json!([]));
+    assert_eq!(list.get("lastCheckpointAt"), Some(&Value::Null), "none is");
+    sign(&app.engine, &keys(&[("one", 1)])).await;
+    let list = app.get("admin", "/v1/audit?limit=1").await.expect(200);
+    let checkpoints = app.get("admin", "/v1/checkpoints").await.expect(200);
+    assert!(list["lastCheckpointAt"].is_string(), "{list}");
+    assert_eq!(list["lastCheckpointAt"], checkpoints["data"][0]["signedAt"]);
+}
+
 /// The times of checkpoints and of entries are of several hosts.
 #[tokio::test]
 async fn nothing_is_left_out_where_the_clock_of_the_signer_is_slow() {

@@ -20,7 +20,8 @@ use crate::Console;
 use crate::api::{Trouble, with_query};
 use crate::data::beginning;
 use crate::language::Words;
-use crate::list::{Cell, Link, Paged, Table};
+use crate::list::{Cell, Link, Next, Table};
+use crate::moment::Moment;
 use crate::session::{Answer, Visitor};
 use crate::shell::{Shell, page};
 use crate::zone;
@@ -126,6 +127,15 @@ struct Entry {
     leaf: u64,
 }
 
+/// A page of entries.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Entries {
+    data: Vec<Entry>,
+    page: Next,
+    last_checkpoint_at: Option<Timestamp>,
+}
+
 #[derive(Template)]
 #[template(path = "audit.html")]
 struct Page {
@@ -133,6 +143,8 @@ struct Page {
     tabs: Vec<Link>,
     asked: Asked,
     refusal: Option<Trouble>,
+    /// When the last checkpoint was signed: the page has no entry that it does not cover.
+    signed: Option<Moment>,
     table: Table,
     /// The same entries as a file.
     file: String,
@@ -147,7 +159,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         asked => asked,
     };
     let path = asked.path(sort, PAGE_ROWS, &asked.after, w);
-    let (found, refusal, status) = match visitor.api.get::<Paged<Entry>>(&path).await {
+    let (found, refusal, status) = match visitor.api.get::<Entries>(&path).await {
         Ok(found) => (Some(found), None, StatusCode::OK),
         // The page shows a refused filter with its error, so that the reader can change it.
         Err(trouble) if matches!(trouble.status, 400 | 422) => {
@@ -157,6 +169,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         Err(trouble) => return Err(visitor.halt(&trouble)),
     };
     let next = found.as_ref().and_then(|found| found.page.next.clone());
+    let signed = found.as_ref().and_then(|found| found.last_checkpoint_at);
     let entries = found.map_or_else(Vec::new, |found| found.data);
     let row = |entry: &Entry| {
         let stream = w.known(&format!("stream-{}", entry.stream));
@@ -188,6 +201,7 @@ async fn show(Query(asked): Query<Asked>, visitor: Visitor) -> Answer {
         tabs: tabs(&visitor, "audit-entries"),
         table: Table::new(w, &heading, &columns, entries.iter().map(row).collect()),
         refusal,
+        signed: signed.map(|at| Moment::of(at, w)),
         first: (!asked.after.is_empty()).then(|| asked.address(ROOT, "")),
         next: next.map(|next| asked.address(ROOT, &next)),
         file: asked.address(export::ADDRESS, ""),

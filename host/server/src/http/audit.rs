@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -13,7 +13,7 @@ use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
 use super::misfit::of_parameter;
-use super::page::{Page, decode, foreign, limit, page_to};
+use super::page::{Page, PageEnd, decode, foreign, limit, page_to};
 use super::problem::Problem;
 use super::shapes::AuditStream;
 use super::view::view;
@@ -71,6 +71,18 @@ view! {
         #[serde(flatten)]
         pub entry: AuditRow => AuditRow::from,
     }
+}
+
+/// A page of the entries of a tenant, and how far the list goes.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AuditEntries {
+    pub data: Vec<PlacedRow>,
+    pub page: PageEnd,
+    /// When the last checkpoint was signed. Entries that it does not cover are on no page. None: no checkpoint is signed, so the
+    /// list is empty whatever happened.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_checkpoint_at: Option<Timestamp>,
 }
 
 /// The order of a list of audit entries.
@@ -161,10 +173,10 @@ pub(super) async fn audit(
 
 /// All entries of the tenant that a checkpoint covers, the oldest or the newest first: of instances, definitions, the directory and operation.
 ///
-/// If hosts sign checkpoints, an entry appears here some seconds after it was written. A page may have fewer entries than
+/// If hosts sign checkpoints, an entry appears here some seconds after it was written. `lastCheckpointAt` says whether they do. A page may have fewer entries than
 /// asked for, even none. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/audit", tag = "compliance", operation_id = "listAuditEntries", params(AuditQuery),
-    responses((status = 200, body = Page<PlacedRow>)))]
+    responses((status = 200, body = AuditEntries)))]
 pub(super) async fn entries(
     State(app): State<App>,
     Caller(who): Caller,
@@ -173,11 +185,21 @@ pub(super) async fn entries(
     app.engine.permit(&who, "audit:read").await?;
     let (filter, after, limit) = query.read()?;
     let reader = app.engine.reader();
+    // Read before the entries, so that all that it covers are among these.
+    let newest = reader.checkpoints(who.tenant, None, 1).await?;
+    let last_checkpoint_at = newest.first().map(|one| one.signed_at);
     let found = reader
         .audit_of_tenant(who.tenant, &filter, (after, limit))
         .await?;
     let next = found.next.map(|leaf| leaf.to_string());
     let bytes = found.rows.iter().map(|row| row.entry.bytes()).sum();
-    let page = || -> Page<PlacedRow> { page_to(found.rows, next) };
+    let page = move || {
+        let Page { data, page, .. } = page_to(found.rows, next);
+        AuditEntries {
+            data,
+            page,
+            last_checkpoint_at,
+        }
+    };
     rendered(&app, who.tenant, bytes, page).await
 }

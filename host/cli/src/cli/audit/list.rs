@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::Environment;
 use crate::cli::connection::ConnectionArgs;
@@ -66,12 +66,31 @@ const FINDINGS: &[Column] = &[
     ("TASK", "/taskId"),
 ];
 
+/// Why a list lacks all entries.
+const UNSIGNED: &str = "no entry is signed yet: a host with the setting `checkpoint_keys` and the role `timers` signs new entries";
+
+/// What a list of entries lacks, if it has a word about that.
+fn lacking(page: &Value) -> Option<String> {
+    let is_empty = page["data"].as_array().is_some_and(Vec::is_empty);
+    match page.get("lastCheckpointAt")? {
+        Value::Null => Some(format!("{UNSIGNED}, and only those are listed")),
+        Value::String(at) if is_empty => Some(format!(
+            "the last checkpoint was signed at {at}; entries that it does not cover are not listed yet"
+        )),
+        _ => None,
+    }
+}
+
 impl ListArgs {
     pub(super) fn run(&self, output: Output, environment: &Environment) -> Result<()> {
         let client = self.connection.open(environment)?;
         let page = client.get("/v1/audit", &self.filter.query())?;
         let place: &[Column] = &[("STREAM", "/stream"), ("ID", "/streamId")];
-        output.list(&page, &[place, ENTRIES].concat())
+        output.list(&page, &[place, ENTRIES].concat())?;
+        if let Some(words) = lacking(&page).filter(|_| output.format == Format::Table) {
+            output.hint(&words);
+        }
+        Ok(())
     }
 }
 
@@ -81,9 +100,7 @@ impl CheckpointsArgs {
         let page = client.get("/v1/checkpoints", &self.page.query())?;
         output.list(&page, CHECKPOINTS)?;
         if output.format == Format::Table && page["data"].as_array().is_some_and(Vec::is_empty) {
-            output.hint(
-                "no entry is signed yet: a host with the setting `checkpoint_keys` and the role `timers` signs new entries",
-            );
+            output.hint(UNSIGNED);
         }
         Ok(())
     }
@@ -104,5 +121,21 @@ impl SelfApprovalsArgs {
             return Ok(());
         }
         output.list(&json!({ "data": findings }), FINDINGS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_list_says_whether_checkpoints_are_signed() {
+        let lacking = |data: Value, at: Value| {
+            lacking(&json!({ "data": data, "lastCheckpointAt": at })).unwrap_or_default()
+        };
+        let at = || json!("2030-01-31T08:00:00Z");
+        assert!(lacking(json!([]), Value::Null).contains("`checkpoint_keys`"));
+        assert!(lacking(json!([]), at()).contains("signed at 2030-01-31T08:00:00Z"));
+        assert_eq!(lacking(json!([{}]), at()), "");
     }
 }
