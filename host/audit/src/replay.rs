@@ -21,7 +21,7 @@ use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError};
 use wrkflw_core::ids::{Digest, TenantId, VersionRef, hex};
 use wrkflw_core::instance::Instance;
-use wrkflw_core::json::Json;
+use wrkflw_core::json::{Json, escaped};
 use wrkflw_core::question::{Answer, Facts, Question};
 use wrkflw_core::version::Version;
 use wrkflw_core::zone;
@@ -340,11 +340,7 @@ fn parting(one: &Value, other: &Value) -> String {
                 .find(|(_, one, other)| one != other)
                 .map_or_else(String::new, |(name, one, other)| {
                     let rest = one.zip(other).map(|(one, other)| parting(one, other));
-                    format!(
-                        "/{}{}",
-                        name.replace('~', "~0").replace('/', "~1"),
-                        rest.unwrap_or_default()
-                    )
+                    format!("/{}{}", escaped(name), rest.unwrap_or_default())
                 })
         }
         (Value::Array(one), Value::Array(other)) => (0..one.len().max(other.len()))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use wrkflw_core::json::{Json, Node};
+use wrkflw_core::json::{Json, Node, escaped};
 
 use crate::api::{FieldTrouble, Trouble};
 use crate::language::Words;
@@ -80,7 +80,7 @@ pub(crate) fn of(schema: &Value, filled: &Fields, pointer: &str) -> Vec<Field> {
             error: String::new(),
             kind: kind(member),
             choices: choices(member),
-            pointer: format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1")),
+            pointer: format!("{pointer}/{}", escaped(name)),
             name: field,
         }
     };

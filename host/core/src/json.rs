@@ -46,6 +46,11 @@ pub struct JsonError {
     pub place: Option<(usize, usize)>,
 }
 
+/// A name as a segment of a JSON Pointer.
+pub fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
 impl JsonError {
     /// What is wrong, and where in the text.
     pub fn located(&self) -> String {

@@ -6,7 +6,7 @@ use super::Engine;
 use super::error::Error;
 use wrkflw_core::graph::{Graph, NameUse};
 use wrkflw_core::ids::TenantId;
-use wrkflw_core::json::Json;
+use wrkflw_core::json::{Json, escaped};
 
 /// A name that a version uses and that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl UnknownName {
 fn pointer(value: &Value, name: &str) -> Option<String> {
     let below = |key: &str, value: &Value| {
         let found = pointer(value, name)?;
-        let key = key.replace('~', "~0").replace('/', "~1");
+        let key = escaped(key);
         Some(format!("/{key}{found}"))
     };
     match value {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
-use wrkflw_core::json::{DEPTH_MAX, Node};
+use wrkflw_core::json::{DEPTH_MAX, Node, escaped};
 
 /// A document, and where its values are.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => return Err(self.error("the name of a member must be a text")),
             };
-            let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+            let at = format!("{at}/{}", escaped(&name));
             self.lines.insert(at.clone(), self.line);
             if members.contains_key(&name) {
                 return Err(self.error(format!("there are two members `{name}` here")));

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Calendar, DAY_MINUTES, Hours, Minute, Week};
 use crate::answer::Violation;
+use crate::json::escaped;
 use crate::zone;
 
 /// How many holidays a calendar may have.
@@ -68,7 +69,7 @@ impl Violations {
 
 /// The JSON Pointer to a member.
 fn below(at: &str, name: &str) -> String {
-    format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("{at}/{}", escaped(name))
 }
 
 pub(super) fn parse(settings: &Value) -> Result<Calendar, Vec<Violation>> {

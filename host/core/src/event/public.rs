@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::About;
 use crate::event_schema::{EventType, Shape};
 use crate::graph::{Graph, Transition};
-use crate::json::{Json, JsonError, Member, Node, members};
+use crate::json::{Json, JsonError, Member, Node, escaped, members};
 use crate::template::Labels;
 
 /// The audit type of events that flows publish themselves.
@@ -265,7 +265,7 @@ fn changed(node: &Node, depth: usize, pointer: &mut String, found: &mut Vec<Stri
         }
         let length = pointer.len();
         pointer.push('/');
-        pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+        pointer.push_str(&escaped(name));
         changed(value, depth - 1, pointer, found);
         pointer.truncate(length);
     }

@@ -15,6 +15,7 @@ use crate::event::Event;
 use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
 use crate::ids::StateId;
 use crate::instance::{Instance, StateInstance};
+use crate::json::escaped;
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
 use crate::version::Version;
@@ -304,11 +305,6 @@ fn kind_of(value: &AttributeValue) -> AttributeType {
 
 fn pointer(state: &str) -> String {
     format!("/states/{}", escaped(state))
-}
-
-/// As a segment of a JSON Pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 fn violation(field: String, code: &str, message: String) -> Violation {

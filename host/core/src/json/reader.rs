@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::JsonError;
+use super::{JsonError, escaped};
 
 /// The prefix of member names that `serde_json` reserves for raw text and numbers of arbitrary precision. It would read an
 /// object with such a member as another value.
@@ -51,7 +51,7 @@ impl<'a> Reader<'a> {
             pointer.push('/');
             match step {
                 Step::Index(index) => pointer.push_str(&index.to_string()),
-                Step::Name(name) => pointer.push_str(&name.replace('~', "~0").replace('/', "~1")),
+                Step::Name(name) => pointer.push_str(&escaped(name)),
             }
         }
         JsonError {

@@ -15,7 +15,7 @@ use super::{
     VIOLATIONS_MAX, bounds, table,
 };
 use crate::answer::Violation;
-use crate::json::Json;
+use crate::json::{Json, escaped};
 
 /// Estimated bytes in memory for a byte of a schema's text: each keyword becomes a node with its path.
 const BYTES_PER_BYTE: usize = 32;
@@ -333,7 +333,7 @@ fn violation(field: String, code: &str, message: &str) -> Violation {
 }
 
 pub(super) fn member(place: &str, name: &str) -> String {
-    format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("{place}/{}", escaped(name))
 }
 
 fn shortened(message: &str) -> String {

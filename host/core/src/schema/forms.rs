@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::SchemaError;
-use crate::json::Json;
+use crate::json::{Json, escaped};
 
 /// What a keyword says.
 #[derive(Debug, Clone, Copy)]
@@ -200,7 +200,7 @@ fn told(form: Form) -> &'static str {
 }
 
 fn member(pointer: &str, name: &str) -> String {
-    format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
+    format!("{pointer}/{}", escaped(name))
 }
 
 fn refused(pointer: String, form: &str) -> SchemaError {

@@ -25,10 +25,6 @@ impl Schema {
         Ok(Schema)
     }
 
-    pub fn is_admitted(&self) -> bool {
-        true
-    }
-
     pub fn weight(&self) -> usize {
         0
     }

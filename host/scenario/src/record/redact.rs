@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use wrkflw_core::json::{Json, Node};
+use wrkflw_core::json::{Json, Node, escaped};
 use wrkflw_core::moment;
 
 use crate::file::Problem;
@@ -179,7 +179,7 @@ impl<'a> Redactor<'a> {
             }
             Node::Object(members) => {
                 let members = members.iter().map(|(name, value)| {
-                    let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    let at = format!("{at}/{}", escaped(name));
                     (name.clone(), self.field(value, &at))
                 });
                 Node::Object(members.collect())

@@ -29,7 +29,7 @@ use super::uploads::{UPLOAD_TIME_MAX, UploadPlace};
 use super::versions::{Activation, Published, Retirement, Stopping, VersionSummary};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
-use wrkflw_core::json::Json;
+use wrkflw_core::json::{Json, escaped};
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::definitions::list::VersionFilter;
 
@@ -248,7 +248,7 @@ fn broken(error: MultipartError) -> Problem {
 }
 
 fn unfit(field: &str, code: &str, detail: String) -> Problem {
-    let pointer = format!("/{}", field.replace('~', "~0").replace('/', "~1"));
+    let pointer = format!("/{}", escaped(field));
     Problem::new("invalid_request", &*detail).at(&pointer, code, detail)
 }
 

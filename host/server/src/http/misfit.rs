@@ -8,6 +8,7 @@ use axum::extract::rejection::{PathRejection, QueryRejection};
 use serde_path_to_error::{Error as At, Segment};
 
 use super::problem::Problem;
+use wrkflw_core::json::escaped;
 
 /// What the id of anything looks like.
 const ID: &str = "an id has 32 hexadecimal digits, such as 01a20416-5f62-7350-986a-13b0f0477285";
@@ -112,11 +113,6 @@ fn pointer<E>(error: &At<E>) -> String {
         }
     }
     pointer
-}
-
-/// A name as a segment of a pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// Says the same in the words of this API. Texts that are its own already stay as they are.

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::shapes::CommentNeed;
 use wrkflw_core::graph::{CommentRule, FiredBy, Graph, Transition};
-use wrkflw_core::json::Json;
+use wrkflw_core::json::{Json, escaped};
 
 /// An outcome by which a task may be decided.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -92,7 +92,7 @@ fn required(way: &Transition) -> Vec<String> {
     let input = way.input.as_ref();
     let schema = input.and_then(|input| serde_json::from_str::<Schema>(input.as_str()).ok());
     let members = schema.unwrap_or_default().required.into_iter();
-    let pointer = |name: String| format!("/input/{}", name.replace('~', "~0").replace('/', "~1"));
+    let pointer = |name: String| format!("/input/{}", escaped(&name));
     let comment = (way.comment == CommentRule::Required).then(|| "/comment".to_owned());
     comment.into_iter().chain(members.map(pointer)).collect()
 }

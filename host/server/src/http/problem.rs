@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use super::view::each;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::graph::NameUse;
-use wrkflw_core::json::Json;
+use wrkflw_core::json::{Json, escaped};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_engine::Error;
 use wrkflw_fault as fault;
@@ -365,7 +365,7 @@ fn rejected(mut problem: Problem, rejection: Rejection) -> Problem {
         }
         Rejection::NobodyLeft { states } => {
             for state in states {
-                let pointer = format!("/states/{}", state.replace('~', "~0").replace('/', "~1"));
+                let pointer = format!("/states/{}", escaped(&state));
                 let detail = "nobody would be able to do its work";
                 problem = problem.at(&pointer, "nobody_left", detail);
             }

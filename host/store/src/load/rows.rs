@@ -13,7 +13,7 @@ use crate::StoreError;
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::audit::Head;
 use wrkflw_core::column::Row;
-use wrkflw_core::ids::{InstanceId, StateId, VersionRef};
+use wrkflw_core::ids::{InstanceId, StateId, VersionRef, unhex};
 use wrkflw_core::instance::{
     Decision, Entity, Instance, PastState, StateInstance, Status, Task, TaskStatus,
 };
@@ -277,9 +277,5 @@ fn list<T: DeserializeOwned>(
 
 /// Bytes as PostgreSQL's JSON functions write them: `\x` and hexadecimal digits.
 fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix("\\x")?;
-    (0..digits.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
-        .collect()
+    unhex(text.strip_prefix("\\x")?)
 }

@@ -4,7 +4,6 @@
 //! folder. The server's account must reach its data, so root's data is in `/var/lib` if the project is in a folder that is closed
 //! to other accounts.
 
-use std::fmt::Write as _;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,6 +15,7 @@ use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use sha2::{Digest as _, Sha256};
 
 use super::account::Account;
+use wrkflw_core::ids::hex;
 
 /// The folder of the cluster.
 pub(super) const DATA: &str = "data";
@@ -237,11 +237,4 @@ fn is_ephemeral(path: &Path, account: &Account) -> bool {
 fn name_for(path: &Path) -> String {
     let digest = Sha256::digest(path.as_os_str().as_bytes());
     hex(&digest[..8])
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a String takes every write");
-        text
-    })
 }
