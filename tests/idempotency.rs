@@ -103,6 +103,24 @@ async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
     let known = one(&["user"]).await.expect(200);
     assert_eq!(known["results"][0]["replayed"], true);
     one(&["nobody"]).await.problem(403, "permission_missing");
+    // This answer was whole: it is for those alone who may still read instances. Their own answers are short.
+    let grant = "insert into role_permission select id, 'starter', 'instance:start' from tenant where name = 'default'";
+    sqlx::query(grant)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a grant");
+    let whole = repeat(&host, "author", &["starter"], begin, &start).await;
+    let whole = whole.problem(403, "permission_missing");
+    assert_eq!(whole["reason"], "instance:read");
+    let token = format!(
+        "Bearer {}",
+        host.token_of("author", "default", &["starter"])
+    );
+    let headers = [(KEY.0, "k-short"), ("authorization", token.as_str())];
+    for _ in 0..2 {
+        let short = host.send("", "POST", begin, &headers, Some(start_body("doc-2")));
+        short.await.expect(201);
+    }
     // By the tenant's table, as well.
     sqlx::query("delete from role_permission where permission = 'instance:start'")
         .execute(app.database.admin_pool())

@@ -113,6 +113,33 @@ async fn the_oldest_waiting_instance_of_the_definition_takes_the_signal() {
 }
 
 #[tokio::test]
+async fn a_whole_answer_is_repeated_for_those_alone_who_may_still_read_instances() {
+    let app = fixture().await;
+    begin(&app, "1", waiting("order 7", false)).await;
+    let grant = "insert into role_permission select id, 'sender', 'instance:signal' from tenant where name = 'default'";
+    sqlx::query(grant)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a grant");
+    let host = app.host();
+    let send = async |role: &str| {
+        let token = format!("Bearer {}", host.token_of("author", "default", &[role]));
+        let headers = [
+            ("idempotency-key", "k-1"),
+            ("authorization", token.as_str()),
+        ];
+        let body = json!({ "correlation": "order 7", "id": "p-1" });
+        let sent = host.send("", "POST", "/v1/signals/PAID", &headers, Some(body));
+        sent.await
+    };
+    let first = send("user").await;
+    let again = send("user").await;
+    assert_eq!((again.status, &again.text), (200, &first.text));
+    let refused = send("sender").await.problem(403, "permission_missing");
+    assert_eq!(refused["reason"], "instance:read");
+}
+
+#[tokio::test]
 async fn a_refused_signal_leaves_nothing_and_its_id_free() {
     let app = fixture().await;
     let subflow = begin(&app, "1", waiting("order 7", false)).await;

@@ -20,6 +20,8 @@ use wrkflw_engine::{Done, Error, Identity, Rendered, Reply, Request};
 
 /// The permission to read instances.
 pub(super) const READS: &str = "instance:read";
+/// The header of an answer that shows what it was asked to show.
+const APPLIED: &str = "preference-applied: return=";
 
 /// The answer to a command on an instance or a task: what happened, and the instance and the task afterwards.
 #[derive(Debug, Serialize, ToSchema)]
@@ -101,16 +103,22 @@ pub async fn run(
     }
 }
 
-/// Checks the permission again for a stored reply: the caller may have lost it since the first request. For a new reply,
-/// the engine has checked it.
-async fn seen_again(
+/// Checks the permissions again for a stored reply: the caller may have lost them since the first request. It has the form of that
+/// request, whatever this one prefers. For a new reply, the permissions have been checked.
+pub(super) async fn seen_again(
     app: &App,
     who: &Identity,
     permission: &'static str,
     reply: &Reply,
 ) -> Result<(), Error> {
-    if reply.replayed {
-        app.engine.permit(who, permission).await?;
+    if !reply.replayed {
+        return Ok(());
+    }
+    app.engine.permit(who, permission).await?;
+    let whole = Some(Preference::Representation.name());
+    let mut headers = reply.rendered.headers.lines();
+    if headers.any(|line| line.strip_prefix(APPLIED) == whole) {
+        app.engine.permit(who, READS).await?;
     }
     Ok(())
 }
@@ -158,7 +166,7 @@ pub(super) fn render(
     let body = serde_json::to_string(&answer(app, who, form, done)).expect("views serialise");
     let etag = format!("etag: \"{}\"", done.instance.revision);
     let applied = prefer.filter(|prefer| *prefer == form);
-    let applied = applied.map(|form| format!("preference-applied: return={}", form.name()));
+    let applied = applied.map(|form| format!("{APPLIED}{}", form.name()));
     let location = starts.then(|| format!("location: /v1/instances/{}", done.instance.id));
     let headers: Vec<_> = [Some(etag), applied, location]
         .into_iter()
