@@ -17,7 +17,7 @@ use utoipa_axum::router::OpenApiRouter;
 use super::App;
 use super::misfit::of_parameter;
 use super::newline::ended;
-use super::observe::Change;
+use super::observe::{Change, only_reads};
 use super::problem::Problem;
 use wrkflw_engine::Trace;
 use wrkflw_runtime::clock;
@@ -51,7 +51,7 @@ const RELIED_ON: [(&str, &str); 2] = [
     ),
 ];
 
-/// The headers that each operation takes which is no `GET`, by its method and path.
+/// The headers that each operation takes, by its method and path.
 pub(super) type Taken = Arc<BTreeMap<String, Vec<String>>>;
 
 /// Sets the id and trace of a request, checks its head, and completes its response.
@@ -119,9 +119,6 @@ pub(super) fn taken(document: &Value) -> Taken {
     let mut all = BTreeMap::new();
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in item.as_object().into_iter().flatten() {
-            if method == "get" {
-                continue;
-            }
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             let headers = parameters.filter(|one| one["in"] == "header");
             let names = headers.filter_map(|one| Some(one["name"].as_str()?.to_owned()));
@@ -151,8 +148,8 @@ fn untaken(taken: &Taken, request: &Request) -> Option<(&'static str, &'static s
         .into_iter()
         .filter(|(name, _)| request.headers().contains_key(*name))
         .collect();
-    // Most requests have none.
-    if given.is_empty() {
+    // Most requests have none. What is only read depends on neither.
+    if given.is_empty() || only_reads(request) {
         return None;
     }
     let path = request.extensions().get::<MatchedPath>()?.as_str();
