@@ -221,6 +221,34 @@ fn work_changes_hands_from_the_command_line() {
     );
 }
 
+/// The host shows them the short answer, and refuses to show what was before.
+#[test]
+fn who_may_not_read_instances_tries_commands() {
+    let place = Place::new();
+    let _dev = place.start("dev --empty --ephemeral --port 0");
+    let (id, task) = start(&place, "document/1");
+    let tried = || {
+        let claim = format!("task claim {task} --dry-run --as reviewer");
+        let cancel = format!("instance cancel {id} --reason late --dry-run --as author");
+        [claim, cancel].map(|line| {
+            let tried = place.run(&format!("{line} --output table"));
+            assert_eq!(tried.code, 0, "{line}: {}", tried.stderr);
+            let sides = ["BEFORE", "AFTER"].map(|side| tried.stdout.contains(side));
+            (sides, tried.stdout.contains("dry run"))
+        })
+    };
+    let permit = |further: &str| {
+        let some = "task:act task:read instance:cancel";
+        place.data(&format!("role set user {some} {further} --as admin"));
+    };
+    permit("instance:read");
+    assert_eq!(tried(), [([true, true], true); 2]);
+    permit("");
+    let shown = place.run(&format!("task show {task} --as reviewer"));
+    assert_eq!(shown.code, 3, "{}", shown.stderr);
+    assert_eq!(tried(), [([false, true], true); 2]);
+}
+
 #[test]
 fn each_refusal_has_its_exit_code_and_a_next_step() {
     let place = Place::new();
