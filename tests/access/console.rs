@@ -1,5 +1,7 @@
 //! Pages of the console over HTTP, as a browser without scripts loads and sends them.
 
+use std::net::SocketAddr;
+
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Value, json};
@@ -8,6 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::client::{Reply, exchange, request, rest};
 use super::clients::{deaf, fill_feed};
 use super::host::Host;
+use super::provider::Provider;
+use super::signer::{AUDIENCE, ISSUER};
 use crate::support::app::{SECRET, TestApp, task_of};
 use crate::support::guests::committee;
 
@@ -291,32 +295,64 @@ async fn pages_take_places_as_the_api_does() {
     }
 }
 
-/// Anybody can leave a form unfinished. It has a place of the pages, and most of these stay free.
-#[tokio::test(flavor = "multi_thread")]
-async fn unfinished_forms_without_a_session_leave_places_for_pages() {
-    const IN_FLIGHT_MAX: usize = 4;
-    let app = TestApp::start().await;
-    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
-    let settings = [
-        ("jwt_secret", secret.as_str()),
-        ("requests_in_flight_max", "4"),
-    ];
-    let host = Host::start(app.database.url(), &settings).await;
-    let cookie = sign_in(&host, &app.host().token("reviewer")).await;
-    let browser = Browser { host, cookie };
-    let unfinished = "POST /console/language HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\nconnection: close\r\n\
+/// Leaves so many forms unfinished. The host refuses all but `read` of them, and reads these as long as the connections are kept.
+async fn leave_unfinished(
+    address: SocketAddr,
+    count: usize,
+    read: usize,
+) -> FuturesUnordered<impl Future<Output = Vec<u8>>> {
+    const UNFINISHED: &str = "POST /console/language HTTP/1.1\r\nhost: localhost\r\norigin: http://localhost\r\nconnection: close\r\n\
                       content-type: application/x-www-form-urlencoded\r\ncontent-length: 20\r\n\r\nto=";
-    let address = browser.host.address;
-    let forms = (0..2 * IN_FLIGHT_MAX).map(|_| exchange(address, unfinished.as_bytes()));
+    let forms = (0..count).map(|_| exchange(address, UNFINISHED.as_bytes()));
     let mut forms = forms.collect::<FuturesUnordered<_>>();
-    // Two are being read from now on.
-    for _ in 0..2 * IN_FLIGHT_MAX - IN_FLIGHT_MAX / 2 {
+    for _ in 0..count - read {
         let received = forms.next().await.expect("an answer");
         let refused = Reply::parse(&received).expect("an answer");
         let met = (refused.status, refused.code());
         assert_eq!(met, (503, "overloaded".to_owned()), "{}", refused.text);
         assert_eq!(refused.header("retry-after"), Some("1"));
     }
+    forms
+}
+
+/// The provider's logouts have places of their own.
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_forms_without_a_session_keep_no_logout_out() {
+    let app = TestApp::empty().await;
+    let provider = Provider::start(&[]).await;
+    let settings = [
+        ("jwks_url", provider.url.as_str()),
+        ("jwt_issuer", ISSUER),
+        ("jwt_audience", AUDIENCE),
+        ("oidc_client_id", "console"),
+        ("requests_in_flight_max", "8"),
+    ];
+    let host = Host::start(app.database.url(), &settings).await;
+    let _forms = leave_unfinished(host.address, 16, 2).await;
+    let line = "POST /console/sign-out/provider";
+    let read = host.ask(line, &[], "other=1").await;
+    let said = read.json()["error_description"].clone();
+    assert_eq!(
+        (read.status, said),
+        (400, json!("the form has no logout_token"))
+    );
+    let refused = "wrkflw_requests_refused_total{reason=\"forms\"}";
+    assert_eq!(host.measure(refused).await, Some(14.0));
+}
+
+/// Anybody can leave a form unfinished. It has a place of the pages, and most of these stay free.
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_forms_without_a_session_leave_places_for_pages() {
+    let app = TestApp::start().await;
+    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+    let settings = [
+        ("jwt_secret", secret.as_str()),
+        ("requests_in_flight_max", "8"),
+    ];
+    let host = Host::start(app.database.url(), &settings).await;
+    let cookie = sign_in(&host, &app.host().token("reviewer")).await;
+    let browser = Browser { host, cookie };
+    let _forms = leave_unfinished(browser.host.address, 16, 2).await;
     let shown = browser.host.ask("GET /console/sign-in", &[], "").await;
     assert_eq!(shown.status, 200, "{}", shown.text);
     // Who is signed in sends forms as before.

@@ -59,7 +59,8 @@ use wrkflw_server::http::{self, App};
 
 /// The path below which all pages are.
 const ROOT: &str = "/console";
-/// Requests without a session whose bodies are read at a time, and at most half of the places of pages.
+/// Forms without a session that are read at a time, and as many logouts that the provider sends. All together have at most half of the
+/// places of pages, if these are four or more.
 const ANONYMOUS_MAX: usize = 16;
 /// Shorter answers are not compressed: most fit into one packet.
 const COMPRESSED_BYTES_MIN: u64 = 1024;
@@ -113,8 +114,10 @@ pub(crate) struct Shared {
     demo: Vec<DemoPerson>,
     samples: &'static [SampleDocument],
     provider: Option<Provider>,
-    /// Places for bodies of requests without a session.
+    /// Places for forms without a session.
     anonymous: Semaphore,
+    /// Places for logouts that the provider sends. Unfinished forms do not keep them out.
+    logouts: Semaphore,
 }
 
 impl Deref for Console {
@@ -129,7 +132,7 @@ impl Deref for Console {
 pub fn router(app: App, entrance: Entrance) -> Router {
     let api = http::router(app.clone());
     let beside = app.beside();
-    let anonymous = (beside.admission.in_flight_max() / 2).clamp(1, ANONYMOUS_MAX);
+    let anonymous = (beside.admission.in_flight_max() / 4).clamp(1, ANONYMOUS_MAX);
     let console = Console(Arc::new(Shared {
         app,
         api: api.clone(),
@@ -137,6 +140,7 @@ pub fn router(app: App, entrance: Entrance) -> Router {
         samples: entrance.samples,
         provider: entrance.provider.map(Provider::new),
         anonymous: Semaphore::new(anonymous),
+        logouts: Semaphore::new(anonymous),
     }));
     let worth =
         SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::const_new("text/event-stream"));

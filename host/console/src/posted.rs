@@ -7,9 +7,9 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{FromRequest, FromRequestParts as _, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse as _;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
-use wrkflw_server::http::problem::Problem;
+use wrkflw_server::http::admission::overloaded;
 
 use crate::Console;
 use crate::language::Words;
@@ -80,17 +80,17 @@ impl FromRequest<Console> for Anonymous {
     type Rejection = Halt;
 
     async fn from_request(request: Request, console: &Console) -> Result<Anonymous, Halt> {
-        let _place = place(console)?;
+        let _place = place(&console.anonymous)?;
         read(request).await
     }
 }
 
-/// A place to read the body of a request without a session. Anybody can send one and leave it unfinished, and it has a place of the
-/// pages meanwhile.
-pub(crate) fn place(console: &Console) -> Result<SemaphorePermit<'_>, Halt> {
-    let place = console.anonymous.try_acquire();
+/// One of these places, to read the body of a request without a session. Anybody can send one and leave it unfinished, and it has a
+/// place of the pages meanwhile.
+pub(crate) fn place(places: &Semaphore) -> Result<SemaphorePermit<'_>, Halt> {
+    let place = places.try_acquire();
     place.map_err(|_| {
-        let busy = Problem::new("overloaded", "this host reads too many forms already");
+        let busy = overloaded("forms", "this host reads too many forms already");
         busy.into_response().into()
     })
 }

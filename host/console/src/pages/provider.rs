@@ -292,7 +292,7 @@ async fn signed_out_there(State(console): State<Console>, request: Request) -> R
     let Some(provider) = &console.provider else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    let place = match place(&console) {
+    let place = match place(&console.logouts) {
         Ok(place) => place,
         Err(busy) => return busy.into_response(),
     };

@@ -192,8 +192,7 @@ pub(super) async fn admit<F: Future<Output = Response>>(
                 Refused::Full => ("full", "too many requests are waiting already"),
                 Refused::Waited => ("waited", "the request waited too long for its turn"),
             };
-            metrics::counter!("wrkflw_requests_refused_total", "reason" => reason).increment(1);
-            return refusal("overloaded", detail).into_response();
+            return overloaded(reason, detail).into_response();
         }
     };
     let writes = may_write(&request);
@@ -220,6 +219,12 @@ fn may_write(request: &Request) -> bool {
     let query = request.uri().query().unwrap_or_default();
     let is_dry = query.split('&').any(|pair| pair == "dryRun=true");
     !is_dry && !only_reads(request)
+}
+
+/// Refuses a request for which this host has no place, and counts it by the limit that it met.
+pub fn overloaded(reason: &'static str, detail: &str) -> Problem {
+    metrics::counter!("wrkflw_requests_refused_total", "reason" => reason).increment(1);
+    refusal("overloaded", detail)
 }
 
 fn refusal(code: &str, detail: &str) -> Problem {
