@@ -230,7 +230,7 @@ const MEASURES: &[Measure] = &[
     ),
     counter(
         "wrkflw_requests_refused_total",
-        "Requests refused because too many were in flight, by reason.",
+        "Requests refused because the host had no place for them, by the limit as reason: full, waited, uploads or forms.",
     ),
     counter(
         "wrkflw_offloaded_total",
