@@ -165,7 +165,7 @@ async fn a_key_stands_for_one_request_on_many_tasks() {
     released.await.problem(422, "idempotency_key_reused");
 }
 
-/// The key alone ends nothing: a host may die behind it, before the commands.
+/// A refusal is not kept under the key: a repeat tries it again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeat_does_what_the_first_request_did_not() {
     let app = chambers().await;
