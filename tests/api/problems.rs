@@ -29,7 +29,7 @@ use self::hosts::*;
 use super::webhooks::subscribe;
 use super::*;
 use crate::support::app::SECRET;
-use crate::support::guests::subflows;
+use crate::support::guests::{committee, subflows};
 
 /// The path that was asked, and what came back.
 type Asked = (String, Answer);
@@ -408,6 +408,20 @@ fn check(path: &str, answer: &Answer) {
     assert_eq!(again, matches!(answer.status, 429 | 503), "{text}");
 }
 
+async fn of_calendars(app: &TestApp) -> Asked {
+    let path = "/v1/calendars/office";
+    let put = app.put("admin", path, super::calendars::office()).await;
+    put.expect(200);
+    let config = json!({ "calendars": ["office"] });
+    let published = app.publish("vote", committee(), &config).await;
+    published.expect(201);
+    let activate = "/v1/definitions/vote/versions/1/activate";
+    let activated = app.post("admin", activate, json!({})).await;
+    activated.expect(200);
+    let refused = app.host().send("admin", "DELETE", path, &[], None).await;
+    (path.to_owned(), refused)
+}
+
 #[tokio::test]
 async fn every_code_is_answered_in_the_promised_form() {
     let app = TestApp::start().await;
@@ -424,6 +438,7 @@ async fn every_code_is_answered_in_the_promised_form() {
     asked.push(of_a_full_host(&app).await);
     asked.push(of_too_many_streams(&app).await);
     asked.push(of_dead_letters(&app).await);
+    asked.push(of_calendars(&app).await);
     asked.push(of_signals(&app).await);
     asked.extend(of_a_broken_host(&app).await);
     let mut provoked = BTreeSet::new();

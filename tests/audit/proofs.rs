@@ -104,10 +104,10 @@ fn other_facts() -> [(&'static str, Value); 15] {
         ("/evaluations/0/asked", json!("00")),
         ("/evaluations/0/fuel", json!(1)),
         (
-            "/evaluations/1/answer/answer/Ok/notes",
+            "/evaluations/0/answer/answer/Ok/notes",
             json!([{ "code": "else", "message": "Otherwise." }]),
         ),
-        ("/evaluations/2/question/argument", json!("FinalReview")),
+        ("/evaluations/1/question/argument", json!("FinalReview")),
     ]
 }
 

@@ -282,7 +282,7 @@ async fn a_dry_run_leaves_out_the_deadlines_of_suspended_tasks() {
 async fn a_dry_run_shows_both_sides_only_to_who_may_read_instances() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
-    let role = json!({ "permissions": ["instance:migrate"] });
+    let role = json!({ "permissions": ["instance:migrate", "definition:activate"] });
     let put = app.put("admin", "/v1/roles/migrator", role).await;
     put.expect(200);
     let host = app.host();

@@ -32,7 +32,7 @@ pub type UserId = _rt::String;
 pub type GroupId = _rt::String;
 /// A node of the graph, such as `FinalReview`.
 pub type StateName = _rt::String;
-/// What moves a state, such as `APPROVE`; `START` is the trigger of an instance's start.
+/// What moves a state, such as `APPROVE`.
 pub type TriggerName = _rt::String;
 /// What this version of the contract has no member for, under a name that its specification gives it. A host that
 /// does not know an extension refuses the definition or the answer; none is ignored.
@@ -16875,8 +16875,8 @@ fn describe(config: Json) -> Result<Definition, _rt::Vec<Violation>>;
 /// May this person start the instance with the data in the facts?
 #[allow(async_fn_in_trait)]
 fn start(facts: Snapshot, by: Actor) -> Result<(), Refusal>;
-/// What follows from the event? A refusal of a decision or a signal is the answer to whoever sent it. Deadlines, children's ends,
-/// service replies and entries have nobody to refuse.
+/// What follows from the event? A refusal of a decision or a signal is the answer to whoever sent it. That of a kept signal is
+/// recorded, as is that of a deadline, a child's end or a service reply: they have nobody to answer.
 #[allow(async_fn_in_trait)]
 fn transition(
 facts: Snapshot,

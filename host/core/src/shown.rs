@@ -249,7 +249,7 @@ fn room(instance: &Instance) -> usize {
     let (used, said) = (bytes(&others), bytes(&blind));
     let part = TEXTS_BYTES_MAX.saturating_sub(used) / shares.max(1);
     let part = part.min(TEXTS_BYTES_MAX.saturating_sub(used + said));
-    let past: usize = instance
+    let left: usize = instance
         .past
         .iter()
         .flat_map(|past| texts(&past.state))
@@ -260,7 +260,7 @@ fn room(instance: &Instance) -> usize {
     } else {
         TEXTS_BYTES_MAX
     };
-    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(kept + past);
+    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(kept + left);
     part.min(all / ALL_TEXTS_PART)
 }
 

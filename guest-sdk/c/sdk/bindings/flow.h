@@ -33,7 +33,7 @@ typedef flow_string_t wrkflw_flow_types_group_id_t;
 // A node of the graph, such as `FinalReview`.
 typedef flow_string_t wrkflw_flow_types_state_name_t;
 
-// What moves a state, such as `APPROVE`; `START` is the trigger of an instance's start.
+// What moves a state, such as `APPROVE`.
 typedef flow_string_t wrkflw_flow_types_trigger_name_t;
 
 // What this version of the contract has no member for, under a name that its specification gives it. A host that

@@ -287,10 +287,10 @@ async fn detail(
     let mut versions = versions.await?.into_iter();
     let summary = versions.find(|one| one.version == reference.version);
     let summary = summary.ok_or_else(|| Error::no_version(reference))?;
-    let bytes = found.config.as_str().len() + found.graph.bytes();
+    let bytes = found.config.json().as_str().len() + found.graph.bytes();
     let detail = move || VersionDetail {
         summary: summary.into(),
-        config: found.config.clone(),
+        config: found.config.json().clone(),
         graph: found.graph.clone(),
     };
     Ok((detail, bytes))

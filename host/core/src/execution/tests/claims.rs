@@ -7,7 +7,8 @@ use jiff::Timestamp;
 
 use super::deadlines::{after, claimed, due, every, graph, kinds, open, pass, second};
 use super::directory::TestDirectory;
-use super::script::{Script, decide, everybody, fault, json, offers, rejection, start};
+use super::directory::everybody;
+use super::script::{Script, decide, fault, json, offers, rejection, start};
 use crate::answer::{Deadline, Due, OverdueAction, Since};
 use crate::command::Command;
 use crate::event::Event;

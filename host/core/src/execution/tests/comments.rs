@@ -1,6 +1,7 @@
 //! Comments on an instance.
 
-use super::script::{Script, everybody, rejection};
+use super::directory::everybody;
+use super::script::{Script, rejection};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::MENTIONS_MAX;

@@ -110,3 +110,12 @@ impl TestDirectory {
         }
     }
 }
+
+/// A directory in which everybody exists except `nobody`.
+pub(super) fn everybody(lookup: &Lookup) -> Findings {
+    let known = lookup.people.iter().filter(|id| *id != "nobody");
+    Findings {
+        people: known.cloned().collect(),
+        ..TestDirectory::new().found(lookup)
+    }
+}

@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::directory::TestDirectory;
-use super::script::{Script, decide, enter, everybody, offers, start};
+use super::directory::everybody;
+use super::script::{Script, decide, enter, offers, start};
 use crate::actor::{Actor, StandIn};
 use crate::answer::{Assignment, Offer, Plan, Principal};
 use crate::command::Command;

@@ -273,7 +273,7 @@ fn an_instance_enters_so_many_states_and_can_still_be_ended() {
         script.run("eve", &given).expect("a reassignment");
         script.go()
     };
-    script = script.knowing(super::script::everybody);
+    script = script.knowing(super::directory::everybody);
     hand(&mut script).expect("the last state");
     let refused = rejection(hand(&mut script));
     assert_eq!(refused.code(), "limit_reached");

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 
-use super::script::{Script, decide, everybody, rejection, start};
+use super::directory::everybody;
+use super::script::{Script, decide, rejection, start};
 use crate::actor::Actor;
 use crate::answer::OverdueAction;
 use crate::command::{Command, Lineage};

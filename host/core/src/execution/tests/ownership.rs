@@ -1,8 +1,7 @@
 //! Changes of owner: delegated in chains, resolved, reassigned, reset.
 
-use super::script::{
-    Script, decide, enter, everybody, forbidden, offers, person, rejection, substitute,
-};
+use super::directory::everybody;
+use super::script::{Script, decide, enter, forbidden, offers, person, rejection, substitute};
 use crate::actor::Actor;
 use crate::answer::{Assignment, Plan, Principal, Reason, Refusal};
 use crate::command::Command;

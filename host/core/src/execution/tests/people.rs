@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use uuid::Uuid;
 
-use super::script::{Script, decide, enter, everybody, offers, person, start};
+use super::directory::everybody;
+use super::script::{Script, decide, enter, offers, person, start};
 use crate::absence::LINKS_MAX;
 use crate::actor::{Actor, StandIn};
 use crate::answer::{Plan, Principal};

@@ -311,12 +311,13 @@ impl Script {
                     let mut active = instance.active.iter();
                     let here = active.find(|one| one.id.to_string() == occurrence.state_instance);
                     let name = &here.expect("an active state").name;
-                    let verdict = match occurrence.source {
-                        Source::Task { .. } | Source::Signal { .. } => (self.guard)(occurrence),
-                        _ => Ok(()),
-                    };
                     let plan = || (self.plan)(occurrence, name, &instance);
-                    Answer::Transition(verdict.and_then(|()| plan()))
+                    Answer::Transition(match occurrence.source {
+                        Source::Task { .. } | Source::Signal { .. } => {
+                            (self.guard)(occurrence).and_then(|()| plan())
+                        }
+                        _ => plan(),
+                    })
                 }
                 Question::Enter(entries) => Answer::Enter(if let Some(enter) = &self.enter {
                     enter(entries)
@@ -400,15 +401,6 @@ pub(super) fn substitute(id: &str, absent: &[&str]) -> Actor {
         groups: vec![],
         stands_in_for: absent.iter().map(stand_in).collect(),
         ..person(id)
-    }
-}
-
-/// A directory in which everybody exists except `nobody`.
-pub(super) fn everybody(lookup: &Lookup) -> Findings {
-    let known = lookup.people.iter().filter(|id| *id != "nobody");
-    Findings {
-        people: known.cloned().collect(),
-        ..TestDirectory::new().found(lookup)
     }
 }
 

@@ -3,7 +3,8 @@
 use jiff::Timestamp;
 
 use super::deadlines::{after, due, every, graph, kinds, open, pass, second};
-use super::script::{Script, decide, everybody, offers, person, rejection};
+use super::directory::everybody;
+use super::script::{Script, decide, offers, person, rejection};
 use crate::actor::Actor;
 use crate::answer::OverdueAction;
 use crate::command::Command;
