@@ -31,8 +31,8 @@ const QUICK_MAX: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Own {
     slots: Arc<Semaphore>,
-    /// Whether the last call of each function was slow, by [`Call::number`]. One flag for all would be reset by each quick call of another function
-    /// before a slow transition, which would then begin on the thread of its caller again.
+    /// Whether the last call of each function was slow, by [`Call::number`]. One flag for all would be reset by each quick call of
+    /// another function before a slow transition, which would then begin on the thread of its caller again.
     slow: [AtomicBool; Call::FUNCTIONS],
 }
 
@@ -141,25 +141,36 @@ impl Pools {
         })
     }
 
-    /// Acquires the component's own slot first. So a component whose calls all run into their deadline delays only itself, and
-    /// the shared slots stay free for others. `function` is a [`Call::number`]. `turned_slow` if the call began before, and is slow.
+    /// Acquires the component's own slot and the tenant's share before a shared slot. So a component whose calls all run into their
+    /// deadline delays only itself, and the shared slots stay free for others. While a call waits for its tenant's share, it holds no
+    /// slot of the component, and the reverse: other tenants use the component, and the tenant has other components. `function` is
+    /// a [`Call::number`]. `turned_slow` if the call began before, and is slow.
     pub(super) async fn slots(
         &self,
         own: &Own,
         (function, tenant): (usize, &str),
         turned_slow: bool,
     ) -> Result<Slots, AcquireError> {
-        let held = Arc::clone(&own.slots).acquire_owned().await?;
-        let begins_slow = turned_slow || own.slow[function].load(Ordering::Relaxed);
-        let (tenant, pool) = if begins_slow {
-            let tenant = self.of_tenant(tenant).acquire_owned().await?;
-            (Some(tenant), &self.slow)
-        } else {
-            (None, &self.quick)
+        let (held, of_tenant) = loop {
+            let held = Arc::clone(&own.slots).acquire_owned().await?;
+            if !turned_slow && !own.slow[function].load(Ordering::Relaxed) {
+                break (held, None);
+            }
+            let share = self.of_tenant(tenant);
+            if let Ok(of_tenant) = Arc::clone(&share).try_acquire_owned() {
+                break (held, Some(of_tenant));
+            }
+            drop(held);
+            let of_tenant = share.acquire_owned().await?;
+            if let Ok(held) = Arc::clone(&own.slots).try_acquire_owned() {
+                break (held, Some(of_tenant));
+            }
         };
+        let begins_slow = of_tenant.is_some();
+        let pool = if begins_slow { &self.slow } else { &self.quick };
         Ok(Slots {
             _own: held,
-            tenant,
+            tenant: of_tenant,
             shared: Arc::clone(pool).acquire_owned().await?,
             begins_slow,
         })

@@ -12,6 +12,15 @@ async fn burn() {
     tokio::task::yield_now().await;
 }
 
+/// What a future gives that need not wait.
+async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = future => Some(done),
+        () = std::future::ready(()) => None,
+    }
+}
+
 #[tokio::test]
 async fn a_quick_function_does_not_bring_a_slow_one_back() {
     let (pools, own) = (Pools::new(1).expect("pools"), Own::new(1));
@@ -59,11 +68,8 @@ async fn one_tenant_with_many_components_leaves_slow_slots_to_others() {
     for own in &components[..3] {
         held.push(pools.slots(own, (2, "hostile"), true).await.expect("slots"));
     }
-    tokio::select! {
-        biased;
-        _ = pools.slots(&components[3], (2, "hostile"), true) => panic!("it has them all"),
-        () = std::future::ready(()) => (),
-    }
+    let beyond = at_once(pools.slots(&components[3], (2, "hostile"), true)).await;
+    assert!(beyond.is_none(), "{beyond:?}");
     held.push(
         pools
             .slots(&components[3], TRANSITION, true)
@@ -71,4 +77,33 @@ async fn one_tenant_with_many_components_leaves_slow_slots_to_others() {
             .expect("slots"),
     );
     assert_eq!(pools.slow.available_permits(), 0);
+}
+
+#[tokio::test]
+async fn who_waits_for_the_share_of_a_tenant_holds_no_slot_of_the_component_and_the_reverse() {
+    const HOSTILE: (usize, &str) = (2, "hostile");
+    let pools = Pools::new(4).expect("pools");
+    let (its_own, common) = (Own::new(3), Own::new(1));
+    let share = async || {
+        let mut held = Vec::new();
+        for _ in 0..3 {
+            let slots = at_once(pools.slots(&its_own, HOSTILE, true)).await;
+            held.push(slots.expect("free").expect("slots"));
+        }
+        held
+    };
+    let held = share().await;
+    let mut waiting = Box::pin(pools.slots(&common, HOSTILE, true));
+    assert!(at_once(&mut waiting).await.is_none());
+    let other = at_once(pools.slots(&common, TRANSITION, true)).await;
+    let other = other.expect("nobody holds it").expect("slots");
+    // From here on it waits for the component.
+    drop(held);
+    assert!(at_once(&mut waiting).await.is_none());
+    let held = share().await;
+    drop(other);
+    assert!(at_once(&mut waiting).await.is_none(), "no share is left");
+    drop(held);
+    let slots = at_once(waiting).await.expect("both").expect("slots");
+    assert!(slots.begins_slow);
 }
