@@ -5,10 +5,11 @@
 //! revision of the instance ensures that each job takes effect once.
 //!
 //! Only the earliest job of an instance can be claimed. While it exists, claimed, failed or at rest, the later jobs of the instance wait.
-//! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are four exceptions: the
-//! cancellation of a child waits for no other job, starts of children delay only later starts, the delivery of a signal to a suspended
-//! instance waits for no job, since another instance may take it, and no job waits for one that is stuck, which may fail for ever. Such
-//! a job is attempted every ten minutes. [`claims`] decides whose jobs are claimed next. Calls of services take no part in this: [`calls`] claims them for workers of their own.
+//! So an instance whose jobs fail costs one attempt after each pause, and one every ten minutes for each job that is stuck. There are
+//! four exceptions: the cancellation of a child waits for no other job, starts of children delay only later starts, the delivery of a
+//! signal to a suspended instance waits for no job, since another instance may take it, and no job waits for one that is stuck, which
+//! may fail for ever. [`claims`] decides whose jobs are claimed next. Calls of services take no part in this: [`calls`] claims them for
+//! workers of their own.
 
 mod calls;
 mod claims;
