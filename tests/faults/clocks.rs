@@ -8,10 +8,13 @@ use axum::http::Request;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use wrkflw_core::cloudevent::Naming;
-use wrkflw_runtime::clock::Clock;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::json::Json;
+use wrkflw_runtime::clock::{self, Clock};
 use wrkflw_server::http::auth::{AuthSettings, Authenticator, Secret};
 use wrkflw_server::http::{App, router};
 use wrkflw_store::jobs::TenantSlots;
+use wrkflw_store::signals::{Keeping, NewSignal};
 
 use super::*;
 use crate::audit::commands::prove_all;
@@ -177,4 +180,32 @@ async fn a_job_that_a_clock_ahead_has_done_delays_no_other() {
     store.finish_job(&claimed[0]).await.expect("an end");
     let due = "job where greatest(due_at, lease_until) <= now()";
     assert_eq!(count(&app, due).await, 1);
+}
+
+/// So are the jobs that no command leaves: of a signal to all, and of a reassessment that is to be tried again.
+#[tokio::test]
+async fn jobs_that_no_command_leaves_are_due_at_once_also_by_a_clock_ahead() {
+    let app = TestApp::empty().await;
+    let store = app.store();
+    let tomorrow = app.engine.clock().now() + jiff::SignedDuration::from_hours(24);
+    let tenant = store.tenant("default").await.expect("a query");
+    let tenant = tenant.expect("a tenant");
+    let signal = NewSignal {
+        signal: clock::new_id(),
+        correlation: "market".into(),
+        id: "open-1".into(),
+        trigger: "PAID".into(),
+        definition: None,
+        input: Json::empty(),
+        to_all: true,
+        sender_id: "author".into(),
+        sender: Json::of(&json!({ "id": "author", "roles": ["user"] })),
+    };
+    let kept = store.keep_signal(tenant, &signal, tomorrow).await;
+    assert!(matches!(kept, Ok(Keeping::Kept(_))), "{kept:?}");
+    let instance = InstanceId(clock::new_id());
+    let left = store.leave_reassessments(tenant, &[instance], tomorrow);
+    left.await.expect("a job");
+    assert_eq!(count(&app, "job").await, 2);
+    assert_eq!(count(&app, "job where due_at <= now()").await, 2);
 }

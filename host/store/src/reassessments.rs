@@ -312,7 +312,7 @@ impl Store {
         })
     }
 
-    /// Inserts a job for each of these instances that reassesses it. If its version is stopped, the job waits until the version is
+    /// Inserts a job for each of these instances that reassesses it. It is due `now`, also if the host's clock is ahead. If its version is stopped, the job waits until the version is
     /// resumed, or until the instance has been migrated to another one. If an instance has such a job, no other is inserted. A host may
     /// be running that job and may have read the directory before the change; then the last walk reassesses the instance, because it
     /// begins after such commands have ended.
@@ -326,7 +326,7 @@ impl Store {
         let instances: Vec<_> = instances.iter().map(|id| id.0).collect();
         sqlx::query!(
             "insert into job (tenant_id, id, kind, instance_id, due_at, payload)
-            select $1, r.id, 'reassess_instance', r.instance_id, $4, '{}'
+            select $1, r.id, 'reassess_instance', r.instance_id, least($4, now()), '{}'
             from unnest($2::uuid[], $3::uuid[]) as r (id, instance_id)
             on conflict do nothing",
             tenant.0,

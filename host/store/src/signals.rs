@@ -100,7 +100,8 @@ pub struct Subscriber {
 
 impl Store {
     /// Stores a signal, unless one of this sender with the same id, trigger and correlation key is stored already. A signal
-    /// that was refused permanently, or that has expired unassigned, is replaced. One to all gets a job that is due `now`.
+    /// that was refused permanently, or that has expired unassigned, is replaced. One to all gets a job that is due `now`,
+    /// also if the host's clock is ahead.
     pub async fn keep_signal(
         &self,
         tenant: TenantId,
@@ -142,7 +143,7 @@ impl Store {
                 returning tenant_id, id, to_all
             ), queued as (
                 insert into job (tenant_id, id, kind, instance_id, due_at, payload)
-                select tenant_id, id, 'deliver_signal', id, $15, '{}' from kept where to_all
+                select tenant_id, id, 'deliver_signal', id, least($15, now()), '{}' from kept where to_all
                 on conflict do nothing
             )
             select of_correlation as "of_correlation!", of_sender as "of_sender!", to_all as "to_all!" from waiting"#,
