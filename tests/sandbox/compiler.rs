@@ -164,6 +164,21 @@ async fn what_cannot_be_compiled_is_not_tried_again_at_once() {
     assert_eq!(again, Err(refused));
 }
 
+#[tokio::test]
+async fn a_compiler_that_is_killed_from_outside_says_nothing_of_the_component() {
+    for (signal, code) in [
+        ("KILL", "logic_unavailable"),
+        ("TERM", "logic_unavailable"),
+        ("XCPU", "logic_incompatible"),
+    ] {
+        let folder = Folder::new(&format!("killed-{signal}"));
+        let sandbox = scripted(&folder, &format!("kill -{signal} $$"), 60_000);
+        let fetch = async || Ok::<_, Infallible>(guests::hostile().to_vec());
+        let killed = sandbox.warm(&pinned(guests::hostile()), fetch).await;
+        assert_eq!(killed.expect_err("killed").code(), code, "{signal}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_that_starts_loads_active_versions() {
     let app = TestApp::start().await;

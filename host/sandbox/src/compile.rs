@@ -7,12 +7,13 @@
 //! interpreter, which takes a minute, delays no component that takes a second.
 
 use std::io::{self, Read, Write};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, nice, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -33,6 +34,8 @@ const SMALL_BYTES_MAX: usize = 4 << 20;
 const WAITING_MAX: usize = 8;
 /// The child's exit code for an invalid component. Its standard error says why.
 const EXIT_REJECTED: u8 = 3;
+/// Signals from outside: from the kernel when the machine is short of memory, or from whoever stops the host.
+const FROM_OUTSIDE: [Signal; 4] = [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP];
 const ERROR_BYTES_MAX: u64 = 64 << 10;
 const MESSAGE_CHARS_MAX: usize = 600;
 
@@ -182,7 +185,15 @@ async fn converse(
                 tame(message.trim(), MESSAGE_CHARS_MAX)
             ),
         }),
-        // A signal: from the kernel at the limit of processor time, or from the allocator at that of memory.
+        None if FROM_OUTSIDE
+            .iter()
+            .any(|signal| status.signal() == Some(signal.as_raw())) =>
+        {
+            Err(Cause::Unavailable {
+                detail: "the compiler was killed".into(),
+            })
+        }
+        // Another signal: from the kernel at the limit of processor time, or from the allocator at that of memory.
         None => Err(too_costly(&format!(
             "{} s of processor time or {} bytes of memory",
             limits.cpu_seconds, limits.memory_bytes
@@ -278,17 +289,18 @@ fn named_limits(mut arguments: impl Iterator<Item = String>) -> Option<CompileLi
 }
 
 fn limit_self(limits: CompileLimits) -> io::Result<()> {
-    let limit = |resource, max| {
+    let limit = |resource, current, maximum| {
         let both = Rlimit {
-            current: Some(max),
-            maximum: Some(max),
+            current: Some(current),
+            maximum: Some(maximum),
         };
         setrlimit(resource, both)
     };
-    limit(Resource::As, limits.memory_bytes)?;
-    limit(Resource::Cpu, limits.cpu_seconds)?;
-    limit(Resource::Fsize, 0)?;
-    limit(Resource::Core, 0)?;
+    limit(Resource::As, limits.memory_bytes, limits.memory_bytes)?;
+    // At the lower limit the kernel sends SIGXCPU, at the upper one SIGKILL, which it also sends when memory is short.
+    limit(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1)?;
+    limit(Resource::Fsize, 0, 0)?;
+    limit(Resource::Core, 0, 0)?;
     nice(limits.niceness.into())?;
     Ok(())
 }
