@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use moka::future::Cache;
+use moka::policy::EvictionPolicy;
 use tokio::sync::{OnceCell, watch};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::TaskTracker;
@@ -79,17 +80,12 @@ impl Library {
             let folder = settings.artifact_dir.clone().unwrap_or_default();
             format!("artifact_dir {} is unusable: {error}", folder.display())
         })?;
-        let cache = Cache::builder()
-            .max_capacity(settings.cache_bytes_max / 1024)
-            .weigher(|_, ready: &Arc<Ready>| {
-                let kib = u32::try_from(ready.code_bytes / 1024).unwrap_or(u32::MAX);
-                kib.max(WEIGHT_KIB_MIN)
-            })
-            .build();
         Ok(Library {
             engine: engine.clone(),
             linker: Linker::new(engine),
-            cache,
+            cache: cache(settings.cache_bytes_max, |ready: &Arc<Ready>| {
+                ready.code_bytes
+            }),
             failures: Cache::builder()
                 .max_capacity(FAILURES_MAX)
                 .time_to_live(FAILURE_KEPT)
@@ -213,4 +209,40 @@ impl Library {
 
 fn looked_up(found_in: &'static str) {
     metrics::counter!("wrkflw_component_lookups_total", "found_in" => found_in).increment(1);
+}
+
+/// A cache that takes in whatever is made. With the default policy, a full cache refuses what is used less than what it would put out:
+/// a large component beside many small ones would be compiled for ever, and never be found.
+fn cache<V: Clone + Send + Sync + 'static>(
+    bytes_max: u64,
+    bytes: fn(&V) -> usize,
+) -> Cache<Digest, V> {
+    Cache::builder()
+        .max_capacity(bytes_max / 1024)
+        .eviction_policy(EvictionPolicy::lru())
+        .weigher(move |_: &Digest, made: &V| {
+            let kib = u32::try_from(bytes(made) / 1024).unwrap_or(u32::MAX);
+            kib.max(WEIGHT_KIB_MIN)
+        })
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_full_cache_keeps_what_was_just_made() {
+        let cache = cache(100 << 10, |bytes: &usize| *bytes);
+        let (used, made) = (Digest([1; 32]), Digest([2; 32]));
+        cache.insert(used, 64 << 10).await;
+        cache.run_pending_tasks().await;
+        for _ in 0..20 {
+            assert!(cache.get(&used).await.is_some());
+        }
+        cache.run_pending_tasks().await;
+        cache.insert(made, 64 << 10).await;
+        cache.run_pending_tasks().await;
+        assert!(cache.get(&made).await.is_some());
+    }
 }
