@@ -5,6 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { entity, keyOfDev, launch, setting, signedIn, started, tokenOf, url } from "./support.js";
 
 /** How soon another person's page must show a change, in milliseconds. */
@@ -43,12 +44,29 @@ async function secondHost() {
   };
 }
 
+/** Waits until a host has compiled the flow of a task, by trying to reject it. */
+async function loaded(host, task) {
+  const options = {
+    method: "POST",
+    headers: { authorization: `Bearer ${tokenOf("reviewer")}`, "content-type": "application/json" },
+    body: JSON.stringify({ outcome: "REJECT", comment: "Too dear" }),
+  };
+  const tried = () => fetch(`${host}/v1/tasks/${task}/decide?dryRun=true`, options);
+  let answer = await tried();
+  while (answer.status === 503) {
+    await setTimeout(100);
+    answer = await tried();
+  }
+  assert.equal(answer.status, 200, await answer.text());
+}
+
 test("an action at one host is on a page of another host and browser within a second", async (t) => {
   const second = await secondHost();
   t.after(() => second.stop());
   const browsers = [await launch(), await launch()];
   t.after(() => Promise.all(browsers.map((browser) => browser.close())));
   const { id, task } = await started(entity("hosts"), "Two hosts");
+  await loaded(second.url, task);
   const author = await signedIn(browsers[0], "author");
   const stream = author.waitForResponse((answer) => answer.url().includes("/console/live"));
   await author.goto(`${url}/console/instances/${id}`);

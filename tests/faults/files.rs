@@ -29,11 +29,7 @@ async fn changed_files_are_read_at_the_next_start() {
     };
     let token = app.host().token("author");
     let host = Program::start(&folder, with_file()).await;
-    let first = host
-        .post(&token, "/v1/instances", &start_of("doc-1"))
-        .await
-        .expect("an answer");
-    assert_eq!(first.status, 201, "{}", first.body);
+    host.started(&token, &start_of("doc-1")).await;
 
     fs::write(&file, "this is no TOML [").expect("our own folder");
     fs::remove_file(&secret).expect("our own folder");
@@ -113,11 +109,7 @@ async fn a_truncated_artifact_is_compiled_again_and_decisions_go_on() {
         }
         let host = Program::start(&folder, with_cache()).await;
         let entity = format!("doc-{number}");
-        let response = host
-            .post(&token, "/v1/instances", &start_of(&entity))
-            .await
-            .expect("an answer");
-        assert_eq!(response.status, 201, "{}", response.body);
+        host.started(&token, &start_of(&entity)).await;
         let set_aside = host.metric("wrkflw_artifacts_quarantined_total").await;
         assert_eq!(set_aside > 0.5, is_damaged, "{set_aside}");
         assert!(!code().is_empty(), "kept for the next start");

@@ -194,6 +194,25 @@ impl Program {
     pub(super) async fn post(&self, token: &str, path: &str, body: &Value) -> Option<Response> {
         ask(&self.address, token, "POST", path, &body.to_string()).await
     }
+
+    /// Starts an instance of a flow that this host may have to compile first, because another process has published it.
+    pub(super) async fn started(&self, token: &str, body: &Value) {
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
+        loop {
+            let response = self.post(token, "/v1/instances", body).await;
+            let response = response.expect("an answer");
+            if !is_loading(response.status, &response.body) {
+                assert_eq!(response.status, 201, "{}", response.body);
+                return;
+            }
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "it is never loaded: {}",
+                self.log()
+            );
+            crate::support::pause().await;
+        }
+    }
 }
 
 impl Drop for Program {
@@ -226,6 +245,11 @@ impl Response {
     pub(super) fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
+}
+
+/// Whether it is the answer to a call of flow logic that is still being compiled.
+pub(super) fn is_loading(status: u16, text: &str) -> bool {
+    status == 503 && text.contains("its component is still being loaded")
 }
 
 /// Sends one request over a connection of its own.

@@ -12,6 +12,9 @@ async fn a_draining_host_answers_probes_and_requests_in_flight() {
     let mut host =
         Program::start(&folder, serve(&folder, &app, "--roles api,timers,notifier")).await;
     let token = app.host().token("author");
+    host.started(&token, &start_of("loaded")).await;
+    host.metric_reaches("wrkflw_requests_in_flight", |figure| figure < 0.5)
+        .await;
     assert_eq!(
         host.get("", "/readyz").await.expect("an answer").status,
         200
@@ -68,7 +71,7 @@ async fn a_draining_host_answers_probes_and_requests_in_flight() {
         .fetch_one(app.database.admin_pool())
         .await
         .expect("a count");
-    assert_eq!(stored, 1, "the one in flight");
+    assert_eq!(stored, 2, "the first, and the one in flight");
 }
 
 /// A page calls the API of its own process, also after the shutdown has begun.
@@ -134,6 +137,7 @@ async fn a_load_balancer_has_time_to_notice() {
     let line = "--roles api --drain-notice-seconds 2";
     let mut host = Program::start(&folder, serve(&folder, &app, line)).await;
     let token = app.host().token("author");
+    host.started(&token, &start_of("loaded")).await;
     host.terminate();
     let deadline = tokio::time::Instant::now() + TIMEOUT;
     while host
