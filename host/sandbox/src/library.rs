@@ -34,7 +34,9 @@ use wrkflw_core::ids::Digest;
 
 /// The least that a component counts for in the cache, in KiB. This limits the number of small ones.
 const WEIGHT_KIB_MIN: u32 = 64;
-/// How long calls wait for a component, beyond the longest wait for a slot. The compiler takes a second for a component in Rust.
+/// How long calls wait for a component, beyond the longest wait for a slot. The compiler takes a second for a component in Rust. A call
+/// that then waits for its slot is still answered within the timeout of a request, 10 s by default; beyond that, its caller would be
+/// told of a timeout, and not that the component is being loaded.
 const LOAD_WAIT: Duration = Duration::from_secs(3);
 /// How long it is remembered that a published component cannot run here. It does not take the compiler's time again meanwhile.
 const FAILURE_KEPT: Duration = Duration::from_mins(5);
