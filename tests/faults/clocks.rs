@@ -204,7 +204,8 @@ async fn jobs_that_no_command_leaves_are_due_at_once_also_by_a_clock_ahead() {
     let kept = store.keep_signal(tenant, &signal, tomorrow).await;
     assert!(matches!(kept, Ok(Keeping::Kept(_))), "{kept:?}");
     let instance = InstanceId(clock::new_id());
-    let left = store.leave_reassessments(tenant, &[instance], tomorrow);
+    let instances = [instance];
+    let left = store.leave_reassessments(tenant, &instances, tomorrow);
     left.await.expect("a job");
     assert_eq!(count(&app, "job").await, 2);
     assert_eq!(count(&app, "job where due_at <= now()").await, 2);

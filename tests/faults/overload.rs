@@ -101,7 +101,6 @@ struct Counts {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one story")]
 #[expect(clippy::print_stdout, reason = "the figures of a run")]
 async fn at_more_than_twice_its_capacity_a_host_does_its_work_and_stays_small() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
