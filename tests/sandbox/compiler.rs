@@ -6,6 +6,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw_engine::Engine;
 use wrkflw_runtime::clock::Clock;
@@ -136,20 +138,29 @@ async fn a_compilation_goes_on_when_its_callers_have_gone_away() {
 }
 
 #[tokio::test]
-async fn calls_do_not_wait_for_a_compilation_that_takes_long() {
+async fn few_calls_wait_for_a_compilation_that_takes_long() {
     let folder = Folder::new("long");
     let sandbox = scripted(&folder, &gated(), 1);
-    let (waited, gate) = tokio::join!(cause(&sandbox, "ok"), reached(&folder));
-    assert_eq!(waited, Cause::Loading);
-    assert_eq!(waited.code(), "logic_unavailable");
+    let patient = settings().concurrency;
+    let mut calls: FuturesUnordered<_> =
+        (0..=patient).map(|_| transition(&sandbox, "ok")).collect();
+    let (refused, gate) = tokio::join!(calls.next(), reached(&folder));
+    let cause = refused.expect("a call").expect_err("too many wait").cause;
+    assert_eq!(cause, Cause::Loading);
+    assert_eq!(cause.code(), "logic_unavailable");
     // Who comes now is told at once.
     let begun = Instant::now();
-    assert_eq!(cause(&sandbox, "ok").await, Cause::Loading);
+    assert_eq!(super::cause(&sandbox, "ok").await, Cause::Loading);
     assert!(begun.elapsed() < Duration::from_secs(2));
     drop(gate);
-    let pinned = pinned(guests::hostile());
-    sandbox.warm(&pinned, no_bytes).await.expect("loaded");
-    transition(&sandbox, "ok").await.expect("answers");
+    let answers: Vec<_> = calls.collect().await;
+    assert_eq!(answers.len(), patient);
+    let busy = |error: GuestError| matches!(error.cause, Cause::Busy { .. });
+    assert!(
+        answers
+            .into_iter()
+            .all(|one| one.map_or_else(busy, |_| true))
+    );
 }
 
 #[tokio::test]

@@ -228,7 +228,7 @@ pub fn check_decision(
 /// How many bytes of comment and input the next decision may have.
 ///
 /// A decision that is hidden counts as the open task that it was, so the room does not depend on its texts. Only where work was added
-/// to a blind state again and again, and their decisions filled their shares, what they have left is the limit.
+/// again and again, in a blind state or beside it, and the decisions filled their shares, what they have left is the limit.
 fn room(instance: &Instance) -> usize {
     let bytes = |of: &[&StateInstance]| -> usize {
         let texts = of.iter().flat_map(|state_instance| texts(state_instance));

@@ -4,9 +4,9 @@
 //! never become outdated, because a digest always identifies the same bytes. A stored artifact that does not load is quarantined and
 //! made again.
 //!
-//! A published component is compiled in a task of its own, which goes on when its callers have gone away: some compile for longer
-//! than any client waits. Calls wait for it for a limited time, because each holds a place of the host. An upload is compiled by its
-//! caller, and ends with it.
+//! A published component is compiled in a task of its own, on a thread of this module, which goes on when its callers have gone away:
+//! some compile for longer than any client waits. All calls wait for it for a short time, and a few for a longer one, because each
+//! holds a place of the host. An upload is compiled by its caller, and ends with it.
 
 mod make;
 
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
-use tokio::sync::{OnceCell, watch};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{OnceCell, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
-use tokio_util::task::TaskTracker;
 use wasmtime::Engine;
 use wasmtime::component::Linker;
 
@@ -34,10 +34,10 @@ use wrkflw_core::ids::Digest;
 
 /// The least that a component counts for in the cache, in KiB. This limits the number of small ones.
 const WEIGHT_KIB_MIN: u32 = 64;
-/// How long calls wait for a component, beyond the longest wait for a slot. The compiler takes a second for a component in Rust. A call
-/// that then waits for its slot is still answered within the timeout of a request, 10 s by default; beyond that, its caller would be
-/// told of a timeout, and not that the component is being loaded.
+/// How long all calls wait for a component, beyond the longest wait for a slot. The compiler takes a second for a component in Rust.
 const LOAD_WAIT: Duration = Duration::from_secs(3);
+/// The same for as many calls as may run at a time: on a busy machine the compiler, which has a low priority, takes longer.
+const PATIENT_WAIT: Duration = Duration::from_secs(30);
 /// How long it is remembered that a published component cannot run here. It does not take the compiler's time again meanwhile.
 const FAILURE_KEPT: Duration = Duration::from_mins(5);
 /// Remembered failures.
@@ -68,8 +68,11 @@ pub(super) struct Library {
     cache: Cache<Digest, Arc<Ready>>,
     failures: Cache<Digest, Cause>,
     makings: Mutex<HashMap<Digest, Weak<Making>>>,
-    tasks: TaskTracker,
+    /// Runs the tasks that make published components. None only while this is dropped.
+    maker: Option<Runtime>,
     load_wait: Duration,
+    /// The calls that wait for longer.
+    patient: Semaphore,
     artifacts: Option<Arc<Artifacts>>,
     compilation: Compilation,
     component_bytes_max: usize,
@@ -82,6 +85,12 @@ impl Library {
             let folder = settings.artifact_dir.clone().unwrap_or_default();
             format!("artifact_dir {} is unusable: {error}", folder.display())
         })?;
+        let maker = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("component-maker")
+            .enable_all()
+            .build()
+            .map_err(|error| format!("the thread that loads components cannot start: {error}"))?;
         Ok(Library {
             engine: engine.clone(),
             linker: Linker::new(engine),
@@ -93,7 +102,8 @@ impl Library {
                 .time_to_live(FAILURE_KEPT)
                 .build(),
             makings: Mutex::default(),
-            tasks: TaskTracker::new(),
+            maker: Some(maker),
+            patient: Semaphore::new(settings.concurrency),
             load_wait: LOAD_WAIT + Duration::from_millis(settings.queue_ms_max),
             artifacts: artifacts.map(Arc::new),
             compilation: Compilation::new(settings),
@@ -117,10 +127,17 @@ impl Library {
         if let Some(known) = self.known(digest).await {
             return known;
         }
-        // All callers wait until the same moment: who comes later does not wait for what is known to take long.
+        // All callers wait until the same moments: who comes later does not wait for what is known to take long.
         let making = self.making(digest);
         let until = making.begun + self.load_wait;
-        timeout_at(until, self.made(&making, digest, fetch))
+        let mut made = std::pin::pin!(self.made(&making, digest, fetch));
+        if let Ok(made) = timeout_at(until, made.as_mut()).await {
+            return made;
+        }
+        let Ok(_patient) = self.patient.try_acquire() else {
+            return Err(Cause::Loading);
+        };
+        timeout_at(until + PATIENT_WAIT, made)
             .await
             .unwrap_or(Err(Cause::Loading))
     }
@@ -206,6 +223,15 @@ impl Library {
         made.map_or(Err(Cause::Interrupted), |made| {
             made.clone().unwrap_or(Err(Cause::Interrupted))
         })
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        if let Some(maker) = self.maker.take() {
+            // It may be dropped where blocking is not allowed, by one of its own tasks, too.
+            maker.shutdown_background();
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! default. An unknown variable only causes a warning, because other programs may set variables, too.
 //!
 //! Commas separate the items of one line of text. Items of a list or table in the file, and lines of a longer text, may have commas,
-//! as passwords do.
+//! as passwords do. A comma at the end of a line separates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -139,7 +139,8 @@ impl Value {
         if takes_list && self.is_list {
             arg.value_delimiter(None).default_values(self.texts.clone())
         } else if takes_list && lines().count() > 1 {
-            let items = lines().map(str::trim).filter(|line| !line.is_empty());
+            let items = lines().map(|line| line.trim().trim_end_matches(',').trim_end());
+            let items = items.filter(|line| !line.is_empty());
             let items: Vec<String> = items.map(str::to_owned).collect();
             arg.value_delimiter(None).default_values(items)
         } else {

@@ -29,7 +29,13 @@ const NO_TEXTS: [(&str, &[&str]); 9] = [
         ],
     ),
     ("credentials of a request", &["Bearer ", "Basic "]),
-    ("a problem of the API", &["this host reads too many forms"]),
+    (
+        "a problem of the API",
+        &[
+            "this host reads too many forms",
+            "this host is shutting down",
+        ],
+    ),
     (
         "parts of headers and of a stream",
         &[

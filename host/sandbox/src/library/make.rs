@@ -45,7 +45,8 @@ impl Library {
         })?;
         let (tell, outcome) = watch::channel(None);
         let (library, making) = (Arc::clone(self), Arc::clone(making));
-        self.tasks.spawn(async move {
+        let maker = self.maker.as_ref().expect("taken on drop alone");
+        maker.spawn(async move {
             let made = library.compiled(digest, Origin::Published, bytes).await;
             match &made {
                 Ok(ready) => library.cache.insert(digest, Arc::clone(ready)).await,

@@ -182,6 +182,7 @@ fn a_comma_belongs_to_an_item_of_a_list_and_separates_those_of_a_text() {
         "kafka_properties = [\"sasl.password=a,b\", \"sasl.username=c\"]",
         "[kafka_properties]\n\"sasl.password\" = \"a,b\"\n\"sasl.username\" = \"c\"",
         "kafka_properties = \"\"\"\nsasl.password=a,b\nsasl.username=c\n\"\"\"",
+        "kafka_properties = \"\"\"\nsasl.password=a,b,\nsasl.username=c\n\"\"\"",
     ] {
         assert_eq!(properties(&[], file), both, "{file}");
     }

@@ -1,6 +1,6 @@
 //! Random flows, people and commands, compared with a small model of the host's rules that shares no code with the host.
 //!
-//! Flow logic answers at random and its guards allow everything, so only the host refuses commands. A rule must permit every
+//! Flow logic answers at random and it refuses nothing, so only the host refuses commands. A rule must permit every
 //! command that was executed, and forbid every command that was refused. A failure prints all steps.
 
 mod choices;

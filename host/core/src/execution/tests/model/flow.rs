@@ -1,4 +1,4 @@
-//! Random flows with random answers that often violate the rules: guards allow everything, plans lead anywhere, and work is
+//! Random flows with random answers that often violate the rules: nothing is refused, plans lead anywhere, and work is
 //! offered to anybody, including requesters. Each flow has a second version that differs from the first.
 
 use std::cell::RefCell;
