@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use self::fitting::{of_tasks, of_the_whole, signals};
 use super::Engine;
+use super::definitions::need;
 use super::error::Error;
 use super::pipeline::executions::Directory;
 use super::pipeline::load::NO_INSTANCE;
@@ -205,7 +206,7 @@ impl Engine {
         instance: &Instance,
     ) -> Result<Action, Error> {
         let command = start_after(instance, None);
-        let result = match permitted(context.actor, &command) {
+        let result = match need(context.actor, command.permission()) {
             Ok(()) => self.try_restart(who, context, instance, &command).await,
             Err(error) => Err(error),
         };
@@ -279,7 +280,7 @@ pub(super) fn open_to(
     version: &VersionRef,
     command: &Command,
 ) -> Result<(), Error> {
-    permitted(actor, command)?;
+    need(actor, command.permission())?;
     if stopped.contains(version) && !command.passes_a_stop() {
         return Err(Error::stopped(version.clone()));
     }
@@ -367,13 +368,6 @@ fn required(field: &str, message: String) -> Violation {
         code: "required".to_owned(),
         message,
     }
-}
-
-/// Refuses a command for which the actor lacks the permission.
-pub(super) fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
-    let permission = command.permission();
-    let may = actor.may(permission).then_some(());
-    may.ok_or(Error::Permission(permission))
 }
 
 pub(super) fn refusal(error: &Error) -> Refusal {

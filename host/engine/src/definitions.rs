@@ -1,6 +1,5 @@
 //! Publishes, activates, retires, reinstates and stops versions. Other use cases also check permissions here ([`Engine::permit`]).
 
-use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -193,9 +192,9 @@ impl Engine {
         who: &Identity,
         reference: &VersionRef,
     ) -> Result<(Arc<Version>, Vec<NameUse>), Error> {
-        self.permit(who, ACTIVATE).await?;
-        let version = self.version(who.tenant, reference).await?;
         let (actor, _) = self.0.store.actor(&who.caller()).await?;
+        need(&actor, ACTIVATE)?;
+        let version = self.version(who.tenant, reference).await?;
         may_activate(&actor, &version.graph)?;
         let unknown = self.unknown_names(who.tenant, &version.graph).await?;
         Ok((version, unknown))
@@ -363,12 +362,20 @@ impl Engine {
 
     /// Refuses a caller without the permission.
     pub async fn permit(&self, who: &Identity, permission: &'static str) -> Result<(), Error> {
+        self.permit_all(who, &[permission]).await
+    }
+
+    /// Refuses a caller without one of the permissions, which are read at once. It names the first that is missing.
+    pub async fn permit_all(
+        &self,
+        who: &Identity,
+        permissions: &[&'static str],
+    ) -> Result<(), Error> {
         let (actor, _) = self.0.store.actor(&who.caller()).await?;
-        if actor.may(permission) {
-            Ok(())
-        } else {
-            Err(Error::Permission(permission))
+        for &permission in permissions {
+            need(&actor, permission)?;
         }
+        Ok(())
     }
 
     /// The actor and the time of a change, for the audit.
@@ -383,14 +390,19 @@ impl Engine {
     }
 }
 
+/// Refuses an actor without the permission.
+pub(super) fn need(actor: &Actor, permission: &'static str) -> Result<(), Error> {
+    let may = actor.may(permission).then_some(());
+    may.ok_or(Error::Permission(permission))
+}
+
 /// Refuses who may not activate a version with this graph: states of own work need an additional permission.
 pub(super) fn may_activate(actor: &Actor, graph: &Graph) -> Result<(), Error> {
-    let has_own_work = graph.states.iter().any(|state| state.own_work);
-    let mut needed = iter::once(ACTIVATE).chain(has_own_work.then_some(ACTIVATE_OWN_WORK));
-    match needed.find(|permission| !actor.may(permission)) {
-        Some(missing) => Err(Error::Permission(missing)),
-        None => Ok(()),
+    need(actor, ACTIVATE)?;
+    if graph.states.iter().any(|state| state.own_work) {
+        need(actor, ACTIVATE_OWN_WORK)?;
     }
+    Ok(())
 }
 
 fn own_work(graph: &Graph) -> Vec<String> {

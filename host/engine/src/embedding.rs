@@ -12,6 +12,7 @@ use url::Url;
 use uuid::Uuid;
 
 use super::Engine;
+use super::definitions::need;
 use super::error::Error;
 use super::request::{CALLER_ROLES_MAX, Identity};
 use super::validation::{check_id, check_person};
@@ -90,9 +91,7 @@ impl Engine {
         new: NewEmbedding,
     ) -> Result<(Embedding, String), Error> {
         let own = self.actor(issuer).await?;
-        if !own.may(EMBED_ISSUE) {
-            return Err(Error::Permission(EMBED_ISSUE));
-        }
+        need(&own, EMBED_ISSUE)?;
         check(&new)?;
         let subject = Identity {
             subject: new.subject.clone(),

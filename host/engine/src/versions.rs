@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use super::actions::permitted;
-use super::definitions::may_activate;
+use super::definitions::{may_activate, need};
 use super::error::Error;
 use super::{Engine, VERSION_BYTES_MIN};
 use wrkflw_core::actor::Actor;
@@ -55,7 +54,7 @@ impl Engine {
         let Command::Migrate { version, .. } = command else {
             return Ok((current_version, None));
         };
-        permitted(actor, command)?;
+        need(actor, command.permission())?;
         let target = VersionRef {
             key: current.key.clone(),
             version: *version,

@@ -1,6 +1,7 @@
 //! Who reads, and whether they see an instance. Lists are filtered by the database; here one instance at a time is examined.
 
 use super::Engine;
+use super::definitions::need;
 use super::error::Error;
 use super::request::Identity;
 use wrkflw_core::actor::Actor;
@@ -14,9 +15,7 @@ impl Engine {
     /// The caller as a viewer. Refuses a caller without the permission.
     pub async fn viewing(&self, who: &Identity, permission: &'static str) -> Result<Viewer, Error> {
         let (actor, restricts) = self.0.store.actor(&who.caller()).await?;
-        if !actor.may(permission) {
-            return Err(Error::Permission(permission));
-        }
+        need(&actor, permission)?;
         self.as_viewer(who, actor, restricts).await
     }
 
@@ -51,9 +50,7 @@ impl Engine {
         permission: &'static str,
     ) -> Result<Viewer, Error> {
         let actor = self.actor(who).await?;
-        if !actor.may(permission) {
-            return Err(Error::Permission(permission));
-        }
+        need(&actor, permission)?;
         Ok(Viewer::of(who.tenant, actor, true))
     }
 

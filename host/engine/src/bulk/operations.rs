@@ -4,6 +4,7 @@ use uuid::Uuid;
 
 use super::{CANCEL, MIGRATE, Many, Migrations};
 use crate::Engine;
+use crate::definitions::need;
 use crate::error::Error;
 use crate::request::{Identity, id_under};
 use crate::validation::{check_id, check_key, check_reason, check_states};
@@ -55,9 +56,7 @@ impl Engine {
     /// operation.
     pub async fn stop_operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
         let actor = self.actor(who).await?;
-        if !actor.may(MIGRATE) && !actor.may(CANCEL) {
-            return Err(Error::Permission(MIGRATE));
-        }
+        need(&actor, CANCEL).or_else(|_| need(&actor, MIGRATE))?;
         let viewer = self.viewer(who).await?;
         let operation = self.operation_shown(who, &viewer, id).await?;
         let needed = if operation.action == "cancel" {
@@ -65,9 +64,7 @@ impl Engine {
         } else {
             MIGRATE
         };
-        if !actor.may(needed) {
-            return Err(Error::Permission(needed));
-        }
+        need(&actor, needed)?;
         let note = self.note(&who.subject);
         if !self.0.store.stop_operation(who.tenant, id, &note).await? {
             return Err(Error::missing("operation", id));
@@ -99,9 +96,7 @@ impl Engine {
     /// Refuses a caller without the permission, and a request that would fail for every instance.
     pub(super) async fn check_many(&self, who: &Identity, many: &Many) -> Result<(), Error> {
         let actor = self.actor(who).await?;
-        if !actor.may(many.permission()) {
-            return Err(Error::Permission(many.permission()));
-        }
+        need(&actor, many.permission())?;
         match many {
             Many::Migrate(migrations) => check_migrations(migrations)?,
             Many::Cancel(cancellations) => {

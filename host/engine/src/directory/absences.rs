@@ -5,6 +5,7 @@ use uuid::Uuid;
 
 use super::{Changed, WRITE, run_of, settle};
 use crate::Engine;
+use crate::definitions::need;
 use crate::error::Error;
 use crate::request::{Identity, id_under};
 use crate::validation::{check_id, check_key};
@@ -104,11 +105,7 @@ impl Engine {
         }
         // Asked once: a question that fails must not pass for a permission that is missing.
         let (actor, _) = self.0.store.actor(&who.caller()).await?;
-        if actor.may(OWN) || actor.may(for_all) {
-            Ok(())
-        } else {
-            Err(Error::Permission(OWN))
-        }
+        need(&actor, for_all).or_else(|_| need(&actor, OWN))
     }
 }
 

@@ -17,6 +17,7 @@ use super::batch::{Batch, Batcher, Bounds, Full};
 use super::queue::Queued;
 use super::{CommitMode, Mode, Run};
 use crate::Engine;
+use crate::definitions::need;
 use crate::error::Error;
 use crate::offload::{Offload, Place};
 use crate::request::{Identity, Reply, Request};
@@ -322,11 +323,10 @@ impl LoadedCommand {
 
     /// Checks the caller's permission.
     pub(super) fn check_permission(&self, request: &Request<'_>) -> Result<(), Error> {
-        let permission = request.command.permission();
-        if !self.actor.is_host() && !self.actor.may(permission) {
-            return Err(Error::Permission(permission));
+        if self.actor.is_host() {
+            return Ok(());
         }
-        Ok(())
+        need(&self.actor, request.command.permission())
     }
 
     /// Checks that the version is not stopped, and the expected revision.
