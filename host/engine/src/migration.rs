@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use super::request::{Done, Identity, Rendered, Request, Trace};
 use super::{Action, Engine, Error};
+use wrkflw_core::actor::Actor;
 use wrkflw_core::audit::Entry;
 use wrkflw_core::command::Command;
 use wrkflw_core::instance::Instance;
@@ -33,6 +34,8 @@ pub struct Preview {
     pub before: Side,
     pub after: Side,
     pub entries: Vec<Entry>,
+    /// The caller, as the dry run read them.
+    pub actor: Actor,
 }
 
 impl Engine {
@@ -49,7 +52,8 @@ impl Engine {
             let before = self.read(who, id).await?.instance;
             let done = Mutex::new(None);
             let render = |made: &Done<'_>| {
-                let kept = (made.instance.clone(), made.entries.to_vec());
+                let (instance, actor) = (made.instance.clone(), made.actor.clone());
+                let kept = (instance, made.entries.to_vec(), actor);
                 *done.lock().expect("nobody panics with it") = Some(kept);
                 Rendered {
                     status: 200,
@@ -72,11 +76,12 @@ impl Engine {
                 tried => tried?,
             };
             let made = done.into_inner().expect("nobody panics with it");
-            let (after, entries) = made.expect("what is carried out is rendered");
+            let (after, entries, actor) = made.expect("what is carried out is rendered");
             return Ok(Preview {
                 before: self.side(who, before).await?,
                 after: self.side(who, after).await?,
                 entries,
+                actor,
             });
         }
         Err(Error::Busy)

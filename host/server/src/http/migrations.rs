@@ -113,6 +113,7 @@ pub(super) async fn migrate(
         before,
         after,
         entries,
+        actor,
     } = match previewed.await {
         Ok(preview) => preview,
         Err(error) => {
@@ -123,7 +124,7 @@ pub(super) async fn migrate(
     let versions = [&before, &after].map(|side| side.instance.definition.clone());
     let old = app.engine.version(who.tenant, &versions[0]).await?;
     let new = app.engine.version(who.tenant, &versions[1]).await?;
-    let reads = app.engine.actor(&who).await?.may(READS);
+    let reads = actor.may(READS);
     let (bytes, tenant) = (before.bytes() + after.bytes(), who.tenant);
     let (host, caller) = (app.clone(), who);
     let shown = move || {
