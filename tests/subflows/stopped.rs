@@ -133,7 +133,12 @@ async fn commands_of_people_are_refused_with_a_code_of_their_own() {
                 Some(json!({})),
             )
             .await;
-        answer.problem(409, "version_stopped");
+        let problem = answer.problem(409, "version_stopped");
+        let detail = problem["detail"].as_str().expect("text");
+        assert!(
+            detail.ends_with("can only be commented on, suspended, cancelled or migrated"),
+            "{detail}"
+        );
     }
     signal(&app, &subflow, "WITHDRAW", json!({}))
         .await
@@ -167,7 +172,7 @@ async fn commands_of_people_are_refused_with_a_code_of_their_own() {
 
 /// Else its deadlines act at once when the version is resumed.
 #[tokio::test]
-async fn an_instance_of_a_stopped_version_can_be_suspended() {
+async fn an_instance_of_a_stopped_version_can_be_commented_on_and_suspended() {
     let app = fixture().await;
     let subflow = begin(&app, "1", json!({ "wait": { "late": 3600 } })).await;
     let due = async || {
@@ -181,6 +186,9 @@ async fn an_instance_of_a_stopped_version_can_be_suspended() {
     stop(&app, SUBFLOWS).await;
     let path = format!("/v1/instances/{subflow}");
     let reason = json!({ "reason": "its version is stopped" });
+    let remark = json!({ "comment": "its version is stopped" });
+    let commented = app.post("admin", &format!("{path}/comment"), remark).await;
+    commented.expect(200);
     let suspended = app.post("admin", &format!("{path}/suspend"), reason).await;
     assert_eq!(suspended.expect(200)["instance"]["status"], "SUSPENDED");
     let resumption = format!("{path}/resume");

@@ -7,6 +7,7 @@ use wrkflw_core::answer::Violation;
 use wrkflw_core::ids::{Digest, VersionRef};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
+use wrkflw_store::calendars::USERS_MAX;
 
 /// Why [`super::Engine`] did not do what was requested.
 #[derive(Debug, thiserror::Error)]
@@ -44,14 +45,15 @@ pub enum Error {
     UnknownNames(Vec<wrkflw_core::graph::NameUse>),
     /// Versions use the calendar that are active or have running instances: these, or the first of them.
     #[error(
-        "versions that are active or have running instances use the calendar; replace it instead, or delete it by force"
+        "versions that are active or have running instances use the calendar{}; replace it instead, or delete it by force",
+        if_cut(.0.len())
     )]
     CalendarUsed(Vec<VersionRef>),
     #[error("version {version} of {key} is retired")]
     Retired { key: String, version: u32 },
     /// An operator has stopped the version: nothing of it runs until it is resumed.
     #[error(
-        "version {version} of {key} is stopped; until it is resumed, its instances can only be cancelled, suspended or migrated"
+        "version {version} of {key} is stopped; until it is resumed, its instances can only be commented on, suspended, cancelled or migrated"
     )]
     Stopped { key: String, version: u32 },
     /// A webhook delivery that the receiver has accepted, or that was discarded before.
@@ -109,6 +111,14 @@ fn unknown(count: usize) -> String {
     match count {
         1 => "1 name that the version uses does not exist; add it".to_owned(),
         many => format!("{many} names that the version uses do not exist; add them"),
+    }
+}
+
+/// That there may be more users of a calendar than these.
+fn if_cut(users: usize) -> String {
+    match usize::try_from(USERS_MAX) {
+        Ok(max) if users >= max => format!(" (at most {max} are listed)"),
+        _ => String::new(),
     }
 }
 
@@ -210,5 +220,25 @@ fn counted(problems: usize) -> String {
     match problems {
         1 => "a problem".to_owned(),
         more => format!("{more} problems"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_of_users_says_whether_it_may_be_cut() {
+        let message = |users: usize| {
+            let user = VersionRef {
+                key: "vote".to_owned(),
+                version: 1,
+            };
+            Error::CalendarUsed(vec![user; users]).to_string()
+        };
+        let max = usize::try_from(USERS_MAX).expect("a small number");
+        assert!(!message(max - 1).contains("listed"));
+        let said = format!("use the calendar (at most {max} are listed); replace it");
+        assert!(message(max).contains(&said), "{}", message(max));
     }
 }

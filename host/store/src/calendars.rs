@@ -18,7 +18,7 @@ use wrkflw_core::json::Json;
 /// Maximum calendars of a tenant.
 pub const CALENDARS_MAX: i64 = 100;
 /// Versions that the refusal of a deletion names at most.
-const USERS_MAX: i64 = 20;
+pub const USERS_MAX: i64 = 20;
 
 /// The one directory stream of a tenant.
 const DIRECTORY: Uuid = Uuid::nil();
