@@ -24,8 +24,6 @@ pub const IN_FLIGHT_MAX: usize = 256;
 const WAITING_PER_PLACE: usize = 4;
 /// How long a request waits for a place.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// When a refused client may try again, in seconds.
-const RETRY_AFTER_SECONDS: u32 = 1;
 /// How long `/readyz` reports that the database refused a write. Then the next write shows whether it still does.
 const OUTAGE_SHOWN: Duration = Duration::from_secs(10);
 /// The paths that need no place.
@@ -183,7 +181,7 @@ pub(super) async fn admit<F: Future<Output = Response>>(
     // The page that makes a request itself was admitted before, and may need several.
     let is_of_page = request.extensions().get::<Vouched>().is_some();
     if app.cancel.is_cancelled() && !is_of_page {
-        return refusal("unavailable", "this host is shutting down").into_response();
+        return Problem::new("unavailable", "this host is shutting down").into_response();
     }
     let _place = match admission.place().await {
         Ok(place) => place,
@@ -224,14 +222,7 @@ fn may_write(request: &Request) -> bool {
 /// Refuses a request for which this host has no place, and counts it by the limit that it met.
 pub fn overloaded(reason: &'static str, detail: &str) -> Problem {
     metrics::counter!("wrkflw_requests_refused_total", "reason" => reason).increment(1);
-    refusal("overloaded", detail)
-}
-
-fn refusal(code: &str, detail: &str) -> Problem {
-    Problem {
-        retry_after: Some(RETRY_AFTER_SECONDS),
-        ..Problem::new(code, detail)
-    }
+    Problem::new("overloaded", detail)
 }
 
 #[cfg(test)]

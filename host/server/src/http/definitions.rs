@@ -109,10 +109,10 @@ pub(super) async fn publish(
         )
     })?;
     // It waits for the compiler in this place, too.
-    let place = place.map(|Extension(place)| place);
-    let place = place.or_else(|| app.uploads.place(who.tenant));
-    let _place = place
-        .ok_or_else(|| Problem::new("overloaded", "this host reads too many uploads already"))?;
+    let _place = match place {
+        Some(Extension(place)) => place,
+        None => app.uploads.place(who.tenant)?,
+    };
     let reading = tokio::time::timeout(UPLOAD_TIME_MAX, read(form)).await;
     let Upload {
         component,

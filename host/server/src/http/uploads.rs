@@ -4,6 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::admission::overloaded;
+use super::problem::Problem;
 use wrkflw_core::ids::TenantId;
 
 /// Uploads of a host at a time: one that is compiled, and as many as may wait for the compiler.
@@ -31,17 +33,17 @@ struct Held {
 }
 
 impl Uploads {
-    /// A place for an upload of this tenant, if one is free.
-    pub fn place(&self, tenant: TenantId) -> Option<UploadPlace> {
+    /// A place for an upload of this tenant. Refused if none is free.
+    pub fn place(&self, tenant: TenantId) -> Result<UploadPlace, Problem> {
         let mut tenants = self.tenants();
         let own = tenants.iter().filter(|one| **one == tenant).count();
         if tenants.len() >= UPLOADS_MAX || own >= UPLOADS_OF_TENANT_MAX {
-            metrics::counter!("wrkflw_requests_refused_total", "reason" => "uploads").increment(1);
-            return None;
+            let detail = "this host reads too many uploads already";
+            return Err(overloaded("uploads", detail));
         }
         tenants.push(tenant);
         let uploads = self.clone();
-        Some(UploadPlace {
+        Ok(UploadPlace {
             _held: Arc::new(Held { uploads, tenant }),
         })
     }
@@ -69,20 +71,24 @@ mod tests {
         let uploads = Uploads::default();
         let take = |tenant: i32| uploads.place(TenantId(tenant));
         let mut own: Vec<_> = (0..UPLOADS_OF_TENANT_MAX).map(|_| take(1)).collect();
-        assert!(own.iter().all(Option::is_some));
-        assert!(take(1).is_none());
+        assert!(own.iter().all(Result::is_ok));
+        let refused = take(1).expect_err("too many of this tenant");
+        assert_eq!(
+            (&*refused.code, refused.retry_after),
+            ("overloaded", Some(1))
+        );
         let left = UPLOADS_MAX - UPLOADS_OF_TENANT_MAX;
         let others: Vec<_> = (0..left).map(|_| take(2)).collect();
-        assert!(others.iter().all(Option::is_some));
-        assert!(take(2).is_none() && take(3).is_none());
+        assert!(others.iter().all(Result::is_ok));
+        assert!(take(2).is_err() && take(3).is_err());
         // A clone keeps the place.
         let clone = own[0].clone();
         drop(own.remove(0));
-        assert!(take(3).is_none());
+        assert!(take(3).is_err());
         drop(clone);
         let other = take(3);
-        assert!(other.is_some() && take(1).is_none());
+        assert!(other.is_ok() && take(1).is_err());
         drop(other);
-        assert!(take(1).is_some());
+        assert!(take(1).is_ok());
     }
 }

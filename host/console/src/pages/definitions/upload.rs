@@ -135,7 +135,7 @@ pub(super) async fn publish(
         return Err(refused(&headers));
     }
     visitor.require(PERMISSION).await?;
-    let Some(place) = console.app.uploads.place(visitor.session.who.tenant) else {
+    let Ok(place) = console.app.uploads.place(visitor.session.who.tenant) else {
         let trouble = Trouble {
             status: StatusCode::SERVICE_UNAVAILABLE.as_u16(),
             detail: visitor.w.t("upload-busy").into_owned(),
