@@ -96,28 +96,23 @@ pub async fn run(
     };
     match app.engine.execute(request).await {
         Ok(reply) => {
-            seen_again(app, who, permission, &reply).await?;
+            // The caller may have lost the permission since the first request.
+            if reply.replayed {
+                app.engine.permit(who, permission).await?;
+            }
+            whole_again(app, who, &reply).await?;
             Ok(respond(reply))
         }
         Err(error) => Err(permission_first(app, who, permission, error).await.into()),
     }
 }
 
-/// Checks the permissions again for a stored reply: the caller may have lost them since the first request. It has the form of that
-/// request, whatever this one prefers. For a new reply, the permissions have been checked.
-pub(super) async fn seen_again(
-    app: &App,
-    who: &Identity,
-    permission: &'static str,
-    reply: &Reply,
-) -> Result<(), Error> {
-    if !reply.replayed {
-        return Ok(());
-    }
-    app.engine.permit(who, permission).await?;
+/// Refuses a stored reply that shows the instance whole to a caller who may not read instances any more. It has the form of the first
+/// request, whatever this one prefers. A new reply shows no more than the caller may see.
+pub(super) async fn whole_again(app: &App, who: &Identity, reply: &Reply) -> Result<(), Error> {
     let whole = Some(Preference::Representation.name());
     let mut headers = reply.rendered.headers.lines();
-    if headers.any(|line| line.strip_prefix(APPLIED) == whole) {
+    if reply.replayed && headers.any(|line| line.strip_prefix(APPLIED) == whole) {
         app.engine.permit(who, READS).await?;
     }
     Ok(())

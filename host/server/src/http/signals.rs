@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::App;
-use super::commands::{CommandAnswer, CommandResult, render, respond, run, seen_again};
+use super::commands::{CommandAnswer, CommandResult, render, respond, run, whole_again};
 use super::comments::seen;
 use super::conditional::conditional;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query, malformed};
@@ -26,9 +26,6 @@ use wrkflw_engine::validation::{check_document, check_id, check_key};
 use wrkflw_engine::{Correlated, Done, Rendered, Rendering, SentSignal, SignalStatus};
 use wrkflw_runtime::clock;
 use wrkflw_store::receipts::ReceivedSignal;
-
-/// The permission to send signals.
-const SENDS: &str = "instance:signal";
 
 /// The routes of this file.
 pub(super) fn routes() -> OpenApiRouter<App> {
@@ -203,7 +200,7 @@ pub(super) async fn correlate(
         kept: &kept,
     };
     let reply = Box::pin(app.engine.signal(&who, signal, &rendering)).await?;
-    seen_again(&app, &who, SENDS, &reply).await?;
+    whole_again(&app, &who, &reply).await?;
     Ok(respond(reply))
 }
 
