@@ -355,8 +355,7 @@ pub(super) async fn show(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "task:read").await?;
-    app.engine.permit(&who, READS).await?;
+    app.engine.permit_all(&who, &["task:read", READS]).await?;
     let missing = || Error::NotFound {
         what: "task",
         id: id.to_string(),
