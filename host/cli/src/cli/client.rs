@@ -118,6 +118,17 @@ impl Client {
         json(&self.answer(self.request(Method::GET, path, query), Vec::new())?)
     }
 
+    /// What is there, or none if the caller may not read it: some commands are open to them. A caller without a valid token is told so
+    /// by the command.
+    pub(super) fn get_if_permitted(&self, path: &str) -> Result<Option<Value>> {
+        self.get(path, &[]).map(Some).or_else(|error| {
+            match error.downcast_ref::<Failure>().map(|failure| failure.exit) {
+                Some(Exit::Refused | Exit::NotFound) => Ok(None),
+                _ => Err(error),
+            }
+        })
+    }
+
     /// A document that is not JSON.
     pub(super) fn get_text(&self, path: &str) -> Result<String> {
         let text = self.answer(self.request(Method::GET, path, &[]), Vec::new())?;
@@ -377,6 +388,28 @@ mod tests {
     use std::net::{Ipv4Addr, TcpListener};
 
     use super::*;
+
+    #[test]
+    fn only_who_may_not_read_it_is_shown_nothing() {
+        for (status, is_hidden) in [(403, true), (404, true), (409, false), (500, false)] {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+            let address = listener.local_addr().expect("its address");
+            let serving = std::thread::spawn(move || {
+                let (mut connection, _) = listener.accept().expect("a connection");
+                let asked = connection.read(&mut [0; 1024]).expect("a request");
+                assert!(asked > 0);
+                let body = r#"{"code":"any"}"#;
+                let length = body.len();
+                let answer =
+                    format!("HTTP/1.1 {status} Any\r\ncontent-length: {length}\r\n\r\n{body}");
+                connection.write_all(answer.as_bytes()).expect("it is read");
+            });
+            let client = Client::new(&format!("http://{address}"), None).expect("a client");
+            let found = client.get_if_permitted("/");
+            serving.join().expect("it serves");
+            assert_eq!(found.ok(), is_hidden.then_some(None), "{status}");
+        }
+    }
 
     #[test]
     fn a_stream_that_is_silent_for_too_long_is_broken() {

@@ -301,7 +301,7 @@ fn change(command: InstanceCommand, output: Output, environment: &Environment) -
     let (client, path) = one.open_to_change(&change, environment)?;
     // A restart makes another instance. Who may not read instances may try the command: it is shown without what was before.
     let before = if change.is_dry_run() && verb != "restart" {
-        client.get(&path, &[]).ok()
+        client.get_if_permitted(&path)?
     } else {
         None
     };

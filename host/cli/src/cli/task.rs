@@ -350,7 +350,7 @@ impl OneArgs {
         let path = pick::task(&client, &self.id)?;
         // Who may not read instances may try the command: it is shown without what was before.
         let before = if self.change.is_dry_run() {
-            client.get(&path, &[]).ok()
+            client.get_if_permitted(&path)?
         } else {
             None
         };
