@@ -28,6 +28,7 @@ use wrkflw_runtime::clock::Clock;
 use crate::audit;
 use crate::support::app::{ADMIN, Answer, Host, TestApp, Timers, USER};
 use crate::support::guests::subflows;
+use crate::support::until_so;
 
 /// Longer than anything here takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -126,19 +127,7 @@ async fn shown(app: &TestApp, instance: &str) -> Value {
 
 /// The instance, once it satisfies the condition.
 async fn until(app: &TestApp, instance: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    let waiting = async {
-        loop {
-            let found = shown(app, instance).await;
-            if is_so(&found) {
-                return found;
-            }
-            crate::support::pause().await;
-        }
-    };
-    if let Ok(found) = tokio::time::timeout(TIMEOUT, waiting).await {
-        return found;
-    }
-    panic!("in time: {}", shown(app, instance).await);
+    until_so(async || shown(app, instance).await, is_so).await
 }
 
 async fn until_status(app: &TestApp, instance: &str, status: &str) -> Value {
@@ -147,20 +136,14 @@ async fn until_status(app: &TestApp, instance: &str, status: &str) -> Value {
 
 /// The children of an instance, oldest first, once there are so many.
 async fn children(app: &TestApp, parent: &str, count: usize) -> Vec<String> {
-    let waiting = async {
-        loop {
-            let path = format!("/v1/instances?parentId={parent}");
-            let page = app.get("admin", &path).await.expect(200);
-            let lines = page["data"].as_array().expect("lines");
-            assert!(lines.len() <= count, "{page}");
-            if lines.len() == count {
-                return lines.iter().rev().map(id).collect();
-            }
-            crate::support::pause().await;
-        }
+    let path = format!("/v1/instances?parentId={parent}");
+    let look = async || {
+        let page = app.get("admin", &path).await.expect(200);
+        let lines = page["data"].as_array().expect("lines");
+        assert!(lines.len() <= count, "{page}");
+        lines.iter().rev().map(id).collect::<Vec<String>>()
     };
-    let found = tokio::time::timeout(TIMEOUT, waiting).await;
-    found.expect("in time")
+    until_so(look, |found: &Vec<String>| found.len() == count).await
 }
 
 /// The payloads of an instance's audit entries of this type.
@@ -181,13 +164,8 @@ async fn counted(app: &TestApp, sql: &'static str) -> i64 {
 
 /// Waits until no job is left.
 async fn settled(app: &TestApp) {
-    let settling = async {
-        while counted(app, "select count(*) from job").await > 0 {
-            crate::support::pause().await;
-        }
-    };
-    let settled = tokio::time::timeout(TIMEOUT, settling).await;
-    settled.expect("in time");
+    let look = async || counted(app, "select count(*) from job").await;
+    until_so(look, |left: &i64| *left == 0).await;
 }
 
 /// The audit rebuilds the instance, and a replay of its commands gives the same.

@@ -16,12 +16,37 @@ pub(crate) mod raw;
 pub(crate) mod receiver;
 pub(crate) mod statements;
 
+use std::fmt::Debug;
+use std::time::Duration;
+
 /// The time between two looks at what a test waits for. Looks without a pause take the processor from the tests beside it.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(10);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Longer than anything that a test looks for takes on a busy machine.
+const LOOK_MAX: Duration = Duration::from_mins(2);
 
 /// Waits before the next check of a condition.
 pub(crate) async fn pause() {
     tokio::time::sleep(LOOK_EVERY).await;
+}
+
+/// What is seen once it is so. It fails with what it saw last.
+pub(crate) async fn until_so<T: Debug>(
+    mut look: impl AsyncFnMut() -> T,
+    is_so: impl Fn(&T) -> bool,
+) -> T {
+    let mut last = None;
+    let looking = async {
+        loop {
+            let seen = look().await;
+            if is_so(&seen) {
+                return seen;
+            }
+            last = Some(seen);
+            pause().await;
+        }
+    };
+    let found = tokio::time::timeout(LOOK_MAX, looking).await;
+    found.unwrap_or_else(|_| panic!("it stays as it is: {last:?}"))
 }
 
 /// A name that is unique on a shared server.

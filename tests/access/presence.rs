@@ -1,16 +1,13 @@
 //! Two hosts of one database are listed. One that stops is gone at once, one that is killed when its row has expired.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::TIMEOUT;
 use super::host::Host;
 use crate::support::app::{SECRET, TestApp};
-
-/// The pause between two looks at the list.
-const POLL: Duration = Duration::from_millis(100);
+use crate::support::until_so;
 
 async fn hosts(app: &TestApp) -> Vec<Value> {
     let answer = app.get("admin", "/v1/hosts").await.expect(200);
@@ -19,15 +16,8 @@ async fn hosts(app: &TestApp) -> Vec<Value> {
 
 /// Waits until so many hosts are listed.
 async fn until(app: &TestApp, count: usize) -> Vec<Value> {
-    let begun = Instant::now();
-    loop {
-        let listed = hosts(app).await;
-        if listed.len() == count {
-            return listed;
-        }
-        assert!(begun.elapsed() < TIMEOUT, "not {count} hosts: {listed:?}");
-        tokio::time::sleep(POLL).await;
-    }
+    let look = async || hosts(app).await;
+    until_so(look, |listed: &Vec<Value>| listed.len() == count).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

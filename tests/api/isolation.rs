@@ -1,7 +1,6 @@
 //! A tenant whose notifications, webhooks or events cannot be made holds up no other tenant.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use wrkflw_store::outbox::{Reach, Waiting};
 
@@ -12,6 +11,7 @@ use crate::events::consumer::Consumer;
 use crate::faults::dead_letters::{self, Sending};
 use crate::support::app::neighbour::Neighbour;
 use crate::support::receiver::Receiver;
+use crate::support::until_so;
 
 /// Events of an instance that has just started.
 const EVENTS_OF_A_START: usize = 3;
@@ -196,17 +196,13 @@ async fn an_event_behind_those_passed_over_waits_for_the_one_before_it() {
 
 /// Until the condition holds.
 async fn until(app: &TestApp, condition: &'static str) {
-    let looking = async {
-        let query = || sqlx::query_scalar::<_, Option<bool>>(condition);
-        while query()
-            .fetch_one(app.database.admin_pool())
-            .await
-            .expect("an answer")
-            != Some(true)
-        {
-            crate::support::pause().await;
-        }
+    let look = async || {
+        let query = sqlx::query_scalar::<_, Option<bool>>(condition);
+        let holds = query.fetch_one(app.database.admin_pool()).await;
+        (condition, holds.expect("an answer"))
     };
-    let looked = tokio::time::timeout(Duration::from_secs(20), looking).await;
-    looked.expect(condition);
+    until_so(look, |(_, holds): &(&'static str, Option<bool>)| {
+        *holds == Some(true)
+    })
+    .await;
 }

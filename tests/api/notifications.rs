@@ -13,6 +13,7 @@ use wrkflw_relay::webhook::settings::Settings;
 use wrkflw_store::notifier::{Known, Reading};
 
 use super::*;
+use crate::support::until_so;
 
 /// Transactions of other tests on the same server hold the feed back for a moment, and no longer than this.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -59,20 +60,13 @@ async fn page(app: &TestApp, user: &str, query: &str) -> Value {
 
 /// The newest notifications of a person, once there are so many.
 async fn told(app: &TestApp, user: &str, count: usize) -> Vec<Value> {
-    let waiting = async {
-        loop {
-            let page = page(app, user, "limit=100").await;
-            let data = page["data"].as_array().expect("data").clone();
-            assert!(data.len() <= count, "{data:?}");
-            if data.len() == count {
-                return data;
-            }
-            crate::support::pause().await;
-        }
+    let look = async || {
+        let page = page(app, user, "limit=100").await;
+        let data = page["data"].as_array().expect("data").clone();
+        assert!(data.len() <= count, "{data:?}");
+        data
     };
-    tokio::time::timeout(TIMEOUT, waiting)
-        .await
-        .expect("everybody is told")
+    until_so(look, |told: &Vec<Value>| told.len() == count).await
 }
 
 fn kinds(told: &[Value]) -> Vec<(&str, &str, &str)> {

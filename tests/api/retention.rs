@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
-use std::time::Duration;
 
 use jiff::SignedDuration;
 use wrkflw_runtime::clock::Clock;
@@ -14,8 +13,8 @@ use crate::audit::everything;
 use crate::support::app::Timers;
 use crate::support::plug::count;
 use crate::support::receiver::Receiver;
+use crate::support::until_so;
 
-const TIMEOUT: Duration = Duration::from_mins(1);
 const ITEMS: &str = "select count(*) from bulk_item";
 
 /// A clock that stands so many days from now.
@@ -32,13 +31,8 @@ async fn left(app: &TestApp, sql: &'static str) -> i64 {
 }
 
 async fn until(app: &TestApp, sql: &'static str, wanted: i64) {
-    let so = async {
-        while count(&app.database, sql).await != wanted {
-            crate::support::pause().await;
-        }
-    };
-    let seen = tokio::time::timeout(TIMEOUT, so).await;
-    seen.unwrap_or_else(|_| panic!("{sql} never gives {wanted}"));
+    let look = async || (sql, count(&app.database, sql).await);
+    until_so(look, |(_, found): &(&'static str, i64)| *found == wanted).await;
 }
 
 #[tokio::test]

@@ -1,10 +1,8 @@
 //! Substitutes of absent people: what they see, what they may do, and until when.
 
-use std::time::Duration;
-
 use super::people::{absent, absent_during, all_back, inbox, known, member, tell};
 use super::*;
-use crate::support::pause;
+use crate::support::until_so;
 
 const NOTHING: [(String, Value); 0] = [];
 
@@ -118,13 +116,8 @@ async fn taken(app: &TestApp, user: &str, entity: &str) -> Value {
 }
 
 pub(super) async fn until_released(app: &TestApp, instance: &Value) {
-    let waiting = async {
-        while !owner(app, instance).await.is_null() {
-            pause().await;
-        }
-    };
-    let released = tokio::time::timeout(Duration::from_secs(30), waiting).await;
-    released.expect("the task is released");
+    let look = async || owner(app, instance).await;
+    until_so(look, Value::is_null).await;
 }
 
 #[tokio::test]

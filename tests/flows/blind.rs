@@ -1,25 +1,19 @@
 //! A vote in which nobody is told how others voted, until it ends.
 
 use super::*;
+use crate::support::until_so;
 
 /// The data of the instance's events of this type, once there are so many.
 async fn published(app: &TestApp, instance: &Value, kind: &str, count: usize) -> Vec<Value> {
-    let reading = async {
-        loop {
-            let page = app.get("admin", "/v1/events?limit=100").await.expect(200);
-            let events = page["data"].as_array().expect("events").iter();
-            let of_kind = events.filter(|event| {
-                event["subject"] == instance["id"] && event["type"] == format!("dev.wrkflw.{kind}")
-            });
-            let found: Vec<_> = of_kind.cloned().collect();
-            if found.len() == count {
-                return found;
-            }
-            crate::support::pause().await;
-        }
+    let look = async || {
+        let page = app.get("admin", "/v1/events?limit=100").await.expect(200);
+        let events = page["data"].as_array().expect("events").iter();
+        let of_kind = events.filter(|event| {
+            event["subject"] == instance["id"] && event["type"] == format!("dev.wrkflw.{kind}")
+        });
+        of_kind.cloned().collect::<Vec<Value>>()
     };
-    let read = tokio::time::timeout(TIMEOUT, reading).await;
-    read.unwrap_or_else(|_| panic!("{kind} is not published {count} times"))
+    until_so(look, |found: &Vec<Value>| found.len() == count).await
 }
 
 /// The event follows a hidden decision, and lacks these members.

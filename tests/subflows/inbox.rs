@@ -125,7 +125,8 @@ async fn a_signal_for_an_ending_instance_goes_to_the_next() {
         let body = Some(json!({ "reason": "a trial" }));
         cancelling.send("admin", "POST", &path, &[], body).await
     });
-    until_so(async || counted(&app, WAITS_FOR_LOCK).await > 0).await;
+    let look = async || counted(&app, WAITS_FOR_LOCK).await;
+    until_so(look, |waiting: &i64| *waiting > 0).await;
     let mut sent = JoinSet::new();
     sent.spawn(async move {
         let body = Some(named("payment-1"));
@@ -133,7 +134,11 @@ async fn a_signal_for_an_ending_instance_goes_to_the_next() {
             .send("author", "POST", "/v1/signals/PAID", &[], body)
             .await
     });
-    until_so(async || app.engine.waiting(id) > 0).await;
+    until_so(
+        async || app.engine.waiting(id),
+        |waiting: &usize| *waiting > 0,
+    )
+    .await;
     holder.rollback().await.expect("the lock is free");
     cancelled.join_all().await.remove(0).expect(200);
     let taken = sent.join_all().await.remove(0).expect(200);
@@ -157,17 +162,6 @@ async fn hold(connection: &mut PgConnection, instance: InstanceId) {
         .execute(connection)
         .await
         .expect("a lock");
-}
-
-async fn until_so(is_so: impl AsyncFn() -> bool) {
-    let waiting = async {
-        while !is_so().await {
-            crate::support::pause().await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, waiting)
-        .await
-        .expect("in time");
 }
 
 /// A suspended instance takes no signal. The next waiting one does.

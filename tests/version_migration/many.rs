@@ -16,6 +16,7 @@ use wrkflw_store::jobs::Job;
 use super::*;
 use crate::support::app::Timers;
 use crate::support::plug::Plug;
+use crate::support::until_so;
 
 /// How long an operation may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
@@ -42,16 +43,7 @@ async fn operation(app: &TestApp, id: &str) -> Value {
 
 /// Reads until it is so: other hosts say nothing when they are done.
 async fn until(app: &TestApp, id: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    let wait = async {
-        loop {
-            let now = operation(app, id).await;
-            if is_so(&now) {
-                return now;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, wait).await.expect("progress")
+    until_so(async || operation(app, id).await, is_so).await
 }
 
 async fn count(app: &TestApp, sql: &'static str) -> i64 {
@@ -165,14 +157,9 @@ async fn two_hosts_migrate_two_hundred_though_one_dies() {
     let (_, second) = app.beside_with_engine(app.database.url(), TIMEOUT).await;
     until(&app, &id, |now| now["done"] == 30).await;
     let committed = "select count(*) from audit_entry where type = 'FLOW_MIGRATED'";
-    let unnoted = async {
-        while count(&app, committed).await < 31 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, unnoted)
-        .await
-        .expect("a commit that nobody noted");
+    // The last commit is one that nobody noted.
+    let look = async || count(&app, committed).await;
+    until_so(look, |commits: &i64| *commits >= 31).await;
     // It is gone, with all it had in hand; its leases are over some time later.
     drop(first);
     let over = "update bulk_item set lease_until = 'epoch' where result is null";
@@ -314,12 +301,7 @@ async fn operations_are_narrowed_repeated_stopped_and_bounded() {
     // One of the ten does it, the others find it done.
     let timers = app.timers();
     let left = "select count(*) from bulk_operation where ended_at is null";
-    let wait = async {
-        while count(&app, left).await > 0 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, wait).await.expect("an end");
+    until_so(async || count(&app, left).await, |left: &i64| *left == 0).await;
     timers.stop().await;
     let totals = "select sum(done) * 100 + sum(refused) from bulk_operation";
     assert_eq!(count(&app, totals).await, 2 * 100 + 18);

@@ -59,13 +59,7 @@ async fn a_host_that_stops_does_not_wait_for_a_service() {
 
 /// Waits until the query counts something.
 async fn until_counted(app: &TestApp, sql: &'static str) {
-    let counting = async {
-        while counted(app, sql).await == 0 {
-            crate::support::pause().await;
-        }
-    };
-    let found = tokio::time::timeout(TIMEOUT, counting).await;
-    found.expect("in time");
+    until_so(async || counted(app, sql).await, |found: &i64| *found > 0).await;
 }
 
 #[tokio::test]

@@ -42,14 +42,7 @@ async fn a_reply_that_waited_is_recorded_although_its_state_was_left() {
 /// Returns once the job of a call keeps the reply.
 async fn until_kept(app: &TestApp) {
     let kept = "select count(*) from job where payload::jsonb ? 'report' and claim is null";
-    let keeping = async {
-        while counted(app, kept).await == 0 {
-            crate::support::pause().await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, keeping)
-        .await
-        .expect("in time");
+    until_so(async || counted(app, kept).await, |kept: &i64| *kept > 0).await;
 }
 
 async fn run(app: &TestApp, statement: &'static str) {
