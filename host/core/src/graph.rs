@@ -349,4 +349,9 @@ impl Graph {
             .iter()
             .filter(move |transition| transition.source == source)
     }
+
+    /// Whether a transition out of `state` may be fired by this source.
+    pub fn leads(&self, state: &str, by: FiredBy) -> bool {
+        self.leaving(state).any(|way| way.by.contains(&by))
+    }
 }

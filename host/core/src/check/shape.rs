@@ -161,7 +161,7 @@ fn ways_out(graph: &Graph, state: &State, problems: &mut Vec<Problem>) {
         )),
         StateKind::Service => {
             for by in [FiredBy::Reply, FiredBy::Failure] {
-                if !graph.leaving(&state.name).any(|way| way.by.contains(&by)) {
+                if !graph.leads(&state.name, by) {
                     problems.push(Problem::new(
                         "service_unanswered",
                         &at,

@@ -129,10 +129,9 @@ impl Execution<'_> {
     /// Refuses work in a state that nothing could ever move. Where neither a decision nor a signal leads on, only deadlines do.
     fn check_movable_work(&self, asked: &Asked, assignment: &Assignment) -> Result<(), Fault> {
         let (graph, state) = (&self.context.version.graph, &asked.state_instance.name);
-        let leads = |by: FiredBy| graph.leaving(state).any(|way| way.by.contains(&by));
         let moves = |deadlines: &[Deadline]| deadlines.iter().any(|one| one.action.moves());
-        let is_movable = leads(FiredBy::Decision)
-            || leads(FiredBy::Signal)
+        let is_movable = graph.leads(state, FiredBy::Decision)
+            || graph.leads(state, FiredBy::Signal)
             || assignment
                 .offers
                 .iter()

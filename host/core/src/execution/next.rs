@@ -224,12 +224,11 @@ pub(super) fn may_be_moved(
     state_instance: &StateInstance,
     is_over: impl Fn(&Task) -> bool,
 ) -> bool {
-    let leads = |by: FiredBy| graph.leaving(name).any(|way| way.by.contains(&by));
     let moves = |open: &[OpenDeadline]| open.iter().any(|one| one.action.moves());
     // Where no decision leads on, only the deadlines of a task do.
-    let by_decision = leads(FiredBy::Decision);
+    let by_decision = graph.leads(name, FiredBy::Decision);
     let open = |task: &Task| task.status.is_open() && !is_over(task);
-    leads(FiredBy::Signal)
+    graph.leads(name, FiredBy::Signal)
         || moves(&state_instance.deadlines)
         || state_instance
             .tasks

@@ -12,7 +12,7 @@ use crate::answer::{Child, Waiting};
 use crate::check::names::is_name;
 use crate::command::Command;
 use crate::event::Event;
-use crate::graph::{FiredBy, Transition};
+use crate::graph::FiredBy;
 use crate::ids::{InstanceId, check_id};
 use crate::instance::{ChildInstance, Entity, StateInstance};
 use crate::json::Json;
@@ -83,8 +83,7 @@ impl Execution<'_> {
                 return Err(Fault::new(ENTER, message));
             }
         }
-        let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
-        let is_movable = graph.leaving(state).any(by_signal)
+        let is_movable = graph.leads(state, FiredBy::Signal)
             || waiting
                 .deadlines
                 .iter()
