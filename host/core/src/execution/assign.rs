@@ -140,11 +140,10 @@ impl Execution<'_> {
                 EntryCause::Entered | EntryCause::Migrated => moves(&assignment.deadlines),
                 // The deadlines of the state go on, and those of tasks that are not overdue or are offered again.
                 cause => may_be_moved(graph, state, &asked.state_instance, |task| match cause {
-                    EntryCause::Reoffered => !assignment.offers.iter().any(|offer| {
-                        let is_for_them =
-                            members::offered(offer).eq(members::among(&task.candidates));
-                        offer.label == task.label && is_for_them
-                    }),
+                    EntryCause::Reoffered => {
+                        let mut offers = assignment.offers.iter();
+                        !offers.any(|offer| members::is_same_work(offer, task))
+                    }
                     _ => goes(task, cause),
                 }),
             };

@@ -25,8 +25,13 @@ pub(super) fn are_asked(assignment: &Assignment) -> bool {
     offers.any(|offer| offer.each_member.is_some())
 }
 
+/// Whether an offer is the work of a task again: it has the same label and the same members.
+pub(super) fn is_same_work(offer: &Offer, task: &Task) -> bool {
+    offer.label == task.label && offered(offer).eq(among(&task.candidates))
+}
+
 /// The people who are candidates as members of groups, each with the group.
-pub(super) fn among(candidates: &[Candidate]) -> impl Iterator<Item = (&str, &str)> {
+fn among(candidates: &[Candidate]) -> impl Iterator<Item = (&str, &str)> {
     candidates.iter().filter_map(|candidate| match candidate {
         Candidate::Member { person, group } => Some((person.as_str(), group.as_str())),
         Candidate::User(_) | Candidate::Group(_) => None,
@@ -34,7 +39,7 @@ pub(super) fn among(candidates: &[Candidate]) -> impl Iterator<Item = (&str, &st
 }
 
 /// The same of an offer.
-pub(super) fn offered(offer: &Offer) -> impl Iterator<Item = (&str, &str)> {
+fn offered(offer: &Offer) -> impl Iterator<Item = (&str, &str)> {
     offer
         .candidates
         .iter()

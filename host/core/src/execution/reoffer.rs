@@ -165,12 +165,10 @@ impl Execution<'_> {
     }
 }
 
-/// Whether the offer may continue the task: with the same label and members, and its owner is not excluded. A migration always
+/// Whether the offer may continue the task: it is the same work, and the task's owner is not excluded. A migration always
 /// replaces tasks without an owner. The staffing check then asks the directory whether the owner is still a candidate.
 fn is_kept(why: Why, task: &Task, offer: &Offer, excluded_people: &BTreeSet<&str>) -> bool {
-    let is_same =
-        offer.label == task.label && members::offered(offer).eq(members::among(&task.candidates));
-    if !is_same {
+    if !members::is_same_work(offer, task) {
         return false;
     }
     let TaskStatus::Claimed {
