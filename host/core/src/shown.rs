@@ -113,7 +113,8 @@ impl<'a> Shown<'a> {
         let past = newest(&instance.past);
         let states = instance.past.len() - past.len();
         let unsent = longest(past);
-        let gone = instance.past[..states].iter().flat_map(written);
+        let gone = instance.past[..states].iter();
+        let gone = gone.flat_map(|past| texts(&past.state));
         let gone = gone.filter(|(_, bytes)| *bytes > 0).count();
         Shown {
             past,
@@ -144,11 +145,11 @@ fn newest(past: &[PastState]) -> &[PastState] {
 
 /// The decisions whose texts are left out: the longest first, and the oldest first if equal.
 fn longest(past: &[PastState]) -> BTreeSet<TaskId> {
-    let all: usize = past.iter().flat_map(written).map(|(_, bytes)| bytes).sum();
-    if all <= PAST_TEXTS_BYTES_MAX {
+    let states = past.iter().rev().map(|past| &past.state);
+    if text_bytes(states.clone()) <= PAST_TEXTS_BYTES_MAX {
         return BTreeSet::new();
     }
-    let mut newest_first: Vec<_> = past.iter().rev().flat_map(written).collect();
+    let mut newest_first: Vec<_> = states.flat_map(texts).collect();
     newest_first.sort_by_key(|(_, bytes)| *bytes);
     let mut room = PAST_TEXTS_BYTES_MAX;
     let left_out = newest_first.into_iter().skip_while(|(_, bytes)| {
@@ -159,17 +160,19 @@ fn longest(past: &[PastState]) -> BTreeSet<TaskId> {
     left_out.map(|(task, _)| task).collect()
 }
 
-/// The decided tasks of a past state, with the bytes of comment and input in each decision.
-fn written(past: &PastState) -> impl Iterator<Item = (TaskId, usize)> + '_ {
-    texts(&past.state)
-}
-
+/// The decided tasks of a state instance, with the bytes of comment and input in each decision.
 fn texts(state_instance: &StateInstance) -> impl Iterator<Item = (TaskId, usize)> + '_ {
     state_instance.tasks.iter().filter_map(|task| {
         let decision = task.decision()?;
         let bytes = decision_bytes(decision.comment.as_deref(), decision.input.as_str());
         Some((task.id, bytes))
     })
+}
+
+/// The bytes of all comments and inputs in these state instances.
+fn text_bytes<'a>(state_instances: impl Iterator<Item = &'a StateInstance>) -> usize {
+    let texts = state_instances.flat_map(texts);
+    texts.map(|(_, bytes)| bytes).sum()
 }
 
 /// The bytes of a decision's comment and input. An empty input counts 0.
@@ -230,37 +233,28 @@ pub fn check_decision(
 /// A decision that is hidden counts as the open task that it was, so the room does not depend on its texts. Only where work was added
 /// again and again, in a blind state or beside it, and the decisions filled their shares, what they have left is the limit.
 fn room(instance: &Instance) -> usize {
-    let bytes = |of: &[&StateInstance]| -> usize {
-        let texts = of.iter().flat_map(|state_instance| texts(state_instance));
-        texts.map(|(_, bytes)| bytes).sum()
-    };
-    let active = instance.active.iter();
-    let (blind, others): (Vec<_>, Vec<_>) = active.partition(|one| one.blind);
-    let tasks = blind
+    let (blind, others): (Vec<_>, Vec<_>) = instance.active.iter().partition(|one| one.blind);
+    let hidden = blind
         .iter()
-        .flat_map(|state_instance| &state_instance.tasks);
-    let hidden = tasks.filter(|task| !matches!(task.status, TaskStatus::Cancelled { .. }));
-    let tasks = others
+        .flat_map(|state_instance| &state_instance.tasks)
+        .filter(|task| !matches!(task.status, TaskStatus::Cancelled { .. }));
+    let open = others
         .iter()
-        .flat_map(|state_instance| &state_instance.tasks);
-    let open = tasks.filter(|task| task.status.is_open());
+        .flat_map(|state_instance| &state_instance.tasks)
+        .filter(|task| task.status.is_open());
     // Hidden tasks count twice: that leaves room for some that are added later.
     let shares = 2 * hidden.count() + open.count();
-    let (used, said) = (bytes(&others), bytes(&blind));
-    let part = TEXTS_BYTES_MAX.saturating_sub(used) / shares.max(1);
-    let part = part.min(TEXTS_BYTES_MAX.saturating_sub(used + said));
-    let left: usize = instance
-        .past
-        .iter()
-        .flat_map(|past| texts(&past.state))
-        .map(|(_, bytes)| bytes)
-        .sum();
+    let used = text_bytes(others.iter().copied());
+    let left = TEXTS_BYTES_MAX.saturating_sub(used);
+    let unseen = text_bytes(blind.iter().copied());
+    let part = (left / shares.max(1)).min(left.saturating_sub(unseen));
     let kept = if blind.is_empty() {
         used
     } else {
         TEXTS_BYTES_MAX
     };
-    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(kept + left);
+    let past = text_bytes(instance.past.iter().map(|past| &past.state));
+    let all = ALL_TEXTS_BYTES_MAX.saturating_sub(kept + past);
     part.min(all / ALL_TEXTS_PART)
 }
 

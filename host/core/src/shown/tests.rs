@@ -7,22 +7,26 @@ use super::samples::{Random, complete, input_of, instance};
 use super::*;
 use crate::ids::StateId;
 
+/// The decision of this person, with an input of this many bytes.
+fn decision(number: usize, bytes: usize) -> Decision {
+    Decision {
+        outcome: "GO".into(),
+        actor: format!("person-{number}"),
+        on_behalf_of: None,
+        comment: None,
+        input: input_of(bytes),
+        decided_at: Timestamp::UNIX_EPOCH,
+    }
+}
+
 /// Past states in this order, each with a decision of this many bytes.
 fn past(said: &[usize]) -> Instance {
     let mut instance = instance();
     for (number, bytes) in said.iter().enumerate() {
         let id = Uuid::from_u128(number as u128);
-        let decision = Decision {
-            outcome: "GO".into(),
-            actor: format!("person-{number}"),
-            on_behalf_of: None,
-            comment: None,
-            input: input_of(*bytes),
-            decided_at: Timestamp::UNIX_EPOCH,
-        };
         let mut task = Random::new(1).task();
         (task.id, task.candidates, task.label) = (TaskId(id), vec![], String::new());
-        complete(&mut task, decision);
+        complete(&mut task, decision(number, *bytes));
         let mut state = StateInstance::new(StateId(id), "Work", Timestamp::UNIX_EPOCH);
         state.tasks = vec![task];
         instance.past.push(PastState {
@@ -98,21 +102,12 @@ fn what_all_decisions_say_has_an_end_too() {
 fn vote(decided: [usize; 2]) -> Instance {
     let mut instance = instance();
     let mut state = past(&decided).past.swap_remove(0).state;
-    let at = |second| Timestamp::from_second(second).expect("a time");
     state.blind = true;
     state.tasks = (0..4).map(|_| Random::new(1).task()).collect();
     for (number, task) in state.tasks.iter_mut().enumerate() {
         task.status = TaskStatus::Pending;
         if let Some(bytes) = decided.get(number) {
-            let decision = Decision {
-                outcome: "GO".into(),
-                actor: format!("person-{number}"),
-                on_behalf_of: None,
-                comment: None,
-                input: input_of(*bytes),
-                decided_at: at(1),
-            };
-            complete(task, decision);
+            complete(task, decision(number, *bytes));
         }
     }
     instance.active.push(state);
@@ -154,18 +149,11 @@ fn the_texts_of_a_blind_state_that_grows_fit() {
         let mut task = Random::new(1).task();
         task.status = TaskStatus::Pending;
         vote.active[0].tasks.push(task);
-        let decision = Decision {
-            outcome: "GO".into(),
-            actor: format!("person-{number}"),
-            on_behalf_of: None,
-            comment: None,
-            input: input_of(room(&vote)),
-            decided_at: Timestamp::UNIX_EPOCH,
-        };
+        let decision = decision(number, room(&vote));
         let task = vote.active[0].tasks.last_mut().expect("it was added");
         complete(task, decision);
     }
-    let said: usize = texts(&vote.active[0]).map(|(_, bytes)| bytes).sum();
+    let said = text_bytes(vote.active.iter());
     assert!(said <= TEXTS_BYTES_MAX, "{said}");
 }
 
