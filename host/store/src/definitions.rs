@@ -301,17 +301,11 @@ impl Store {
         .fetch_optional(&self.writer)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let inconsistent =
-            |detail: String| StoreError::inconsistent("definition_version", reference, detail);
         Ok(Some(VersionRow {
-            digest: Digest(
-                row.digest
-                    .try_into()
-                    .map_err(|_| inconsistent("a malformed digest".into()))?,
-            ),
+            digest: digest_of(reference, row.digest)?,
             config: Json::from_canonical(row.config),
             graph: serde_json::from_str(&row.graph)
-                .map_err(|error| inconsistent(error.to_string()))?,
+                .map_err(|error| inconsistent(reference, error))?,
             graph_bytes: row.graph.len(),
             content: row.content,
         }))
@@ -350,11 +344,8 @@ impl Store {
                     key: row.key,
                     version: row.version.cast_unsigned(),
                 };
-                let digest = row.digest.try_into().map_err(|_| {
-                    let detail = "a malformed digest".to_owned();
-                    StoreError::inconsistent("definition_version", &reference, detail)
-                })?;
-                Ok((reference, Digest(digest)))
+                let digest = digest_of(&reference, row.digest)?;
+                Ok((reference, digest))
             })
             .collect()
     }
@@ -376,6 +367,17 @@ impl Store {
         .await?;
         Ok(())
     }
+}
+
+fn inconsistent(reference: &VersionRef, detail: impl ToString) -> StoreError {
+    StoreError::inconsistent("definition_version", reference, detail)
+}
+
+/// The digest of a version's component, as its row has it.
+fn digest_of(reference: &VersionRef, bytes: Vec<u8>) -> Result<Digest, StoreError> {
+    let bytes = bytes.try_into();
+    let bytes = bytes.map_err(|_| inconsistent(reference, "a malformed digest"))?;
+    Ok(Digest(bytes))
 }
 
 fn stream(tenant: TenantId, id: Uuid) -> Stream {
