@@ -186,29 +186,29 @@ impl Reader {
         Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
     }
 
-    /// Entries of a tenant after `leaf`, or before it if the newest come first, in the order of the tree. An entry that no checkpoint covers has no
-    /// leaf yet.
+    /// Entries of a tenant after `leaf`, or before it if the newest come first, in the order of the tree, and when the last checkpoint
+    /// was signed. An entry that no checkpoint covers has no leaf yet.
     pub async fn audit_of_tenant(
         &self,
         tenant: TenantId,
         filter: &AuditFilter,
         (leaf, limit): (Option<u64>, u32),
-    ) -> Result<AuditPage<PlacedRow>, StoreError> {
+    ) -> Result<(AuditPage<PlacedRow>, Option<Timestamp>), StoreError> {
         let mut connection = self.reading(Viewer::all(tenant)).await?;
         // A cursor that leads forwards is not before the first leaf.
         let bound = filter
             .from
             .filter(|_| filter.newest_first || leaf.is_none());
         let first = first_leaf(&mut connection, tenant, bound).await?;
-        // Read before the rows, so that all rows up to it are among these.
-        let last = sqlx::query_scalar!(
-            "select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1",
+        // Read before the rows, so that all rows up to the last leaf, and all that the checkpoint covers, are among these.
+        let last = sqlx::query!(
+            r#"select (select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1) as "leaf?",
+                (select signed_at from checkpoint where tenant_id = $1 order by number desc limit 1) as "signed_at?: Time""#,
             tenant.0
         )
-        .fetch_optional(&mut connection)
-        .await?
-        .unwrap_or(-1);
-        let (span, stopped) = filter.span(leaf, first, last);
+        .fetch_one(&mut connection)
+        .await?;
+        let (span, stopped) = filter.span(leaf, first, last.leaf.unwrap_or(-1));
         // Two parts, as above.
         let rows = sqlx::query_as!(
             Placed,
@@ -260,7 +260,8 @@ impl Reader {
         .await?;
         let all = rows.first().map_or(0, |row| row.all);
         let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
-        Ok(AuditPage::of(rows, all, limit, stopped, |row| row.leaf))
+        let page = AuditPage::of(rows, all, limit, stopped, |row| row.leaf);
+        Ok((page, last.signed_at.map(|at| at.0)))
     }
 }
 
