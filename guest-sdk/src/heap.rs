@@ -1,124 +1,123 @@
-//! Memory of a component that answers one question and is dropped.
+//! The allocator of a component: a bump allocator over a fixed arena. A component answers one call and is then dropped.
 //!
-//! A component begins with room of its own, and memory is taken from there one piece after the other: most answers
-//! never ask the host for more, which would cost it two system calls that all of its threads wait for. What does not fit
-//! comes from the allocator behind it. Pieces in the room are given back only from its end; that is enough
-//! for what grows while it is built, and what stays behind goes with the instance.
+//! Most calls fit into the arena and never grow the memory of the component. Growing it costs the host two system calls that block
+//! all of its threads. Requests that do not fit go to the backing allocator. Only the last block of the arena can be freed or resized.
+//! That is enough for a buffer that grows while it is built. The memory of all other blocks is freed with the component.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::ptr;
 
-/// What nearly every question needs, its facts and the answer together.
+/// Enough for the facts and the answer of nearly every call.
 #[cfg(all(target_arch = "wasm32", feature = "heap"))]
-const ROOM_BYTES: usize = 256 << 10;
+const ARENA_BYTES: usize = 256 << 10;
 
 #[cfg(all(target_arch = "wasm32", feature = "heap"))]
 #[global_allocator]
-static HEAP: Heap<ROOM_BYTES, std::alloc::System> = Heap::before(std::alloc::System);
+static HEAP: Heap<ARENA_BYTES, std::alloc::System> = Heap::over(std::alloc::System);
 
-/// Room of a fixed size before another allocator. For one thread only.
-struct Heap<const BYTES: usize, Behind> {
-    room: UnsafeCell<Room<BYTES>>,
-    /// How much of the room is handed out.
+/// An arena of a fixed size in front of a backing allocator. For one thread only.
+struct Heap<const BYTES: usize, Backing> {
+    arena: UnsafeCell<Arena<BYTES>>,
+    /// The bytes of the arena that are allocated, from its start.
     used: UnsafeCell<usize>,
-    behind: Behind,
+    backing: Backing,
 }
 
-/// Aligned as every piece may be without losing a gap before the first.
+/// Has the largest usual alignment, so that the first block needs no padding.
 #[repr(align(16))]
-struct Room<const BYTES: usize>([u8; BYTES]);
+struct Arena<const BYTES: usize>([u8; BYTES]);
 
-impl<const BYTES: usize, Behind> Heap<BYTES, Behind> {
-    const fn before(behind: Behind) -> Heap<BYTES, Behind> {
+impl<const BYTES: usize, Backing> Heap<BYTES, Backing> {
+    const fn over(backing: Backing) -> Heap<BYTES, Backing> {
         Heap {
-            room: UnsafeCell::new(Room([0; BYTES])),
+            arena: UnsafeCell::new(Arena([0; BYTES])),
             used: UnsafeCell::new(0),
-            behind,
+            backing,
         }
     }
 
     fn start(&self) -> *mut u8 {
-        self.room.get().cast()
+        self.arena.get().cast()
     }
 
-    /// Where in the room this piece begins, if it is in there.
-    fn place(&self, piece: *mut u8) -> Option<usize> {
-        let place = piece.addr().checked_sub(self.start().addr())?;
-        (place < BYTES).then_some(place)
+    /// The offset of the block in the arena. None if it came from the backing allocator.
+    fn offset(&self, block: *mut u8) -> Option<usize> {
+        let offset = block.addr().checked_sub(self.start().addr())?;
+        (offset < BYTES).then_some(offset)
     }
 }
 
 #[expect(
     unsafe_code,
-    reason = "an allocator hands out memory that nobody else looks after"
+    reason = "the trait for global allocators is unsafe and works on raw pointers"
 )]
-mod handing_out {
+mod global {
     use super::{GlobalAlloc, Heap, Layout, ptr};
 
-    // SAFETY: components have one thread: the contract's host refuses those with shared memory.
+    // SAFETY: a component has one thread, because the host refuses components with shared memory.
     #[cfg(target_arch = "wasm32")]
-    unsafe impl<const BYTES: usize, Behind> Sync for Heap<BYTES, Behind> {}
+    unsafe impl<const BYTES: usize, Backing> Sync for Heap<BYTES, Backing> {}
 
-    // SAFETY: pieces lie in the room, between its start and `used`, aligned and without overlap: `alloc` hands out
-    // what lies behind `used` and moves it, and only the piece that ends at `used` moves it back or on.
-    // No call of these functions begins while another runs, so that nobody sees `used` change.
-    unsafe impl<const BYTES: usize, Behind: GlobalAlloc> GlobalAlloc for Heap<BYTES, Behind> {
+    // SAFETY: the blocks of the arena lie between its start and `used`. They are aligned and do not overlap: `alloc` returns memory
+    // after `used` and increases `used`, and only the block that ends at `used` can decrease or increase it again. There is one
+    // thread and no call is reentrant, so `used` does not change during a call except by that call.
+    unsafe impl<const BYTES: usize, Backing: GlobalAlloc> GlobalAlloc for Heap<BYTES, Backing> {
         unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-            // SAFETY: see above for `used`; the place is in the room before a pointer is made of it; the
-            // allocator behind is asked for what we are asked for.
+            // SAFETY: see above for `used`. The offset is within the arena before it is added to the pointer. The backing allocator
+            // gets the layout of the caller.
             unsafe {
                 let used = self.used.get();
                 let start = self.start();
                 let gap = start.wrapping_add(*used).align_offset(layout.align());
-                let place = (*used).checked_add(gap);
-                let end = place.and_then(|place| place.checked_add(layout.size()));
-                match (place, end) {
-                    (Some(place), Some(end)) if end <= BYTES => {
+                let offset = (*used).checked_add(gap);
+                let end = offset.and_then(|offset| offset.checked_add(layout.size()));
+                match (offset, end) {
+                    (Some(offset), Some(end)) if end <= BYTES => {
                         *used = end;
-                        start.add(place)
+                        start.add(offset)
                     }
-                    _ => self.behind.alloc(layout),
+                    _ => self.backing.alloc(layout),
                 }
             }
         }
 
-        unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
-            // SAFETY: see above; what is not in the room came from behind.
+        unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+            // SAFETY: see above. A block outside of the arena came from the backing allocator.
             unsafe {
-                match self.place(piece) {
-                    Some(place) => {
+                match self.offset(block) {
+                    Some(offset) => {
                         let used = self.used.get();
-                        if place + layout.size() == *used {
-                            *used = place;
+                        if offset + layout.size() == *used {
+                            *used = offset;
                         }
                     }
-                    None => self.behind.dealloc(piece, layout),
+                    None => self.backing.dealloc(block, layout),
                 }
             }
         }
 
-        unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-            // SAFETY: as above; the new piece is none of those that are in use, so the two do not overlap, and the
-            // shorter of the two sizes is within both. The caller promises that the new size makes a layout.
+        unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+            // SAFETY: as above. The new block overlaps no block in use. The copied size is the old one, which is smaller than the new
+            // one here. The caller guarantees that the new size makes a valid layout.
             unsafe {
-                let Some(place) = self.place(piece) else {
-                    return self.behind.realloc(piece, layout, size);
+                let Some(offset) = self.offset(block) else {
+                    return self.backing.realloc(block, layout, size);
                 };
                 let used = self.used.get();
-                let last = place + layout.size() == *used;
-                if last && place.checked_add(size).is_some_and(|end| end <= BYTES) {
-                    *used = place + size;
-                    return piece;
+                let last = offset + layout.size() == *used;
+                if last && offset.checked_add(size).is_some_and(|end| end <= BYTES) {
+                    *used = offset + size;
+                    return block;
                 }
                 if size <= layout.size() {
-                    return piece;
+                    return block;
                 }
                 let layout_new = Layout::from_size_align_unchecked(size, layout.align());
                 let new = self.alloc(layout_new);
                 if !new.is_null() {
-                    ptr::copy_nonoverlapping(piece, new, layout.size());
-                    self.dealloc(piece, layout);
+                    ptr::copy_nonoverlapping(block, new, layout.size());
+                    self.dealloc(block, layout);
                 }
                 new
             }
@@ -138,15 +137,15 @@ mod handing_out {
         }
 
         fn used(heap: &Heap<BYTES, System>) -> usize {
-            // SAFETY: one thread, and no call of the allocator under way.
+            // SAFETY: there is one thread, and no call of the allocator runs.
             unsafe { *heap.used.get() }
         }
 
         #[test]
-        fn pieces_are_aligned_and_apart_in_the_room_and_behind_it() {
-            let heap = Heap::<BYTES, System>::before(System);
-            let mut taken: Vec<(usize, usize)> = Vec::new();
-            let mut pieces = Vec::new();
+        fn blocks_are_aligned_and_do_not_overlap_in_the_arena_and_outside_of_it() {
+            let heap = Heap::<BYTES, System>::over(System);
+            let mut ranges: Vec<(usize, usize)> = Vec::new();
+            let mut blocks = Vec::new();
             for (size, align) in [
                 (1, 1),
                 (8, 8),
@@ -156,61 +155,65 @@ mod handing_out {
                 (64, 64),
                 (200, 8),
             ] {
-                // SAFETY: no layout is empty; given back below with the same layout.
-                let piece = unsafe { heap.alloc(layout(size, align)) };
-                let (from, to) = (piece.addr(), piece.addr() + size);
+                // SAFETY: no layout is empty, and each block is freed below with its layout.
+                let block = unsafe { heap.alloc(layout(size, align)) };
+                let (from, to) = (block.addr(), block.addr() + size);
                 assert_eq!(from % align, 0);
                 assert!(
-                    taken
+                    ranges
                         .iter()
                         .all(|(start, end)| to <= *start || *end <= from)
                 );
-                taken.push((from, to));
-                pieces.push((piece, layout(size, align)));
+                ranges.push((from, to));
+                blocks.push((block, layout(size, align)));
             }
-            let inside = |(piece, _): &&(*mut u8, Layout)| heap.place(*piece).is_some();
-            assert_eq!(pieces.iter().filter(inside).count(), 5, "those that fit");
-            for (piece, layout) in pieces.into_iter().rev() {
-                // SAFETY: made above with this layout.
-                unsafe { heap.dealloc(piece, layout) };
+            let inside = |(block, _): &&(*mut u8, Layout)| heap.offset(*block).is_some();
+            assert_eq!(
+                blocks.iter().filter(inside).count(),
+                5,
+                "the blocks that fit"
+            );
+            for (block, layout) in blocks.into_iter().rev() {
+                // SAFETY: the block was allocated above with this layout.
+                unsafe { heap.dealloc(block, layout) };
             }
         }
 
         #[test]
-        fn what_grows_at_the_end_stays_and_what_outgrows_the_room_moves() {
-            let heap = Heap::<BYTES, System>::before(System);
-            // SAFETY: each piece is used within its size, and given its layout.
+        fn the_last_block_grows_in_place_and_leaves_the_arena_when_it_does_not_fit() {
+            let heap = Heap::<BYTES, System>::over(System);
+            // SAFETY: each block is used within its size and with its layout.
             unsafe {
-                let piece = heap.alloc(layout(16, 8));
-                piece.write_bytes(7, 16);
-                let grown = heap.realloc(piece, layout(16, 8), 64);
-                assert_eq!((grown, used(&heap)), (piece, 64));
+                let block = heap.alloc(layout(16, 8));
+                block.write_bytes(7, 16);
+                let grown = heap.realloc(block, layout(16, 8), 64);
+                assert_eq!((grown, used(&heap)), (block, 64));
                 let shrunk = heap.realloc(grown, layout(64, 8), 24);
-                assert_eq!((shrunk, used(&heap)), (piece, 24));
+                assert_eq!((shrunk, used(&heap)), (block, 24));
                 let other = heap.alloc(layout(8, 8));
                 let moved = heap.realloc(shrunk, layout(24, 8), 32);
-                assert_eq!(heap.place(moved), Some(32));
-                let away = heap.realloc(moved, layout(32, 8), 10_000);
-                assert!(heap.place(away).is_none());
-                assert_eq!(std::slice::from_raw_parts(away, 16), [7; 16]);
-                assert_eq!(used(&heap), 32, "what has moved was at the end");
-                let back = heap.realloc(away, layout(10_000, 8), 20_000);
-                heap.dealloc(back, layout(20_000, 8));
+                assert_eq!(heap.offset(moved), Some(32));
+                let outside = heap.realloc(moved, layout(32, 8), 10_000);
+                assert!(heap.offset(outside).is_none());
+                assert_eq!(std::slice::from_raw_parts(outside, 16), [7; 16]);
+                assert_eq!(used(&heap), 32, "the block that moved was the last one");
+                let larger = heap.realloc(outside, layout(10_000, 8), 20_000);
+                heap.dealloc(larger, layout(20_000, 8));
                 heap.dealloc(other, layout(8, 8));
-                assert_eq!(used(&heap), 24, "the hole before it stays");
+                assert_eq!(used(&heap), 24, "the gap before it is not reused");
             }
         }
 
         #[test]
-        fn sizes_around_the_end_of_addresses_are_refused_and_not_wrapped() {
-            let heap = Heap::<BYTES, System>::before(System);
-            // SAFETY: a piece that is refused is not used.
+        fn sizes_near_the_end_of_the_address_space_fail_without_overflow() {
+            let heap = Heap::<BYTES, System>::over(System);
+            // SAFETY: a null pointer is not used.
             unsafe {
                 let huge = usize::MAX / 2 - 64;
                 assert!(heap.alloc(layout(huge, 8)).is_null());
-                let piece = heap.alloc(layout(8, 8));
-                assert!(heap.realloc(piece, layout(8, 8), huge).is_null());
-                assert_eq!(heap.place(piece), Some(0));
+                let block = heap.alloc(layout(8, 8));
+                assert!(heap.realloc(block, layout(8, 8), huge).is_null());
+                assert_eq!(heap.offset(block), Some(0));
             }
         }
     }
