@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Assignment {
-    /// One task for each offer; one decision is asked for.
+    /// Creates one task for each offer; one decision is needed.
     pub fn new(offers: impl IntoIterator<Item = Offer>) -> Self {
         let offers = offers.into_iter().collect();
         Self {
@@ -25,7 +25,7 @@ impl Assignment {
         }
     }
 
-    /// One task, for whoever of the group claims it.
+    /// One task, which any member of the group may claim.
     pub fn to_group(group: &str) -> Self {
         Self::new([Offer::new("").to_group(group)])
     }
@@ -35,7 +35,7 @@ impl Assignment {
         Self::new([Offer::new("").to_user(user)])
     }
 
-    /// One task, for whoever manages this person.
+    /// One task, for the manager of this person.
     pub fn to_manager_of(user: &str) -> Self {
         Self::new([Offer::new("").to_manager_of(user)])
     }
@@ -50,7 +50,7 @@ impl Assignment {
         }
     }
 
-    /// A task for each of these people, of whom `needed` must decide for the same outcome.
+    /// A task for each of these people. `needed` of them must decide for the same outcome.
     ///
     /// [`Event::quorum`](crate::Event::quorum) says in `transition` when the result is certain.
     pub fn any_of<U: AsRef<str>>(people: impl IntoIterator<Item = U>, needed: u32) -> Self {
@@ -61,17 +61,16 @@ impl Assignment {
         Self::new(offers).needed(needed)
     }
 
-    /// A task for each member of this group, who alone may do it: `needed` of them, 1 unless another builder says more.
-    /// People who must not decide get none.
+    /// A task for each member of this group, which only that member may do. `needed` is 1 unless another builder sets it.
+    /// Excluded members get no task.
     ///
-    /// The members are those of the moment when the state is entered. Who joins later gets no task until a plan offers the
-    /// work anew; the task of a member who leaves the group is withdrawn, unless too few would be left.
+    /// The members are determined when the state is entered. Later members get no task until a plan offers the work anew. The
+    /// task of a member who leaves the group is withdrawn, unless too few would be left.
     pub fn to_each_member(group: &str) -> Self {
         Self::new([Offer::new("").to_each_member(group)])
     }
 
-    /// No task for these people: their own offers are left out, so that nothing is counted that nobody
-    /// can decide.
+    /// Removes the offers to these people. Otherwise a vote would count tasks that nobody can decide.
     pub fn without<U: AsRef<str>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
         for user in users {
             let theirs = [Principal::User(user.as_ref().into())];
@@ -86,26 +85,25 @@ impl Assignment {
         self
     }
 
-    /// No task. The host tries the fallbacks, and reports the state as unassignable if nobody is left.
+    /// No task. The host tries the fallbacks, and reports the state as unassignable if they fail.
     pub fn nobody() -> Self {
         Self::new([])
     }
 
-    /// How many decisions with the same outcome are needed. This is shown to people; `transition`
-    /// decides when they suffice.
+    /// How many decisions with the same outcome are needed. People see this number; `transition` decides when the votes suffice.
     pub fn needed(mut self, decisions: u32) -> Self {
         self.needed = Needed::Count(decisions);
         self
     }
 
-    /// At least this part of the tasks must be decided with the same outcome: `at_least(2, 3)` are four of five. Tasks that are
-    /// withdrawn do not count.
+    /// At least this fraction of the tasks must be decided with the same outcome: `at_least(2, 3)` is four of five. Withdrawn
+    /// tasks do not count.
     pub fn at_least(mut self, numerator: u32, denominator: u32) -> Self {
         self.needed = Needed::at_least(numerator, denominator);
         self
     }
 
-    /// More than this part of the tasks must be decided with the same outcome: `more_than(1, 2)` are three of four.
+    /// More than this fraction of the tasks must be decided with the same outcome: `more_than(1, 2)` is three of four.
     pub fn more_than(mut self, numerator: u32, denominator: u32) -> Self {
         self.needed = Needed::more_than(numerator, denominator);
         self
@@ -141,14 +139,14 @@ impl Assignment {
         self
     }
 
-    /// How a signal reaches this state besides being sent to its instance. It holds until the state ends: what an escalation or
-    /// a reoffer says changes nothing.
+    /// How a signal reaches this state, besides being sent to its instance. This holds until the state ends; an escalation or a
+    /// reoffer does not change it.
     pub fn subscribe(mut self, subscription: SignalSubscription) -> Self {
         self.subscriptions.push(subscription);
         self
     }
 
-    /// Tasks without a label are called what their state is called.
+    /// A task without a label gets the title of the state.
     pub(crate) fn labelled<F: Flow>(
         mut self,
         graph: &Graph<F::State, F::Trigger>,
@@ -167,7 +165,7 @@ impl Assignment {
 }
 
 impl Offer {
-    /// A task; the label tells it from others of the same state. If it is empty, the task is called what its state is called.
+    /// A task. The label distinguishes it from others of the same state. If it is empty, the task gets the title of the state.
     pub fn new(label: &str) -> Self {
         Self {
             label: label.into(),
@@ -191,7 +189,7 @@ impl Offer {
         self.to(Principal::User(user.into()))
     }
 
-    /// Whoever manages this person may claim it.
+    /// The manager of this person may claim it.
     pub fn to_manager_of(self, user: &str) -> Self {
         self.to(Principal::ManagerOf(user.into()))
     }
@@ -208,23 +206,24 @@ impl Offer {
         self
     }
 
-    /// A candidate who is familiar with the instance owns it from the start: who decided in it last, or else owns another task of
-    /// it. Without such a candidate, it is open to all.
+    /// A candidate who is familiar with the instance owns it from the start: the last one who decided in it, or else one who owns
+    /// another task of it. Without such a candidate, it is open to all.
     pub fn retain(mut self) -> Self {
         self.retain = true;
         self
     }
 
-    /// The candidates get such tasks in turn: whoever was given one of this flow in this state longest ago, or never, owns it from
-    /// the start, without a claim, and may release it. Nobody gets it who must not decide, owns another task of the state
-    /// instance, lost one there because it was overdue, or is absent. At most 100 people are considered. If nobody is left, it is
-    /// open to all.
+    /// The candidates get such tasks in turn. The owner is the candidate who got a task of this flow in this state longest ago, or
+    /// never. They own it from the start, without a claim, and may release it. Excluded and absent people are skipped, and those
+    /// who own another task of the state instance or lost one there because it was overdue. At most 100 people are considered. If
+    /// nobody is left, it is open to all.
     pub fn round_robin(mut self) -> Self {
         self.allocation = Allocation::RoundRobin;
         self
     }
 
-    /// The same, but whoever owns the fewest open tasks of all flows owns it; of several, as by [`round_robin`](Self::round_robin).
+    /// The same, but the candidate with the fewest open tasks of all flows owns it; among equals, as by
+    /// [`round_robin`](Self::round_robin).
     pub fn least_loaded(mut self) -> Self {
         self.allocation = Allocation::LeastLoaded;
         self
@@ -243,12 +242,12 @@ impl Offer {
 }
 
 impl Due {
-    /// So many hours after the state was entered or the task created. For another time: `Due::After(days(7))`.
+    /// This many hours after the state was entered or the task created. For another time: `Due::After(days(7))`.
     pub fn after_hours(count: u32) -> Self {
         Self::After(hours(count))
     }
 
-    /// So many seconds of working time later, by the tenant's calendar of this name.
+    /// After this many seconds of working time, by the tenant's calendar of this name.
     pub fn working(seconds: u32, calendar: &str) -> Self {
         Self::Working(WorkingTime {
             time: seconds,
@@ -256,8 +255,8 @@ impl Due {
         })
     }
 
-    /// At the end of the last of so many working days, by the tenant's calendar of this name. The day on which it begins does
-    /// not count.
+    /// At the end of the last of this many working days, by the tenant's calendar of this name. The day of the beginning does not
+    /// count.
     pub fn working_days(days: u32, calendar: &str) -> Self {
         Self::WorkingDays(WorkingDays {
             days,
@@ -265,7 +264,7 @@ impl Due {
         })
     }
 
-    /// At this moment, wherever it comes from.
+    /// At this moment, independent of the beginning.
     pub fn at(moment: Moment) -> Self {
         Self::At(moment.to_string())
     }
@@ -290,7 +289,7 @@ impl Due {
         self.acts(OverdueAction::Fire(trigger.name().into()))
     }
 
-    /// Cancels the instance for this reason, with all its branches and children. Flow logic is not asked.
+    /// Cancels the instance for this reason, with all its branches and children. Flow logic is not called.
     pub fn cancel(self, reason: &str) -> Deadline {
         self.acts(OverdueAction::Cancel(reason.into()))
     }
@@ -306,8 +305,8 @@ impl Due {
 }
 
 impl Deadline {
-    /// Counts from each claim of the task, not from its creation; only for deadlines of an offer. It does not count while
-    /// nobody owns the task, and begins anew with the next owner, though not with a delegate.
+    /// Counts from each claim of the task, not from its creation. Only for deadlines of an offer. The count stops while nobody
+    /// owns the task. It begins anew with the next owner, but not with a delegate.
     pub fn since_claim(mut self) -> Self {
         self.since = Since::Claimed;
         self
@@ -320,17 +319,17 @@ impl Deadline {
     }
 }
 
-/// So many minutes in seconds.
+/// This many minutes in seconds.
 pub const fn minutes(count: u32) -> u32 {
     count.saturating_mul(60)
 }
 
-/// So many hours in seconds.
+/// This many hours in seconds.
 pub const fn hours(count: u32) -> u32 {
     minutes(count).saturating_mul(60)
 }
 
-/// So many days in seconds.
+/// This many days in seconds.
 pub const fn days(count: u32) -> u32 {
     hours(count).saturating_mul(24)
 }

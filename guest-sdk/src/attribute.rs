@@ -1,7 +1,7 @@
-//! Values of typed attributes, from the types that an author has them in.
+//! Converts Rust values to values of typed attributes.
 //!
-//! A whole number becomes a decimal, which is exact; only an `f64` becomes a float. What type an
-//! attribute has, the graph declares; the host refuses a plan that sets another.
+//! A whole number becomes a decimal, which is exact. Only an `f64` becomes a float. The graph declares the type of each
+//! attribute, and the host refuses a plan that sets a value of another type.
 
 use crate::{AttributeValue, Decimal, Moment};
 

@@ -1,11 +1,10 @@
-//! Settings that come with their defaults.
+//! Settings of a flow with their defaults.
 
 use serde::Deserialize;
 
 /// Declares the settings of a flow, each with its default: `config! { pub struct Config { limit: u32 = 5 } }`.
-///
-/// In JSON their names are in camel case, each may be left out, and unknown ones are refused. For
-/// settings that have to be given, write a struct that derives `Deserialize` instead.
+/// In JSON the names are in camel case, each may be left out, and unknown ones are refused. For required settings, write a struct
+/// that derives `Deserialize` instead.
 #[macro_export]
 macro_rules! config {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
@@ -25,7 +24,7 @@ macro_rules! config {
     };
 }
 
-/// A default as it is written: a text as a literal, anything else as itself.
+/// A default: the literal of a text, or any other expression.
 pub trait Setting<T> {
     /// The value of the setting.
     fn value(self) -> T;

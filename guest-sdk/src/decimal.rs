@@ -1,7 +1,7 @@
-//! Exact decimals, for money and whatever else must not be rounded.
+//! Exact decimals, for money and other numbers that must not be rounded.
 //!
-//! A decimal keeps the digits that stand in the JSON text, or in a JSON string. It is compared digit
-//! by digit: no binary fraction comes near it, so 0.1 is 0.1 and 50000.01 is more than 50000.
+//! A decimal keeps the digits of a JSON number or a JSON string. Comparison is exact and never uses binary fractions: 0.1 is 0.1,
+//! and 50000.01 is more than 50000.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use serde_json::value::RawValue;
 
-/// Digits before the point, and after it: what the host takes as an attribute.
+/// The most digits before and after the point that the host accepts in an attribute.
 const DIGITS_MAX: usize = 100;
 
 /// A number in decimal notation, as exact as it was written.
@@ -30,15 +30,14 @@ const DIGITS_MAX: usize = 100;
 /// ```
 #[derive(Clone)]
 pub struct Decimal {
-    /// `-`, digits without needless zeros before them, and after a point the digits as written.
+    /// `-`, the digits without redundant leading zeros, and after a point the digits as written.
     text: String,
-    /// Whether it stood in JSON as a string, and so goes back as one.
+    /// Whether the JSON value was a string. Then it is written as a string again.
     quoted: bool,
 }
 
 impl Decimal {
-    /// Reads `1999.90`, `-3` or `5e4`; none if it is no number, or one of more than 100 digits
-    /// before or after the point.
+    /// Reads `1999.90`, `-3` or `5e4`. None if the text is no number, or has more than 100 digits before or after the point.
     pub fn parse(text: &str) -> Option<Self> {
         let (sign, rest) = match text.strip_prefix('-') {
             Some(rest) => ("-", rest),
@@ -70,12 +69,12 @@ impl Decimal {
         Some(Self { text, quoted })
     }
 
-    /// More than nothing.
+    /// Whether it is greater than zero.
     pub fn is_positive(&self) -> bool {
         *self > Self::from(0)
     }
 
-    /// Its sign, and its size in parts that compare one after the other.
+    /// The sign and the magnitude, in parts that are compared in order.
     fn parts(&self) -> (bool, (usize, &str, &str)) {
         let (negative, size) = match self.text.strip_prefix('-') {
             Some(size) => (true, size),
@@ -89,7 +88,7 @@ impl Decimal {
     }
 }
 
-/// The digits with the point moved; none if that takes more of them than a decimal has.
+/// The digits after the exponent has moved the point. None if there would be too many.
 fn shifted(whole: &str, fraction: &str, exponent: i16) -> Option<(String, String)> {
     let by = usize::from(exponent.unsigned_abs());
     if by > 2 * DIGITS_MAX {

@@ -1,18 +1,18 @@
-//! What guards often ask of an event. `?` returns the refusal: `event.require_comment("Say why.")?;`.
+//! Checks that guards often make on an event. `?` returns the refusal: `event.require_comment("Say why.")?;`.
 //!
-//! The host's own rules need not be repeated here.
+//! Do not repeat the rules of the host here.
 
 use serde_json::Value;
 
 use crate::{Event, Facts, Flow, Verdict, allow, deny, invalid};
 
-/// The JSON Pointer into the body of the request to this field of the input.
+/// The JSON Pointer of this input field within the body of the request.
 pub(crate) fn of_input(field: &str) -> String {
     format!("/input{field}")
 }
 
 impl<F: Flow> Event<F> {
-    /// It takes a comment; the message says what about. This is for a rule that depends on data; otherwise use
+    /// Refuses an event without a comment; the message says what it should be about. For rules that depend on data. Otherwise use
     /// [`comment`](crate::TransitionBuilder::comment) in the graph.
     pub fn require_comment(&self, message: &str) -> Verdict {
         if self.comment().is_empty() {
@@ -21,7 +21,7 @@ impl<F: Flow> Event<F> {
         allow()
     }
 
-    /// It takes this field of the input, named by a JSON Pointer into the input. This is for a rule that depends on data; otherwise use
+    /// Refuses an event without this input field, named by a JSON Pointer into the input. For rules that depend on data. Otherwise use
     /// [`input`](crate::TransitionBuilder::input) in the graph.
     pub fn require_field(&self, field: &str) -> Verdict {
         let given = self.input.pointer(field);
@@ -31,7 +31,7 @@ impl<F: Flow> Event<F> {
         allow()
     }
 
-    /// Only requesters may, as for a withdrawal by a signal. Where no person acts, it is allowed.
+    /// Refuses everybody but requesters, as for a withdrawal by a signal. Allows an event without a person.
     pub fn only_requester(&self, facts: &Facts<F>) -> Verdict {
         let mut actor = self.actor().into_iter();
         if actor.any(|actor| !facts.is_requester(&actor.id)) {
@@ -43,7 +43,7 @@ impl<F: Flow> Event<F> {
         allow()
     }
 
-    /// None of these people may, nor anybody for them, such as those who decided elsewhere.
+    /// Refuses these people and anyone who acts for them, such as those who decided elsewhere.
     pub fn not_by(&self, people: &[&str]) -> Verdict {
         let mut actor = self.actor().into_iter();
         if actor.any(|actor| actor.is_among(people)) {

@@ -1,17 +1,15 @@
 //! The default escalation: the manager of the person who had the overdue work gets it.
 //!
-//! Form, deadlines and exclusions stay as in the assignment. So a task that nobody decides goes from
-//! manager to manager.
+//! Form, deadlines and exclusions of the assignment do not change. So a task that nobody decides goes up from manager to manager.
 
 use crate::{
     Assignment, Facts, Flow, Member, Names, Offer, Overdue, Principal, Refusal, Task, TaskStatus,
 };
 
 impl Assignment {
-    /// The default of [`Flow::escalate`]: offers the overdue work to the manager of its owner. Without
-    /// an owner, it goes to the managers of the people it is offered to. Work that is offered only to
-    /// groups, and own work, is offered as before. It is about [`Facts::entering`] alone: other instances of the state keep
-    /// their work.
+    /// The default of [`Flow::escalate`]: offers the overdue work to the manager of its owner. Work without an owner goes to the
+    /// managers of its candidates. Own work, and work that is offered to groups only, is offered as before. Concerns
+    /// [`Facts::entering`] alone: other instances of the state keep their work.
     pub fn upwards<F: Flow>(
         facts: &Facts<F>,
         state: F::State,
@@ -49,8 +47,8 @@ impl Assignment {
     }
 }
 
-/// The offer of a task: the only one with its label, or of several the one with its candidates, or else the one at its place. A task for the
-/// manager of somebody has another candidate than its offer.
+/// The offer that created a task: the only one with its label. Among several, the one with the same candidates, or else the one at the same
+/// position. A task that went to a manager has other candidates than its offer.
 fn offer_of<'a>(task: &Task, all: &[Task], offers: &'a [Offer]) -> Option<&'a Offer> {
     let labelled = offers.iter().filter(|offer| offer.label == task.label);
     let labelled: Vec<_> = labelled.collect();
@@ -63,8 +61,8 @@ fn offer_of<'a>(task: &Task, all: &[Task], offers: &'a [Offer]) -> Option<&'a Of
     fitting.or_else(|| there().filter(|_| in_order)).copied()
 }
 
-/// The place of the task's offer among the offers with its label. Tasks are in the order of their offers. Each later task has the place of
-/// one that was cancelled, in their order.
+/// The position of the task's offer among the offers with its label. Tasks have the order of their offers. Later tasks replace the
+/// cancelled ones in the same order.
 fn place(task: &Task, all: &[Task], offers: usize) -> Option<usize> {
     let labelled = all.iter().filter(|one| one.label == task.label);
     let labelled: Vec<_> = labelled.collect();
@@ -80,7 +78,7 @@ fn place(task: &Task, all: &[Task], offers: usize) -> Option<usize> {
     Some(place)
 }
 
-/// Whether a task that is made of this offer has these candidates.
+/// Whether the offer would create a task with these candidates.
 fn fits(offer: &Offer, task: &Task) -> bool {
     match (&offer.each_member, task.candidates.as_slice()) {
         (Some(group), [Principal::Member(member)]) => member.group == *group,
@@ -89,7 +87,7 @@ fn fits(offer: &Offer, task: &Task) -> bool {
     }
 }
 
-/// The offer of a task that the assignment no longer has, or that cannot be told from others.
+/// An offer for a task whose offer the assignment no longer has, or whose offer is ambiguous.
 fn as_it_was(task: &Task) -> Offer {
     Offer {
         candidates: task.candidates.clone(),

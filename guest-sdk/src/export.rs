@@ -1,7 +1,7 @@
-//! Between the contract and [`Flow`]: reads what the host sends into the author's types, asks,
-//! and hands back the answer. It decides nothing.
+//! The adapter between the contract and [`Flow`]: converts the arguments of the host to the author's types, calls the flow and
+//! converts the answer. It has no rules of its own.
 //!
-//! What cannot be read is refused: as invalid if the caller of a start or decision sent it, otherwise as a fault.
+//! Data that cannot be read is refused: as invalid if the caller of a start or decision sent it, otherwise as a fault.
 
 use std::marker::PhantomData;
 
@@ -12,7 +12,7 @@ use crate::{
     Actor, EntryCause, Event, Facts, Flow, Graph, Names, Refusal, Verdict, Violation, fault, json,
 };
 
-/// Answers the contract's questions by a flow.
+/// Implements the contract by calling a flow.
 #[derive(Debug)]
 pub struct Logic<F>(PhantomData<F>);
 
@@ -90,9 +90,9 @@ fn work<F: Flow>(
 
 /// Makes a component of a flow: `wrkflw_guest::export!(MyFlow);`, once per crate.
 ///
-/// Natively it only makes sure that the type is a flow: the names of a component's exports are none that a native linker accepts.
-/// The crate's tests get one more, `the_flow_can_be_published`: a host accepts the flow's graph, with the `config.json` beside the
-/// crate's `Cargo.toml`, or with the config `{}` if there is none.
+/// In a native build, this only checks that the type is a flow, because native linkers reject the export names of components. The
+/// crate also gets the test `the_flow_can_be_published`. It checks that a host accepts the flow's graph, with the `config.json`
+/// beside the crate's `Cargo.toml`, or with the config `{}` if there is none.
 #[macro_export]
 macro_rules! export {
     ($flow:ty) => {
@@ -111,7 +111,7 @@ macro_rules! export {
     };
 }
 
-/// The test of `export!`. Only the harness can run it.
+/// The test that `export!` adds. It needs the harness.
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 #[macro_export]

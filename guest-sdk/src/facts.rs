@@ -1,7 +1,7 @@
-//! The facts that a flow decides on, with the author's own types in them.
+//! The facts that a flow decides on, in the author's own types.
 //!
-//! Tasks, decisions and state instances are the contract's records, with methods for frequent questions.
-//! Names of states and triggers compare with the author's enums: `decision.outcome == Trigger::Approve`.
+//! Tasks, decisions and state instances are the contract's records, with methods for common lookups. Names of states and triggers
+//! can be compared with the author's enums: `decision.outcome == Trigger::Approve`.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -26,37 +26,37 @@ pub struct Facts<F: Flow> {
     pub data: F::Data,
     /// The time of the command. There is no other clock.
     pub now: Moment,
-    /// Who started it, about what, and when.
+    /// Initiator, entity, start and other properties of the instance.
     pub instance: Instance,
-    /// States being worked on; more than one after a fork.
+    /// The active states; more than one after a fork.
     pub active: Vec<StateInstance>,
-    /// Joins that some branches have reached and others not yet.
+    /// Joins that some branches have reached and others have not.
     pub waiting: Vec<StateInstance>,
-    /// States already left, oldest first: the newest of them, without very long texts.
+    /// The newest states that the instance has left, oldest first. Very long texts are left out.
     pub past: Vec<PastState>,
-    /// Every decision of the instance, in past and then in active states. Never cut. The method
+    /// Every decision of the instance, first of past and then of active states. Always complete. The method
     /// [`deciders`](Self::deciders) searches it.
     pub deciders: Vec<Decider>,
     /// What was left out of [`past`](Self::past). A rule that depends on `past` must handle that.
     pub omitted: Omitted,
-    /// The place of [`entering`](Self::entering) in `active`.
+    /// The index of [`entering`](Self::entering) in `active`.
     pub(crate) entering: Option<usize>,
 }
 
-/// What happened in a state, or is proposed.
+/// An event that has happened in a state, or that somebody proposes.
 #[derive(Debug)]
 pub struct Event<F: Flow> {
     /// The state concerned.
     pub state: F::State,
     /// The trigger to fire.
     pub trigger: F::Trigger,
-    /// Where it comes from.
+    /// The origin of the event.
     pub source: EventSource,
     /// The state instance before the event.
     pub state_instance: StateInstance,
-    /// Form fields, signal payload, service reply or the child's data.
+    /// The form of a decision, the payload of a signal, the reply of a service or the data of a child.
     pub input: Value,
-    /// The text of `input`, because a `Value` rounds some numbers.
+    /// The text of `input`, because a `Value` may round numbers.
     input_text: String,
 }
 
@@ -94,8 +94,8 @@ impl<F: Flow> Facts<F> {
         })
     }
 
-    /// The state instance that work is asked for, with the key and data of its item: in `assign`, `escalate`, `call` and `wait`.
-    /// None elsewhere.
+    /// In `assign`, `escalate`, `call` and `wait`: the state instance that needs work, with the key and data of its item. None
+    /// elsewhere.
     pub fn entering(&self) -> Option<&StateInstance> {
         self.active.get(self.entering?)
     }
@@ -178,7 +178,7 @@ impl<F: Flow> Event<F> {
         })
     }
 
-    /// Who decides or sends the signal. None if no person acts.
+    /// The person who decides or sends the signal. None if no person acts.
     pub fn actor(&self) -> Option<&Actor> {
         match &self.source {
             EventSource::Signal(signal) => Some(&signal.actor),
@@ -225,7 +225,7 @@ impl<F: Flow> Event<F> {
         Some(deadline)
     }
 
-    /// What became of the service call.
+    /// The result of the service call.
     pub fn service(&self) -> Option<&ServiceAnswer> {
         let EventSource::Service(answer) = &self.source else {
             return None;
@@ -270,7 +270,7 @@ impl PastState {
 }
 
 impl Task {
-    /// Neither decided nor cancelled.
+    /// Whether the task is neither decided nor cancelled.
     pub fn is_open(&self) -> bool {
         matches!(
             self.status,
@@ -285,7 +285,7 @@ impl Actor {
         self.groups.iter().any(|one| one == group)
     }
 
-    /// Whether the person, or whom they act for, is among these.
+    /// Whether the person, or the person they act for, is in this list.
     pub fn is_among(&self, people: &[&str]) -> bool {
         let both = [Some(&self.id), self.on_behalf_of.as_ref()];
         both.into_iter()

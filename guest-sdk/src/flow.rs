@@ -1,7 +1,7 @@
-//! The one trait that a flow implements.
+//! The trait that a flow implements.
 //!
-//! Every function is pure: the same facts give the same answer, on every host, for as long as the
-//! audit is kept. Every function may refuse: see [`Refusal`]. There is no clock, no randomness and no memory between two calls.
+//! Every function is pure: the same facts give the same answer on every host, as long as the audit is kept. Every function may
+//! refuse: see [`Refusal`]. There is no clock, no randomness and no memory between two calls.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -42,8 +42,9 @@ pub trait Flow: Sized + 'static {
         allow()
     }
 
-    /// May this decision or signal happen now? Asked before [`transition`](Self::transition), in the same call. The host has already
-    /// checked who owns the task. Deadlines, children's ends, service replies and entries have nobody to refuse.
+    /// May this decision or signal happen now? The SDK calls this before [`transition`](Self::transition), in the same call of the
+    /// host. The host has already checked who owns the task. It is not called for deadlines, ends of children, service replies and
+    /// entries, where no person acts.
     fn guard(_facts: &Facts<Self>, _event: &Event<Self>) -> Verdict {
         allow()
     }
@@ -54,9 +55,9 @@ pub trait Flow: Sized + 'static {
         Plan::along(facts, event)
     }
 
-    /// Who works on the task state being entered, offered anew or migrated to? By default: the initiator in states of
-    /// own work, and nobody elsewhere. Then it goes to the initiator's manager. If there is none, the host reports that nobody can
-    /// do it, and a test with `testing` fails. So name somebody for every task state.
+    /// Who works on the task state that is entered, offered anew or migrated to? By default: the initiator in states of own work,
+    /// and nobody elsewhere. Work that is offered to nobody goes to the initiator's manager. Without a manager, the host reports
+    /// the state as unassignable, and a test with `testing` fails. So name somebody for every task state.
     fn assign(facts: &Facts<Self>, state: Self::State) -> Result<Assignment, Refusal> {
         Ok(match Self::graph(&facts.config).drawn(state.name()) {
             Some(drawn) if drawn.own_work => Assignment::to_user(facts.initiator()),
@@ -64,9 +65,8 @@ pub trait Flow: Sized + 'static {
         })
     }
 
-    /// Who gets the work that was not done in time? The offers replace the overdue task, or, if the
-    /// state as a whole is overdue, its open tasks. By default: [the managers](Assignment::upwards) of
-    /// those who had it.
+    /// Who gets overdue work? The offers replace the overdue task or, if the state as a whole is overdue, its open tasks. By
+    /// default: [the managers](Assignment::upwards) of the people who had it.
     fn escalate(
         facts: &Facts<Self>,
         state: Self::State,
@@ -75,8 +75,8 @@ pub trait Flow: Sized + 'static {
         Assignment::upwards(facts, state, overdue)
     }
 
-    /// Which service does the service state being entered call, with what request? By default: the
-    /// service with the name of the state, with the instance's data.
+    /// Which service does the service state call, and with which request? By default: the service with the name of the state,
+    /// with the instance's data.
     fn call(facts: &Facts<Self>, state: Self::State) -> Result<ServiceCall, Refusal> {
         let graph = Self::graph(&facts.config);
         let fired = |by| graph.fired(state, by).map_or("", Names::name);
@@ -88,7 +88,7 @@ pub trait Flow: Sized + 'static {
         ))
     }
 
-    /// What does the wait state being entered wait for? By default: for its signals.
+    /// What does the wait state wait for? By default: its signals.
     fn wait(_facts: &Facts<Self>, _state: Self::State) -> Result<Waiting, Refusal> {
         Ok(Waiting::for_signals())
     }

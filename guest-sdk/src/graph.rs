@@ -1,7 +1,7 @@
 //! The graph of a flow: its states, each with its transitions.
 //!
-//! The compiler checks that names exist. The host checks the rest when a version is published, such as
-//! whether every state is reachable; so do the tests of a flow.
+//! The compiler checks that names exist. The host checks the rest when a version is published, such as whether every state is
+//! reachable. The tests of a flow make the same checks.
 
 mod follow;
 mod state;
@@ -17,8 +17,8 @@ use crate::{AttributeType, FiredBy, Reads, States, Triggers};
 use state::{Declared, Way};
 pub use state::{StateBuilder, TransitionBuilder};
 
-/// The graph of a flow under construction: what concerns the flow as a whole, and its states. What concerns a state stands in the
-/// block of this state, a closure.
+/// Builds the graph of a flow: the properties of the flow, and its states. A closure per state declares the properties and
+/// transitions of the state.
 ///
 /// ```
 /// # use wrkflw_guest::{Graph, states, triggers};
@@ -44,7 +44,7 @@ pub struct Graph<S, T> {
     quorums: Vec<(S, (T, T))>,
 }
 
-/// Where a trigger leads: one state, or an array of states.
+/// The target of a trigger: one state, or an array of states.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not where a trigger can lead",
     label = "neither a state of this flow nor an array of them",
@@ -121,8 +121,8 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// An attribute that instances can be searched by. [`Plan::attribute`](crate::Plan::attribute) sets it. If it is known from the
-    /// start, let instances begin in a [router](Self::router): its plan is the first one.
+    /// Declares an attribute for searches. [`Plan::attribute`](crate::Plan::attribute) sets it. To set it at the start, let
+    /// instances begin in a [router](Self::router): its plan is the first one.
     pub fn attribute(mut self, name: &str, kind: AttributeType) -> Self {
         self.definition.attributes.push(AttributeDeclaration {
             name: name.into(),
@@ -131,15 +131,15 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// The title that people are shown of an instance: `"Invoice {/number} of {/supplier/name}"`. A placeholder is a value of
-    /// the data by its JSON Pointer, `{entityType}` or `{entityId}`; `{{` and `}}` are braces. What is missing, a list or an
-    /// object is the empty text.
+    /// The title of an instance for people: `"Invoice {/number} of {/supplier/name}"`. A placeholder is the JSON Pointer of a
+    /// value in the data, `{entityType}` or `{entityId}`; `{{` and `}}` are braces. A missing value, a list or an object becomes
+    /// the empty text.
     pub fn instance_title(mut self, template: &str) -> Self {
         self.definition.instance_title = Some(template.into());
         self
     }
 
-    /// The summary that people are shown of an instance: a template as that of its [title](Self::instance_title).
+    /// The summary of an instance for people: a template like that of its [title](Self::instance_title).
     pub fn instance_summary(mut self, template: &str) -> Self {
         self.definition.instance_summary = Some(template.into());
         self
@@ -154,32 +154,32 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// What the flow may read about people besides their ids: `.reads(Reads::GROUPS | Reads::COMMENTS)`. Anything else is
-    /// empty: [`Actor::is_in`](crate::Actor::is_in) and [`Actor::may`](crate::Actor::may) return false, and decisions that were
-    /// made have no comment and the input `{}`.
+    /// Personal data that the flow reads besides ids: `.reads(Reads::GROUPS | Reads::COMMENTS)`. Without it,
+    /// [`Actor::is_in`](crate::Actor::is_in) and [`Actor::may`](crate::Actor::may) return false, and earlier decisions have no
+    /// comment and the input `{}`.
     pub fn reads(mut self, reads: Reads) -> Self {
         self.definition.reads |= reads;
         self
     }
 
-    /// Nobody decides in more than one of these states, neither themselves nor through a delegate or substitute: the host
-    /// excludes whoever decided in one of them from the others. Each further call adds a list.
+    /// A person may decide in only one of these states, also through a delegate or as a substitute: the host excludes deciders of
+    /// one state from the others. Each further call adds a list.
     pub fn separate<const N: usize>(mut self, states: [S; N]) -> Self {
         let names = states.map(|state| state.name().into());
         self.definition.separate.push(names.into());
         self
     }
 
-    /// While an instance of this flow runs, no other instance about the same entity may start, of whichever definition, and it
-    /// does not start while another one runs. Without this, there is one running instance per definition and entity.
+    /// Only one instance per entity runs, over all definitions: an instance of this flow does not start while another one runs,
+    /// and no other starts while it runs. Without this, there is one running instance per definition and entity.
     pub fn sole_per_entity(mut self) -> Self {
         self.definition.sole_per_entity = true;
         self
     }
 
-    /// Only its participants, their managers and the members of these groups see an instance: the requesters, everybody to whom
-    /// a task was offered, and everybody who owned or decided one. The host looks the groups up like those of
-    /// [`started_by`](Self::started_by). Without this, everybody of the tenant who may read instances sees all.
+    /// Restricts who sees an instance to its participants, their managers and the members of these groups. Participants are the
+    /// requesters, and everybody who was offered a task, owned one or decided one. The host looks the groups up like those of
+    /// [`started_by`](Self::started_by). Without this, everybody in the tenant who may read instances sees all.
     pub fn visible_to_participants(
         mut self,
         observers: impl IntoIterator<Item = impl Into<String>>,
@@ -189,24 +189,24 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// Groups that the config names. The host looks them up when the version is published and activated, like those of
-    /// [`started_by`](Self::started_by), which need not be named here.
+    /// Groups that the config names. The host looks them up when the version is published and activated. Groups of
+    /// [`started_by`](Self::started_by) are looked up anyway.
     pub fn uses_groups(self, groups: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.uses(groups, NameUse::Group)
     }
 
-    /// People whom the config names; see [`uses_groups`](Self::uses_groups).
+    /// People that the config names; see [`uses_groups`](Self::uses_groups).
     pub fn uses_people(self, people: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.uses(people, NameUse::Person)
     }
 
-    /// Calendars that the config or the flow names; see [`uses_groups`](Self::uses_groups). A deadline that counts by a calendar
-    /// that is not listed is a fault, also in native tests.
+    /// Calendars that the config or the flow names; see [`uses_groups`](Self::uses_groups). A deadline by a calendar that is not
+    /// listed here is a fault, also in native tests.
     pub fn uses_calendars(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.uses(names, NameUse::Calendar)
     }
 
-    /// Services whose names the config or the flow has; see [`uses_groups`](Self::uses_groups). The operator of the host configures
+    /// Services that the config or the flow names; see [`uses_groups`](Self::uses_groups). The operator of the host configures
     /// them.
     pub fn uses_services(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.uses(names, NameUse::Service)
@@ -222,7 +222,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// People work here: [`Flow::assign`](crate::Flow::assign) says who. Left by decisions.
+    /// A state in which people work: [`Flow::assign`](crate::Flow::assign) says who. Decisions leave it.
     pub fn task<R>(
         self,
         state: S,
@@ -234,7 +234,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.with(drawn, title, StateKind::Task)
     }
 
-    /// The initiator works here, on their own request. Left by decisions.
+    /// A state in which the initiator works on their own request. Decisions leave it.
     pub fn own_work<R>(
         self,
         state: S,
@@ -248,8 +248,8 @@ impl<S: States, T: Triggers> Graph<S, T> {
         graph
     }
 
-    /// A service works here: [`Flow::call`](crate::Flow::call) says which. Left by its reply; the
-    /// transition on failure is `s.on(…).fired_by(FiredBy::FAILURE)`.
+    /// A state that calls a service: [`Flow::call`](crate::Flow::call) says which. The reply leaves it. The transition on failure
+    /// is `s.on(…).fired_by(FiredBy::FAILURE)`.
     pub fn service<R>(
         self,
         state: S,
@@ -261,8 +261,8 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.with(drawn, title, StateKind::Service)
     }
 
-    /// Nobody works here: [`Flow::transition`](crate::Flow::transition) is called at once. The state
-    /// has one trigger, fired by entry.
+    /// A state without work: the host calls [`Flow::transition`](crate::Flow::transition) at once. The state has one trigger,
+    /// fired by entry.
     pub fn router<R>(
         self,
         state: S,
@@ -274,8 +274,8 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.with(drawn, title, StateKind::Router)
     }
 
-    /// Something has to happen elsewhere: [`Flow::wait`](crate::Flow::wait) says what. Left by
-    /// signals, unless [`fired_by`](TransitionBuilder::fired_by) says otherwise.
+    /// A state that waits for something outside of it: [`Flow::wait`](crate::Flow::wait) says for what. Signals leave it, unless
+    /// [`fired_by`](TransitionBuilder::fired_by) says otherwise.
     pub fn wait<R>(
         self,
         state: S,
@@ -287,13 +287,13 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self.with(drawn, title, StateKind::Wait)
     }
 
-    /// The instance ends here, with this outcome. Its description is the doc comment of the state's name.
+    /// A state that ends the instance with this outcome. Its description is the doc comment of the state's name.
     pub fn terminal(self, state: S, outcome: &str) -> Self {
         let drawn = StateBuilder::new(state, FiredBy::empty());
         self.with(drawn, outcome, StateKind::Terminal(outcome.into()))
     }
 
-    /// Not generic over the closure, so that a component has it once.
+    /// Not generic over the closure, so that a component contains this code only once.
     #[inline(never)]
     fn with(mut self, drawn: StateBuilder<S, T>, title: &str, kind: StateKind) -> Self {
         let Declared {
@@ -327,7 +327,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
             .find(|drawn| drawn.name == state)
     }
 
-    /// The graph as the contract has it. States and transitions without a description have the doc comments of their names.
+    /// The graph in the type of the contract. States and transitions without a description get the doc comments of their names.
     pub(crate) fn definition(self) -> Definition {
         let mut definition = self.definition;
         for state in &mut definition.states {

@@ -1,13 +1,13 @@
-//! JSON in and out of the author's own types.
+//! Conversion between JSON and the author's types.
 //!
-//! Text that does not fit a type becomes violations that name the place, never a panic: a flow
-//! that meets data from before its time must be able to say so.
+//! A text that does not fit a type becomes violations with their JSON Pointers, never a panic. A flow must be able to report old
+//! data that it cannot read.
 
 use serde::de::DeserializeOwned;
 
 use crate::Violation;
 
-/// Reads a JSON text as a `T`. Numbers reach it as they are written.
+/// Reads a JSON text as a `T`, without rounding numbers.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Violation>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(unreadable)?;
@@ -15,12 +15,12 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Violation>
     Ok(value)
 }
 
-/// Reads the data of an instance. Pointers are into the body of the request that starts it.
+/// Reads the data of an instance. Pointers refer to the body of the start request.
 pub(crate) fn data<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Violation>> {
     parse(text).map_err(|found| below("/data", found))
 }
 
-/// The violations with pointers into something of which the value is this part.
+/// Prefixes the pointers of the violations with the pointer of this part.
 pub(crate) fn below(part: &str, mut violations: Vec<Violation>) -> Vec<Violation> {
     for violation in &mut violations {
         violation.field.insert_str(0, part);

@@ -1,7 +1,7 @@
 //! Write the logic of a wrkflw flow in Rust.
 //!
-//! A flow is a type that implements [`Flow`]: it draws its graph and answers, from the facts that
-//! it is given, who may do what, who gets the work and where it goes next. The host does the rest.
+//! A flow is a type that implements [`Flow`]. It declares its graph. From the given facts, it answers who may do what, who gets
+//! the work and which state comes next. The host does the rest.
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -49,30 +49,30 @@
 //! flow.when(decide("rob", Trigger::Accept)).ends("ACCEPTED");
 //! ```
 //!
-//! Where to look: [`Graph`], [`StateBuilder`] and [`TransitionBuilder`] for drawing, [`Facts`] and [`Event`] for what is known, [`Refusal`],
-//! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, `testing` (with the feature of that
-//! name, among a flow's dev-dependencies) for tests that run the host's rules in milliseconds, without wasm.
+//! Where to look: [`Graph`], [`StateBuilder`] and [`TransitionBuilder`] declare the graph. [`Facts`] and [`Event`] are the input.
+//! [`Refusal`], [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] are the answers. `testing` (with the feature of that name, among
+//! a flow's dev-dependencies) has tests that run the host's rules in milliseconds, without wasm.
 //!
 //! `docs/patterns.md` has a flow for each of the known workflow patterns.
 //!
 //! | to | use |
 //! |---|---|
 //! | describe a state or trigger for people, or call it by another name outside | [`states!`], [`triggers!`] |
-//! | have so many of several people agree | [`Assignment::any_of`] with [`StateBuilder::until_quorum`], or [`Event::quorum`] for rules of one's own |
+//! | require a number of equal decisions | [`Assignment::any_of`] with [`StateBuilder::until_quorum`], or [`Event::quorum`] for rules of one's own |
 //! | ask somebody whom the data names | [`Assignment::to_user_or_manager_of`] |
 //! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |
-//! | keep people apart | [`Graph::separate`]; for other rules [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::not_by`] |
-//! | know the groups of who acts, or earlier comments | [`Graph::reads`] |
+//! | separate duties | [`Graph::separate`]; for other rules [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::not_by`] |
+//! | read the groups of the actor, or earlier comments | [`Graph::reads`] |
 //! | ask for a comment or a form | [`TransitionBuilder::comment`], [`TransitionBuilder::input`]; where it depends on data [`Event::require_comment`], [`Event::require_field`] |
 //! | let only the requester do something | [`Event::only_requester`] |
 //! | go on when some branches have arrived | [`StateBuilder::join_count`] |
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
-//! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
+//! | go back to a state that the instance has been in | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
 //! | begin several branches at once | [`StateBuilder::fork`], or [`Plan::fork`] for some of them |
 //! | begin a branch beside a state that goes on | [`StateBuilder::spawn`], [`Plan::spawn`] |
 //! | begin one branch per item | [`Target::key`] with [`Plan::fork`] or [`Plan::spawn`]; [`Facts::entering`] |
-//! | give up the other branches | [`Plan::cancel_others`] |
+//! | cancel the other branches | [`Plan::cancel_others`] |
 //! | wait for signals, also early ones, or children | [`Waiting`], [`Event::children_running`] |
 
 #![deny(missing_docs)]
@@ -103,7 +103,7 @@ mod sla;
 pub mod testing;
 mod waiting;
 
-/// The flows of the page of patterns, as tests.
+/// The examples of `docs/patterns.md`, as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/patterns.md")]
 mod patterns {}
@@ -123,7 +123,7 @@ pub use quorum::Quorum;
 pub use refusal::{Verdict, all, allow, deny, fault, invalid, not_now};
 pub use sla::Sla;
 
-// What the contract says, as it says it.
+// Types of the contract.
 pub use bindings::wrkflw::flow::types::{
     Actor, Allocation, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus,
     CommentRule, Deadline, Decider, Decision, Due, EndedChild, EntryCause, EventSource, FiredBy,
@@ -133,7 +133,7 @@ pub use bindings::wrkflw::flow::types::{
     TaskStatus, Violation, Waiting, WorkingDays, WorkingTime,
 };
 
-/// What the macros expand to; no part of the surface.
+/// For the expansion of the macros. Not part of the public API.
 #[doc(hidden)]
 pub mod plumbing {
     pub use serde;
@@ -143,7 +143,7 @@ pub mod plumbing {
     pub use crate::export::{Logic, is_flow};
     pub use crate::names::{all_differ, ascii, capitals, capitals_len, is_name, named};
 
-    /// Stands in the component's custom section `wrkflw:sdk`.
+    /// The content of the custom section `wrkflw:sdk` of the component.
     pub const SDK: &[u8; SDK_TEXT.len()] = SDK_TEXT
         .as_bytes()
         .first_chunk()

@@ -1,7 +1,6 @@
-//! Where a state instance comes from: the states that an instance has been in on the way to it.
+//! The lineage of a state instance: the states through which the instance came to it.
 //!
-//! For flows that lead back. What is too long ago for the facts is not known here, and counts as a
-//! place where the instance has never been.
+//! For flows that lead back. States that are too old for the facts count as never visited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +10,13 @@ use crate::demands::of_input;
 use crate::{Event, Facts, Flow, Names, PastState, Refusal, StateInstance, invalid};
 
 impl<F: Flow> Facts<F> {
-    /// The newest state instance in a state that has ended.
+    /// The newest ended instance of a state.
     pub fn last_past_state(&self, state: F::State) -> Option<&PastState> {
         self.past_states(state).next_back()
     }
 
-    /// The past state instances that led to this one, the last left first; of a join's, those of all branches. A state beside
-    /// which this branch began belongs to them once it is left.
+    /// The past state instances that led to this one, last first. For a join, those of all branches. A state beside which this
+    /// branch began is part of them once it has ended.
     pub fn lineage(&self, state_instance: &StateInstance) -> Vec<&PastState> {
         let here = self.active.iter().chain(&self.waiting);
         let here = here.map(|one| (&one.id, &one.predecessors));
@@ -34,7 +33,7 @@ impl<F: Flow> Facts<F> {
         past.filter(|one| led.contains(&one.id)).collect()
     }
 
-    /// Whether the instance came to this state instance through that state, and so can be led back to it.
+    /// Whether the instance came to this state instance through that state, so that it can go back to it.
     pub fn came_through(&self, state_instance: &StateInstance, state: F::State) -> bool {
         self.lineage(state_instance)
             .iter()
@@ -43,8 +42,8 @@ impl<F: Flow> Facts<F> {
 }
 
 impl<F: Flow> Event<F> {
-    /// The state that the input asks to be led back to, in the field that the JSON Pointer into the input names: one
-    /// that the instance came through, and to which the graph lets this trigger lead.
+    /// The state that the input asks to go back to. `field` is the JSON Pointer of its name in the input. The instance must have
+    /// come through it, and the graph must declare it as a target of this trigger.
     pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Refusal> {
         let Some(name) = self.input.pointer(field).and_then(Value::as_str) else {
             return invalid(

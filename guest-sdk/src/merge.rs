@@ -1,4 +1,4 @@
-//! JSON Merge Patch (RFC 7396) on JSON texts: numbers keep the digits that they were written with.
+//! JSON Merge Patch (RFC 7396) on JSON texts. Numbers keep their digits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(crate) fn merge(target: &str, patch: &str) -> String {
     object(&merged)
 }
 
-/// The patch that makes `new` of `old`; none if nothing differs.
+/// The patch that changes `old` to `new`. None if they are equal.
 pub(crate) fn difference(old: &str, new: &str) -> Option<String> {
     let (Some(mut before), Some(after)) = (fields(old), fields(new)) else {
         return (!is_same(old, new)).then(|| new.to_owned());
@@ -46,8 +46,9 @@ pub(crate) fn difference(old: &str, new: &str) -> Option<String> {
     (!patch.is_empty()).then(|| object(&patch))
 }
 
-/// One patch for both. Unlike applying the second to the first, it keeps nulls, which remove fields of the data. Fails with the field of
-/// which the first leaves no object and the second makes one: to a merge patch, an object means changes of the object in the data.
+/// Merges two patches into one. Nulls, which remove fields of the data, are kept. Fails with the name of a field if the first patch
+/// removes it or makes it a plain value, and the second makes it an object: in a merge patch, an object only changes the object in the
+/// data.
 pub(crate) fn compose(first: &str, second: &str) -> Result<String, String> {
     let (Some(mut both), Some(changes)) = (fields(first), fields(second)) else {
         return Ok(second.to_owned());
@@ -65,10 +66,10 @@ pub(crate) fn compose(first: &str, second: &str) -> Result<String, String> {
     Ok(object(&both))
 }
 
-/// What is stored, changed as `before` was to `after`. These two are what an author's type reads of it, so they may lack fields and have
-/// others by default. What they do not change stays as it is stored.
+/// Applies the change from `before` to `after` to the stored data. `before` and `after` are written by the author's type. So they may
+/// lack stored fields, and have further ones by default. Everything they do not change is kept.
 ///
-/// An item of a list is an earlier one if it is equal to it, or else if it stands at the same place of a list of the same length.
+/// A list item is matched with an equal earlier item, or else with the item at the same index of a list of the same length.
 pub(crate) fn updated(stored: &str, before: &str, after: &str) -> String {
     if is_same(before, after) {
         return stored.to_owned();
@@ -194,12 +195,12 @@ mod tests {
             let patched = patch.map_or(old.to_owned(), |patch| merge(old, &patch));
             assert_eq!(patched, new);
         }
-        // The order of fields says nothing.
+        // The order of fields does not matter.
         assert_eq!(difference(r#"[{"a":1,"b":2}]"#, r#"[{"b":2,"a":1}]"#), None);
     }
 
     #[test]
-    fn composed_patches_do_what_both_do() {
+    fn a_composed_patch_equals_both_patches_in_order() {
         let (first, second) = (
             r#"{"a":null,"b":{"c":1},"f":0.10000000000000000001}"#,
             r#"{"b":{"c":null,"d":2},"e":3}"#,
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_in_place_of_what_a_patch_removed_is_refused() {
+    fn an_object_after_a_removal_is_refused() {
         for gone in ["null", "1", "[]"] {
             let first = format!(r#"{{"deep":{{"a":{gone}}}}}"#);
             let refused = compose(&first, r#"{"deep":{"a":{"c":1}}}"#);
@@ -225,9 +226,9 @@ mod tests {
     }
 
     #[test]
-    fn an_update_keeps_what_the_author_does_not_know() {
+    fn an_update_keeps_fields_that_the_type_does_not_have() {
         for (stored, before, after, expected) in [
-            // A field that the author's type lacks, one that it has by default, one that is removed.
+            // A field that the author's type lacks, one with a default, and one that is removed.
             (
                 r#"{"x":1.50,"a":1}"#,
                 r#"{"a":1,"b":0}"#,
@@ -272,21 +273,21 @@ mod tests {
                 r#"[{"a":3},{"a":2}]"#,
                 r#"[{"a":3,"x":7},{"a":2,"x":8}]"#,
             ),
-            // A new item in place of one that moved has nothing of it.
+            // A new item at the index of a moved one inherits nothing from it.
             (
                 r#"[{"a":1,"x":7},{"a":2,"x":8}]"#,
                 r#"[{"a":1},{"a":2}]"#,
                 r#"[{"a":2},{"a":3}]"#,
                 r#"[{"a":2,"x":8},{"a":3}]"#,
             ),
-            // Equal items are as many as there were.
+            // Each stored item is matched only once, also among equal items.
             (
                 r#"[{"a":1,"x":7}]"#,
                 r#"[{"a":1}]"#,
                 r#"[{"a":1},{"a":1}]"#,
                 r#"[{"a":1,"x":7},{"a":1}]"#,
             ),
-            // Another value, and items that the author's type leaves out.
+            // Another type of value, and items that the author's type leaves out.
             (r#"{"a":1}"#, r#"{"a":1}"#, "2", "2"),
             ("[1,2]", "[2]", "[3]", "[3]"),
         ] {

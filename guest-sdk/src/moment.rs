@@ -8,7 +8,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// The beginning of the year 10000, which four digits cannot write.
+/// The beginning of the year 10000, which has too many digits.
 const END_MS: i64 = 253_402_300_800_000;
 
 /// A point in time, to the millisecond, in the years 1 to 9999.
@@ -51,7 +51,7 @@ impl Moment {
         let thousandths = format!("{fraction:0<3}").get(..3)?.parse::<i64>().ok()?;
         let seconds = (hour * 60 + minute) * 60 + second - offset(zone)?;
         let ms = day_number(year, month, day) * DAY_MS + seconds * 1000 + thousandths;
-        // The offset may lead out of these years.
+        // The offset may lead out of the years 1 to 9999.
         (start_ms()..END_MS).contains(&ms).then_some(Self { ms })
     }
 
@@ -73,7 +73,7 @@ fn start_ms() -> i64 {
     day_number(1, 1, 1) * DAY_MS
 }
 
-/// Numbers with this many digits each, as in a date or a time of day.
+/// Reads numbers with these counts of digits, as in a date or a time of day.
 fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Option<[i64; N]> {
     let parts: Vec<_> = text.split(between).collect();
     let parts: [&str; N] = parts.try_into().ok()?;
@@ -87,7 +87,7 @@ fn numbers<const N: usize>(text: &str, between: char, digits: [usize; N]) -> Opt
     Some(numbers)
 }
 
-/// Seconds that the zone is ahead of UTC.
+/// The offset of the zone from UTC in seconds.
 fn offset(zone: &str) -> Option<i64> {
     if zone.eq_ignore_ascii_case("z") {
         return Some(0);
@@ -118,7 +118,7 @@ fn day_number(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
 }
 
-/// Year, month and day of a day's number.
+/// Year, month and day from the number of days since 1970.
 fn date(number: i64) -> (i64, i64, i64) {
     let mut year = 1970 + number / if number < 0 { 366 } else { 365 };
     while day_number(year, 1, 1) > number {
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn time_ends_where_it_can_no_longer_be_written() {
+    fn moments_end_with_the_last_year_that_can_be_written() {
         let end = moment("9999-12-31T23:59:59.999Z");
         assert_eq!(end.after(hours(1)), end);
     }

@@ -1,23 +1,22 @@
-//! The names of a flow - its states and its triggers - as enums of the author's own.
+//! The names of states and triggers, as enums of the author.
 //!
-//! On the wire a state is called what its variant is called (`FinalReview`), a trigger the same in
-//! capitals (`NeedsWork` is `NEEDS_WORK`), and either may have another name there: `FinalReview = "final-review"`. All of this is
-//! worked out while compiling, so a name is written once, and a misspelt, malformed or repeated one does not compile.
+//! The name of a state is that of its variant (`FinalReview`). The name of a trigger is in capitals (`NeedsWork` is
+//! `NEEDS_WORK`). Either may have another name: `FinalReview = "final-review"`. The names are computed at compile time: a
+//! misspelt, malformed or repeated name does not compile.
 
 use std::fmt::Debug;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// An enum whose variants have names on the wire; made by [`states!`](crate::states) and
-/// [`triggers!`](crate::triggers) only.
+/// An enum with names for the host. Only [`states!`](crate::states) and [`triggers!`](crate::triggers) implement it.
 pub trait Names: Copy + Eq + Debug + 'static {
     /// Every variant, as declared.
     const ALL: &'static [Self];
 
-    /// What the host calls it.
+    /// The name for the host.
     fn name(self) -> &'static str;
 
-    /// Its doc comment, as one text: what people are told of the state, or of the transitions by the trigger. Empty without one.
+    /// The doc comment as one text: the description of the state, or of the transitions by the trigger. Empty without one.
     fn description(self) -> &'static str;
 
     /// The variant of this name.
@@ -44,8 +43,8 @@ pub trait Triggers: Names {}
 
 /// Declares the states of a flow: `states! { pub enum State { Draft, Done } }`.
 ///
-/// The host calls a state what the variant is called, or what is written behind it. The doc comment of a variant is the description
-/// of the state for people.
+/// The name for the host is that of the variant, or the text after `=`. The doc comment of a variant is the description of the
+/// state for people.
 ///
 /// ```
 /// wrkflw_guest::states! {
@@ -70,8 +69,8 @@ macro_rules! states {
 
 /// Declares the triggers of a flow: `triggers! { pub enum Trigger { Approve, NeedsWork } }`.
 ///
-/// The host calls them `APPROVE` and `NEEDS_WORK`, or what is written behind them: `NeedsWork = "send-back"`. The doc comment of a
-/// variant is the description of the transitions by this trigger, for people.
+/// The names for the host are `APPROVE` and `NEEDS_WORK`, or the text after `=`: `NeedsWork = "send-back"`. The doc comment of a
+/// variant describes the transitions by this trigger, for people.
 #[macro_export]
 macro_rules! triggers {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {
@@ -89,7 +88,7 @@ macro_rules! triggers {
     };
 }
 
-/// The first of these.
+/// Expands to the first argument.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! first {
@@ -98,7 +97,7 @@ macro_rules! first {
     };
 }
 
-/// The lines of the doc comment among these attributes.
+/// The lines of the doc comment, without other attributes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! doc_comment {
@@ -111,7 +110,7 @@ macro_rules! doc_comment {
     };
 }
 
-/// What [`states!`](crate::states) and [`triggers!`](crate::triggers) have in common.
+/// The common part of [`states!`](crate::states) and [`triggers!`](crate::triggers).
 #[doc(hidden)]
 #[macro_export]
 macro_rules! names_enum {
@@ -169,14 +168,14 @@ macro_rules! names_enum {
     };
 }
 
-/// Reads a name from JSON, such as the state that a form asks for.
+/// Reads a name from JSON, such as that of a state in a form.
 pub fn named<'de, N: Names, D: Deserializer<'de>>(from: D) -> Result<N, D::Error> {
     let name = String::deserialize(from)?;
     N::parse(&name)
         .ok_or_else(|| de::Error::custom(format!("this flow knows no {name:?} of this kind")))
 }
 
-/// How long `identifier` is in capitals: every capital but the first begins another word.
+/// The length of `identifier` in capitals: each capital but the first begins a new word.
 #[must_use]
 pub const fn capitals_len(identifier: &str) -> usize {
     let (bytes, mut at, mut len) = (identifier.as_bytes(), 0, identifier.len());
@@ -205,7 +204,7 @@ pub const fn capitals<const LEN: usize>(identifier: &str) -> [u8; LEN] {
     capitals
 }
 
-/// Whether the contract takes it as the name of a state or trigger.
+/// Whether the contract accepts the name of a state or trigger.
 #[must_use]
 pub const fn is_name(name: &str) -> bool {
     let (bytes, mut at) = (name.as_bytes(), 0);
@@ -220,7 +219,7 @@ pub const fn is_name(name: &str) -> bool {
     at > 0 && at <= 255
 }
 
-/// Whether no name is there twice.
+/// Whether all names are different.
 #[must_use]
 pub const fn all_differ(names: &[&str]) -> bool {
     let mut one = 0;
@@ -245,7 +244,7 @@ const fn is_same(one: &[u8], other: &[u8]) -> bool {
     at == one.len() && at == other.len()
 }
 
-/// The bytes as the text they are.
+/// Converts ASCII bytes to a text.
 #[must_use]
 pub const fn ascii(bytes: &'static [u8]) -> &'static str {
     match std::str::from_utf8(bytes) {
@@ -272,7 +271,7 @@ mod tests {
     crate::triggers! { enum Trigger { Approve, NeedsWork, Retry2, /** Again. */ Again = "again" } }
 
     #[test]
-    fn states_are_called_as_written_and_triggers_in_capitals() {
+    fn states_have_their_own_names_and_triggers_are_in_capitals() {
         let states: Vec<_> = State::ALL.iter().map(|one| one.name()).collect();
         let triggers: Vec<_> = Trigger::ALL.iter().map(|one| one.name()).collect();
         assert_eq!(states, ["Draft", "FinalReview", "com.example-SIGNED"]);

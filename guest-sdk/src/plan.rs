@@ -24,7 +24,7 @@ pub struct Plan<S> {
     mistake: Option<Refusal>,
 }
 
-/// What happens next, with the author's states.
+/// The next step, with the author's states.
 #[derive(Clone, Debug)]
 enum Next<S> {
     Stay,
@@ -34,7 +34,7 @@ enum Next<S> {
     EndBranch,
 }
 
-/// A state that a plan lets begin. A state alone is one, without a key.
+/// A state that a plan enters. A state alone converts to a target without a key.
 #[derive(Clone, Debug)]
 pub struct Target<S> {
     state: S,
@@ -48,19 +48,20 @@ impl<S: States> Target<S> {
         Self::from(state)
     }
 
-    /// For the item with this key, 1 to 200 characters. So a plan may name a state several times, with other keys.
+    /// Enters the state for the item with this key, 1 to 200 characters. So a plan may name a state several times, with other
+    /// keys.
     pub fn key(mut self, key: impl Into<String>) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// What the state is told of its item, as JSON of at most 16 KiB; [`StateInstance::item`] reads it.
+    /// Data about the item for the state, as JSON of at most 16 KiB. [`StateInstance::item`] reads it.
     pub fn data(mut self, data: impl Display) -> Self {
         self.data = Some(data.to_string());
         self
     }
 
-    /// For the same item as this state, with the same data: the next step of its branch.
+    /// Enters the state for the same item as that state instance, with the same data: the next step of its branch.
     pub fn same_item_as(mut self, state_instance: &StateInstance) -> Self {
         self.key.clone_from(&state_instance.key);
         self.data.clone_from(&state_instance.data);
@@ -76,7 +77,7 @@ impl<S: States> Target<S> {
     }
 }
 
-// Without a bound, so that the compiler names the missing `States` of a wrong type instead of this conversion.
+// No trait bound, so that the compiler reports the missing `States` of a wrong type instead of this conversion.
 impl<S> From<S> for Target<S> {
     fn from(state: S) -> Self {
         let (key, data) = (None, None);
@@ -85,7 +86,7 @@ impl<S> From<S> for Target<S> {
 }
 
 impl StateInstance {
-    /// What its plan told it of its item. A fault if that is not of this type.
+    /// The data about the item that the plan gave. A fault if it does not fit the type.
     pub fn item<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
         let data = json::parse(self.data.as_deref().unwrap_or("null"));
         data.map_err(|violations| unreadable(&violations))
@@ -103,16 +104,16 @@ impl<S: States> Plan<S> {
         Self::doing(Next::Enter(targets.into_iter().map(Into::into).collect()))
     }
 
-    /// What the graph says: to the only target of the trigger ([`on`](crate::StateBuilder::on)), to all of its targets
-    /// ([`fork`](crate::StateBuilder::fork)), branches beside the state ([`spawn`](crate::StateBuilder::spawn)), or where a vote
-    /// leads ([`until_quorum`](crate::StateBuilder::until_quorum)). A fault if the graph leaves a choice.
+    /// The plan of the graph: to the only target of the trigger ([`on`](crate::StateBuilder::on)), to all of its targets
+    /// ([`fork`](crate::StateBuilder::fork)), branches beside the state ([`spawn`](crate::StateBuilder::spawn)), or to the target
+    /// of a vote ([`until_quorum`](crate::StateBuilder::until_quorum)). A fault if the graph leaves a choice.
     ///
-    /// More may be added to it, such as a note or a patch of the data; [`next_state`](Self::next_state) says where it leads.
+    /// You can add to it, such as a note or a patch of the data. [`next_state`](Self::next_state) returns its target.
     pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Refusal> {
         F::graph(&facts.config).follow(event)
     }
 
-    /// The state that the plan enters. None if it enters several, or none.
+    /// The state that the plan enters. None if it enters several or none.
     pub fn next_state(&self) -> Option<S> {
         match &self.next {
             Next::Enter(targets) => match &targets[..] {
@@ -134,8 +135,8 @@ impl<S: States> Plan<S> {
         Self::doing(Next::Reoffer)
     }
 
-    /// This state goes on as it is, with its tasks and deadlines, and each of these begins a branch beside it: a reminder, or
-    /// work that nobody knew of before. In BPMN, a non-interrupting boundary event. A join waits for these branches, too.
+    /// The state goes on with its tasks and deadlines, and each of these begins a branch beside it: a reminder, or work that
+    /// became known only now. In BPMN, a non-interrupting boundary event. A join waits for these branches, too.
     pub fn spawn(targets: impl IntoIterator<Item = impl Into<Target<S>>>) -> Self {
         Self::doing(Next::Spawn(targets.into_iter().map(Into::into).collect()))
     }
@@ -145,7 +146,7 @@ impl<S: States> Plan<S> {
         Self::doing(Next::EndBranch)
     }
 
-    /// Cancel every other branch, also those that wait at a join.
+    /// Cancel every other branch, also those that have arrived at a join.
     pub fn cancel_others<F: Flow<State = S>>(mut self, facts: &Facts<F>, event: &Event<F>) -> Self {
         let state_instances = facts.active.iter().chain(&facts.waiting);
         let others =
@@ -162,11 +163,11 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Change the instance's data. Fields that the author's type does not know stay as they are, and numbers that do not change keep
-    /// their digits; those of a [`Decimal`](crate::Decimal) are kept in any case.
+    /// Change the instance's data. Fields that the author's type does not have are kept. Numbers that do not change keep their
+    /// digits; those of a [`Decimal`](crate::Decimal) always do.
     ///
-    /// An item of a list is an earlier one if it is equal to it, or else if it stands at the same place of a list of the same length.
-    /// A new item has only what the author's type writes.
+    /// A list item is matched with an equal earlier item, or else with the item at the same index of a list of the same length. A new
+    /// item has only the fields that the author's type writes.
     pub fn change<F: Flow<State = S>>(
         mut self,
         facts: &Facts<F>,
@@ -179,9 +180,8 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Change the instance's data by a JSON Merge Patch (RFC 7396); adds to earlier changes. A field that
-    /// an earlier patch removed or set to a plain value cannot become an object again: the plan is refused.
-    /// [`Self::change`] can do that.
+    /// Change the instance's data by a JSON Merge Patch (RFC 7396), in addition to earlier changes. The plan is refused if a
+    /// patch makes an object of a field that an earlier patch removed or set to a plain value. [`Self::change`] can do that.
     pub fn patch(mut self, patch: &Value) -> Self {
         let patch = patch.to_string();
         let both = match self.rest.data.take() {
@@ -201,9 +201,9 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Set an attribute that the graph declares: a text, a boolean, a [`Decimal`](crate::Decimal) or an `i64`, which becomes one,
-    /// an `f64`, a [`Moment`](crate::Moment) or bytes, as it was declared. For another whole number, such as a `u32`, write
-    /// `i64::from(number)`.
+    /// Set an attribute that the graph declares. The value has the declared type: a text, a boolean, a
+    /// [`Decimal`](crate::Decimal), an `i64` (which becomes a decimal), an `f64`, a [`Moment`](crate::Moment) or bytes. For
+    /// another whole number, such as a `u32`, write `i64::from(number)`.
     pub fn attribute(mut self, name: &str, value: impl Into<AttributeValue>) -> Self {
         self.rest.attributes.push(Attribute {
             name: name.into(),
@@ -238,7 +238,8 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Say why, for the audit and for people: a code of the flow's own and a sentence. The published event has it, too.
+    /// Record why, for the audit and for people: a code of the flow's own and a sentence. The published event contains the note,
+    /// too.
     pub fn note(mut self, code: &str, message: impl Into<String>) -> Self {
         self.rest.notes.push(wire::Note {
             code: code.into(),
@@ -275,7 +276,7 @@ impl<S: States> Plan<S> {
         }
     }
 
-    /// The plan as a type of the contract. Refused if the changed data does not fit the author's type.
+    /// The plan in the type of the contract. Refused if the changed data does not fit the author's type.
     pub(crate) fn finish<F: Flow<State = S>>(
         self,
         facts: &Facts<F>,
@@ -308,7 +309,7 @@ fn patched<'a, F: Flow>(facts: &'a Facts<F>, patch: Option<&str>) -> Cow<'a, str
     patch.map_or(data.into(), |patch| merge::merge(data, patch).into())
 }
 
-/// The patch so far and the changes of `edit` as one patch of the stored data.
+/// Merges the patch so far and the changes of `edit` into one patch of the stored data.
 fn patch<F: Flow>(
     facts: &Facts<F>,
     so_far: Option<&str>,

@@ -1,8 +1,8 @@
-//! Votes: whether the outcome of a state with several tasks is certain yet.
+//! Votes: whether the outcome of a state with several tasks is certain.
 //!
-//! Each person decides at most once in a state instance. The vote being cast is in the event, not among the
-//! decisions of the facts. The functions here count it, so that a flow needs one `match`. Only the assignment
-//! says how many votes are needed. One vote against does not end what can still succeed.
+//! Each person decides at most once in a state instance. The vote being cast is in the event and not yet among the decisions of
+//! the facts. The functions here include it, so that a flow needs one `match`. The assignment says how many votes are needed. A
+//! vote against ends nothing as long as enough votes are possible.
 
 use crate::{Event, EventSource, Flow, Fraction, Needed, TaskStatus};
 
@@ -11,9 +11,9 @@ use crate::{Event, EventSource, Flow, Fraction, Needed, TaskStatus};
 pub enum Quorum {
     /// Enough people have decided for it.
     Reached,
-    /// Even all remaining votes would be too few.
+    /// The remaining votes cannot suffice.
     Impossible,
-    /// It depends on the remaining votes.
+    /// The result depends on the remaining votes.
     Open,
 }
 
@@ -31,7 +31,7 @@ impl Quorum {
 }
 
 impl Needed {
-    /// At least this part of the tasks.
+    /// At least this fraction of the tasks.
     pub fn at_least(numerator: u32, denominator: u32) -> Self {
         Self::AtLeast(Fraction {
             numerator,
@@ -39,7 +39,7 @@ impl Needed {
         })
     }
 
-    /// More than this part of the tasks.
+    /// More than this fraction of the tasks.
     pub fn more_than(numerator: u32, denominator: u32) -> Self {
         Self::MoreThan(Fraction {
             numerator,
@@ -47,7 +47,7 @@ impl Needed {
         })
     }
 
-    /// How many of so many tasks they are, at least one.
+    /// The number of decisions needed out of this many tasks, at least one.
     pub fn of(&self, tasks: usize) -> usize {
         let part = |of: &Fraction| {
             let denominator = u64::from(of.denominator.max(1));
@@ -80,8 +80,8 @@ impl<F: Flow> Event<F> {
         )
     }
 
-    /// The same with another number than the assignment asks for, as for a veto by a third:
-    /// `event.quorum_of(Reject, &Needed::at_least(1, 3))`.
+    /// The same with another number than the assignment asks for, such as a veto by a third: `event.quorum_of(Reject,
+    /// &Needed::at_least(1, 3))`.
     pub fn quorum_of(&self, trigger: F::Trigger, needed: &Needed) -> Quorum {
         let tasks = self.state_instance.tasks.iter();
         let tasks = tasks.filter(|task| task.status != TaskStatus::Cancelled);
@@ -92,7 +92,7 @@ impl<F: Flow> Event<F> {
         )
     }
 
-    /// Decisions for this trigger in the present state instance, the one being cast included.
+    /// Decisions for this trigger in the present state instance, including the one being cast.
     pub fn votes(&self, trigger: F::Trigger) -> usize {
         let this = matches!(self.source, EventSource::Task(_)) && self.trigger == trigger;
         self.state_instance.votes(trigger) + usize::from(this)
@@ -109,7 +109,7 @@ impl<F: Flow> Event<F> {
         open.filter(|task| Some(&task.id) != this).count()
     }
 
-    /// Children of the present state instance that still run once this one has ended.
+    /// Children of the present state instance that still run after this one has ended.
     pub fn children_running(&self) -> usize {
         let this = self.child().map(|child| &child.id);
         let running = self
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_certain_as_soon_as_nothing_can_change_it() {
+    fn the_result_is_certain_once_no_vote_can_change_it() {
         for (votes, needed, undecided, quorum) in [
             (2, 2, 3, Quorum::Reached),
             (3, 2, 0, Quorum::Reached),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_the_tasks_is_counted_exactly() {
+    fn a_fraction_of_the_tasks_is_counted_exactly() {
         for (needed, counts) in [
             (Needed::at_least(2, 3), [1, 2, 2, 3, 4, 4, 67]),
             (Needed::more_than(1, 2), [1, 2, 2, 3, 3, 4, 51]),

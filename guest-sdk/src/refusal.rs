@@ -1,8 +1,8 @@
-//! Refusals: why something may not happen, or cannot be answered.
+//! Refusals: why something may not happen, or why a flow cannot answer.
 //!
-//! `deny` is about the person (403), `not_now` about the moment (409), `invalid` about the data or the input (422): an interface
-//! hides a button for the first, disables it for the second and marks a field for the third. `fault` is the flow's own mistake
-//! (424). Each is a `Result`, so that it can be returned from every function of a flow.
+//! `deny` concerns the person (403), `not_now` the moment (409), `invalid` the data or the input (422), and `fault` is a mistake
+//! of the flow (424). A user interface hides a button for the first, disables it for the second and marks a field for the third.
+//! Each function returns a `Result`, so that every function of a flow can return it.
 
 use crate::{Reason, Refusal, Violation};
 
@@ -35,7 +35,7 @@ pub fn fault<T>(code: &str, message: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal::Fault(Reason::new(code, message)))
 }
 
-/// Whether all of these hold. If several do not, a fault comes before a denial, that before "not now", and that before anything
+/// `Ok` if all of these hold. If several do not, the most severe is returned: a fault, then a denial, then "not now", then
 /// invalid. The violations of all are reported together.
 pub fn all(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
     let mut violations = Vec::new();
@@ -89,20 +89,20 @@ impl Violation {
         }
     }
 
-    /// This violation if the condition holds, else none: what [`Flow::check`](crate::Flow::check) answers.
+    /// This violation if the condition holds, otherwise none. For [`Flow::check`](crate::Flow::check).
     pub fn only_if(self, condition: bool) -> Vec<Self> {
         Vec::from_iter(condition.then_some(self))
     }
 }
 
-/// So that `?` refuses what cannot be read.
+/// Lets `?` refuse data that cannot be read.
 impl From<Vec<Violation>> for Refusal {
     fn from(violations: Vec<Violation>) -> Self {
         Self::Invalid(violations)
     }
 }
 
-/// The flow meets something that it cannot read although it is not from the caller.
+/// A fault about unreadable data that does not come from the caller.
 pub(crate) fn unreadable(violations: &[Violation]) -> Refusal {
     let sentences: Vec<_> = violations
         .iter()
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn violations_add_up_and_a_denial_wins() {
+    fn violations_are_collected_and_a_denial_comes_first() {
         let title = || invalid("/data/title", "required", "Give a title.");
         let sum = || invalid("/data/sum", "range", "Too high.");
         let Err(Refusal::Invalid(both)) = all([title(), allow(), sum()]) else {

@@ -1,13 +1,12 @@
-//! Service levels: how long work may take, as a setting of the flow.
+//! Service levels: the time limits of work, as a setting of the flow.
 //!
-//! `Sla` is a field of a `config!`: hours or days until a reminder and until the escalation, and the calendar
-//! that counts them.
+//! `Sla` is a field of a `config!`: hours or days until a reminder and until the escalation, and the calendar that counts them.
 
 use serde::Deserialize;
 
 use crate::{Assignment, Deadline, Due, Moment, Offer, days, hours};
 
-/// When people are reminded of work, and when it is escalated.
+/// The times until a reminder and until an escalation.
 ///
 /// In JSON: `{ "remindHours": 24, "escalateHours": 48 }`, and to count working time only,
 /// `"calendar": "office"`. Or in days: `{ "remindDays": 5, "escalateDays": 7, "calendar": "office" }`, which
@@ -27,7 +26,7 @@ enum Unit {
     Days,
 }
 
-/// An `Sla` as written in a config, not checked yet.
+/// An `Sla` as it is written in a config, before validation.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Written {
@@ -95,7 +94,7 @@ impl Sla {
         self
     }
 
-    /// The calendar by which working time is counted, for [`Graph::uses_calendars`](crate::Graph::uses_calendars).
+    /// The calendar that counts working time, for [`Graph::uses_calendars`](crate::Graph::uses_calendars).
     pub fn calendar(&self) -> Option<&str> {
         self.calendar.as_deref()
     }
@@ -110,7 +109,7 @@ impl Sla {
         [due(self.remind).remind(), due(self.escalate).escalate()]
     }
 
-    /// When work given at this moment is escalated. None with a calendar, which only the host knows.
+    /// The time of the escalation of work that begins at this moment. None with a calendar, which only the host knows.
     pub fn due(&self, given: Moment) -> Option<Moment> {
         let plain = self.calendar.is_none();
         plain.then(|| given.after(self.seconds(self.escalate)))

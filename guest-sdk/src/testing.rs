@@ -1,20 +1,19 @@
-//! Tests of a flow without wasm, database or clock: given facts, when an event, then the answer.
+//! Tests of a flow without wasm, database or clock: given facts, when an event happens, then the answer is checked.
 //!
 //! [`given()`] makes a [`Scenario`]. [`Scenario::when`] sends an event to it and runs the flow until it waits again. The
 //! [`Outcome`] has assertions about the result.
 //!
-//! A scenario runs the core of the host itself. Eligibility, limits, deadlines, joins and buffered signals are as on a host, and
-//! refusals have the same codes. The harness has no rules of its own: it selects the task or deadline that a test means, is the
-//! core's directory, and moves the time. If there is no such task, deadline, child or call, the outcome is denied with
-//! `no_task`, `no_deadline`, `unknown_child` or `no_call`. What the host rejects - a config or graph that it does not publish, an answer that violates the
-//! contract - fails the test with the host's message, in the words of `wrkflw plugin check`. So does work that the flow offers to
-//! nobody, which a host reports to operators. [`export!`](crate::export!) adds a test that the flow can be published with its
+//! A scenario runs the core of the host itself. Eligibility, limits, deadlines, joins and buffered signals work as on a host, and refusals
+//! have the same codes. The harness has no rules of its own: it selects the task or deadline that a test names, acts as the directory, and
+//! moves the time. Without such a task, deadline, child or call, the outcome is denied with `no_task`, `no_deadline`, `unknown_child` or
+//! `no_call`. A config or graph that the host would not publish, or an answer that violates the contract, fails the test with the host's
+//! message, in the words of `wrkflw plugin check`. Work that the flow offers to nobody fails the test, too; a host reports it to operators.
+//! [`export!`](crate::export!) adds a test that the flow can be published with its `config.json`.
 //! `config.json`.
 //!
-//! With the SDK's feature `schemas`, the schemas of a graph are checked as by `plugin check`, data is held against the flow's schema
-//! and inputs against those of transitions. Without it, tests know nothing of schemas and compile faster. A test has no limits
-//! of the sandbox - memory, time and fuel of a call, the size and the imports of the component - and no checks of the API, such as
-//! permissions (`instance:start`) and budgets of tenants.
+//! With the SDK's feature `schemas`, a test checks the schemas of a graph like `plugin check`, and validates data and inputs against
+//! them. Without it, tests ignore schemas and compile faster. A test has no limits of the sandbox (memory, time and fuel of a call,
+//! size and imports of the component) and no checks of the API, such as permissions (`instance:start`) and budgets of tenants.
 //!
 //! ```
 //! # wrkflw_guest::states! { pub enum State { Review, Rework, Done } }

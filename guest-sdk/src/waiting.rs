@@ -1,19 +1,19 @@
-//! What a state asks of services, signals and other instances.
+//! Calls of services, waits for signals, and children.
 //!
-//! The host sends, retries and receives. Logic only describes it, and has no network.
+//! The host sends, retries and receives. Flow logic only describes this, and has no network.
 
 use serde_json::Value;
 
 use crate::{Child, Deadline, ServiceCall, SignalSubscription, Triggers, Waiting, minutes};
 
-/// How long a service has for one attempt, unless said otherwise.
+/// The default timeout of one attempt.
 const TIMEOUT_SECONDS: u32 = 30;
-/// The pauses before further attempts, unless said otherwise.
+/// The default pauses before further attempts.
 const RETRIES_SECONDS: [u32; 3] = [10, minutes(1), minutes(5)];
 
 impl ServiceCall {
-    /// Sends the request to a service that the operator has configured by this name. One trigger
-    /// for its reply, one for when every attempt has failed.
+    /// Sends the request to a service that the operator has configured by this name. `on_reply` is fired by its reply,
+    /// `on_failure` after the last failed attempt.
     pub fn new(
         service: &str,
         request: &Value,
@@ -40,7 +40,7 @@ impl ServiceCall {
         self
     }
 
-    /// A deadline of the state as a whole. It fires a trigger or cancels: there is no task about which somebody could be reminded.
+    /// A deadline of the state as a whole. It fires a trigger or cancels. It cannot remind, because there is no task.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         self.deadlines.push(deadline);
         self
@@ -95,7 +95,7 @@ impl Waiting {
         self
     }
 
-    /// A deadline of the state as a whole. It fires a trigger or cancels: there is no task about which somebody could be reminded.
+    /// A deadline of the state as a whole. It fires a trigger or cancels. It cannot remind, because there is no task.
     pub fn deadline(mut self, deadline: Deadline) -> Self {
         self.deadlines.push(deadline);
         self
@@ -145,7 +145,7 @@ impl Child {
         self
     }
 
-    /// It goes on when the state ends before it. Otherwise it is cancelled then.
+    /// The child goes on when the state ends before it. Otherwise it is cancelled then.
     pub fn detached(mut self) -> Self {
         self.detached = true;
         self

@@ -1,1 +1,1 @@
-//! The generator of the SDKs' bindings, in Rust and C, is the test of this crate.
+//! The test of this crate generates the bindings of the SDKs for Rust and C.

@@ -1,7 +1,7 @@
-//! `guest-sdk/src/bindings/generated.rs` and `guest-sdk/c/sdk/bindings` are what wit-bindgen makes of the contract. With `UPDATE=1`
-//! this test writes them.
+//! Checks that `guest-sdk/src/bindings/generated.rs` and `guest-sdk/c/sdk/bindings` are what wit-bindgen generates from the
+//! contract. With `UPDATE=1` this test writes them.
 //!
-//! They are kept in the repository because the generators take longer to compile than everything else that a flow needs.
+//! The repository has them because the generators take longer to compile than everything else that a flow needs.
 
 use std::env;
 use std::fs;
@@ -23,7 +23,7 @@ fn contract(sdk: &Path) -> (Resolve, WorldId) {
     (resolve, world.expect("the world `flow`"))
 }
 
-/// What the generator makes of the contract.
+/// The files that the generator makes from the contract.
 fn made(sdk: &Path, generator: &mut dyn WorldGenerator) -> Files {
     let (mut resolve, world) = contract(sdk);
     let mut files = Files::default();
@@ -45,12 +45,12 @@ fn rust(sdk: &Path) -> String {
     let files = made(sdk, &mut options.build());
     let (_, source) = files.iter().next().expect("one file");
     let source = std::str::from_utf8(source).expect("Rust is UTF-8");
-    // Two thirds of it would be indentation.
+    // Removes the indentation, which would be two thirds of the file.
     let lines: Vec<_> = source.lines().map(str::trim_start).collect();
     format!("{HEADER}{}\n", lines.join("\n"))
 }
 
-/// Holds a file against what was made, or writes it.
+/// Compares a file with the expected text, or writes it.
 #[expect(
     clippy::disallowed_methods,
     reason = "the test command says whether to write the file anew"
@@ -69,7 +69,7 @@ fn hold(file: &Path, expected: &[u8]) {
 }
 
 #[test]
-fn the_bindings_are_those_of_the_contract() {
+fn the_bindings_match_the_contract() {
     let sdk = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
     hold(&sdk.join(RUST), rust(sdk).as_bytes());
     let files = made(sdk, &mut *wit_bindgen_c::Opts::default().build());

@@ -1,4 +1,4 @@
-/* Answers the host's questions by the author's flow, and reads facts for it. */
+/* Answers the calls of the host with the author's flow, and reads facts for the flow. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@ static struct {
   exports_wrkflw_flow_logic_refusal_t refusal;
 } refused;
 
-/* A question begins without a refusal. */
+/* Each call begins without a refusal. */
 static void begin(void) { memset(&refused, 0, sizeof refused); }
 
 static void refuse(uint8_t tag, wf_text_t code, wf_text_t message) {
   if (refused.set) return;
   refused.set = true;
-  /* These cases have a reason. */
+  /* These cases carry a reason. */
   refused.refusal.tag = tag;
   refused.refusal.val.denied = (wrkflw_flow_types_reason_t){code, message};
 }
@@ -43,7 +43,7 @@ wf_text_t wf_decimal(uint32_t number) {
   return (wf_text_t){digits + at, 10 - at};
 }
 
-/* The message and the place: `amount >= 0 (flow.c:12)`. */
+/* The message and the source line: `amount >= 0 (flow.c:12)`. */
 void wf_fault(const char *file, int line, const char *message) {
   const char *name = file;
   for (; *file != 0; file++)
@@ -69,7 +69,7 @@ wf_text_t wf_of_config(wf_text_t config, const char *pointer) {
 wf_text_t wf_setting(const wf_facts_t *facts, const char *pointer) { return wf_of_config(facts->config, pointer); }
 wf_text_t wf_data(const wf_facts_t *facts, const char *pointer) { return wf_find(facts->instance.data, pointer); }
 
-/* Whether these values are of one JSON type. */
+/* Whether both values have the same JSON type. */
 static bool alike(wf_text_t one, wf_text_t other) {
   const uint8_t kinds[] = "\"{[tfn";
   uint8_t a = one.len ? one.ptr[0] : 0, b = other.len ? other.ptr[0] : 0;
@@ -80,14 +80,14 @@ static bool alike(wf_text_t one, wf_text_t other) {
   return true;
 }
 
-/* An object with members. An empty one takes any members, as a table does. */
+/* An object with members. An empty object as a default accepts any members, such as a table does. */
 static bool has_members(wf_text_t json) {
   wf_text_t name, value;
   size_t cursor = 0;
   return json.len > 0 && json.ptr[0] == '{' && wf_each(json, &cursor, &name, &value);
 }
 
-/* Refuses settings that have no default, and values of another type. The field `at` has these settings. */
+/* Refuses settings that have no default, and values of another type. `at` is the field that contains these settings. */
 static void check_config(wf_text_t config, wf_text_t defaults, wf_text_t at) {
   wf_text_t name, value, usual_name, usual;
   for (size_t cursor = 0; wf_each(config, &cursor, &name, &value);) {
@@ -169,7 +169,7 @@ bool wf_decided_in(const wf_facts_t *facts, const char *state, wf_text_t person)
   return false;
 }
 
-/* ── The questions ── */
+/* ── The exported functions ── */
 
 static const wf_state_instance_t *active(const wf_facts_t *facts, wf_text_t id) {
   for (size_t i = 0; i < facts->active.len; i++)
@@ -234,7 +234,7 @@ bool exports_wrkflw_flow_logic_transition(wf_facts_t *facts, wf_record_t *record
   return answered(err);
 }
 
-/* Whether a task that is made of this offer has these candidates. */
+/* Whether the offer would create a task with these candidates. */
 static bool fits(const wf_offer_t *offer, const wrkflw_flow_types_list_principal_t *candidates) {
   if (offer->each_member.is_some) {
     const wrkflw_flow_types_principal_t *only = candidates->ptr;
@@ -244,7 +244,7 @@ static bool fits(const wf_offer_t *offer, const wrkflw_flow_types_list_principal
   if (offer->candidates.len != candidates->len) return false;
   for (size_t i = 0; i < candidates->len; i++) {
     const wrkflw_flow_types_principal_t *one = &offer->candidates.ptr[i], *other = &candidates->ptr[i];
-    /* All cases begin with a name. */
+    /* The text of every case comes first in the union. */
     if (one->tag != other->tag || !wf_same(one->val.user, other->val.user)) return false;
     bool is_member = one->tag == WRKFLW_FLOW_TYPES_PRINCIPAL_MEMBER;
     if (is_member && !wf_same(one->val.member.group, other->val.member.group)) return false;
@@ -286,7 +286,7 @@ static const wf_offer_t *offer_of(const wf_task_t *task, const wf_state_instance
   }
   if (count == 1) return labelled[0];
   if (fitting != NULL || !in_order) return fitting;
-  /* One behind the last is NULL. */
+  /* The item after the last one is NULL. */
   return labelled[place_of(task, here, count)];
 }
 

@@ -1,4 +1,4 @@
-/* Builds graphs, plans and work. What is not set is zero, and zero means nothing: this is the one place that fills in the rest. */
+/* Builds graphs, plans and work. A member that the author does not set is zero. This file alone replaces zeros by defaults. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 /* Adds a zeroed item to a list of the contract, and returns it. */
 #define ADDED(list) ((list).ptr = realloc((list).ptr, ((list).len + 1) * sizeof *(list).ptr), \
                      memset(&(list).ptr[(list).len], 0, sizeof *(list).ptr), &(list).ptr[(list).len++])
-/* An option with a value. The option is named twice: it must have no effect. */
+/* Sets an optional value. The macro evaluates `option` twice, so the expression must have no side effect. */
 #define SET(option, value) ((option).is_some = true, (option).val = (value))
 
 wf_text_t wf_text(const char *text) { return (wf_text_t){(uint8_t *)text, strlen(text)}; }
@@ -56,7 +56,7 @@ void wf_observer(wf_graph_t *graph, wf_text_t group) {
 
 static void uses(wf_graph_t *graph, uint8_t kind, wf_text_t name) {
   wrkflw_flow_types_name_use_t *use = ADDED(graph->uses);
-  /* All cases have a name. */
+  /* Every case has a name. */
   use->tag = kind, use->val.group = name;
 }
 
@@ -100,7 +100,7 @@ wf_state_t *wf_terminal(wf_graph_t *graph, const char *name, const char *outcome
 }
 
 wf_transition_t *wf_on(wf_graph_t *graph, const char *trigger, const char *target) {
-  /* By what a trigger is fired unless it is said, in the order of the kinds of states. */
+  /* What fires a trigger by default, for each kind of state. */
   static const wrkflw_flow_types_fired_by_t usual[] = {
     [WRKFLW_FLOW_TYPES_STATE_KIND_TASK] = WRKFLW_FLOW_TYPES_FIRED_BY_DECISION,
     [WRKFLW_FLOW_TYPES_STATE_KIND_SERVICE] = WRKFLW_FLOW_TYPES_FIRED_BY_REPLY,
@@ -158,7 +158,7 @@ void wf_patch(wf_plan_t *made, wf_text_t patch) { SET(made->data, patch); }
 wrkflw_flow_types_attribute_value_t *wf_set_attribute(wf_plan_t *made, const char *name, uint8_t kind, wf_text_t value) {
   wrkflw_flow_types_attribute_t *attribute = ADDED(made->attributes);
   attribute->name = wf_text(name);
-  /* The cases whose value is a text or bytes have it in the same place. */
+  /* The cases with a text or bytes have their value at the same position of the union. */
   SET(attribute->value, ((wrkflw_flow_types_attribute_value_t){.tag = kind, .val.text = value}));
   return &attribute->value.val;
 }
@@ -183,7 +183,7 @@ wf_assignment_t wf_to_nobody(void) {
   return (wf_assignment_t){.needed = {.tag = WRKFLW_FLOW_TYPES_NEEDED_COUNT, .val.count = 1}};
 }
 
-/* Without a label, the title of the state is filled in. */
+/* The SDK fills in the title of the state where a label is empty. */
 wf_offer_t *wf_offer(wf_assignment_t *assignment, const char *label) {
   wf_offer_t *offer = ADDED(assignment->offers);
   offer->label = wf_text(label);

@@ -1,4 +1,4 @@
-/* Reads JSON texts where they are. See `json.h`. */
+/* Reads JSON texts in place. See `json.h`. */
 #include "json.h"
 
 #include <stdlib.h>
@@ -109,7 +109,7 @@ static size_t utf8(uint8_t *to, unsigned c) {
 
 wf_text_t wf_string(wf_text_t value) {
   if (value.len < 2 || value.ptr[0] != '"') return (wf_text_t){NULL, 0};
-  /* No escape is shorter than what it stands for. */
+  /* No escape sequence is shorter than its decoded form. */
   uint8_t *text = malloc(value.len);
   size_t length = 0;
   for (size_t i = 1; i + 1 < value.len; i++) {
@@ -139,12 +139,12 @@ bool wf_true(wf_text_t value) { return value.len == 4 && memcmp(value.ptr, "true
 
 static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
 
-/* The number with one more digit, but at most `most`. */
+/* Appends a digit to the number; the result is at most `most`. */
 static uint64_t with_digit(uint64_t number, uint64_t digit, uint64_t most) {
   return number > (most - digit) / 10 ? most : number * 10 + digit;
 }
 
-/* Reads the exponent that begins at `at`, if one does. False if there is something else. */
+/* Reads the exponent at `at`, if there is one. False if there is something else. */
 static bool read_exponent(wf_text_t value, size_t at, int64_t *exponent) {
   if (at == value.len) return true;
   if (value.ptr[at] != 'e' && value.ptr[at] != 'E') return false;
@@ -163,7 +163,7 @@ static bool read_exponent(wf_text_t value, size_t at, int64_t *exponent) {
 int64_t wf_integer(wf_text_t value, int64_t otherwise) {
   bool negative = value.len > 0 && value.ptr[0] == '-', is_fraction = false;
   uint64_t number = 0, most = (uint64_t)INT64_MAX + negative;
-  /* How many digits stand before the point, once the exponent has moved it. */
+  /* The number of digits before the decimal point after the exponent is applied. */
   int64_t whole = 0, exponent = 0;
   size_t first = negative, end = first;
   for (; end < value.len && (is_digit(value.ptr[end]) || value.ptr[end] == '.'); end++) {

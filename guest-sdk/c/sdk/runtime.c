@@ -1,4 +1,4 @@
-/* The few functions of the C library that a component needs. Memory only grows: an instance of a component answers one question. */
+/* The functions of the C library that a component needs. Memory is never freed, because an instance of a component answers one call. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static void *taken(size_t size) {
   return (void *)at;
 }
 
-/* The size stands before the memory, for `realloc`. */
+/* `realloc` needs the size, which is stored before the memory. */
 void *malloc(size_t size) {
   if (size > SIZE_MAX - ALIGNMENT) abort();
   unsigned char *memory = taken(ALIGNMENT + size);

@@ -35,15 +35,15 @@ typedef struct {
   const wf_record_t *record;
   const wf_state_instance_t *here;
   wf_text_t trigger;
-  /* What the decider filled in, the signal's payload, the service's reply or the child's data. */
+  /* The form of a decision, the payload of a signal, the reply of a service or the data of a child. */
   wf_text_t input;
 } wf_event_t;
 
-/* A flow. Only `graph` is required; a function that is left out does what the graph says. */
+/* A flow. Only `graph` is required. Without one of the other functions, the SDK does what the graph says. */
 typedef struct {
   /* The settings with their defaults: a JSON object. Unknown settings, and values of another type, are refused. */
   const char *config;
-  /* Draws the graph for these settings. */
+  /* Declares the graph for these settings. */
   void (*graph)(wf_graph_t *graph, wf_text_t config);
   /* May this person start an instance with this data? */
   void (*start)(const wf_facts_t *facts, const wf_actor_t *actor);
@@ -51,7 +51,7 @@ typedef struct {
   void (*guard)(const wf_facts_t *facts, const wf_event_t *event);
   /* What follows? Without it: the only state that the trigger leads to. */
   wf_plan_t (*transition)(const wf_facts_t *facts, const wf_event_t *event);
-  /* Who works on the task state? Without it: the initiator in states of own work, nobody elsewhere. */
+  /* Who works on the task state? Without this function: the initiator in states of own work, nobody elsewhere. */
   wf_assignment_t (*assign)(const wf_facts_t *facts, const wf_state_instance_t *entering);
   /* Who gets the overdue work? Without it: the managers of those who had it. */
   wf_assignment_t (*escalate)(const wf_facts_t *facts, const wf_state_instance_t *entering, const wf_overdue_t *overdue);
@@ -68,7 +68,7 @@ extern const wf_flow_t wf_flow;
 wf_text_t wf_text(const char *text);
 bool wf_is(wf_text_t one, const char *other);
 bool wf_same(wf_text_t one, wf_text_t other);
-/* Both, one after the other. */
+/* Joins two texts. */
 wf_text_t wf_joined(wf_text_t one, wf_text_t other);
 wf_text_t wf_decimal(uint32_t number);
 
@@ -95,10 +95,10 @@ void wf_initiators(wf_graph_t *graph, wf_text_t group);
 void wf_schema(wf_graph_t *graph, const char *schema);
 void wf_instance_title(wf_graph_t *graph, const char *template_);
 void wf_instance_summary(wf_graph_t *graph, const char *template_);
-/* The name of the priorities from this number up; in ascending order. */
+/* The name of the priorities from this number up. Call it in ascending order. */
 void wf_priority(wf_graph_t *graph, const char *name, uint8_t at_least);
 void wf_attribute(wf_graph_t *graph, const char *name, wrkflw_flow_types_attribute_type_t kind);
-/* A person decides in one of these states; the list ends with NULL. */
+/* A person may decide in only one of these states. The list ends with NULL. */
 void wf_separate(wf_graph_t *graph, const char *const *states);
 /* Only participants and their managers see an instance, and the members of each group that `wf_observer` adds. */
 void wf_visible_to_participants(wf_graph_t *graph);
@@ -108,9 +108,9 @@ void wf_observer(wf_graph_t *graph, wf_text_t group);
 void wf_uses_group(wf_graph_t *graph, wf_text_t group);
 void wf_uses_person(wf_graph_t *graph, wf_text_t person);
 void wf_uses_calendar(wf_graph_t *graph, wf_text_t calendar);
-/* A service that the operator of the host configures; likewise. */
+/* A service that the operator of the host configures. It is looked up like the names above. */
 void wf_uses_service(wf_graph_t *graph, wf_text_t service);
-/* People work here; own work is that of the initiator. */
+/* People work here. In a state of own work, the initiator does. */
 wf_state_t *wf_task(wf_graph_t *graph, const char *name, const char *title);
 wf_state_t *wf_own_work(wf_graph_t *graph, const char *name, const char *title);
 wf_state_t *wf_service(wf_graph_t *graph, const char *name, const char *title);
@@ -121,7 +121,7 @@ wf_state_t *wf_terminal(wf_graph_t *graph, const char *name, const char *outcome
 wf_transition_t *wf_on(wf_graph_t *graph, const char *trigger, const char *target);
 /* A further state to which the last transition may lead. */
 void wf_or(wf_graph_t *graph, const char *target);
-/* The permission (`subject:action`) that it needs. */
+/* The permission (`subject:action`) that the transition needs. */
 void wf_needs(wf_transition_t *transition, const char *permission);
 /* JSON Schema 2020-12 of the input of a decision, signal or reply. */
 void wf_input(wf_transition_t *transition, const char *schema);
@@ -130,15 +130,15 @@ void wf_input(wf_transition_t *transition, const char *schema);
 
 /* ── Facts and events ── */
 
-/* A setting by its JSON Pointer, or its default. */
+/* A setting, by its JSON Pointer, or its default. */
 wf_text_t wf_setting(const wf_facts_t *facts, const char *pointer);
-/* The same in `graph`. */
+/* The same for `graph`. */
 wf_text_t wf_of_config(wf_text_t config, const char *pointer);
 /* The instance's data at a JSON Pointer. */
 wf_text_t wf_data(const wf_facts_t *facts, const char *pointer);
-/* Whoever decides or sends the signal; NULL if no person acts. */
+/* The person who decides or sends the signal; NULL if no person acts. */
 const wf_actor_t *wf_actor(const wf_event_t *event);
-/* The comment of the decision without blanks around it; without length if nothing is left. */
+/* The trimmed comment of the decision. Its length is 0 if there is none. */
 wf_text_t wf_comment(const wf_event_t *event);
 /* The task being decided; NULL if none is. */
 const wf_task_t *wf_decided_task(const wf_event_t *event);
@@ -165,7 +165,7 @@ wf_plan_t wf_fork(wf_target_t first);
 /* The state goes on, and a branch begins beside it. */
 wf_plan_t wf_spawn(wf_target_t first);
 void wf_branch(wf_plan_t *plan, wf_target_t more);
-/* A state; with a key, for one item, and JSON that the state is told of it. Both may have no length. */
+/* A state to enter. With a key, it is entered for one item; `data` is JSON about the item for the state. Both may be empty. */
 wf_target_t wf_target(const char *state, wf_text_t key, wf_text_t data);
 /* Cancels another branch. */
 void wf_cancel(wf_plan_t *plan, const wf_state_instance_t *other);
@@ -175,13 +175,13 @@ void wf_patch(wf_plan_t *plan, wf_text_t patch);
  * `wf_set_attribute(&plan, "urgent", WRKFLW_FLOW_TYPES_ATTRIBUTE_VALUE_BOOLEAN, wf_text(""))->val.boolean = true`. */
 wrkflw_flow_types_attribute_value_t *wf_set_attribute(wf_plan_t *plan, const char *name, uint8_t kind, wf_text_t value);
 void wf_remove_attribute(wf_plan_t *plan, const char *name);
-/* Why: a sentence for people, and JSON for programs, which may have no length. */
+/* The reason of the plan: a sentence for people, and JSON for programs, which may be empty. */
 void wf_note(wf_plan_t *plan, const char *code, wf_text_t message, wf_text_t detail);
 void wf_publish(wf_plan_t *plan, const char *name, wf_text_t data);
 
 /* ── Work ── */
 
-/* One task, for whoever of the group claims it; for this person; for whoever manages this person; for each member of the group. */
+/* One task for: a group, any member of which may claim it; this person; the manager of this person; each member of the group. */
 wf_assignment_t wf_to_group(wf_text_t group);
 wf_assignment_t wf_to_user(wf_text_t user);
 wf_assignment_t wf_to_manager_of(wf_text_t user);
@@ -192,9 +192,9 @@ wf_offer_t *wf_offer(wf_assignment_t *assignment, const char *label);
 void wf_offer_to_user(wf_offer_t *offer, wf_text_t user);
 void wf_offer_to_group(wf_offer_t *offer, wf_text_t group);
 void wf_offer_to_manager_of(wf_offer_t *offer, wf_text_t user);
-/* Owned from the start, without a claim. `offer->retain` and `offer->allocation` are set as they are. */
+/* The task has this owner from the start, without a claim. Set `offer->retain` and `offer->allocation` directly. */
 void wf_owned_by(wf_offer_t *offer, wf_text_t user);
-/* How many decisions of one outcome the state needs; 1 unless it is said. */
+/* How many decisions with the same outcome the state needs; 1 by default. */
 void wf_needed(wf_assignment_t *assignment, uint32_t decisions);
 /* At least, or more than, this part of the tasks: `wf_at_least(&assignment, 2, 3)`. */
 void wf_at_least(wf_assignment_t *assignment, uint32_t numerator, uint32_t denominator);
@@ -218,9 +218,9 @@ wf_deadline_t wf_release(wf_due_t due);
 wf_deadline_t wf_fire(wf_due_t due, const char *trigger);
 /* Cancels the instance with all its branches and children. */
 wf_deadline_t wf_cancel_instance(wf_due_t due, const char *reason);
-/* Counts from each claim of the task; only for deadlines of an offer. */
+/* Counts from each claim of the task. Only for deadlines of an offer. */
 wf_deadline_t wf_since_claim(wf_deadline_t deadline);
-/* Again after each of these pauses. */
+/* Repeats the action after each of these pauses. */
 wf_deadline_t wf_every(wf_deadline_t deadline, uint32_t seconds);
 /* A service call with 30 seconds for each attempt and three further attempts. */
 wf_call_t wf_call(const char *service, wf_text_t request, const char *on_reply, const char *on_failure);
@@ -229,6 +229,6 @@ wf_waiting_t wf_for_signals(void);
 /* How a signal reaches the state of an assignment, a service call or a wait besides being sent to its instance: by a name of the flow's
  * own, which may have no length, or although it came before: `wf_subscribe(&waiting.subscriptions, "PAID", number)->buffered = true`. */
 wf_subscription_t *wf_subscribe(wf_subscriptions_t *subscriptions, const char *trigger, wf_text_t correlation);
-/* Starts an instance; `on_end` is fired when it ends, or NULL. What is returned may be `detached`. */
+/* Starts an instance. `on_end` is the trigger that its end fires, or NULL. The returned struct can be made `detached`. */
 wf_child_t *wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end);
 #endif

@@ -1,5 +1,5 @@
-//! What a host asks about data and names that the flow does not know, as after a migration to another version: each answer is a
-//! fault that says what it is about, never work.
+//! Calls with data and names that the flow does not know, as after a migration to another version. Each answer must be a fault
+//! that names the problem, never work.
 
 use serde_json::json;
 
@@ -110,7 +110,7 @@ fn signal(trigger: &str) -> wire::Event {
     }
 }
 
-/// The code and message of the fault that an answer is.
+/// The code and message of an answer that is a fault.
 fn faulted<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> (String, String) {
     match answer {
         Err(Refusal::Fault(Reason { code, message })) => (code, message),
@@ -119,7 +119,7 @@ fn faulted<T: std::fmt::Debug>(answer: Result<T, Refusal>) -> (String, String) {
 }
 
 #[test]
-fn data_that_does_not_fit_is_a_fault_of_every_function_but_a_start() {
+fn unreadable_data_is_a_fault_except_for_a_start() {
     let unread = || snapshot("Wait", &json!({ "pages": "many" }));
     for (code, message) in [
         faulted(Logic::<Papers>::transition(unread(), signal("CALLED"))),
@@ -141,7 +141,7 @@ fn data_that_does_not_fit_is_a_fault_of_every_function_but_a_start() {
 }
 
 #[test]
-fn a_state_or_trigger_of_another_version_is_a_fault_and_no_refusal_of_the_person() {
+fn a_state_or_trigger_of_another_version_is_a_fault() {
     let data = json!({ "pages": 3 });
     let known = snapshot("Wait", &data);
     let (code, message) = faulted(Logic::<Papers>::enter(known.clone(), entries("Archive")));

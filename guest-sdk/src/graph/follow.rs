@@ -1,10 +1,10 @@
-//! Where the graph itself leads, so that `transition` need not repeat it.
+//! The plan that follows from the graph alone, so that `transition` need not repeat it.
 
 use super::Graph;
 use super::state::{Leads, Way};
 use crate::{Event, EventSource, FiredBy, Flow, Plan, Quorum, Refusal, States, Triggers, fault};
 
-/// Lets each vote be the last one of a quorum: it may then lead where either of these triggers leads.
+/// Any vote of a quorum may be the last one. So each of these triggers gets the targets of both.
 pub(super) fn widen<S: States, T: Triggers>(ways: &mut [Way<S, T>], quorum: (T, T)) {
     let ends = ways.iter().filter(|way| is_end(way, quorum));
     let ends: Vec<S> = ends.flat_map(|way| &way.targets).copied().collect();
@@ -26,7 +26,7 @@ fn is_vote<S, T: Triggers>(way: &Way<S, T>, quorum: (T, T)) -> bool {
 }
 
 impl<S: States, T: Triggers> Graph<S, T> {
-    /// What follows from the event by the graph alone. A fault if the graph leaves a choice.
+    /// The plan that follows from the graph alone. A fault if the graph leaves a choice.
     pub(crate) fn follow<F: Flow<State = S, Trigger = T>>(
         &self,
         event: &Event<F>,
@@ -56,7 +56,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         }
     }
 
-    /// Where the trigger may lead.
+    /// The possible targets of the trigger.
     pub(crate) fn targets(&self, source: S, trigger: T) -> &[S] {
         self.way(source, trigger).map_or(&[], |way| &way.targets)
     }

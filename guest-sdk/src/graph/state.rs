@@ -1,6 +1,6 @@
-//! The block of a state: its transitions, and what concerns the state itself.
+//! The builder of a state: its properties and its transitions.
 //!
-//! The builders share the block and lend nothing, so that the closure may be one expression or several statements.
+//! The builders share the block by reference counting, so that the closure may be one expression or several statements.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -10,8 +10,8 @@ use super::Targets;
 use crate::bindings::wrkflw::flow::types::{Join, Transition};
 use crate::{CommentRule, FiredBy, States, Triggers};
 
-/// The block of a state, which the closure of [`Graph::task`](crate::Graph::task) and the others is given. What concerns the state
-/// is a statement each, and so is each transition, followed by what concerns this transition:
+/// The builder of a state, the argument of the closure of [`Graph::task`](crate::Graph::task) and the other kinds. Each property
+/// of the state is a statement. Each transition is a statement, too, followed by the properties of the transition:
 ///
 /// ```
 /// # use wrkflw_guest::{CommentRule, Graph, states, triggers};
@@ -29,20 +29,20 @@ use crate::{CommentRule, FiredBy, States, Triggers};
 /// # graph();
 /// ```
 ///
-/// What the closure returns is ignored, so a single transition needs no braces: `|s| s.on(Approve, Approved)`.
+/// The result of the closure is ignored, so a single transition needs no braces: `|s| s.on(Approve, Approved)`.
 pub struct StateBuilder<S, T> {
     state: S,
     fired_by: FiredBy,
     block: Rc<Block<S, T>>,
 }
 
-/// A transition, followed by what concerns it.
+/// The builder of a transition. Its methods set properties of the transition.
 pub struct TransitionBuilder<S, T> {
     place: usize,
     block: Rc<Block<S, T>>,
 }
 
-/// What the builders write into.
+/// The block that the builders share.
 struct Block<S, T> {
     description: Cell<String>,
     join: Cell<Join>,
@@ -50,7 +50,7 @@ struct Block<S, T> {
     quorum: Cell<Option<(T, T)>>,
 }
 
-/// What a block has declared.
+/// The declarations of a block.
 pub(super) struct Declared<S, T> {
     pub(super) state: S,
     pub(super) description: String,
@@ -59,32 +59,32 @@ pub(super) struct Declared<S, T> {
     pub(super) quorum: Option<(T, T)>,
 }
 
-/// A transition, and where it leads if `transition` does not say otherwise.
+/// A transition, and its default behaviour.
 #[derive(Clone, Debug)]
 pub(super) struct Way<S, T> {
     pub(super) source: S,
     pub(super) trigger: T,
     pub(super) targets: Vec<S>,
     pub(super) leads: Leads,
-    /// Where it leads as the last vote of a quorum.
+    /// The other target if this is the last vote of a quorum.
     pub(super) as_last_vote: Vec<S>,
-    /// The rest of it, without source, trigger and targets.
+    /// The contract's record without source, trigger and targets.
     pub(super) rest: Transition,
 }
 
-/// How a transition leads to its targets.
+/// How the default plan uses the targets.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leads {
-    /// To the only one; to which of several, `transition` says.
+    /// Enters the only target. Among several, `transition` chooses.
     ToOne,
-    /// To all of them: a fork.
+    /// Enters all targets: a fork.
     ToAll,
-    /// To all of them, beside the state, which goes on.
+    /// Enters all targets as branches beside the state, which goes on.
     Beside,
 }
 
 impl<S: States, T: Triggers> Way<S, T> {
-    /// The transition as the contract has it.
+    /// The transition in the type of the contract.
     pub(super) fn transition(self) -> Transition {
         let targets = self.targets.iter().chain(&self.as_last_vote);
         let mut description = self.rest.description;
@@ -102,7 +102,7 @@ impl<S: States, T: Triggers> Way<S, T> {
 }
 
 impl<S: States, T: Triggers> StateBuilder<S, T> {
-    /// An empty block, whose transitions are fired by this unless they say otherwise.
+    /// An empty block. `fired_by` is the default of its transitions.
     pub(super) fn new(state: S, fired_by: FiredBy) -> Self {
         Self {
             state,
@@ -116,7 +116,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         }
     }
 
-    /// What the block declares.
+    /// The declarations of the block.
     pub(super) fn declared(self) -> Declared<S, T> {
         Declared {
             state: self.state,
@@ -127,7 +127,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         }
     }
 
-    /// What is done in the state, for people. Without it, the doc comment of the state's name.
+    /// What people do in the state, for display. Without it, the doc comment of the state's name.
     pub fn described(&self, description: &str) {
         self.block.description.set(description.into());
     }
@@ -137,13 +137,13 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         self.block.join.set(Join::All);
     }
 
-    /// The state begins as soon as so many branches of the fork around it have arrived. The others are cancelled.
+    /// The state begins as soon as this many branches of the fork around it have arrived. The others are cancelled.
     pub fn join_count(&self, branches: u32) {
         self.block.join.set(Join::Count(branches));
     }
 
-    /// A transition: the target to which this trigger leads, or those of which [`Flow::transition`](crate::Flow::transition)
-    /// chooses.
+    /// A transition by this trigger to the target. With several targets, [`Flow::transition`](crate::Flow::transition) chooses
+    /// one.
     pub fn on(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
         self.way(trigger, targets.states(), Leads::ToOne)
     }
@@ -164,16 +164,16 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         self.way(trigger, targets.states(), Leads::Beside)
     }
 
-    /// Decisions by these two triggers are votes, and so many as the assignment needs must agree. The state goes on until enough
+    /// Decisions by these two triggers are votes. The assignment says how many must agree. The state goes on until enough people
     /// decide for the first trigger, and then follows its transition. Once that is impossible, it follows the transition of the
-    /// other one. A vote for neither is a trigger without a target: `s.on(Abstain, [])`.
+    /// other trigger. A vote for neither is a trigger without a target: `s.on(Abstain, [])`.
     ///
-    /// Any vote may be the last one, so the graph that is published has both targets at the trigger of each vote.
+    /// Any vote may be the last one, so the published graph has both targets at the trigger of each vote.
     pub fn until_quorum(&self, of: T, otherwise: T) {
         self.block.quorum.set(Some((of, otherwise)));
     }
 
-    /// Not generic, so that a component has it once.
+    /// Not generic, so that a component contains this code only once.
     #[inline(never)]
     fn way(&self, trigger: T, targets: Vec<S>, leads: Leads) -> TransitionBuilder<S, T> {
         let rest = Transition {
@@ -208,28 +208,28 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
 }
 
 impl<S, T> TransitionBuilder<S, T> {
-    /// What may fire the trigger, instead of the default of the kind of state:
-    /// `.fired_by(FiredBy::DECISION | FiredBy::DEADLINE)`. The others are `SIGNAL`, `REPLY`, `FAILURE`, `CHILD` and `ENTRY`.
+    /// What may fire the trigger. Replaces the default of the kind of state: `.fired_by(FiredBy::DECISION | FiredBy::DEADLINE)`.
+    /// The others are `SIGNAL`, `REPLY`, `FAILURE`, `CHILD` and `ENTRY`.
     pub fn fired_by(self, sources: FiredBy) -> Self {
         self.change(|transition| transition.by = sources)
     }
 
-    /// The permission (`subject:action`) that whoever fires the trigger needs.
+    /// The permission (`subject:action`) that a person needs to fire the trigger.
     pub fn needs(self, permission: &str) -> Self {
         self.change(|transition| transition.permission = Some(permission.into()))
     }
 
-    /// A title for people, such as `Send back`, on buttons and diagrams. Without one, the trigger is shown.
+    /// A title for buttons and diagrams, such as `Send back`. Without one, they show the trigger.
     pub fn titled(self, title: &str) -> Self {
         self.change(|transition| transition.title = title.into())
     }
 
-    /// What the transition means, for people. Without it, the doc comment of the trigger's name.
+    /// What the transition means, for display. Without it, the doc comment of the trigger's name.
     pub fn described(self, description: &str) -> Self {
         self.change(|transition| transition.description = description.into())
     }
 
-    /// When the transition is possible or leads where, for people: the condition in words.
+    /// The condition of the transition or of its targets in words, for display.
     pub fn condition(self, words: &str) -> Self {
         self.change(|transition| transition.condition = words.into())
     }

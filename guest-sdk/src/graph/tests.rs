@@ -1,4 +1,4 @@
-//! What a graph declares, and where it leads by itself.
+//! The declarations of a graph, and its default plans.
 
 use crate::bindings::wrkflw::flow::types::{Definition, Join, State as Declared, Transition};
 use crate::{CommentRule, FiredBy, Graph};
@@ -60,7 +60,7 @@ fn transition(source: &str, trigger: &str) -> Transition {
 }
 
 #[test]
-fn what_stands_behind_a_transition_concerns_this_transition() {
+fn properties_after_a_transition_are_those_of_the_transition() {
     let (approve, reject) = (
         transition("PENDING_REVIEW", "APPROVE"),
         transition("PENDING_REVIEW", "send-back"),
@@ -98,7 +98,7 @@ fn descriptions_are_doc_comments_unless_the_graph_says_them() {
 }
 
 #[test]
-fn each_vote_may_lead_where_the_quorum_leads() {
+fn each_vote_may_have_both_targets_of_the_quorum() {
     let targets = |source: &str, trigger: &str| transition(source, trigger).targets;
     assert_eq!(targets("PENDING_REVIEW", "APPROVE"), ["Meet", "Failed"]);
     assert_eq!(targets("PENDING_REVIEW", "send-back"), ["Failed", "Meet"]);

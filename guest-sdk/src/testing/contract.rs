@@ -1,4 +1,4 @@
-//! Between the SDK's bindings and the core: the translation that the host uses, compiled over these bindings.
+//! Converts between the SDK's bindings and the core: the translation that the host uses, compiled with these bindings.
 
 use crate::bindings::wrkflw::flow::types;
 

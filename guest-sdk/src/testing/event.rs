@@ -1,4 +1,4 @@
-//! The events that a test puts to a flow.
+//! The events that a test sends to a flow.
 
 use std::fmt::Display;
 
@@ -76,7 +76,7 @@ pub(super) enum What<T> {
     Migrate,
 }
 
-/// Somebody starts an instance with this data: from `json!`, or a JSON text, which keeps numbers exactly.
+/// Somebody starts an instance with this data: a value of `json!`, or a JSON text, which keeps numbers exactly.
 pub fn start<T: Triggers>(actor: &str, data: impl Display) -> When<T> {
     When::new(What::Start {
         actor: actor.into(),
@@ -84,7 +84,7 @@ pub fn start<T: Triggers>(actor: &str, data: impl Display) -> When<T> {
     })
 }
 
-/// Somebody claims and decides a task: the first that the host lets them decide. Tasks that they own come first.
+/// Somebody claims and decides a task: the first one that the host allows. Their own tasks come first.
 pub fn decide<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     When::new(What::Decide {
         actor: actor.into(),
@@ -92,8 +92,8 @@ pub fn decide<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     })
 }
 
-/// Somebody claims the task that they are offered. [`decide`] claims, too: use this when a test depends on the owner, such as
-/// at an escalation.
+/// Somebody claims a task that they are offered. [`decide`] claims, too: use this only if a test depends on the owner, such as
+/// for an escalation.
 pub fn claim<T: Triggers>(actor: &str) -> When<T> {
     When::new(What::Claim {
         actor: actor.into(),
@@ -115,7 +115,7 @@ pub fn delegate<T: Triggers>(actor: &str, to: &str) -> When<T> {
     })
 }
 
-/// An operator gives a task to another person, whoever had it.
+/// An operator gives a task to another person, whoever owns it.
 pub fn reassign<T: Triggers>(actor: &str, to: &str) -> When<T> {
     When::new(What::Reassign {
         actor: actor.into(),
@@ -137,8 +137,7 @@ pub fn resume<T: Triggers>(actor: &str) -> When<T> {
     })
 }
 
-/// A person or a system sends a signal. If no state takes it, it is buffered for a wait state that takes
-/// buffered signals.
+/// A person or a system sends a signal. If no state accepts it, the host buffers it for a wait state that takes buffered signals.
 pub fn signal<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     When::new(What::Signal {
         actor: actor.into(),
@@ -160,7 +159,7 @@ pub fn child<T: Triggers>(trigger: T, key: &str, outcome: &str) -> When<T> {
     })
 }
 
-/// The service of the state answers with this output, at the first attempt. [`When::model`] says who answers.
+/// The service of the state answers with this output, at the first attempt. [`When::model`] sets the model that answers.
 pub fn answered<T: Triggers>(output: Value) -> When<T> {
     let (attempts, model) = (1, None);
     When::new(What::Answered { attempts, model }).input(output)
@@ -178,14 +177,14 @@ pub fn later<T: Triggers>(seconds: u32) -> When<T> {
     When::new(What::Later { seconds })
 }
 
-/// Migrates the instance to another version of the flow. The work of its states is offered anew, and owners
-/// keep tasks that are offered to them again.
+/// Migrates the instance to another version of the flow. The work of its states is offered anew. Owners keep tasks that are
+/// offered to them again.
 pub fn migrate<T: Triggers>() -> When<T> {
     When::new(What::Migrate)
 }
 
-/// Moves the time until a deadline with the action `escalate` passes for the count-th time: of the state as a whole, or
-/// with [`When::task`] of one task. Earlier deadlines act, too, but are not in the outcome.
+/// Moves the time until a deadline with the action `escalate` passes for the count-th time. It is a deadline of the state as a
+/// whole, or with [`When::task`] of one task. Earlier deadlines act, too, but are not in the outcome.
 pub fn escalate<T: Triggers>(count: u32) -> When<T> {
     When::new(What::Escalate { count })
 }
@@ -210,13 +209,13 @@ impl<T: Triggers> When<T> {
         self
     }
 
-    /// With this form filled in, or this payload.
+    /// With this input or payload.
     pub fn input(mut self, input: Value) -> Self {
         self.input = input;
         self
     }
 
-    /// A service answers at this attempt, not at the first.
+    /// The service answers at this attempt instead of the first.
     pub fn attempts(mut self, count: u32) -> Self {
         if let What::Answered { attempts, .. } = &mut self.what {
             *attempts = count;
@@ -224,7 +223,7 @@ impl<T: Triggers> When<T> {
         self
     }
 
-    /// A service names this model, and its version, in its reply.
+    /// The reply of the service names this model and its version.
     pub fn model(mut self, name: &str, version: &str) -> Self {
         if let What::Answered { model, .. } = &mut self.what {
             *model = Some((name.into(), version.into()));
@@ -238,32 +237,32 @@ impl<T: Triggers> When<T> {
         self
     }
 
-    /// Of several tasks, the one with this label.
+    /// Selects the task with this label.
     pub fn task(mut self, label: &str) -> Self {
         self.label = Some(label.into());
         self
     }
 
-    /// Of several active states, this one.
+    /// Selects this active state.
     pub fn in_state(mut self, state: impl States) -> Self {
         self.state = Some(state.name());
         self
     }
 
-    /// Of several branches, that of the item with this key.
+    /// Selects the branch of the item with this key.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.into());
         self
     }
 
-    /// A signal that is sent under this correlation key, not to the instance. Without a state that subscribes to it the
-    /// outcome is denied as `nobody_waits`; a host keeps the signal.
+    /// The signal is sent under this correlation key, not to the instance. If no state subscribes to it, the outcome is denied as
+    /// `nobody_waits`; a host would buffer the signal.
     pub fn correlation(mut self, key: &str) -> Self {
         self.correlation = Some(key.into());
         self
     }
 
-    /// What it says of the task or state that it means.
+    /// The selection of a task or state by this event.
     pub(super) fn meant(&self) -> Meant<'_> {
         Meant {
             state: self.state,

@@ -1,4 +1,4 @@
-//! What a test gives of an instance: where it begins, and what else it says of it.
+//! The instance that a test begins with.
 
 use wrkflw_core::command::{Command, Lineage};
 use wrkflw_core::ids::InstanceId;
@@ -45,7 +45,7 @@ impl<F: Flow> Scenario<F> {
         }
     }
 
-    /// Begins an instance in this state, as if it had come there.
+    /// Begins an instance in this state, as if it had reached the state by itself.
     #[track_caller]
     pub(super) fn place(&mut self, state: &str) {
         let version = self.version();
@@ -72,7 +72,7 @@ impl<F: Flow> Scenario<F> {
         };
         let native = Native::new(Some(&given.attributes));
         self.run_with(native, acting, &command).allowed();
-        // What routers on the way have set comes after what was given.
+        // Attributes of routers on the way come after the given ones.
         let told = &mut self.snapshot.instance;
         told.attributes.splice(0..0, given.attributes);
         told.started_at = given.started_at;
@@ -80,7 +80,7 @@ impl<F: Flow> Scenario<F> {
         self.tell(&version);
     }
 
-    /// Takes what a test says of an instance that has started.
+    /// Applies the given properties to an instance that has started.
     #[track_caller]
     pub(super) fn take_given(&mut self) {
         let given = self.snapshot.instance.clone();

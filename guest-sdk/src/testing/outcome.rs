@@ -11,7 +11,7 @@ use wrkflw_core::template::Labels;
 use crate::bindings::wrkflw::flow::types::{Next, Plan};
 use crate::{Assignment, Principal, Reason, ServiceCall, States, Violation, Waiting};
 
-/// What a flow answered to an event, and what followed.
+/// The answer of a flow to an event, and its effects.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub(super) answer: Answer,
@@ -25,16 +25,16 @@ pub struct Outcome {
     pub(super) reminded: Vec<String>,
     /// States that are unassignable.
     pub(super) unassignable: Vec<String>,
-    /// What people are shown of the instance.
+    /// The title and the summary of the instance.
     pub(super) labels: Labels,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
-    /// The start of an instance, or an escalation, needs no plan.
+    /// The event needed no plan: the start of an instance, or an escalation.
     Done,
     Planned(Plan),
-    /// A signal that no state takes yet.
+    /// A signal that was buffered, because no state accepts it yet.
     Kept,
     /// Denied by a rule of the host, or by the flow.
     Denied(Reason),
@@ -48,7 +48,7 @@ pub(super) enum Answer {
 pub enum Entered {
     /// A task state, and who works on it.
     Task(String, Assignment),
-    /// A service state, and what it asks.
+    /// A service state, and its request.
     Service(String, ServiceCall),
     /// A wait state, and what it waits for.
     Wait(String, Waiting),
@@ -120,7 +120,7 @@ impl Outcome {
         }
     }
 
-    /// It was denied with this code, by the flow or by a rule of the host's.
+    /// The flow or a rule of the host denied the event with this code.
     #[track_caller]
     pub fn denied(&self, code: &str) -> &Self {
         self.expect(
@@ -142,7 +142,7 @@ impl Outcome {
         )
     }
 
-    /// The flow said "not now" with this code, or refused an event without a caller (a deadline, a child's end).
+    /// The flow refused with "not now" and this code, or refused an event without a caller (a deadline, a child's end).
     #[track_caller]
     pub fn refused(&self, code: &str) -> &Self {
         self.expect(
@@ -226,14 +226,14 @@ impl Outcome {
         self.expect(found, "nobody to be able to work in", state)
     }
 
-    /// People are shown this title of the instance; empty for none.
+    /// The instance has this title; empty for none.
     #[track_caller]
     pub fn is_titled(&self, title: &str) -> &Self {
         let shown = self.labels.title.as_deref().unwrap_or_default();
         self.expect(shown == title, "the title", title)
     }
 
-    /// People are shown this summary of the instance; empty for none.
+    /// The instance has this summary; empty for none.
     #[track_caller]
     pub fn is_summarised(&self, summary: &str) -> &Self {
         let shown = self.labels.summary.as_deref().unwrap_or_default();
@@ -278,7 +278,7 @@ impl Outcome {
         self.expect(noted, "a note with the code", code)
     }
 
-    /// Who gets the work of the only task state that was entered.
+    /// The assignment of the only task state that was entered.
     #[track_caller]
     pub fn assignment(&self) -> &Assignment {
         match self.assignments().collect::<Vec<_>>()[..] {
@@ -287,7 +287,7 @@ impl Outcome {
         }
     }
 
-    /// What the only service state that was entered asks.
+    /// The call of the only service state that was entered.
     #[track_caller]
     pub fn call(&self) -> &ServiceCall {
         let mut calls = self.entered.iter().filter_map(|one| {

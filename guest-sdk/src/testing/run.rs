@@ -1,4 +1,4 @@
-//! The flow's own code as the logic of a scenario.
+//! Runs the author's flow natively as the logic of a scenario.
 
 use std::marker::PhantomData;
 
@@ -24,16 +24,16 @@ pub(super) struct Native<'a, F> {
 /// The answers of the flow, in the order of the calls.
 #[derive(Default)]
 pub(super) struct Said {
-    /// For states that were entered or assigned anew.
+    /// The answers for states that were entered or assigned anew.
     pub(super) entered: Vec<Entered>,
     /// The plans of `transition`.
     pub(super) plans: Vec<wire::Plan>,
-    /// The lengths of both before the last trigger.
+    /// The lengths of both lists before the last trigger.
     before: (usize, usize),
 }
 
 impl Said {
-    /// Remembers the lengths when a trigger begins, in case it is undone.
+    /// Remembers the lengths at the beginning of a trigger, in case the trigger is undone.
     fn mark(&mut self, question: &Question) {
         let begins = match question {
             Question::Start(_) => true,

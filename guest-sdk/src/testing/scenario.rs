@@ -1,6 +1,6 @@
 //! A scenario: an instance, the people around it, and the facts of the moment.
 //!
-//! This file has the methods of tests. `when.rs` makes commands of events, and `run.rs` runs them with the core.
+//! This file has the methods for tests. `when.rs` converts events to commands, and `run.rs` runs them with the core.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,13 +19,13 @@ use crate::bindings::wrkflw::flow::types::Snapshot;
 use crate::export::Logic;
 use crate::{Facts, Flow, Instance, Names, Omitted, StateInstance, Violation, json};
 
-/// A test of a flow, from the facts given to the last event.
+/// A test of a flow, with the facts that the last event left.
 pub struct Scenario<F: Flow> {
-    /// The facts that the flow would get now. Before the start, those that are given.
+    /// The facts that the flow would get now. Before the start, the given ones.
     pub(super) snapshot: Snapshot,
-    /// The instance as the host keeps it, once it has started, and everything around it.
+    /// The instance as the host keeps it once it has started, and its environment.
     pub(super) world: World,
-    /// The version that the config and the flow's graph make.
+    /// The version that results from the config and the flow's graph.
     pub(super) version: Option<Arc<Version>>,
     pub(super) flow: PhantomData<fn() -> F>,
 }
@@ -94,8 +94,8 @@ impl<F: Flow> Scenario<F> {
         })
     }
 
-    /// Given this time, as `2026-01-05T09:00:00.000Z`. An instance that is given a state after this has started at this time, unless
-    /// a test gives another `started_at`.
+    /// Given this time, as `2026-01-05T09:00:00.000Z`. An instance that is put into a state later has started at this time, unless
+    /// the test gives another `started_at`.
     #[track_caller]
     pub fn now(mut self, now: &str) -> Self {
         let before = std::mem::replace(&mut self.snapshot.now, now.into());
@@ -107,7 +107,7 @@ impl<F: Flow> Scenario<F> {
         self
     }
 
-    /// Given whatever else about the instance.
+    /// Changes further properties of the given instance.
     #[track_caller]
     pub fn instance(mut self, change: impl FnOnce(&mut Instance)) -> Self {
         change(&mut self.snapshot.instance);
@@ -117,7 +117,7 @@ impl<F: Flow> Scenario<F> {
         self
     }
 
-    /// Given a member of this group. A group without given members has unknown members.
+    /// Given a member of this group. The members of a group that is not given are unknown.
     pub fn member(mut self, user: &str, group: &str) -> Self {
         self.world.directory.joins(user, group);
         self
@@ -129,25 +129,25 @@ impl<F: Flow> Scenario<F> {
         self
     }
 
-    /// Given what somebody's roles permit.
+    /// Given the permissions of a person's roles.
     pub fn permitted(mut self, user: &str, permission: &str) -> Self {
         self.world.directory.permits(user, permission);
         self
     }
 
-    /// Given who manages somebody.
+    /// Given the manager of a person.
     pub fn managed(mut self, user: &str, manager: &str) -> Self {
         self.world.directory.manages(user, Some(manager));
         self
     }
 
-    /// Given how many open tasks of other instances somebody owns, for offers to the least loaded.
+    /// Given how many open tasks of other instances a person owns, for offers to the least loaded.
     pub fn owning(mut self, user: &str, tasks: u32) -> Self {
         self.world.directory.owns(user, tasks);
         self
     }
 
-    /// Given that somebody was given a task in another instance before, at this time, for offers by round robin.
+    /// Given that a person got a task of another instance at this time, for offers by round robin.
     #[track_caller]
     pub fn given_task(mut self, user: &str, at: &str) -> Self {
         let at = moment::parse(at).expect("the time is given as 2026-01-05T09:00:00.000Z");
@@ -155,13 +155,13 @@ impl<F: Flow> Scenario<F> {
         self
     }
 
-    /// Given that somebody is absent, so that the host gives them no task.
+    /// Given that a person is absent, so that the host gives them no task.
     pub fn absent(mut self, user: &str) -> Self {
         self.world.directory.is_absent(user);
         self
     }
 
-    /// Given a working calendar, as the API takes it. One that is not given counts all time as working time.
+    /// Given a working calendar, as the API takes it. A calendar that is not given counts all time as working time.
     #[track_caller]
     pub fn calendar(mut self, name: &str, settings: &Value) -> Self {
         let settings = canonical("the calendar", &settings.to_string());
@@ -240,7 +240,7 @@ impl<F: Flow> Scenario<F> {
         &self.snapshot.active
     }
 
-    /// The version that the config and the flow's graph make. Fails the test if the host would not publish it.
+    /// The version that results from the config and the flow's graph. Fails the test if the host would not publish it.
     #[track_caller]
     pub(super) fn version(&mut self) -> Arc<Version> {
         if let Some(version) = &self.version {
@@ -261,7 +261,7 @@ fn parsed(now: &str) -> jiff::Timestamp {
     moment::parse(now).expect("`now` is given as 2026-01-05T09:00:00.000Z")
 }
 
-/// A text of the test in the canonical form that the host stores.
+/// Converts a text of the test to the canonical form that the host stores.
 #[track_caller]
 pub(super) fn canonical(what: &str, text: &str) -> Json {
     match Json::parse(text) {

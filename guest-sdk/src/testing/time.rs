@@ -1,4 +1,4 @@
-//! Time in a scenario: which deadlines a test means. The core determines what they do.
+//! Time in a scenario: selects the deadlines that a test names. The core runs them.
 
 use jiff::{SignedDuration, Timestamp};
 use wrkflw_core::actor::Actor;
@@ -47,7 +47,7 @@ impl<F: Flow> Scenario<F> {
         self.until_passed(id, 1)
     }
 
-    /// Moves the time until a deadline that escalates passes for the count-th time.
+    /// Moves the time until an escalating deadline passes for the count-th time.
     #[track_caller]
     pub(super) fn until_escalated(&mut self, when: &When<F::Trigger>, count: u32) -> Outcome {
         let escalates = |due: &Due<'_>| {
@@ -83,7 +83,7 @@ impl<F: Flow> Scenario<F> {
         panic!("more than {PASSING_MAX} deadlines pass before it");
     }
 
-    /// Moves the time to the next deadline by `until`, which acts. None if there is no such deadline.
+    /// Moves the time to the next deadline up to `until`, and runs it. None if there is no such deadline.
     #[track_caller]
     fn passes(&mut self, until: Timestamp) -> Option<(DeadlineId, Outcome)> {
         let command = self.world.next_moment(until)?;

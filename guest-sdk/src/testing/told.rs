@@ -101,8 +101,8 @@ fn reminded(instance: &Instance, state: StateId, task: Option<TaskId>) -> String
         .unwrap_or_default()
 }
 
-/// Panics if the flow named nobody for the work: that is the author's mistake. Otherwise nobody is eligible because of the
-/// directory.
+/// Panics if the flow named nobody for the work, which is a mistake of the author. Otherwise the directory is the reason that
+/// nobody is eligible.
 #[track_caller]
 fn somebody_named(outcome: &Outcome, state: &str) {
     let mut assignments = outcome.entered.iter().filter_map(|entered| match entered {

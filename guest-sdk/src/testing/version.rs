@@ -1,4 +1,4 @@
-//! A version of the flow's definition, as publishing makes it of settings and the flow's graph.
+//! A version of the flow's definition, built from settings and the flow's graph like at publishing.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::export::Logic;
 use crate::{Flow, Violation};
 
-/// The version of this number; the test fails where the host would not publish it. `file` is what messages call the config.
+/// The version with this number. Fails the test if the host would not publish it. Messages call the config `file`.
 #[track_caller]
 pub(super) fn version<F: Flow>(key: &str, number: u32, (file, config): (&str, &str)) -> Version {
     match published::<F>(key, number, config) {
@@ -28,7 +28,7 @@ pub(super) fn version<F: Flow>(key: &str, number: u32, (file, config): (&str, &s
     }
 }
 
-/// What publishing does with a component, but without one.
+/// The checks of publishing, without a component.
 fn published<F: Flow>(key: &str, number: u32, config: &str) -> Result<Version, Vec<Problem>> {
     let config = Json::parse(config)
         .map_err(|error| vec![Problem::of_config(&error.pointer, &error.detail, "syntax")])?;
@@ -53,7 +53,7 @@ fn published<F: Flow>(key: &str, number: u32, config: &str) -> Result<Version, V
     scenario::version(reference, config, graph)
 }
 
-/// The test that `export!` adds to a flow: with the `config.json` of this folder, or without settings, it can be published.
+/// The test that `export!` adds to a flow: it can be published with the `config.json` of this folder, or without settings.
 #[doc(hidden)]
 #[track_caller]
 pub fn can_be_published<F: Flow>(folder: &str) {
@@ -74,7 +74,7 @@ mod tests {
     use wrkflw_core::check::names;
 
     #[test]
-    fn a_name_is_what_the_host_takes_for_one() {
+    fn the_sdk_accepts_the_same_names_as_the_host() {
         let longest = "a".repeat(255);
         let too_long = "a".repeat(256);
         for name in [

@@ -1,4 +1,4 @@
-//! Makes commands from the events of a test, and outcomes from their results.
+//! Converts the events of a test to commands, and their results to outcomes.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use super::told;
 use crate::{Flow, Names, Reason};
 
 impl<F: Flow> Scenario<F> {
-    /// The instance. Fails a test that has not started one.
+    /// The instance. Fails the test if none has started.
     #[track_caller]
     pub(super) fn started(&self) -> &Instance {
         let instance = self.world.instance.as_ref();
         instance.expect("no instance has started: begin with `start` or `at`")
     }
 
-    /// How the instance has ended, if it has.
+    /// The outcome of the instance, if it has ended.
     pub(super) fn outcome(&self) -> Option<String> {
         match &self.world.instance.as_ref()?.status {
             Status::Completed { outcome, .. } => Some(outcome.clone()),
@@ -134,7 +134,7 @@ impl<F: Flow> Scenario<F> {
         self.run(&Actor::host(), &command)
     }
 
-    /// All attempts that the call may have fail.
+    /// All permitted attempts of the call fail.
     #[track_caller]
     fn call_fails(&mut self, when: &When<F::Trigger>, error: &str) -> Outcome {
         let instance = self.started().id;
@@ -174,7 +174,7 @@ impl<F: Flow> Scenario<F> {
         outcome
     }
 
-    /// Somebody as they act now.
+    /// The person, with what the directory says of them at this moment.
     pub(super) fn actor(&self, user: &str, absent: Option<&str>) -> Actor {
         let world = &self.world;
         world.directory.actor(user, absent, world.now)
@@ -222,7 +222,7 @@ impl<F: Flow> Scenario<F> {
     }
 }
 
-/// Somebody acts under this version.
+/// The context of a person who acts under this version.
 pub(super) fn acting<'a>(version: &'a Version, actor: &'a Actor) -> Acting<'a> {
     Acting {
         version,
@@ -245,12 +245,12 @@ pub(super) fn stopped(reason: Stopped) -> Outcome {
     }
 }
 
-/// No service is called in the state that is meant.
+/// The selected state calls no service.
 fn not_called() -> Outcome {
     denied("no_call", "no service is called here".to_owned())
 }
 
-/// A denial by the harness itself, when there is nothing to make a command from.
+/// A denial by the harness itself, where no command can be made.
 pub(super) fn denied(code: &str, message: String) -> Outcome {
     Outcome {
         answer: Answer::Denied(Reason::new(code, message)),

@@ -1,4 +1,4 @@
-//! Somebody works on a task in a test.
+//! Actions of people on tasks in a test.
 
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
@@ -11,7 +11,7 @@ use super::when::{acting, denied, stopped};
 use crate::{Flow, Triggers};
 
 impl<F: Flow> Scenario<F> {
-    /// Somebody acts on a task: the first for which the host allows it.
+    /// Runs an action on the first task for which the host allows it.
     #[track_caller]
     pub(super) fn works(&mut self, when: &When<F::Trigger>, user: &str) -> Outcome {
         self.started();

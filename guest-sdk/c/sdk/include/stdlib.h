@@ -1,4 +1,4 @@
-/* What the bindings and the SDK need of the C library: `runtime.c` has it. */
+/* The part of the C library that the bindings and the SDK need. `runtime.c` implements it. */
 #ifndef WRKFLW_STDLIB_H
 #define WRKFLW_STDLIB_H
 #include <stddef.h>
