@@ -314,7 +314,7 @@ async fn paid(app: &TestApp, entity: &str) -> u16 {
 }
 
 #[tokio::test]
-async fn a_payment_in_advance_is_waited_for_once() {
+async fn an_order_waits_only_once_for_its_payment_in_advance() {
     let (app, _) = company().await;
     let instance = ordered(&app, "77", json!(10), true).await;
     let forked = step(&app, &instance, "ida", "Received", outcome("ACCEPT")).await;

@@ -317,7 +317,7 @@ async fn the_cfo_decides_above_the_limit_only() {
 }
 
 #[tokio::test]
-async fn late_work_is_reminded_of_and_climbs() {
+async fn late_work_is_reminded_of_and_goes_to_the_next_manager() {
     let (app, time) = company().await;
     let instance = purchase(&app, json!(60), json!({})).await;
     let timers = app.timers();

@@ -17,7 +17,7 @@ class Config:
 
 @dataclass
 class Document:
-    """What the logic has to know of the document: that it has a title."""
+    """The part of the document that the logic needs: its title."""
 
     title: str
 

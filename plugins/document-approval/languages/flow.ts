@@ -10,7 +10,7 @@ interface Config {
   rejectionNeedsComment: boolean;
 }
 
-/** What the logic has to know of the document: that it has a title. */
+/** The part of the document that the logic needs: its title. */
 interface Document {
   title: string;
   link?: string;

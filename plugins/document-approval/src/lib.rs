@@ -27,7 +27,7 @@ wrkflw_guest::config! {
     }
 }
 
-/// What the logic has to know of the document: that it has a title.
+/// The part of the document that the logic needs: its title.
 #[derive(Serialize, Deserialize)]
 pub struct Document {
     title: String,
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_document_is_reworked_and_reviewed_from_the_beginning() {
+    fn a_rejected_document_is_reworked_and_reviewed_again() {
         let mut flow = submitted();
         let rejection = decide("amy", Reject).comment("Too dear.");
         flow.follow([decide("rob", Approve), rejection]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejection_says_why_unless_it_need_not() {
+    fn a_rejection_needs_a_comment_unless_the_config_says_otherwise() {
         let mut flow = submitted();
         flow.when(decide("rob", Reject))
             .invalid("/comment", "required");

@@ -1,7 +1,7 @@
-//! An order: credit check and stock reservation side by side, by different people, then shipping.
+//! An order: credit check and stock reservation in parallel, by different people, then shipping.
 //!
-//! Paid in advance, a third branch waits for the payment, which may come early. A refused credit ends
-//! all branches. Shipping is due by the promised time, and leads back to where something went wrong.
+//! If the order is paid in advance, a third branch waits for the payment, which may come early. A refused credit ends all
+//! branches. Shipping has a deadline at the promised time, and can lead back to an earlier step.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
@@ -24,7 +24,7 @@ wrkflw_guest::config! {
     }
 }
 
-/// What the logic has to know of an order.
+/// The part of an order that the logic needs.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
@@ -131,7 +131,7 @@ impl Flow for OrderHandling {
     }
 }
 
-/// FNV-1a of the order's lines, by which the same order is found again.
+/// FNV-1a of the order's lines. A search by this hash finds an identical order.
 fn fingerprint(lines: &[String]) -> [u8; 8] {
     let bytes = lines.iter().flat_map(|line| line.bytes().chain([0]));
     let sum = bytes.fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| {

@@ -27,7 +27,7 @@ fn order() -> Value {
     })
 }
 
-/// Both checks are under way.
+/// Both checks are open.
 fn accepted(change: impl FnOnce(&mut Value)) -> Scenario<OrderHandling> {
     let (mut flow, mut order) = (company(), order());
     change(&mut order);
@@ -76,7 +76,7 @@ fn shipping_begins_when_both_checks_are_done() {
 }
 
 #[test]
-fn whoever_makes_one_check_does_not_make_the_other() {
+fn one_person_does_not_make_both_checks() {
     for (first, other) in [(Grant, Reserve), (Reserve, Grant)] {
         let mut flow = accepted(|_| ());
         flow.follow([decide("both", first)]);
@@ -107,7 +107,7 @@ fn a_refused_credit_ends_the_other_branches() {
 }
 
 #[test]
-fn the_reservation_is_made_again_and_leads_on_alone() {
+fn a_second_reservation_goes_on_without_a_second_credit_check() {
     let mut flow = checked();
     flow.when(back("StockReservation")).enters(StockReservation);
     assert_eq!(flow.states(), [StockReservation]);
@@ -119,7 +119,7 @@ fn the_reservation_is_made_again_and_leads_on_alone() {
 }
 
 #[test]
-fn an_order_received_again_is_checked_again() {
+fn an_order_that_is_received_again_is_checked_again() {
     let mut flow = checked();
     flow.when(back("Received")).enters(Received);
     flow.follow([decide("ida", Accept), decide("cleo", Grant)]);
@@ -129,7 +129,7 @@ fn an_order_received_again_is_checked_again() {
 }
 
 #[test]
-fn nobody_leads_where_the_order_was_never() {
+fn an_order_goes_back_only_to_states_that_it_has_been_in() {
     let mut flow = checked();
     for (to, code) in [
         ("CreditCheck", "no_way"),
@@ -144,7 +144,7 @@ fn nobody_leads_where_the_order_was_never() {
 }
 
 #[test]
-fn a_payment_in_advance_is_waited_for_once() {
+fn an_order_waits_only_once_for_its_payment_in_advance() {
     let in_advance = |order: &mut Value| order["inAdvance"] = json!(true);
     let mut flow = accepted(in_advance);
     assert_eq!(flow.states(), [CreditCheck, StockReservation, Payment]);
@@ -177,7 +177,7 @@ fn a_payment_may_come_early() {
 }
 
 #[test]
-fn shipping_is_reminded_of_a_day_before_and_escalated_when_due() {
+fn shipping_has_a_reminder_a_day_before_and_escalates_when_due() {
     let mut flow = checked();
     let due = |flow: &Scenario<OrderHandling>| {
         flow.facts()

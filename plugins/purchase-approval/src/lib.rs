@@ -1,7 +1,7 @@
 //! A purchase: approved by the manager, by two of five in finance and, above a limit, by the CFO.
 //!
-//! Nobody approves in two steps. Too many rejections end it at once; requesters may withdraw it by a signal, and the manager may take
-//! the approval back until finance decides; late work climbs.
+//! Nobody approves in two steps. Too many rejections end a step at once. Requesters may withdraw the purchase by a signal. The
+//! manager may take the approval back until finance decides. Late work goes up from manager to manager.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
@@ -15,7 +15,7 @@ use State::{Approved, Cfo, Finance, Intake, Manager, Rejected, Sizing, Withdrawn
 use Trigger::{Approve, Reject, Sort, TakeBack, Withdraw};
 
 wrkflw_guest::config! {
-    /// Who approves, how many of them, from which amount on the CFO too, and how soon.
+    /// Who approves, how many of them, from which amount the CFO is needed, and how soon.
     pub struct Config {
         finance: Vec<String> = vec![],
         finance_needed: u32 = 2,
@@ -46,7 +46,7 @@ impl Flow for PurchaseApproval {
     type Trigger = Trigger;
 
     fn check(config: &Config) -> Vec<Violation> {
-        // The requester and the manager who approved before take no part in the vote.
+        // The requester and the manager who approved do not take part in the vote.
         let few = config.finance.len() < config.finance_needed as usize + 2;
         let message = "Name at least two people more than have to approve.";
         Violation::new("/finance", "too_few", message).only_if(few)
@@ -121,7 +121,7 @@ impl Flow for PurchaseApproval {
             _ => Plan::along(facts, event)?,
         };
         Ok(match plan.next_state() {
-            // The deadline of the step, to search by.
+            // The deadline of the step, for searches.
             Some(step @ (Manager | Finance | Cfo)) => {
                 plan.attribute_if_any("stepDue", sla(config, step).due(facts.now))
             }
@@ -170,7 +170,7 @@ fn sla(config: &Config, step: State) -> &Sla {
     }
 }
 
-/// What whoever orders it is told.
+/// The data for the person who orders it.
 fn order(facts: &Facts<PurchaseApproval>) -> Value {
     let (entity, amount) = (&facts.instance.entity_id, facts.data.amount.to_string());
     json!({ "entity": entity, "amount": amount, "currency": facts.data.currency })

@@ -20,7 +20,7 @@ fn purchase(amount: &str) -> String {
     format!(r#"{{ "amount": {amount}, "currency": "EUR", "supplier": "Desks Ltd" }}"#)
 }
 
-/// With this manager named, which counts for nothing.
+/// A purchase whose data names this manager. The flow must ignore it.
 fn managed_by(manager: &str) -> Value {
     json!({ "amount": 10, "currency": "EUR", "supplier": "Desks Ltd", "managerId": manager })
 }
@@ -33,7 +33,7 @@ fn reject(who: &str) -> When<Trigger> {
     decide(who, Reject).comment("Too dear.")
 }
 
-/// In finance, the manager having approved.
+/// An instance in the finance step, after the manager's approval.
 fn at_finance(amount: &str) -> Scenario<PurchaseApproval> {
     let mut flow = company();
     flow.follow([start("ann", purchase(amount)), approve("meg")]);
@@ -56,7 +56,7 @@ fn the_manager_takes_the_approval_back_until_finance_decides() {
 }
 
 #[test]
-fn two_of_five_approve_and_the_rest_are_not_asked() {
+fn two_of_five_approvals_suffice_and_the_other_tasks_are_cancelled() {
     let mut flow = at_finance("1999.90");
     assert_eq!(flow.state_instances()[0].tasks.len(), 5);
     assert_eq!(flow.state_instances()[0].needed, 2);
@@ -96,7 +96,7 @@ fn a_vote_ends_as_soon_as_two_can_no_longer_approve() {
 }
 
 #[test]
-fn the_cfo_decides_above_the_limit_exactly() {
+fn the_limit_for_the_cfo_is_compared_exactly() {
     for amount in ["49999.99", "50000", "50000.00"] {
         last(amount).ends("APPROVED");
     }
@@ -110,7 +110,7 @@ fn the_cfo_decides_above_the_limit_exactly() {
 }
 
 #[test]
-fn the_manager_is_the_one_whom_the_directory_names() {
+fn the_manager_comes_from_the_directory() {
     company()
         .when(start("ann", managed_by("mia")))
         .offers_to_manager_of("ann");
@@ -139,7 +139,7 @@ fn nobody_approves_twice_nor_for_themselves() {
 }
 
 #[test]
-fn only_the_requester_withdraws_and_at_every_step() {
+fn only_the_requester_withdraws_in_every_step() {
     let steps = [
         vec![],
         vec![approve("meg")],
@@ -160,7 +160,7 @@ fn only_the_requester_withdraws_and_at_every_step() {
 }
 
 #[test]
-fn a_rejection_says_why_and_finance_names_a_cost_centre() {
+fn a_rejection_needs_a_comment_and_finance_names_a_cost_centre() {
     let mut flow = company();
     flow.follow([start("ann", purchase("10"))]);
     flow.when(decide("meg", Reject).comment("  "))
@@ -172,7 +172,7 @@ fn a_rejection_says_why_and_finance_names_a_cost_centre() {
 }
 
 #[test]
-fn late_work_is_reminded_of_and_climbs() {
+fn late_work_is_reminded_of_and_goes_to_the_next_manager() {
     let mut flow = company();
     flow.follow([start("ann", purchase("10"))]);
     flow.when(later(hours(24)))
@@ -184,7 +184,7 @@ fn late_work_is_reminded_of_and_climbs() {
     let late = flow.when(later(days(2)));
     late.offers_to_manager_of("fay")
         .offers_to_manager_of("fred");
-    // Who takes over for one of five counts as one of five.
+    // The person who takes over for one of five counts as one of five.
     flow.follow([approve("fiona")]).stays();
     assert_eq!(
         flow.facts()
