@@ -1,4 +1,4 @@
-//! Work that the host gives to one of a group: in turn, or to whoever has the least.
+//! Tasks that the host allocates to a member of a group: in turn, or to the member with the fewest tasks.
 
 use wrkflw_guest::testing::{Scenario, decide, given, start};
 use wrkflw_guest::{Assignment, Facts, Flow, Graph, NoConfig, Offer, Refusal, json};
@@ -47,7 +47,7 @@ fn desk() -> Scenario<Desk> {
         .expect("all")
 }
 
-/// Who owns the only task.
+/// The owner of the only task.
 fn owner(flow: &Scenario<Desk>) -> Option<&str> {
     flow.state_instances()[0].tasks[0].owner.as_deref()
 }
@@ -64,7 +64,7 @@ fn everybody_has_their_turn() {
 }
 
 #[test]
-fn whoever_was_given_a_task_longest_ago_is_next() {
+fn round_robin_takes_the_member_whose_last_task_is_oldest() {
     let mut flow = desk()
         .given_task("bob", "2026-01-03T09:00:00.000Z")
         .given_task("cid", "2026-01-01T09:00:00.000Z")
@@ -74,7 +74,7 @@ fn whoever_was_given_a_task_longest_ago_is_next() {
 }
 
 #[test]
-fn whoever_owns_the_least_is_next_unless_they_are_absent() {
+fn least_loaded_takes_the_member_with_the_fewest_tasks_who_is_not_absent() {
     for (absent, expected) in [("eve", "dan"), ("dan", "bob")] {
         let mut flow = desk()
             .owning("bob", 2)

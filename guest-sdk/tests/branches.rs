@@ -1,5 +1,5 @@
-//! Forks and joins as the host runs them: nested, conditional, with branches that end or are cancelled,
-//! and entered again. A join begins once, when every branch of the fork around it has arrived or ended.
+//! Forks and joins, run by the core of the host: nested, conditional, with branches that end or are cancelled, and entered again.
+//! A join begins once, when every branch of the fork around it has arrived or ended.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl Flow for Branches {
     }
 }
 
-/// Each of these decided in turn, by whoever is free.
+/// Decides in each of these states in turn, by any candidate.
 fn after(steps: &[(State, Trigger)]) -> Scenario<Branches> {
     let mut flow = given().member("bob", "all");
     flow.follow([start("ann", json!({}))]);
@@ -96,7 +96,7 @@ fn an_outer_join_waits_for_the_inner_one() {
 }
 
 #[test]
-fn a_branch_that_ends_is_waited_for_no_more() {
+fn a_join_does_not_wait_for_a_branch_that_ended() {
     let mut flow = after(&[(Begin, Both), (Left, Go)]);
     assert_eq!(flow.states(), [Right]);
     step(&mut flow, &[(Right, End)]);
@@ -107,8 +107,8 @@ fn a_branch_that_ends_is_waited_for_no_more() {
 }
 
 #[test]
-fn a_branch_chosen_past_the_inner_join_does_not_wait_for_it() {
-    // Only the left branch can come to the inner join, and it was not forked there.
+fn a_branch_that_skips_a_fork_does_not_wait_at_its_join() {
+    // Only the left branch can reach the inner join, and it was not forked there.
     let mut flow = after(&[(Begin, Both), (Left, Skip)]);
     assert_eq!(flow.states(), [Right, Meet]);
     step(&mut flow, &[(Right, Go), (Meet, Go)]);
@@ -121,7 +121,7 @@ fn a_join_outside_a_fork_begins_at_once() {
 }
 
 #[test]
-fn a_fork_entered_again_is_another_fork() {
+fn a_fork_that_is_entered_again_is_a_new_fork() {
     let round = [(Begin, Both), (Left, Go), (Right, Go)];
     let mut flow = after(&round);
     step(&mut flow, &[(All, Again)]);
@@ -132,7 +132,7 @@ fn a_fork_entered_again_is_another_fork() {
 }
 
 #[test]
-fn cancelled_branches_are_waited_for_no_more() {
+fn a_join_does_not_wait_for_cancelled_branches() {
     let mut flow = after(&[(Begin, Both), (Left, Split), (Inner, Go), (Right, Stop)]);
     assert_eq!(flow.states(), [Right]);
     assert!(flow.facts().waiting.is_empty());
@@ -140,7 +140,7 @@ fn cancelled_branches_are_waited_for_no_more() {
     assert_eq!(flow.states(), [All]);
 }
 
-/// Where a branch inside the inner fork may turn aside, and what follows that fork is a join of its own.
+/// A flow in which a branch inside the inner fork may leave it. The state after that fork is itself a join.
 struct Aside;
 
 impl Flow for Aside {
@@ -190,6 +190,6 @@ fn a_choice_inside_a_closed_fork_counts_at_the_next_join() {
     for (state, trigger) in [(Left, Split), (Inner, Skip), (Other, Go), (Meet, Go)] {
         flow.follow([decide("bob", trigger).in_state(state)]);
     }
-    // Nobody on the right can come to the join of the one side, so it does not wait for the right.
+    // No branch on the right can reach `Side`, so that join does not wait for the right.
     assert_eq!(flow.states(), [Right, Side]);
 }

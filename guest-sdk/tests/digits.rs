@@ -1,4 +1,4 @@
-//! Data whose numbers have more digits than a binary fraction, changed by a flow that knows a part of it.
+//! Data whose numbers have more digits than an f64, changed by a flow whose type covers only a part of it.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{Scenario, decide, given, start};
@@ -75,7 +75,7 @@ impl Flow for Budgets {
     }
 }
 
-/// In which a line has a field that the flow does not know.
+/// Data with a line that has a field unknown to the flow.
 fn submitted() -> Scenario<Budgets> {
     let mut flow = given();
     let lines = r#"[{ "amount": 0.10000000000000000001, "account": 77 }]"#;
@@ -84,9 +84,9 @@ fn submitted() -> Scenario<Budgets> {
     flow
 }
 
-/// Both totals are the same binary fraction.
+/// The nearest f64 of both totals is the same.
 #[test]
-fn a_change_in_the_last_of_many_digits_is_kept() {
+fn a_change_of_the_last_of_many_digits_is_kept() {
     let mut flow = submitted();
     flow.when(decide("bob", Approve)).denied("total");
     let correction = decide("bob", Correct).input(json!({ "total": "9007199254740993.02" }));
@@ -96,7 +96,7 @@ fn a_change_in_the_last_of_many_digits_is_kept() {
 }
 
 #[test]
-fn a_line_that_is_added_leaves_the_others_as_they_are() {
+fn adding_a_line_does_not_change_the_others() {
     let mut flow = submitted();
     flow.follow([decide("bob", Add)]);
     let facts = flow.facts();

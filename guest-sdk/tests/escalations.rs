@@ -1,4 +1,4 @@
-//! Who gets late work by default, where the tasks of a state have one label.
+//! Default escalation in states whose tasks have the same label.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{Scenario, claim, given, later, start};
@@ -12,7 +12,7 @@ use Trigger::Agree;
 #[derive(Serialize, Deserialize)]
 struct Contract {}
 
-/// Two groups review a contract. Neither offer has a label of its own.
+/// Two groups review a contract. Neither offer has a label.
 struct Contracts;
 
 impl Flow for Contracts {
@@ -37,7 +37,7 @@ impl Flow for Contracts {
     }
 }
 
-/// Two managers review a report. Their offers have one label, and the second goes on after an hour.
+/// Two managers review a report. Their offers have the same label. The second one also escalates after an hour.
 struct Reports;
 
 impl Flow for Reports {
@@ -81,7 +81,7 @@ fn reviewed() -> Scenario<Contracts> {
 }
 
 #[test]
-fn each_group_keeps_its_own_late_task() {
+fn late_work_of_a_group_stays_with_the_group() {
     let mut flow = reviewed();
     flow.when(later(hours(8)))
         .offers_to_group("legal")

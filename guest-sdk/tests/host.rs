@@ -1,5 +1,5 @@
-//! What the host refuses, the harness refuses: it runs the host's core. One test for each kind of rule, with flows that an
-//! imitation of the host once let through.
+//! The harness refuses what the host refuses, because it runs the host's core. One test for each kind of rule, with flows that an
+//! earlier imitation of the host accepted.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -106,14 +106,14 @@ fn begun(settings: &wrkflw_guest::Value) -> Scenario<Ruled> {
     flow
 }
 
-/// What fails the test of a flow.
+/// The message with which the test of a flow fails.
 fn complaint(attempt: impl FnOnce()) -> String {
     let panicked = catch_unwind(AssertUnwindSafe(attempt)).expect_err("it fails");
     *panicked.downcast::<String>().expect("words")
 }
 
 #[test]
-fn sixteen_routers_in_a_row_are_passed_and_no_more() {
+fn sixteen_routers_in_a_row_are_allowed_and_no_more() {
     let circle = |turns: u32| {
         let mut flow = begun(&json!({ "turns": turns }));
         flow.when(decide("bob", Circle)).ends("DONE");
@@ -127,7 +127,7 @@ fn sixteen_routers_in_a_row_are_passed_and_no_more() {
 }
 
 #[test]
-fn early_signals_and_repetitions_are_bounded() {
+fn buffered_signals_and_repetitions_are_limited() {
     let mut flow = begun(&json!({}));
     for _ in 0..100 {
         flow.when(signal("shop", Ring)).is_kept();
@@ -140,8 +140,8 @@ fn early_signals_and_repetitions_are_bounded() {
 }
 
 #[test]
-fn whoever_is_left_gets_the_work_and_nobody_else_may() {
-    // The only member is the requester: the manager gets it, then the fallback group.
+fn fallbacks_get_the_work_and_nobody_else() {
+    // The only member is the requester. So the manager gets it, then the fallback group.
     let alone = || given::<Ruled>().member("ann", "all").nobody_in("office");
     let into = |flow: Scenario<Ruled>| {
         let mut flow = flow.initiator("ann").at(Right);
@@ -162,7 +162,7 @@ fn whoever_is_left_gets_the_work_and_nobody_else_may() {
 }
 
 #[test]
-fn a_quorum_does_not_wait_for_whom_there_is_not() {
+fn a_quorum_does_not_wait_for_a_group_without_members() {
     let mut flow = given::<Ruled>()
         .nobody_in("third")
         .member("bob", "first")
@@ -179,7 +179,7 @@ fn a_quorum_does_not_wait_for_whom_there_is_not() {
 }
 
 #[test]
-fn forks_fit_into_each_other_as_deep_as_on_the_host() {
+fn forks_nest_as_deep_as_on_the_host() {
     let mut flow = begun(&json!({})).member("bob", "all");
     flow.follow([decide("bob", Fork)]);
     for _ in 1..16 {
@@ -190,7 +190,7 @@ fn forks_fit_into_each_other_as_deep_as_on_the_host() {
 }
 
 #[test]
-fn a_deadline_acts_when_it_is_due_and_only_if_it_is_open() {
+fn a_deadline_acts_when_it_is_due_if_it_is_open() {
     let mut flow = begun(&json!({ "repeat": 3600 }));
     flow.when(deadline(Late)).denied("no_deadline");
     let before = flow.facts().now;
@@ -205,7 +205,7 @@ fn a_deadline_acts_when_it_is_due_and_only_if_it_is_open() {
 }
 
 #[test]
-fn working_time_is_that_of_the_calendar() {
+fn working_time_follows_the_calendar() {
     let nine_to_five = json!([{ "from": "09:00", "until": "17:00" }]);
     let hours = json!({ "monday": nine_to_five, "wednesday": nine_to_five });
     let office = json!({ "timeZone": "Etc/UTC", "hours": hours });
@@ -222,7 +222,7 @@ fn working_time_is_that_of_the_calendar() {
 }
 
 #[test]
-fn data_and_inputs_are_held_against_their_schemas() {
+fn data_and_inputs_are_validated_against_their_schemas() {
     given::<Ruled>()
         .when(start("ann", json!({ "amount": 100 })))
         .invalid("/data/amount", "maximum");
@@ -232,11 +232,11 @@ fn data_and_inputs_are_held_against_their_schemas() {
 }
 
 #[test]
-fn an_instance_has_started_at_the_time_that_is_given() {
+fn an_instance_starts_at_the_given_time() {
     let summer = "2026-07-01T09:00:00.000Z";
     let started_at = |flow: Scenario<Ruled>| flow.facts().instance.started_at;
     assert_eq!(started_at(given().now(summer).at(Wait)), summer);
-    // What a test says stays, and so does the start of an instance that goes on.
+    // Given values are kept, and so is the start of an instance that goes on.
     let spring = "2026-04-01T09:00:00.000Z";
     let given_start = given::<Ruled>().instance(|one| one.started_at = spring.into());
     assert_eq!(started_at(given_start.now(summer).at(Wait)), spring);
@@ -245,7 +245,7 @@ fn an_instance_has_started_at_the_time_that_is_given() {
 }
 
 #[test]
-fn what_is_given_is_what_the_flow_is_told() {
+fn given_properties_are_in_the_facts() {
     let colour = Attribute {
         name: "colour".into(),
         value: Some("red".into()),
@@ -279,7 +279,7 @@ fn what_is_given_is_what_the_flow_is_told() {
 }
 
 #[test]
-fn a_migration_that_leaves_work_to_nobody_is_refused() {
+fn a_migration_that_offers_work_to_nobody_is_refused() {
     let mut flow = begun(&json!({}));
     flow.when(migrate()).allowed();
     for seat in ["second", "third", "office"] {
@@ -289,7 +289,7 @@ fn a_migration_that_leaves_work_to_nobody_is_refused() {
     assert_eq!(flow.facts().instance.version, 2);
 }
 
-/// With a state that this release does not run.
+/// A flow with a service state and without `call`.
 struct Served;
 
 impl Flow for Served {
@@ -309,7 +309,7 @@ impl Flow for Served {
 }
 
 #[test]
-fn a_service_is_asked_by_the_name_of_its_state_unless_the_flow_says_otherwise() {
+fn the_default_service_has_the_name_of_the_state() {
     let mut flow = given::<Served>();
     let entered = flow.when(start("ann", json!({ "amount": 1 })));
     let ServiceCall {
@@ -363,9 +363,9 @@ impl Flow for Filed {
     }
 }
 
-/// The lines are those of `wrkflw plugin check`.
+/// Messages have the lines of `wrkflw plugin check`.
 #[test]
-fn a_flow_that_a_host_does_not_publish_fails_its_first_test() {
+fn a_flow_that_a_host_would_not_publish_fails_its_first_test() {
     let expected = "the flow cannot be published:\n  /attributes/0: name the attribute `cost centre` like `costCentre`: letters, \
                     digits, `_`, `.` and `-`, a letter or `_` first, at most 255 characters [attribute_name_malformed]\n  \
                     Turn: ";
@@ -382,7 +382,7 @@ fn a_flow_that_a_host_does_not_publish_fails_its_first_test() {
 }
 
 #[test]
-fn a_wrong_config_is_named_with_its_field() {
+fn a_wrong_config_is_reported_with_its_field() {
     let said = complaint(|| drop(begun(&json!({ "turn": 1 }))));
     let expected = "the flow cannot be published:\n  the config: /turn: unknown field `turn`";
     assert!(said.starts_with(expected), "{said}");

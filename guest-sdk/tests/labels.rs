@@ -1,4 +1,4 @@
-//! Words for people: the title and the summary of an instance, descriptions, and names of priorities.
+//! Display texts: the title and the summary of an instance, descriptions, and names of priorities.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{decide, given, start};
@@ -77,7 +77,7 @@ fn the_title_and_the_summary_follow_the_data() {
 
 #[test]
 #[should_panic(expected = "expected the title \"Other\"")]
-fn another_title_fails_the_test() {
+fn a_wrong_title_fails_the_test() {
     let mut flow = given::<Letters>().member("bob", "readers");
     flow.when(start("ann", json!({ "subject": "A", "count": 0 })))
         .is_titled("Other");

@@ -1,4 +1,4 @@
-//! A vote of all members of a board: two thirds approve, or more than a third objects.
+//! A vote of all members of a board. It succeeds with two thirds, and fails with more than a third against it.
 
 use wrkflw_guest::testing::{Scenario, decide, given, start};
 use wrkflw_guest::{
@@ -56,7 +56,7 @@ fn moved() -> Scenario<Board> {
 }
 
 #[test]
-fn one_objection_does_not_end_what_can_still_succeed() {
+fn one_objection_does_not_end_a_vote_that_can_still_succeed() {
     let mut flow = moved();
     assert_eq!(flow.state_instances()[0].needed, 4);
     flow.when(decide("bob", Object)).stays();
@@ -67,7 +67,7 @@ fn one_objection_does_not_end_what_can_still_succeed() {
 }
 
 #[test]
-fn it_ends_as_soon_as_it_cannot_succeed() {
+fn a_vote_ends_as_soon_as_it_cannot_succeed() {
     let mut flow = moved();
     flow.when(decide("bob", Abstain)).stays();
     flow.when(decide("cid", Object)).ends("FAILED");

@@ -1,5 +1,5 @@
-//! A flow with votes, a fork and its join, a router, waits for signals and children, deadlines and attributes, followed from its start
-//! to each of its ends.
+//! A flow with votes, a fork and its join, a router, waits for signals and children, deadlines and attributes. The tests follow it
+//! from its start to each of its ends.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{
@@ -195,7 +195,7 @@ fn ordered(amount: u32) -> Scenario<Orders> {
     flow
 }
 
-/// The credit agency answers.
+/// The reply of the credit agency.
 fn rated(answer: Value) -> When<Trigger> {
     signal("agency", Trigger::Rated).input(answer)
 }
@@ -231,7 +231,7 @@ fn a_small_order_is_delivered_without_a_vote() {
 }
 
 #[test]
-fn a_signal_finds_the_state_by_its_key() {
+fn a_signal_finds_the_state_by_its_correlation_key() {
     let mut flow = ordered(10);
     let answer = || rated(json!({ "rating": "A" }));
     flow.when(answer().correlation("debit"))
@@ -241,7 +241,7 @@ fn a_signal_finds_the_state_by_its_key() {
 }
 
 #[test]
-fn a_deadline_fires_again_until_it_is_too_late() {
+fn a_deadline_repeats_until_another_one_ends_the_state() {
     let mut flow = ordered(10);
     flow.follow([rated(json!({ "rating": "A" }))]);
     flow.when(deadline(Trigger::Late)).stays();
@@ -258,7 +258,7 @@ fn a_signal_cannot_fire_a_deadline_trigger() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_read_is_refused() {
+fn an_unreadable_reply_is_refused() {
     ordered(10)
         .when(rated(json!({ "rate": "A" })))
         .refused("rating");
@@ -310,7 +310,7 @@ fn a_rejection_in_one_branch_ends_the_instance() {
 }
 
 #[test]
-fn an_overdue_vote_goes_to_the_chair_and_at_last_is_lost() {
+fn an_overdue_vote_goes_to_the_chair_and_is_lost_at_the_second_deadline() {
     let mut flow = voted();
     flow.when(escalate(1)).offers_to_group("chair");
     flow.when(decide("ben", Trigger::Approve))
@@ -319,7 +319,7 @@ fn an_overdue_vote_goes_to_the_chair_and_at_last_is_lost() {
 }
 
 #[test]
-fn a_start_is_judged_by_its_data_and_actor() {
+fn a_start_is_checked_by_its_data_and_actor() {
     given::<Orders>()
         .when(start("ann", json!({ "amount": 0 })))
         .invalid("/data/amount", "range");

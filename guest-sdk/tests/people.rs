@@ -1,5 +1,4 @@
-//! What the SDK knows about people and time, followed on one flow: who gets late work, who may do what
-//! twice, where a state instance comes from, what children and early signals do.
+//! What the SDK knows about people and time, tested with one flow: escalation, exclusion, lineage, children and buffered signals.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{
@@ -110,7 +109,7 @@ fn reviewed() -> Scenario<Papers> {
 }
 
 #[test]
-fn late_work_goes_to_the_manager_of_whoever_has_it() {
+fn late_work_goes_to_the_manager_of_its_owner() {
     let mut flow = reviewed();
     flow.follow([claim("amy")]);
     let late = flow.when(later(hours(8)));
@@ -129,14 +128,14 @@ fn unclaimed_work_of_a_group_stays_with_the_group() {
 }
 
 #[test]
-fn own_work_is_nobody_elses_however_late() {
+fn late_own_work_stays_with_the_initiator() {
     let mut flow = drafted(json!({}));
     flow.when(later(hours(8))).offers_to_user("ann");
     flow.when(decide("ann", Submit)).enters(Parts);
 }
 
 #[test]
-fn what_nobody_submits_is_cancelled() {
+fn an_instance_whose_draft_nobody_submits_is_cancelled() {
     let mut flow = drafted(json!({}));
     flow.follow([later(days(29))]);
     flow.when(later(days(1)))
@@ -145,7 +144,7 @@ fn what_nobody_submits_is_cancelled() {
 }
 
 #[test]
-fn a_task_comes_back_from_who_sits_on_it_or_gives_it_back() {
+fn a_task_returns_to_the_group_when_it_is_overdue_or_released() {
     let mut flow = drafted(json!({ "group": "reviewers" })).member("rita", "reviewers");
     flow.follow([decide("ann", Submit), claim("rob")]);
     flow.when(decide("rita", Agree)).denied("not_owner");
@@ -179,7 +178,7 @@ fn a_suspended_task_waits_for_its_owner() {
     let task = &facts.state_instance(Review).expect("a review").tasks[0];
     let suspended = task.suspended.as_ref().expect("a suspension");
     assert_eq!((&*suspended.by, &suspended.until), ("rob", &None));
-    // Its two hours do not pass meanwhile.
+    // The two hours do not count while the task is suspended.
     flow.follow([later(hours(5)), resume("rob"), later(minutes(59))]);
     let review = flow.facts();
     let task = &review.state_instance(Review).expect("a review").tasks[0];
@@ -188,7 +187,7 @@ fn a_suspended_task_waits_for_its_owner() {
 }
 
 #[test]
-fn a_person_decides_once_also_for_somebody_else() {
+fn a_person_decides_only_once_also_as_a_substitute() {
     let mut flow = reviewed();
     flow.follow([decide("sue", Agree).on_behalf_of("amy")])
         .stays();
@@ -209,7 +208,7 @@ fn enough_rejections_end_a_vote_and_cancelled_tasks_do_not_count() {
     flow.follow([decide("amy", Reject)]).stays();
     flow.when(decide("ben", Reject)).ends("DROPPED");
     let mut flow = reviewed();
-    // Three tasks are replaced; their cancelled forms would make six.
+    // Three tasks are replaced. With the cancelled ones there would be six.
     flow.follow([later(hours(8)), decide("meg", Reject).task("amy")])
         .stays();
     assert_eq!(flow.state_instances()[0].tasks.len(), 6);
@@ -217,7 +216,7 @@ fn enough_rejections_end_a_vote_and_cancelled_tasks_do_not_count() {
 }
 
 #[test]
-fn the_way_back_leads_where_the_instance_has_been() {
+fn the_way_back_leads_to_states_that_the_instance_has_been_in() {
     let mut flow = reviewed();
     let back = |to: &str| decide("amy", Back).input(json!({ "to": to }));
     flow.when(back("Parts")).invalid("/input/to", "never_there");
@@ -279,7 +278,7 @@ fn a_migrated_state_is_assigned_as_if_it_was_entered() {
     let state_instance = facts.state_instance(Vote).expect("a vote");
     let owners = state_instance.tasks.iter().filter(|task| task.is_open());
     let owners: Vec<_> = owners.map(|task| task.owner.as_deref()).collect();
-    // Nobody waits for ben, who has decided.
+    // The vote does not wait for ben, who has decided.
     assert_eq!(owners, [Some("amy"), None]);
     flow.when(decide("ben", Agree)).denied("already_decided");
     flow.when(decide("amy", Agree)).ends("DONE");

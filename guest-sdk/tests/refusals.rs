@@ -1,4 +1,4 @@
-//! Answers that the host would refuse fail a test of the flow, in words that say what to mend.
+//! Answers that the host would refuse fail a test of the flow, with a message that helps to correct them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -82,7 +82,7 @@ impl Flow for Mistaken {
     }
 }
 
-/// What the test of such a flow says when these are decided in turn.
+/// The message of the failed test when these decide in turn.
 fn complaint(answer: &str, steps: &[(&str, Trigger)]) -> String {
     let attempt = || {
         let mut flow: Scenario<Mistaken> = given();
@@ -98,7 +98,7 @@ fn complaint(answer: &str, steps: &[(&str, Trigger)]) -> String {
 }
 
 #[test]
-fn assignments_are_held_to_the_rules() {
+fn assignments_are_checked_against_the_rules() {
     assert!(complaint("own", &[]).contains("is the initiator's own work"));
     for (answer, words) in [
         ("nobody", "offers the work of Work to nobody"),
@@ -117,7 +117,7 @@ fn assignments_are_held_to_the_rules() {
 }
 
 #[test]
-fn plans_are_held_to_the_graph() {
+fn plans_are_checked_against_the_graph() {
     for (answer, words) in [
         ("undeclared", "may lead to Done, Pause, not to \"Work\""),
         ("twice", "must not enter a state twice"),

@@ -1,4 +1,4 @@
-//! A review to which reviewers are added while it is under way.
+//! A review to which somebody adds reviewers while it runs.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{Scenario, decide, given, start};

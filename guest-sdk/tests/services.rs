@@ -1,4 +1,4 @@
-//! A flow that asks a machine first and people when it fails.
+//! A flow that calls a machine first, and offers the work to people when the call fails.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Flow for Scoring {
 }
 
 #[test]
-fn a_machine_is_asked_and_its_answer_is_taken() {
+fn the_reply_of_the_machine_is_used() {
     let mut flow = given::<Scoring>().member("ann", "experts");
     let entered = flow.when(start("sam", json!({ "pages": 3 })));
     let call = entered.call();

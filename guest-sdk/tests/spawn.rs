@@ -1,4 +1,4 @@
-//! A state that goes on while a deadline or a decision begins a branch beside it; one branch per item.
+//! A state that goes on while a deadline or a decision begins a branch beside it, and one branch per item.
 
 use wrkflw_guest::testing::{Scenario, claim, deadline, decide, escalate, given, start};
 use wrkflw_guest::{
@@ -11,7 +11,7 @@ wrkflw_guest::triggers! { enum Trigger { Approve, Ask, Late, Reply, Drop } }
 use State::{Advice, Chase, Done, Meet, Review};
 use Trigger::{Approve, Ask, Drop, Late, Reply};
 
-/// Whoever reviews may ask for advice, and the office chases a late review. The end waits for both.
+/// A reviewer may ask for advice, and the office reminds of a late review. The end waits for both.
 struct Papers;
 
 impl Flow for Papers {
@@ -60,7 +60,7 @@ fn submitted() -> Scenario<Papers> {
 }
 
 #[test]
-fn a_late_review_is_chased_by_a_branch_of_its_own() {
+fn a_late_review_begins_a_branch_beside_it() {
     let mut flow = submitted();
     flow.when(deadline(Late))
         .stays()
@@ -79,7 +79,7 @@ fn a_late_review_is_chased_by_a_branch_of_its_own() {
 }
 
 #[test]
-fn a_decision_that_asks_for_advice_leaves_the_other_task() {
+fn a_decision_that_asks_for_advice_keeps_the_other_task() {
     let mut flow = submitted();
     flow.when(decide("bob", Ask)).stays().enters(Advice);
     flow.follow([decide("eve", Reply).in_state(Advice)]);
@@ -91,9 +91,9 @@ fn a_decision_that_asks_for_advice_leaves_the_other_task() {
     assert!(lineage.came_through(meet, Advice));
 }
 
-/// `Advice` was left before the review beside which it began.
+/// `Advice` ended before the review beside which it began.
 #[test]
-fn a_branch_came_through_the_state_beside_which_it_began() {
+fn the_lineage_of_a_branch_has_the_state_beside_which_it_began() {
     let mut flow = submitted();
     flow.follow([decide("bob", Ask), decide("cid", Approve).in_state(Review)]);
     let facts = flow.facts();
@@ -122,7 +122,7 @@ mod orders {
         store: String,
     }
 
-    /// Every line of an order is packed in its own store, in two steps, and goes to a manager if that is late.
+    /// A flow that packs every line of an order in its own store, in two steps. A late line goes to a manager.
     struct Orders;
 
     impl Flow for Orders {
@@ -203,7 +203,7 @@ mod orders {
     }
 
     #[test]
-    fn a_late_line_goes_to_a_manager_and_the_other_lines_stay_where_they_are() {
+    fn a_late_line_goes_to_a_manager_and_the_other_lines_do_not_change() {
         for (person, sku) in [("nora", "bolt"), ("sue", "nut")] {
             let mut late = accepted(&[("bolt", "north"), ("nut", "south")]);
             late.follow([claim("nora").key("bolt"), claim("sue").key("nut")]);
@@ -218,7 +218,7 @@ mod orders {
     }
 
     #[test]
-    fn a_single_line_is_one_branch() {
+    fn a_single_line_makes_one_branch() {
         let mut flow = accepted(&[("bolt", "north")]);
         assert_eq!(flow.states(), [Pack]);
         flow.follow([decide("nora", Packed)]);

@@ -1,4 +1,4 @@
-//! From the definition that `describe` answers to the graph that the host keeps.
+//! Converts the definition that `describe` returns to the graph that the host keeps.
 
 use super::lift::{Lifted, each, no_extensions, optional, quoted, text, texts};
 use super::types;
@@ -55,7 +55,7 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
     })
 }
 
-/// A graph is kept as JSON, where `null` stands for no schema.
+/// Checks a schema. A graph is stored as JSON, where `null` means no schema.
 fn schema(what: &str, text: &str) -> Lifted<Json> {
     match Json::parse(text) {
         Ok(schema) if schema.as_str() == "null" => {

@@ -1,5 +1,5 @@
-//! From a guest's answers to ours. Whether they make sense is for the core to say; here they must be
-//! well formed: text that can be stored, instants and numbers that are what they claim to be.
+//! Converts a guest's answers to the types of the core. The core checks whether they make sense. This file checks the form: text
+//! that can be stored, and valid instants and numbers.
 
 use jiff::Timestamp;
 
@@ -17,7 +17,7 @@ use wrkflw_core::search;
 /// The longest part of a refused value that an error repeats.
 const QUOTED_CHARS_MAX: usize = 60;
 
-/// What is malformed, with its place.
+/// The error: what is malformed, and where.
 pub(crate) type Lifted<T> = Result<T, String>;
 
 /// An answer or a refusal.
@@ -268,7 +268,7 @@ fn attribute_value(place: &str, value: types::AttributeValue) -> Lifted<Attribut
     })
 }
 
-/// A decimal as the core takes it, without leading zeros: `-1999.90`.
+/// Whether this is a decimal in the form of the core, without leading zeros: `-1999.90`.
 fn is_decimal(digits: &str) -> bool {
     let number = digits.strip_prefix('-').unwrap_or(digits);
     let whole = number
@@ -277,7 +277,7 @@ fn is_decimal(digits: &str) -> bool {
     search::is_decimal(digits) && (whole == "0" || !whole.starts_with('0'))
 }
 
-/// A database knows one zero; what is remembered or recorded is what it gives back.
+/// Removes the sign of a zero. A database has only one zero, and what is recorded must equal what it returns.
 fn unsigned_zero(digits: String) -> String {
     match digits.strip_prefix('-') {
         Some(zero) if !zero.contains(|digit| matches!(digit, '1'..='9')) => zero.to_owned(),
@@ -285,7 +285,7 @@ fn unsigned_zero(digits: String) -> String {
     }
 }
 
-/// Accepts one spelling only, so that what is stored compares as text does.
+/// Accepts only the canonical form, so that stored instants compare as text.
 fn timestamp(place: &str, instant: &str) -> Lifted<Timestamp> {
     moment::parse(instant)
         .filter(|parsed| lower::timestamp(*parsed) == instant)
@@ -308,7 +308,7 @@ pub(super) fn no_extensions(of: &str, extensions: &[types::Extension]) -> Lifted
     ))
 }
 
-/// Text that a database can keep.
+/// Accepts only text that a database can store.
 pub(super) fn text(place: &str, text: String) -> Lifted<String> {
     if text.contains('\0') {
         return Err(format!("{place} contains the character NUL"));

@@ -1,4 +1,4 @@
-//! From facts and occurrences to the guest's types.
+//! Converts facts and occurrences to the guest's types.
 
 use jiff::Timestamp;
 
@@ -56,7 +56,7 @@ fn omitted(omitted: Omitted) -> types::Omitted {
     }
 }
 
-/// The event of this occurrence, as logic with these reads is told.
+/// The event of this occurrence, limited to the personal data that logic reads.
 pub(crate) fn event(occurrence: &Occurrence, reads: &[Read]) -> types::Event {
     types::Event {
         state_instance: occurrence.state_instance.clone(),
@@ -134,7 +134,7 @@ fn child(child: &ChildInstance) -> types::ChildStatus {
     }
 }
 
-/// A state that work is asked for.
+/// The state that needs work, and why.
 pub(crate) fn entry(entry: &Entry) -> types::Entry {
     types::Entry {
         state_instance: entry.state_instance.clone(),
@@ -155,7 +155,7 @@ fn cause(cause: &EntryCause) -> types::EntryCause {
     }
 }
 
-/// Whom its work was offered to is over; what is said at length may be left out.
+/// A past state. Candidates are left out, because its work is over; long texts may be.
 fn past_state(past: &PastState, shown: &Shown<'_>, reads: &[Read]) -> types::PastState {
     let state = &past.state;
     let tasks = state.tasks.iter().map(|known| types::Task {
@@ -188,7 +188,7 @@ fn task(task: &Task, reads: &[Read]) -> types::Task {
     }
 }
 
-/// Without candidates and decision.
+/// The task without candidates and decision.
 fn unsent(task: &Task) -> types::Task {
     let (status, claimed_at) = match &task.status {
         TaskStatus::Pending => (types::TaskStatus::Pending, None),
@@ -212,7 +212,7 @@ fn unsent(task: &Task) -> types::Task {
     }
 }
 
-/// Its reason is for people.
+/// The suspension without its reason, which is for people only.
 fn suspension(suspension: &Suspension) -> types::Suspension {
     types::Suspension {
         by: suspension.by.clone(),
@@ -232,7 +232,7 @@ pub(crate) fn principal(candidate: &Candidate) -> types::Principal {
     }
 }
 
-/// The decision. Its texts are told if there is room for them and logic reads them.
+/// The decision. Its texts are included if there is room for them and logic reads them.
 pub(crate) fn decision(decision: &Decision, has_room: bool, reads: &[Read]) -> types::Decision {
     let told = |read| has_room && reads.contains(&read);
     types::Decision {

@@ -42,7 +42,8 @@ const jsSource = `${file(".js")}\nglobalThis.wrkflwLines = ${JSON.stringify(line
 const { component } = await componentize({ witPath: "sdk/wit", jsSource, sync: true, stubWasi: true }).catch((error) => fail(error.message));
 await writeFile(output, component);
 
-// What `refusal.ts` finds the line of an exception by: where each file begins, and the line of the source for each line of the bundle.
+// The table for `refusal.ts`, which finds the source line of an exception: the first line of each file, and the source line of each
+// line of the bundle.
 function lines({ mappings, sources }) {
   const table = { files: [], lines: [0] };
   let [source, line] = [0, 0];
@@ -60,7 +61,7 @@ function lines({ mappings, sources }) {
   return table;
 }
 
-// The numbers of a segment of a source map: base 64, the least significant five bits first, the sign last.
+// Decodes the numbers of a source map segment: base 64 VLQ, least significant five bits first, the sign in the lowest bit.
 function decoded(segment) {
   const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const numbers = [];

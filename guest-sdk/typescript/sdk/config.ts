@@ -1,9 +1,9 @@
-// The settings of a version over their defaults.
+// Merges the settings of a version with their defaults.
 
 import type { Violation } from "./contract.ts";
 import { Refusal } from "./refusal.ts";
 
-/** The settings with the defaults for what they leave out. Unknown names and other types than those of the defaults are refused. */
+/** The settings, with the defaults for missing ones. Unknown names, and values of another type than the default, are refused. */
 export function readConfig<C>(defaults: C, text: string): C {
   const given: unknown = JSON.parse(text);
   if (!isObject(given) || !isObject(defaults)) throw new Refusal({ tag: "invalid", val: [wrong("", "type", "The config is an object.")] });
@@ -24,9 +24,9 @@ function merged(defaults: Members, given: Members, at: string, violations: Viola
     const field = `${at}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
     const usual = defaults[name];
     if (!(name in defaults)) violations.push(wrong(field, "unknown", `There is no setting ${name}: there are ${Object.keys(defaults).join(", ")}.`));
-    // A default of null says nothing of the type.
+    // A default of null says nothing about the type.
     else if (usual !== null && kindOf(usual) !== kindOf(value)) violations.push(wrong(field, "type", `It is ${kindOf(value)}, not ${kindOf(usual)}.`));
-    // An empty object takes any members, as a table does.
+    // An empty object as a default accepts any members, such as a table does.
     else if (isObject(usual) && isObject(value) && Object.keys(usual).length > 0) settings[name] = merged(usual, value, field, violations);
     else settings[name] = value;
   }

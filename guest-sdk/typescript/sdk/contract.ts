@@ -1,7 +1,7 @@
-// The records of the contract (`wit/types.wit`) as JavaScript objects: facts that logic is told, and answers that the host reads.
+// The records of the contract (`wit/types.wit`) as JavaScript objects: the facts for logic, and the answers for the host.
 //
-// `null` is an option without a value. A variant is `{ tag, val }`. Authors read the facts as they are here; their answers are
-// shorter (`work.ts`, `plan.ts`, `graph.ts`) and are filled up to these.
+// `null` is an option without a value. A variant is `{ tag, val }`. Authors read the facts in this form. Their answers have
+// shorter types (`work.ts`, `plan.ts`, `graph.ts`), which the SDK converts to these records.
 
 /** Seconds. */
 export type Duration = number;
@@ -56,7 +56,7 @@ export interface Instance {
   startedAt: Timestamp;
   predecessor: string | null;
   parent: string | null;
-  /** The text of the data; `facts.data` is the same, read. */
+  /** The text of the data. `facts.data` is the parsed value. */
   data: Json;
   attributes: Attribute[];
 }
@@ -68,11 +68,11 @@ export interface StateInstance {
   enteredAt: Timestamp;
   dueAt: Timestamp | null;
   predecessors: string[];
-  /** Which item it is for, as the plan said. */
+  /** The key of the item that the plan gave. */
   key: string | null;
-  /** What the plan told it of the item. */
+  /** The data about the item that the plan gave. */
   data: Json | null;
-  /** How many decisions of one outcome it needs. */
+  /** How many decisions with the same outcome it needs. */
   needed: number;
   tasks: Task[];
   children: ChildStatus[];
@@ -139,7 +139,7 @@ export interface PastState {
   children: ChildStatus[];
 }
 
-/** Who acts. */
+/** The person or system that acts. */
 export interface Actor {
   id: string;
   /** Empty unless the graph reads `groups`. */
@@ -156,7 +156,7 @@ export interface EventRecord {
   input: Json;
 }
 
-/** Where an event comes from. */
+/** The origin of an event. */
 export type EventSource =
   | { tag: "task"; val: TaskDecision }
   | { tag: "signal"; val: ReceivedSignal }
@@ -173,7 +173,7 @@ export interface ReceivedSignal {
   receivedAt: Timestamp;
 }
 
-/** What became of a service call. */
+/** The result of a service call. */
 export interface ServiceAnswer {
   service: string;
   attempts: number;
@@ -200,7 +200,7 @@ export interface EndedChild {
   reason: string | null;
 }
 
-/** A decision as it is proposed. */
+/** A proposed decision. */
 export interface TaskDecision {
   task: string;
   actor: Actor;
@@ -215,7 +215,7 @@ export interface Reason {
   message: string;
 }
 
-/** What is wrong with a field, named by a JSON Pointer into the request. */
+/** A violation of a field, named by a JSON Pointer into the request. */
 export interface Violation {
   field: string;
   code: string;
@@ -234,7 +234,7 @@ export interface Attribute {
 export type AttributeType = "text" | "boolean" | "decimal" | "float" | "timestamp" | "bytes";
 export type AttributeValue = { tag: AttributeType; val: string | boolean | number | Uint8Array };
 
-/** Whom work is offered to. */
+/** To whom work is offered. */
 export type Principal =
   | { tag: "user"; val: string }
   | { tag: "group"; val: string }
@@ -247,23 +247,23 @@ export interface Member {
   group: string;
 }
 
-/** An exact part of a whole. */
+/** An exact fraction. */
 export interface Fraction {
   numerator: number;
   denominator: number;
 }
 
-/** A state that work is asked for. */
+/** A state that needs work. */
 export interface Entry {
   stateInstance: string;
   state: string;
   cause: EntryCause;
 }
 
-/** Why work is asked for. */
+/** Why it needs work. */
 export type EntryCause = { tag: "entered" | "migrated" | "reoffered" } | { tag: "overdue"; val: Overdue };
 
-/** What is overdue: one task, or the state as a whole. */
+/** The overdue task, or the overdue state as a whole. */
 export interface Overdue {
   task: string | null;
   count: number;

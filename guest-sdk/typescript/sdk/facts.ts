@@ -1,4 +1,4 @@
-// What a flow decides on: the facts of one moment and the event, with the author's own types in them.
+// The input of a flow: the facts of one moment and the event, in the author's own types.
 
 import type { Actor, Attribute, Decider, EndedChild, EventRecord, EventSource, Instance, Omitted, PassedDeadline } from "./contract.ts";
 import type { PastState, ReceivedSignal, ServiceAnswer, Snapshot, StateInstance, Task, Timestamp } from "./contract.ts";
@@ -14,13 +14,13 @@ export class Facts<F extends Types = Types> {
   /** The instance's data. `JSON.parse` rounds numbers of more than 15 digits: keep amounts as strings. */
   readonly data: F["data"];
   readonly instance: Instance;
-  /** States being worked on; more than one after a fork. */
+  /** The active states; more than one after a fork. */
   readonly active: StateInstance[];
-  /** Joins that some branches have reached and others not yet. */
+  /** Joins that some branches have reached and others have not. */
   readonly waiting: StateInstance[];
-  /** States already left, oldest first: the newest of them, without very long texts. */
+  /** The newest states that the instance has left, oldest first. Very long texts are left out. */
   readonly past: PastState[];
-  /** Every decision of the instance, never cut. */
+  /** Every decision of the instance. Always complete. */
   readonly deciders: Decider[];
   /** What was left out of `past`. */
   readonly omitted: Omitted;
@@ -28,7 +28,7 @@ export class Facts<F extends Types = Types> {
   constructor(
     snapshot: Snapshot,
     config: F["config"],
-    /** The state instance that work is asked for; only in `assign`, `escalate`, `call` and `wait`. */
+    /** The state instance that needs work; only in `assign`, `escalate`, `call` and `wait`. */
     readonly entering?: StateInstance,
   ) {
     this.now = snapshot.now;
@@ -62,7 +62,7 @@ export class Facts<F extends Types = Types> {
     return this.active.find((one) => one.name === state);
   }
 
-  /** The visits to a state that have ended, oldest first. */
+  /** The ended instances of a state, oldest first. */
   pastStates(state: F["state"]): PastState[] {
     return this.past.filter((one) => one.name === state);
   }
@@ -74,17 +74,17 @@ export class Facts<F extends Types = Types> {
   }
 }
 
-/** Whether a vote is certain: enough are for it, too few are left, or it depends on those that are left. */
+/** Whether the result of a vote is certain: enough votes for it, too few left, or open. */
 export type Quorum = "reached" | "impossible" | "open";
 
-/** What happened in a state, or is proposed. */
+/** An event that has happened in a state, or that somebody proposes. */
 export class Event<F extends Types = Types> {
   readonly state: F["state"];
   readonly trigger: F["trigger"];
   readonly source: EventSource;
   /** The state instance before the event. */
   readonly stateInstance: StateInstance;
-  /** What the decider filled in, the signal's payload, the service's reply or the child's data. */
+  /** The form of a decision, the payload of a signal, the reply of a service or the data of a child. */
   readonly input: any;
 
   constructor(event: EventRecord, facts: Facts<F>) {
@@ -97,7 +97,7 @@ export class Event<F extends Types = Types> {
     this.input = JSON.parse(event.input);
   }
 
-  /** Who decides or sends the signal, if a person acts. */
+  /** The person who decides or sends the signal, if one does. */
   get actor(): Actor | undefined {
     const { source } = this;
     return source.tag === "task" || source.tag === "signal" ? source.val.actor : undefined;
@@ -123,7 +123,7 @@ export class Event<F extends Types = Types> {
     return this.source.tag === "deadline" ? this.source.val : undefined;
   }
 
-  /** What became of the service call. */
+  /** The result of the service call. */
   get service(): ServiceAnswer | undefined {
     return this.source.tag === "service" ? this.source.val : undefined;
   }
@@ -138,19 +138,19 @@ export class Event<F extends Types = Types> {
     if (this.comment === "") throw invalid("/comment", "required", message);
   }
 
-  /** Refuses whoever did not request the instance, as for a withdrawal by a signal. Where no person acts, it is allowed. */
+  /** Refuses everybody but requesters, as for a withdrawal by a signal. Allows an event without a person. */
   onlyRequester(facts: Facts<F>): void {
     if (this.actor && !facts.isRequester(this.actor.id)) throw denied("not_requester", "Only those whose request it is may do this.");
   }
 
-  /** Refuses these people and whoever acts for them, such as those who decided elsewhere. */
+  /** Refuses these people and anyone who acts for them, such as those who decided elsewhere. */
   notBy(people: string[]): void {
     const { actor } = this;
     if (actor && [actor.id, actor.onBehalfOf].some((one) => one !== null && people.includes(one)))
       throw denied("four_eyes", "You have decided on this elsewhere.");
   }
 
-  /** Decisions for this trigger in the state instance, the one being cast included. */
+  /** Decisions for this trigger in the state instance, including the one being cast. */
   votes(trigger: F["trigger"]): number {
     const cast = this.source.tag === "task" && this.trigger === trigger ? 1 : 0;
     return cast + this.stateInstance.tasks.filter((one) => one.decision?.outcome === trigger).length;
@@ -162,7 +162,7 @@ export class Event<F extends Types = Types> {
     return this.stateInstance.tasks.filter((one) => isOpen(one) && one.id !== task?.id).length;
   }
 
-  /** Whether enough people decide for this trigger: as many as the assignment needs, or as `needed` says, as for a veto. */
+  /** Whether enough people decide for this trigger: as many as the assignment needs, or `needed` if it is given, as for a veto. */
   quorum(trigger: F["trigger"], needed: Needed = this.stateInstance.needed): Quorum {
     const tasks = this.stateInstance.tasks.filter((one) => one.status !== "cancelled").length;
     const [votes, enough] = [this.votes(trigger), countOf(needed, tasks)];
@@ -171,10 +171,10 @@ export class Event<F extends Types = Types> {
   }
 }
 
-/** Neither decided nor cancelled. */
+/** Whether the task is neither decided nor cancelled. */
 export const isOpen = (task: Task): boolean => task.status === "pending" || task.status === "claimed";
 
-/** How many of so many tasks they are, at least one. */
+/** The number of decisions needed out of this many tasks, at least one. */
 export function countOf(needed: Needed, tasks: number): number {
   if (typeof needed === "number") return Math.max(needed, 1);
   if ("atLeast" in needed) return Math.max(Math.ceil((tasks * needed.atLeast[0]) / needed.atLeast[1]), 1);

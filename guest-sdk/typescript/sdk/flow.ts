@@ -1,4 +1,4 @@
-// A flow, and what the host asks of it.
+// A flow: the functions that the host calls.
 
 import type { Actor, Entry, EventRecord, Overdue, Principal, Snapshot, Task, Violation } from "./contract.ts";
 import { readConfig } from "./config.ts";
@@ -16,9 +16,9 @@ export interface Types {
   trigger: string;
 }
 
-/** The logic of a flow. Every function is pure: no clock, no randomness, no memory between calls. Every one may throw a refusal. */
+/** The logic of a flow. Every function is pure: no clock, no randomness, no memory between calls. Every function may throw a refusal. */
 export interface Flow<F extends Types = Types> {
-  /** The settings with their defaults. Unknown ones, and values of another type, are refused. */
+  /** The settings with their defaults. Unknown settings, and values of another type, are refused. */
   config: F["config"];
   /** The graph for these settings. */
   graph(config: F["config"]): Graph<F["state"], F["trigger"]>;
@@ -26,17 +26,17 @@ export interface Flow<F extends Types = Types> {
   check?(config: F["config"]): Violation[];
   /** May this person start an instance with this data? The host has checked initiators and schema. */
   start?(facts: Facts<F>, actor: Actor): void;
-  /** May this decision or signal happen now? The host has checked who owns the task. Asked before `transition`, in the same call. */
+  /** May this decision or signal happen now? The host has checked who owns the task. Called before `transition`, in the same call of the host. */
   guard?(facts: Facts<F>, event: Event<F>): void;
   /** What follows? Without it, or without an answer: the only state that the trigger leads to. */
   transition?(facts: Facts<F>, event: Event<F>): Plan<F["state"], F["data"]> | Plan<F["state"]> | undefined;
-  /** Who works on the task state? Without it: the initiator in states of own work, nobody elsewhere. */
+  /** Who works on the task state? Without this function: the initiator in states of own work, nobody elsewhere. */
   assign?(facts: Facts<F>, state: F["state"]): Assignment;
-  /** Who gets the overdue work? Without it: the managers of those who had it. */
+  /** Who gets the overdue work? Without this function: the managers of those who had it. */
   escalate?(facts: Facts<F>, state: F["state"], overdue: Overdue): Assignment;
-  /** What does the service state ask? Without it: the service of the state's name, with the instance's data. */
+  /** Which service does the service state call? Without this function: the service with the state's name, with the instance's data. */
   call?(facts: Facts<F>, state: F["state"]): ServiceCall<F["trigger"]>;
-  /** What does the wait state wait for? Without it: its signals. */
+  /** What does the wait state wait for? Without this function: its signals. */
   wait?(facts: Facts<F>, state: F["state"]): Waiting<F["trigger"]>;
 }
 
@@ -77,7 +77,7 @@ export function flow<F extends Types = Types>(logic: Flow<F>) {
   };
 }
 
-/** What the host reads as an error is thrown, as the contract has it. */
+/** Converts thrown values to the errors of the contract. */
 function throwing<T>(wire: (thrown: unknown) => unknown, answer: () => T): T {
   try {
     return answer();
@@ -118,17 +118,17 @@ function work<F extends Types>(logic: Flow<F>, drawn: Definition, facts: Facts<F
   return { tag: "task", val: wireAssignment(answer, title) };
 }
 
-/** An answer of the flow. In JavaScript, a forgotten `return` would mean what the flow does without the function. */
+/** Checks that the flow returned an answer. In JavaScript, a forgotten `return` would otherwise select the default. */
 function returned<A>(name: string, answer: A | null | undefined): A {
   if (answer === undefined || answer === null) throw fault("no_answer", `\`${name}\` returns nothing.`);
   return answer;
 }
 
-/** The service of the state's name, with the instance's data. */
+/** Calls the service with the state's name, with the instance's data. */
 function called<F extends Types>(drawn: Definition, facts: Facts<F>, name: string) {
   const fired = (by: "reply" | "failure") => drawn.transitions.find((way) => way.source === name && way.by[by])?.trigger ?? "";
   const call = wireCall({ service: name, request: null, onReply: fired("reply"), onFailure: fired("failure") });
-  // The text itself: `JSON.parse` may have rounded its numbers.
+  // Passes the text, because `JSON.parse` may have rounded its numbers.
   return { ...call, request: facts.instance.data };
 }
 
@@ -171,7 +171,7 @@ function place(task: Task, labelled: Task[], offers: number): number {
   return at;
 }
 
-/** Whether a task that is made of this offer has these candidates. */
+/** Whether the offer would create a task with these candidates. */
 function fits({ to = [], eachMember }: Offer, candidates: Principal[]): boolean {
   const [only] = candidates;
   if (eachMember) return candidates.length === 1 && only?.tag === "member" && only.val.group === eachMember;

@@ -1,6 +1,6 @@
-// The graph of a flow as an author writes it, and the definition that the host gets.
+// The graph of a flow as an author writes it, and its conversion to the definition of the contract.
 //
-// `States` lists every state of the flow, so a state that is forgotten or misspelt does not compile.
+// `States` lists every state of the flow, so a forgotten or misspelt state does not compile.
 
 import type { AttributeType } from "./contract.ts";
 import { fault } from "./refusal.ts";
@@ -8,23 +8,23 @@ import { PRIORITY_MAX, extensionList, json, noMore, orNull, whole } from "./stri
 
 /** What may fire a trigger. */
 export type FiredBy = "decision" | "signal" | "deadline" | "reply" | "failure" | "child" | "entry";
-/** What logic may be told of people besides who they are. */
+/** Personal data that a flow may read besides ids. */
 export type Reads = "groups" | "permissions" | "comments" | "inputs";
 export type CommentRule = "optional" | "required" | "none";
 type Extensions = Record<string, unknown>;
 
-/** A transition: where its trigger leads, and what it asks for. */
+/** A transition: the targets of its trigger, and its requirements. */
 export interface Transition<S extends string> {
   /** One state, or those that `transition` chooses from. */
   to: S | S[];
-  /** Instead of what usually fires triggers of this kind of state. */
+  /** Replaces what fires triggers of this kind of state by default. */
   by?: FiredBy | FiredBy[];
-  /** The permission (`subject:action`) that it needs. */
+  /** The permission (`subject:action`) that the transition needs. */
   needs?: string;
-  /** For people, such as `Send back`; without it the trigger is shown. */
+  /** A title for people, such as `Send back`. Without one, they see the trigger. */
   title?: string;
   description?: string;
-  /** For people: when it is possible, or when it leads where. */
+  /** The condition of the transition or of its targets in words, for people. */
   condition?: string;
   /** JSON Schema 2020-12 of the input of a decision, signal or reply. */
   input?: object;
@@ -33,13 +33,13 @@ export interface Transition<S extends string> {
   extensions?: Extensions;
 }
 
-/** The transitions of a state, by their triggers. A state alone is where the trigger leads. */
+/** The transitions of a state, by their triggers. A transition may be just its target. */
 export type Transitions<S extends string, T extends string> = { [Trigger in T]?: S | S[] | Transition<S> };
 
 export interface StateOptions {
-  /** What is done in it, for people. */
+  /** What people do in the state, for display. */
   description?: string;
-  /** It begins when all branches of the fork around it have arrived or ended, or as soon as so many have arrived. */
+  /** When the state begins at a join: when all branches of the fork around it have arrived or ended, or as soon as this many have arrived. */
   join?: "all" | number;
   extensions?: Extensions;
 }
@@ -49,7 +49,7 @@ type Kind = "task" | "service" | "router" | "wait" | "terminal";
 /** A state; made by `task`, `ownWork`, `service`, `router`, `wait` and `terminal`. */
 export interface State<S extends string = string, T extends string = string> {
   kind: Kind;
-  /** For people; of a terminal state, the outcome. */
+  /** The title for people. For a terminal state, the outcome. */
   title: string;
   ownWork: boolean;
   firedBy: FiredBy;
@@ -67,39 +67,39 @@ function state<S extends string, T extends string>(
   return { kind, title, ownWork: false, firedBy, on, options };
 }
 
-/** People work here: `assign` says who. Left by decisions. */
+/** A state in which people work: `assign` says who. Decisions leave it. */
 export const task = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
   state("task", "decision", title, on, options);
 
-/** The initiator works here, on their own request. Left by decisions. */
+/** A state in which the initiator works on their own request. Decisions leave it. */
 export const ownWork = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) => ({
   ...task(title, on, options),
   ownWork: true,
 });
 
-/** A service works here: `call` says which. Left by its reply; the way on failure is `by: "failure"`. */
+/** A state that calls a service: `call` says which. The reply leaves it. The transition on failure is `by: "failure"`. */
 export const service = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
   state("service", "reply", title, on, options);
 
-/** Nobody works here: `transition` is asked at once. It has one trigger. */
+/** A state without work: the host calls `transition` at once. It has one trigger. */
 export const router = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
   state("router", "entry", title, on, options);
 
-/** Something has to happen elsewhere: `wait` says what. Left by signals. */
+/** A state that waits for something outside of it: `wait` says for what. Signals leave it. */
 export const wait = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
   state("wait", "signal", title, on, options);
 
-/** The instance ends here, with this outcome. */
+/** A state that ends the instance with this outcome. */
 export const terminal = (outcome: string, options: StateOptions = {}) => state<never, never>("terminal", "entry", outcome, {}, options);
 
-/** The whole flow, as it is drawn. */
+/** The graph of the whole flow. */
 export interface Graph<S extends string = string, T extends string = string> {
   /** The flow's name for people; without it its key is shown. */
   title?: string;
   description?: string;
-  /** Where every instance begins. */
+  /** The state in which every instance begins. */
   start: S;
-  /** Groups whose members may start an instance; none: anyone signed in. */
+  /** Groups whose members may start an instance. Empty: everybody who is signed in. */
   initiators?: string[];
   /** Every state of the flow. */
   states: { [Name in S]: State<S, T> };
@@ -110,13 +110,13 @@ export interface Graph<S extends string = string, T extends string = string> {
   /** Template of an instance's title: `Invoice {/number} of {/supplier/name}`. */
   instanceTitle?: string;
   instanceSummary?: string;
-  /** Names of priorities with the number from which each holds, ascending. */
+  /** Names of priorities, each with the lowest number that it covers, in ascending order. */
   priorities?: Record<string, number>;
-  /** A person decides in one state of each list. */
+  /** Lists of states. A person may decide in only one state of each list. */
   separate?: S[][];
-  /** What logic is told of people besides who they are. */
+  /** Personal data that the flow reads besides ids. */
   reads?: Reads[];
-  /** While an instance runs, no other instance of any definition about the same entity does. */
+  /** While an instance runs, no other instance of any definition about the same entity may run. */
   solePerEntity?: boolean;
   /** Only participants, their managers and the members of these groups see an instance; left out: everybody of the tenant. */
   visibleToParticipants?: string[];
@@ -127,7 +127,7 @@ export interface Graph<S extends string = string, T extends string = string> {
   extensions?: Extensions;
 }
 
-/** The definition of the contract. All that a graph may leave out is filled up here. */
+/** The definition as a record of the contract. Fills in all optional members. */
 export function definition(graph: Graph) {
   const { title = "", description = "", start, initiators = [], states, schema, attributes = {}, ...more } = graph;
   const { instanceTitle, instanceSummary, priorities = {}, separate = [], reads = [], solePerEntity = false, ...last } = more;
@@ -203,7 +203,7 @@ function flags<N extends string>(all: N[], set: N[]): Record<N, boolean> {
 
 export type Definition = ReturnType<typeof definition>;
 
-/** Where the trigger may lead. */
+/** The possible targets of the trigger. */
 export function targetsOf(drawn: Definition, source: string, trigger: string): string[] {
   return drawn.transitions.find((way) => way.source === source && way.trigger === trigger)?.targets ?? [];
 }

@@ -4,12 +4,12 @@ import type { AttributeType, StateInstance } from "./contract.ts";
 import { fault } from "./refusal.ts";
 import { instant, json, noMore, orNull } from "./strict.ts";
 
-/** A state that begins; with a key, for one item. */
+/** A state to enter. With a key, it is entered for one item. */
 export interface Target<S extends string = string> {
   state: S;
-  /** So a plan may name a state several times. */
+  /** With different keys, a plan may name a state several times. */
   key?: string | null;
-  /** What the state is told of its item, at most 16 KiB. */
+  /** Data about the item for the state, at most 16 KiB. */
   data?: unknown;
 }
 
@@ -28,7 +28,7 @@ export class Plan<S extends string = string, D = unknown> {
 
   constructor(private readonly next: Next) {}
 
-  /** Change the instance's data. Once: two merge patches cannot always be made one. */
+  /** Change the instance's data. At most once per plan, because two merge patches cannot always be merged. */
   patch(change: Patch<D>): this {
     if (this.data !== undefined) throw fault("data", "The plan patches the data twice. Make one patch of both.");
     this.data = change;
@@ -47,7 +47,7 @@ export class Plan<S extends string = string, D = unknown> {
     return this;
   }
 
-  /** Say why: a code of the flow's own, a sentence for people, and a detail for programs, at most 4 KiB. */
+  /** Record why: a code of the flow's own, a sentence for people, and a detail for programs, at most 4 KiB. */
   note(code: string, message: string, detail?: unknown): this {
     this.notes.push({ code, message, detail: json(detail) });
     return this;
@@ -59,7 +59,7 @@ export class Plan<S extends string = string, D = unknown> {
     return this;
   }
 
-  /** The plan as the contract has it. */
+  /** The plan as a record of the contract. */
   wire(kinds: { name: string; kind: AttributeType }[]) {
     return {
       next: this.next,
@@ -100,11 +100,11 @@ const targets = <S extends string>(given: (S | Target<S>)[]) =>
 export const to = <S extends string>(target: S | Target<S>): Plan<S> => fork([target]);
 /** Go to several states at once, one branch each: different ones, or one per item. */
 export const fork = <S extends string>(to: (S | Target<S>)[]): Plan<S> => new Plan({ tag: "enter", val: targets(to) });
-/** This state goes on, and each of these begins a branch beside it. */
+/** This state goes on, and a branch begins beside it in each of these states. */
 export const spawn = <S extends string>(beside: (S | Target<S>)[]): Plan<S> => new Plan({ tag: "spawn", val: targets(beside) });
 /** Stay in the state: more decisions are needed. */
 export const stay = (): Plan<never> => new Plan({ tag: "stay" });
-/** Stay in the task state with other work: `assign` is asked again. */
+/** Stay in the task state with other work: the host calls `assign` again. */
 export const reoffer = (): Plan<never> => new Plan({ tag: "reoffer" });
 /** End this branch; the others go on. */
 export const endBranch = (): Plan<never> => new Plan({ tag: "end-branch" });

@@ -1,4 +1,4 @@
-// Flow logic has no clock and no randomness: the same facts give the same answer. What would need them says so.
+// Flow logic has no clock and no randomness: the same facts give the same answer. Functions that need either throw an error.
 
 const none = (what: string, instead: string) => (): never => {
   throw new Error(`Flow logic has no ${what}: ${instead}.`);

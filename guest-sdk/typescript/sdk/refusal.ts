@@ -1,11 +1,11 @@
-// Refusals: why something may not happen, or cannot be answered. All of them are thrown.
+// Refusals: why something may not happen, or why a flow cannot answer. All of them are thrown.
 //
-// `denied` is about the person (403), `notNow` about the moment (409), `invalid` about the data or the input (422), `fault` is a
-// mistake of the flow (424). Any other exception is a fault, too, with the line of the author's file.
+// `denied` concerns the person (403), `notNow` the moment (409), `invalid` the data or the input (422), and `fault` is a mistake
+// of the flow (424). Any other exception is a fault, too, with the line of the author's file.
 
 import type { Violation, WireRefusal } from "./contract.ts";
 
-/** What the functions of a flow throw when they refuse. */
+/** The exception for refusals by the functions of a flow. */
 export class Refusal extends Error {
   readonly wire: WireRefusal;
 
@@ -34,7 +34,7 @@ export const invalid = (field: string, code: string, message: string) => new Ref
 /** The same for several fields. */
 export const allInvalid = (violations: Violation[]) => new Refusal({ tag: "invalid", val: violations });
 
-/** The refusal that a thrown value stands for. */
+/** Converts a thrown value to a refusal. */
 export function refusalOf(thrown: unknown): WireRefusal {
   if (thrown instanceof Refusal) return thrown.wire;
   return { tag: "fault", val: { code: "exception", message: described(thrown) } };
@@ -49,12 +49,12 @@ export function described(thrown: unknown): string {
   return text.slice(0, MESSAGE_CHARS_MAX) + (place ? ` (${place})` : "");
 }
 
-/** The sources of the bundle: the line where each file begins, and for each line of the bundle that of its source. `build.mjs` adds it. */
+/** The source map of the bundle: the first line of each file, and the source line of each line of the bundle. `build.mjs` adds it. */
 type Lines = { files: [number, string][]; lines: number[] };
 
-/** The innermost line of the author's that the stack names. */
+/** The innermost line of the author's code in the stack. */
 function placeOf(stack: string): string | undefined {
-  // Tests that run this file natively have no table.
+  // Native tests of this file have no source map.
   const table = (globalThis as { wrkflwLines?: Lines }).wrkflwLines;
   for (const [, at] of stack.matchAll(/:(\d+):\d+\)?$/gm)) {
     const line = Number(at);

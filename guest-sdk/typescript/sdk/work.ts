@@ -1,4 +1,4 @@
-// The work in a state: who gets a task and until when, what a service is sent, what a wait state waits for.
+// The work in a state: the tasks and their deadlines, the request to a service, the signals and children of a wait.
 
 import type { Duration, Fraction, Principal } from "./contract.ts";
 import { fault } from "./refusal.ts";
@@ -8,7 +8,7 @@ type Extensions = Record<string, unknown>;
 
 export const user = (id: string): Principal => ({ tag: "user", val: id });
 export const group = (id: string): Principal => ({ tag: "group", val: id });
-/** Whoever manages this person when the task is created. */
+/** The manager of this person at the creation of the task. */
 export const managerOf = (id: string): Principal => ({ tag: "manager-of", val: id });
 /** This person, as long as they are a member of the group. */
 export const member = (person: string, of: string): Principal => ({ tag: "member", val: { person, group: of } });
@@ -23,53 +23,53 @@ export interface Deadline<T extends string = string> {
   after?: Duration;
   /** Seconds of working time by a calendar of the tenant. */
   working?: { time: Duration; calendar: string };
-  /** The end of the last of so many working days. */
+  /** The end of the last of this many working days. */
   workingDays?: { days: number; calendar: string };
-  /** A moment; as a text, one of RFC 3339. */
+  /** An instant. As a text, in the form of RFC 3339. */
   at?: Date | string;
-  /** `escalate` asks the flow's `escalate`; `release` takes the task from its owner. */
+  /** `escalate` calls the flow's `escalate`; `release` takes the task from its owner. */
   then: "remind" | "escalate" | "release" | { fire: T } | { cancel: string };
-  /** From when it counts; `claimed` only for deadlines of an offer. */
+  /** When the time begins to count. `claimed` is for deadlines of an offer only. */
   since?: "created" | "claimed";
-  /** Again after each of these pauses. */
+  /** Repeats the action after each of these pauses. */
   every?: Duration;
 }
 
 /** One task, or one for each member of a group. */
 export interface Offer {
-  /** Tells it from others of the same state. Without it: the title of the state. */
+  /** Distinguishes the task from others of the same state. Without one: the title of the state. */
   label?: string;
   /** Who may claim it. */
   to?: Principal[];
-  /** Owned from the start, without a claim. */
+  /** The owner from the start, without a claim. */
   owner?: string;
-  /** One such task for each member of this group. */
+  /** Creates one such task for each member of this group. */
   eachMember?: string;
-  /** Owned from the start by a candidate who is familiar with the instance. */
+  /** A candidate who is familiar with the instance owns it from the start. */
   retain?: boolean;
-  /** Whether the host gives it to one of its candidates; `offered` unless it says otherwise. */
+  /** Whether the host gives the task to one of its candidates; `offered` by default. */
   allocation?: "offered" | "round-robin" | "least-loaded";
   deadlines?: Deadline[];
   extensions?: Extensions;
 }
 
-/** How many decisions of one outcome a state needs: a number, or a part of its tasks. */
+/** How many decisions with the same outcome a state needs: a number, or a fraction of its tasks. */
 export type Needed = number | { atLeast: [number, number] } | { moreThan: [number, number] };
 
 /** Who gets the work of a task state. */
 export interface Assignment {
   offers: Offer[];
-  /** 1 unless it says more. */
+  /** 1 by default. */
   needed?: Needed;
   /** People who must not decide. */
   exclude?: string[];
   /** The group that gets the work when nobody else is left. */
   fallback?: string;
-  /** The higher, the more urgent. */
+  /** A higher number is more urgent. */
   priority?: number;
-  /** Of the state as a whole. */
+  /** Deadlines of the state as a whole. */
   deadlines?: Deadline[];
-  /** By what else signals reach the state. */
+  /** Signal subscriptions besides signals to the instance. */
   subscriptions?: Subscription[];
   /** Other people are not told the decisions until the state has ended. */
   blind?: boolean;
@@ -77,39 +77,39 @@ export interface Assignment {
 }
 
 type Rest = Omit<Assignment, "offers">;
-/** One task, for whoever of the group claims it. */
+/** One task, which any member of the group may claim. */
 export const toGroup = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ to: [group(id)] }], ...rest });
 /** One task, for this person. */
 export const toUser = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ to: [user(id)] }], ...rest });
-/** One task, for whoever manages this person. */
+/** One task, for the manager of this person. */
 export const toManagerOf = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ to: [managerOf(id)] }], ...rest });
-/** A task for each member of the group, who alone may do it. */
+/** A task for each member of the group, which only that member may do. */
 export const toEachMember = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ eachMember: id }], ...rest });
 /** A task for each of these people. */
 export const toEach = (people: string[], rest: Rest = {}): Assignment => ({ offers: people.map((id) => ({ label: id, to: [user(id)] })), ...rest });
 /** No task: the host tries the fallbacks. */
 export const toNobody = (rest: Rest = {}): Assignment => ({ offers: [], ...rest });
 
-/** How a signal reaches a state besides being sent to its instance. */
+/** A subscription of a state to a signal, besides signals to the instance. */
 export interface Subscription<T extends string = string> {
   /** A trigger that a signal fires in the state. */
   trigger: T;
-  /** A name of the flow's own by which signals find the state. */
+  /** The correlation key by which signals find the state. */
   correlation?: string;
-  /** Signals that came before the state was entered count. */
+  /** Whether the state takes buffered signals, which came before it was entered. */
   buffered?: boolean;
 }
 
-/** What a service state asks. */
+/** The call of a service state. */
 export interface ServiceCall<T extends string = string> {
   /** A service that the operator has configured by this name. */
   service: string;
   request: unknown;
   onReply: T;
   onFailure: T;
-  /** Seconds for each attempt; 30 unless it says otherwise. */
+  /** The timeout of each attempt in seconds; 30 by default. */
   timeout?: Duration;
-  /** Pauses before further attempts; three unless it says otherwise. */
+  /** Pauses before further attempts; three by default. */
   retries?: Duration[];
   deadlines?: Deadline<T>[];
   subscriptions?: Subscription<T>[];
@@ -117,9 +117,9 @@ export interface ServiceCall<T extends string = string> {
 
 /** What a wait state waits for. */
 export interface Waiting<T extends string = string> {
-  /** By what signals find this state; without them, they are sent to the instance. */
+  /** Signal subscriptions of the state. Without them, signals are sent to the instance. */
   subscriptions?: Subscription<T>[];
-  /** Instances to start, whose ends come back as triggers. */
+  /** Instances to start. Their ends fire triggers. */
   children?: Child<T>[];
   deadlines?: Deadline<T>[];
 }
@@ -130,13 +130,13 @@ export interface Child<T extends string = string> {
   entityType: string;
   entityId: string;
   data?: unknown;
-  /** Fired when it ends. */
+  /** The trigger that its end fires. */
   onEnd?: T;
-  /** It goes on when the state ends before it; otherwise it is cancelled then. */
+  /** Whether it goes on when the state ends before it. Otherwise it is cancelled then. */
   detached?: boolean;
 }
 
-// ── As the contract has them: all that may be left out is filled up here ──
+// ── Conversion to records of the contract, with all optional members filled in ──
 
 export function wireAssignment(assignment: Assignment, title: string) {
   const { offers, needed = 1, exclude = [], fallback, priority = 0, deadlines = [], ...more } = assignment;

@@ -1,4 +1,4 @@
-"""What a flow decides on: the facts of one moment and the event, with the author's own types in them."""
+"""The input of a flow: the facts of one moment and the event, in the author's own types."""
 
 import json
 from datetime import datetime
@@ -14,7 +14,7 @@ from .typed import check, read
 
 C = TypeVar("C")
 D = TypeVar("D")
-#: Whether a vote is certain: enough are for it, too few are left, or it depends on those that are left.
+#: Whether the result of a vote is certain: enough votes for it, too few left, or open.
 Quorum = Literal["reached", "impossible", "open"]
 
 
@@ -27,17 +27,17 @@ class Facts(Generic[C, D]):
         #: The instance's data. Keep amounts as strings: a JSON number becomes a `float`.
         self.data = data
         self.instance = snapshot.instance
-        #: States being worked on; more than one after a fork.
+        #: The active states; more than one after a fork.
         self.active = snapshot.active
-        #: Joins that some branches have reached and others not yet.
+        #: Joins that some branches have reached and others have not.
         self.waiting = snapshot.waiting
-        #: States already left, oldest first: the newest of them, without very long texts.
+        #: The newest states that the instance has left, oldest first. Very long texts are left out.
         self.past = snapshot.past
-        #: Every decision of the instance, never cut.
+        #: Every decision of the instance. Always complete.
         self.deciders = snapshot.deciders
         #: What was left out of `past`.
         self.omitted = snapshot.omitted
-        #: The state instance that work is asked for; only in `assign`, `escalate`, `call` and `wait`.
+        #: The state instance that needs work; only in `assign`, `escalate`, `call` and `wait`.
         self.entering = entering
         self._now = snapshot.now
 
@@ -65,7 +65,7 @@ class Facts(Generic[C, D]):
         return next((one for one in self.active if one.name == state), None)
 
     def past_states(self, state: str) -> list[wit.PastState]:
-        """The visits to a state that have ended, oldest first."""
+        """The ended instances of a state, oldest first."""
         return [one for one in self.past if one.name == state]
 
     def deciders_of(self, state: str) -> list[str]:
@@ -75,7 +75,7 @@ class Facts(Generic[C, D]):
 
 
 class Event:
-    """What happened in a state, or is proposed."""
+    """An event that has happened in a state, or that somebody proposes."""
 
     def __init__(self, event: wit.Event, facts: Facts):
         here = next((one for one in facts.active if one.id == event.state_instance), None)
@@ -86,7 +86,7 @@ class Event:
         self.source = event.source
         #: The state instance before the event.
         self.state_instance = here
-        #: What the decider filled in, the signal's payload, the service's reply or the child's data.
+        #: The form of a decision, the payload of a signal, the reply of a service or the data of a child.
         self.input: Any = json.loads(event.input)
 
     def input_as(self, kind: type[D]) -> D:
@@ -99,7 +99,7 @@ class Event:
 
     @property
     def actor(self) -> wit.Actor | None:
-        """Who decides or sends the signal, if a person acts."""
+        """The person who decides or sends the signal, if one does."""
         source = self._of((wit.EventSource_Task, wit.EventSource_Signal))
         return source.actor if source else None
 
@@ -126,7 +126,7 @@ class Event:
 
     @property
     def service(self) -> wit.ServiceAnswer | None:
-        """What became of the service call."""
+        """The result of the service call."""
         return self._of(wit.EventSource_Service)
 
     @property
@@ -140,18 +140,18 @@ class Event:
             raise invalid("/comment", "required", message)
 
     def only_requester(self, facts: Facts) -> None:
-        """Refuses whoever did not request the instance, as for a withdrawal by a signal. Where no person acts, it is allowed."""
+        """Refuses everybody but requesters, as for a withdrawal by a signal. Allows an event without a person."""
         if self.actor and not facts.is_requester(self.actor.id):
             raise denied("not_requester", "Only those whose request it is may do this.")
 
     def not_by(self, people: Collection[str]) -> None:
-        """Refuses these people and whoever acts for them, such as those who decided elsewhere."""
+        """Refuses these people and anyone who acts for them, such as those who decided elsewhere."""
         refused = listed("`not_by`", people)
         if self.actor and (self.actor.id in refused or self.actor.on_behalf_of in refused):
             raise denied("four_eyes", "You have decided on this elsewhere.")
 
     def votes(self, trigger: str) -> int:
-        """Decisions for this trigger in the state instance, the one being cast included."""
+        """Decisions for this trigger in the state instance, including the one being cast."""
         cast = isinstance(self.source, wit.EventSource_Task) and self.trigger == trigger
         return cast + sum(1 for one in self.state_instance.tasks if one.decision and one.decision.outcome == trigger)
 
@@ -162,7 +162,7 @@ class Event:
         return sum(1 for one in self.state_instance.tasks if is_open(one) and one is not this)
 
     def quorum(self, trigger: str, needed: int | wit.Needed | None = None) -> Quorum:
-        """Whether enough people decide for this trigger: as many as the assignment needs, or as `needed` says, as for a veto."""
+        """Whether enough people decide for this trigger: as many as the assignment needs, or `needed` if it is given, as for a veto."""
         tasks = sum(1 for one in self.state_instance.tasks if one.status != wit.TaskStatus.CANCELLED)
         votes, enough = self.votes(trigger), count_of(self.state_instance.needed if needed is None else needed, tasks)
         if votes >= enough:
@@ -171,12 +171,12 @@ class Event:
 
 
 def is_open(task: wit.Task) -> bool:
-    """Neither decided nor cancelled."""
+    """Whether the task is neither decided nor cancelled."""
     return task.status in (wit.TaskStatus.PENDING, wit.TaskStatus.CLAIMED)
 
 
 def count_of(needed: int | wit.Needed, tasks: int) -> int:
-    """How many of so many tasks they are, at least one."""
+    """The number of decisions needed out of this many tasks, at least one."""
     if isinstance(needed, int):
         return max(needed, 1)
     if isinstance(needed, wit.Needed_AtLeast):

@@ -1,4 +1,4 @@
-"""A flow, and what the host asks of it."""
+"""A flow: the functions that the host calls."""
 
 import json
 import typing
@@ -37,7 +37,7 @@ class Flow(Generic[C, D]):
         """May this person start an instance with this data? The host has checked initiators and schema."""
 
     def guard(self, facts: Facts[C, D], event: Event) -> None:
-        """May this decision or signal happen now? The host has checked who owns the task. Asked before `transition`, in the same call."""
+        """May this decision or signal happen now? The host has checked who owns the task. Called before `transition`, in the same call of the host."""
 
     def transition(self, facts: Facts[C, D], event: Event) -> Plan:
         """What follows? By default: the only state that the trigger leads to."""
@@ -48,7 +48,7 @@ class Flow(Generic[C, D]):
         return to_user(facts.initiator) if self.graph(facts.config).states[state].own_work else to_nobody()
 
     def escalate(self, facts: Facts[C, D], state: str, overdue: wit.Overdue) -> Assignment:
-        """Who gets the overdue work? By default: the managers of those who had it; own work, and that of groups, stays."""
+        """Who gets the overdue work? By default: the managers of those who had it. Own work, and work of groups, is offered as before."""
         drawn, again = self.graph(facts.config).states[state], _returned("assign", self.assign(facts, state), Assignment)
         tasks = facts.entering.tasks if facts.entering else []
         concerned = [one for one in tasks if (one.id == overdue.task if overdue.task else is_open(one))]
@@ -56,7 +56,7 @@ class Flow(Generic[C, D]):
         return again
 
     def call(self, facts: Facts[C, D], state: str) -> ServiceCall:
-        """What does the service state ask? By default: the service of the state's name, with the instance's data."""
+        """Which service does the service state call? By default: the service with the state's name, with the instance's data."""
         drawn = self.graph(facts.config).definition().transitions
         fired = lambda by: next((one.trigger for one in drawn if one.source == state and by in one.by), "")
         request = JsonText(facts.instance.data)
@@ -109,7 +109,7 @@ def _place(task: wit.Task, labelled: Sequence[wit.Task], offers: int) -> int | N
 
 
 def _fits(offer: Offer, candidates: Sequence[wit.Principal]) -> bool:
-    """Whether a task that is made of this offer has these candidates."""
+    """Whether the offer would create a task with these candidates."""
     if offer.each_member:
         groups = [one.value.group if isinstance(one, wit.Principal_Member) else None for one in candidates]
         return groups == [offer.each_member]
@@ -189,7 +189,7 @@ def export(flow: type[Flow]) -> type:
 
 
 def _returned(function: str, answer: Any, kind: type[A]) -> A:
-    """An answer of the flow. If `return` is missing, no line of the flow fails."""
+    """Checks the type of an answer. A missing `return` would otherwise not be noticed."""
     if not isinstance(answer, kind):
         raise fault("no_answer", f"`{function}` returns no {kind.__name__}, but {answer!r:.100}.")
     return answer

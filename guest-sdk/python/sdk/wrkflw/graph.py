@@ -1,4 +1,4 @@
-"""The graph of a flow as an author writes it, and the definition that the host gets."""
+"""The graph of a flow as an author writes it, and its conversion to the definition of the contract."""
 
 import json
 from dataclasses import dataclass, field
@@ -19,17 +19,17 @@ _U32_MAX = 2**32 - 1
 
 @dataclass(kw_only=True)
 class Transition:
-    """Where a trigger leads, and what it asks for; made by `way`."""
+    """The targets and requirements of a transition; made by `way`."""
 
     to: Sequence[str]
-    #: Instead of what usually fires triggers of this kind of state.
+    #: Replaces what fires triggers of this kind of state by default.
     by: FiredBy | Sequence[FiredBy] = ()
-    #: The permission (`subject:action`) that it needs.
+    #: The permission (`subject:action`) that the transition needs.
     needs: str | None = None
-    #: For people, such as `Send back`; without it the trigger is shown.
+    #: A title for people, such as `Send back`. Without one, they see the trigger.
     title: str = ""
     description: str = ""
-    #: For people: when it is possible, or when it leads where.
+    #: The condition of the transition or of its targets in words, for people.
     condition: str = ""
     #: JSON Schema 2020-12 of the input of a decision, signal or reply.
     input: Any = None
@@ -52,9 +52,10 @@ class State:
     title: str
     on: Mapping[str, str | Transition]
     own_work: bool = False
-    #: What is done in it, for people.
+    #: What people do in the state, for display.
     description: str = ""
-    #: It begins when all branches of the fork around it have arrived or ended, or as soon as so many have arrived.
+    #: When the state begins at a join: when all branches of the fork around it have arrived or ended, or as soon as this many
+    #: have arrived.
     join: Literal["all"] | int | None = None
     extensions: Extensions = field(default_factory=dict)
 
@@ -63,47 +64,47 @@ Transitions = Mapping[str, str | Transition]
 
 
 def task(title: str, on: Transitions, **rest: Any) -> State:
-    """People work here: `assign` says who. Left by decisions. A state alone is where a trigger leads; `way` says more."""
+    """A state in which people work: `assign` says who. Decisions leave it. A transition is the target, or a `way`."""
     return State(kind=wit.StateKind_Task(), fired_by="decision", title=title, on=on, **rest)
 
 
 def own_work(title: str, on: Transitions, **rest: Any) -> State:
-    """The initiator works here, on their own request. Left by decisions."""
+    """A state in which the initiator works on their own request. Decisions leave it."""
     return task(title, on, own_work=True, **rest)
 
 
 def service(title: str, on: Transitions, **rest: Any) -> State:
-    """A service works here: `call` says which. Left by its reply; the way on failure is `way(..., by=["failure"])`."""
+    """A state that calls a service: `call` says which. The reply leaves it. The transition on failure is `way(..., by=["failure"])`."""
     return State(kind=wit.StateKind_Service(), fired_by="reply", title=title, on=on, **rest)
 
 
 def router(title: str, on: Transitions, **rest: Any) -> State:
-    """Nobody works here: `transition` is asked at once. It has one trigger."""
+    """A state without work: the host calls `transition` at once. It has one trigger."""
     return State(kind=wit.StateKind_Router(), fired_by="entry", title=title, on=on, **rest)
 
 
 def wait(title: str, on: Transitions, **rest: Any) -> State:
-    """Something has to happen elsewhere: `wait` of the flow says what. Left by signals."""
+    """A state that waits for something outside of it: `wait` of the flow says for what. Signals leave it."""
     return State(kind=wit.StateKind_Wait(), fired_by="signal", title=title, on=on, **rest)
 
 
 def terminal(outcome: str, **rest: Any) -> State:
-    """The instance ends here, with this outcome."""
+    """A state that ends the instance with this outcome."""
     return State(kind=wit.StateKind_Terminal(outcome), fired_by="entry", title=outcome, on={}, **rest)
 
 
 @dataclass(kw_only=True)
 class Graph:
-    """The whole flow, as it is drawn."""
+    """The graph of the whole flow."""
 
-    #: Where every instance begins.
+    #: The state in which every instance begins.
     start: str
     #: Every state of the flow.
     states: Mapping[str, State]
     #: The flow's name for people; without it its key is shown.
     title: str = ""
     description: str = ""
-    #: Groups whose members may start an instance; none: anyone signed in.
+    #: Groups whose members may start an instance. Empty: everybody who is signed in.
     initiators: Sequence[str] = ()
     #: JSON Schema 2020-12 that an instance's data satisfies at all times.
     schema: Any = None
@@ -112,13 +113,13 @@ class Graph:
     #: Template of an instance's title: `Invoice {/number} of {/supplier/name}`.
     instance_title: str | None = None
     instance_summary: str | None = None
-    #: Names of priorities with the number from which each holds, ascending.
+    #: Names of priorities, each with the lowest number that it covers, in ascending order.
     priorities: Mapping[str, int] = field(default_factory=dict)
-    #: A person decides in one state of each list.
+    #: Lists of states. A person may decide in only one state of each list.
     separate: Sequence[Sequence[str]] = ()
-    #: What logic is told of people besides who they are.
+    #: Personal data that the flow reads besides ids.
     reads: Sequence[Reads] = ()
-    #: While an instance runs, no other instance of any definition about the same entity does.
+    #: While an instance runs, no other instance of any definition about the same entity may run.
     sole_per_entity: bool = False
     #: Only participants, their managers and the members of these groups see an instance. `None`: everybody of the tenant; empty: no group.
     visible_to_participants: Sequence[str] | None = None
@@ -134,13 +135,13 @@ class Graph:
     extensions: Extensions = field(default_factory=dict)
 
     def targets(self, state: str, trigger: str) -> Sequence[str]:
-        """Where the trigger may lead."""
+        """The possible targets of the trigger."""
         drawn = self.states.get(state)
         found = drawn.on.get(trigger) if drawn else None
         return _as_way(found).to if found is not None else ()
 
     def definition(self) -> wit.Definition:
-        """The definition of the contract."""
+        """The definition as a record of the contract."""
         drawn = self.states.items()
         uses = [wit.NameUse_Group(name) for name in listed("`uses_groups`", self.uses_groups)]
         uses += [wit.NameUse_Person(name) for name in listed("`uses_people`", self.uses_people)]
@@ -221,24 +222,24 @@ def named(what: str, kind: Any, name: str) -> Any:
 
 
 def json_or_none(value: Any) -> str | None:
-    """JSON for an optional value."""
+    """The JSON text of an optional value."""
     return None if value is None else json.dumps(value)
 
 
 def extension_list(extensions: Extensions) -> list[wit.Extension]:
-    """Extensions as the contract lists them."""
+    """Extensions as records of the contract."""
     return [wit.Extension(name, json.dumps(value)) for name, value in extensions.items()]
 
 
 def listed(what: str, given: Iterable[Any]) -> list[Any]:
-    """A list of the contract. One text would become a list of its letters."""
+    """Checks that this is a list. Python would convert a single text to a list of its letters."""
     if isinstance(given, str):
         raise fault("no_list", f"{what} is a list, not the text {given}.")
     return list(given)
 
 
 def whole(what: str, value: Any, most: int = _U32_MAX) -> int:
-    """A number as the contract has it: the component would trap at another one, and not say at which."""
+    """Checks that a number fits the contract. Otherwise the component would trap without naming the number."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, int) and 0 <= value <= most:

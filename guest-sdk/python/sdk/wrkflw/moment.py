@@ -1,13 +1,13 @@
-"""Instants as the contract writes them."""
+"""Conversion of instants between Python and the contract."""
 
 from datetime import datetime, timezone
 
 
 def moment(text: str) -> datetime:
-    """The instant that an RFC 3339 text of the facts names."""
+    """Parses an RFC 3339 instant of the facts."""
     return datetime.fromisoformat(text)
 
 
 def instant(when: datetime) -> str:
-    """An aware datetime as the contract has it."""
+    """Formats an aware datetime for the contract."""
     return when.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -24,11 +24,11 @@ _VALUES = {
 
 @dataclass
 class Target:
-    """A state that begins; with a key, for one item, so that a plan may name a state several times."""
+    """A state to enter. With a key, it is entered for one item, so that a plan may name a state several times."""
 
     state: str
     key: str | None = None
-    #: What the state is told of its item, at most 16 KiB.
+    #: Data about the item for the state, at most 16 KiB.
     data: Any = None
 
 
@@ -44,7 +44,7 @@ class Plan:
         self._notes: list[wit.Note] = []
 
     def patch(self, change: Mapping[str, Any]) -> Self:
-        """Change the instance's data by a JSON Merge Patch, where `None` removes a member. Once: two are not always one."""
+        """Change the instance's data by a JSON Merge Patch, where `None` removes a member. At most once per plan, because two patches cannot always be merged."""
         if self._data is not None:
             raise fault("data", "The plan patches the data twice. Make one patch of both.")
         self._data = change
@@ -61,7 +61,7 @@ class Plan:
         return self
 
     def note(self, code: str, message: str, detail: Any = None) -> Self:
-        """Say why: a code of the flow's own, a sentence for people, and a detail for programs, at most 4 KiB."""
+        """Record why: a code of the flow's own, a sentence for people, and a detail for programs, at most 4 KiB."""
         self._notes.append(wit.Note(code, message, json_or_none(detail)))
         return self
 
@@ -71,7 +71,7 @@ class Plan:
         return self
 
     def wire(self, kinds: Mapping[str, AttributeType]) -> wit.Plan:
-        """The plan as the contract has it."""
+        """The plan as a record of the contract."""
         return wit.Plan(
             next=self._next,
             cancel=self._cancel,
@@ -94,7 +94,7 @@ def _value(kinds: Mapping[str, AttributeType], name: str, value: Any) -> wit.Att
 
 
 def _decimal(value: Any) -> str:
-    """The digits of a number, without an exponent, which `str` may write."""
+    """The digits of a number without an exponent, unlike `str`."""
     if isinstance(value, float):
         value = Decimal(str(value))
     return format(value, "f") if isinstance(value, Decimal) else str(value)
@@ -111,7 +111,7 @@ def fork(*targets: str | Target) -> Plan:
 
 
 def spawn(*targets: str | Target) -> Plan:
-    """This state goes on, and each of these begins a branch beside it."""
+    """This state goes on, and a branch begins beside it in each of these states."""
     return Plan(wit.Next_Spawn(_targets(targets)))
 
 
@@ -121,7 +121,7 @@ def stay() -> Plan:
 
 
 def reoffer() -> Plan:
-    """Stay in the task state with other work: `assign` is asked again."""
+    """Stay in the task state with other work: the host calls `assign` again."""
     return Plan(wit.Next_Reoffer())
 
 

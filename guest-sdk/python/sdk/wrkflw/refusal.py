@@ -13,12 +13,12 @@ from wit_world.imports.types import Violation
 
 _MESSAGE_CHARS_MAX = 500
 _OWN_FOLDER = os.path.dirname(__file__)
-#: What paths of the standard library begin with.
+#: The paths of files of the standard library begin with this.
 _STANDARD = (os.path.join(os.path.dirname(os.path.dirname(json.__file__)), ""), "<frozen ")
 
 
 class Refusal(Exception):
-    """What the functions of a flow raise when they refuse."""
+    """The exception for refusals by the functions of a flow."""
 
     def __init__(self, wire: wit.Refusal):
         super().__init__(wire)
@@ -54,7 +54,7 @@ def fault(code: str, message: str) -> Refusal:
 
 
 def refusal_of(raised: Exception) -> wit.Refusal:
-    """The refusal that an exception stands for."""
+    """Converts an exception to a refusal."""
     if isinstance(raised, Refusal):
         return raised.wire
     return wit.Refusal_Fault(wit.Reason("exception", _described(raised)))
@@ -69,9 +69,9 @@ def violations_of(raised: Exception) -> list[Violation]:
 
 
 def _described(raised: Exception) -> str:
-    """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line of neither this package nor Python's own."""
+    """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line outside of this package and the standard library."""
     text = f"{type(raised).__name__}: {raised}"[:_MESSAGE_CHARS_MAX]
-    # Not by `traceback`, which reads the files of the source: there are none in a component.
+    # The module `traceback` would read source files, which a component does not have.
     place, frame = "", raised.__traceback__
     while frame is not None:
         file = frame.tb_frame.f_code.co_filename

@@ -1,4 +1,4 @@
-"""JSON as the author's dataclasses."""
+"""Converts JSON to the author's dataclasses."""
 
 import dataclasses
 import types
@@ -9,7 +9,7 @@ from wit_world.imports.types import Violation
 
 from .refusal import all_invalid
 
-#: What `json.loads` makes.
+#: The types of values that `json.loads` returns.
 _OF_JSON = (str, int, float, bool, list, dict, type(None))
 
 
@@ -47,7 +47,7 @@ def _read(kind: Any, value: Any, at: str, strict: bool, violations: list[Violati
         return {name: _read(of[1], one, f"{at}/{name}", strict, violations) for name, one in value.items()}
     if plain is float and type(value) is int:
         return float(value)
-    # `bool` is an `int` to Python, not to JSON.
+    # A `bool` is an `int` in Python, but not in JSON.
     if isinstance(plain, type) and (not isinstance(value, plain) or (plain is int and isinstance(value, bool))):
         violations.append(Violation(at, "type", f"It is no {plain.__name__}."))
     return value
@@ -72,13 +72,13 @@ def _read_dataclass(kind: Any, value: Any, at: str, strict: bool, violations: li
 
 
 def check(kind: Any, at: str, within: tuple[Any, ...] = ()) -> None:
-    """Refuses a type that no JSON is, such as a date: every call would fail. `at` says where it stands."""
+    """Refuses a type that JSON does not have, such as a date, because every call would fail. `at` is its position."""
     origin, of = typing.get_origin(kind), typing.get_args(kind)
     if kind is Any or origin is typing.Literal or kind in within:
         return
     if origin in (typing.Union, types.UnionType):
         options = [one for one in of if one is not type(None)]
-        # As above: among several, nothing is read.
+        # As above. Among several types, nothing is converted.
         if len(options) == 1:
             check(options[0], at, within)
     elif dataclasses.is_dataclass(kind):

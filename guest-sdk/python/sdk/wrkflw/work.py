@@ -1,4 +1,4 @@
-"""The work in a state: who gets a task and until when, what a service is sent, what a wait state waits for."""
+"""The work in a state: the tasks and their deadlines, the request to a service, the signals and children of a wait."""
 
 import json
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ def group(which: str) -> wit.Principal:
 
 
 def manager_of(who: str) -> wit.Principal:
-    """Whoever manages this person when the task is created."""
+    """The manager of this person at the creation of the task."""
     return wit.Principal_ManagerOf(who)
 
 
@@ -42,7 +42,7 @@ def days(count: int) -> int:
 
 
 def after(seconds: int) -> wit.Due:
-    """So long after it begins to count: `after(hours(48))`."""
+    """This many seconds after the beginning: `after(hours(48))`."""
     return wit.Due_After(whole("`after`", seconds))
 
 
@@ -52,7 +52,7 @@ def working(seconds: int, calendar: str) -> wit.Due:
 
 
 def working_days(count: int, calendar: str) -> wit.Due:
-    """At the end of the last of so many working days."""
+    """At the end of the last of this many working days."""
     return wit.Due_WorkingDays(wit.WorkingDays(whole("A number of `working_days`", count), calendar))
 
 
@@ -72,7 +72,7 @@ def remind(due: wit.Due, every: int | None = None, since_claim: bool = False) ->
 
 
 def escalate(due: wit.Due, every: int | None = None, since_claim: bool = False) -> wit.Deadline:
-    """Asks the flow's `escalate`."""
+    """Calls the flow's `escalate`."""
     return _deadline(due, wit.OverdueAction_Escalate(), every, since_claim)
 
 
@@ -82,7 +82,7 @@ def release(due: wit.Due, every: int | None = None, since_claim: bool = False) -
 
 
 def fire(trigger: str, due: wit.Due, every: int | None = None, since_claim: bool = False) -> wit.Deadline:
-    """Fires a trigger of the state, which `deadline` may fire."""
+    """Fires a trigger of the state. The graph must allow it with `deadline`."""
     return _deadline(due, wit.OverdueAction_Fire(trigger), every, since_claim)
 
 
@@ -95,17 +95,17 @@ def cancel_instance(reason: str, due: wit.Due) -> wit.Deadline:
 class Offer:
     """One task, or one for each member of a group."""
 
-    #: Tells it from others of the same state. Without it: the title of the state.
+    #: Distinguishes the task from others of the same state. Without one: the title of the state.
     label: str | None = None
     #: Who may claim it.
     to: Sequence[wit.Principal] = ()
-    #: Owned from the start, without a claim.
+    #: The owner from the start, without a claim.
     owner: str | None = None
-    #: One such task for each member of this group.
+    #: Creates one such task for each member of this group.
     each_member: str | None = None
-    #: Owned from the start by a candidate who is familiar with the instance.
+    #: A candidate who is familiar with the instance owns it from the start.
     retain: bool = False
-    #: Whether the host gives it to one of its candidates.
+    #: Whether the host gives the task to one of its candidates.
     allocation: Literal["offered", "round-robin", "least-loaded"] = "offered"
     deadlines: Sequence[wit.Deadline] = ()
     extensions: Extensions = field(default_factory=dict)
@@ -124,12 +124,12 @@ class Offer:
 
 
 def at_least(numerator: int, denominator: int) -> wit.Needed:
-    """At least this part of the tasks."""
+    """At least this fraction of the tasks."""
     return wit.Needed_AtLeast(_part(numerator, denominator))
 
 
 def more_than(numerator: int, denominator: int) -> wit.Needed:
-    """More than this part of the tasks."""
+    """More than this fraction of the tasks."""
     return wit.Needed_MoreThan(_part(numerator, denominator))
 
 
@@ -146,17 +146,17 @@ class Assignment:
     """Who gets the work of a task state."""
 
     offers: Sequence[Offer]
-    #: How many decisions of one outcome the state needs: a number, `at_least(2, 3)` or `more_than(1, 2)` of its tasks.
+    #: How many decisions with the same outcome the state needs: a number, or `at_least(2, 3)` or `more_than(1, 2)` of its tasks.
     needed: int | wit.Needed = 1
     #: People who must not decide.
     exclude: Sequence[str] = ()
     #: The group that gets the work when nobody else is left.
     fallback: str | None = None
-    #: The higher, the more urgent.
+    #: A higher number is more urgent.
     priority: int = 0
-    #: Of the state as a whole.
+    #: Deadlines of the state as a whole.
     deadlines: Sequence[wit.Deadline] = ()
-    #: By what else signals reach the state, as by `subscribe`.
+    #: Signal subscriptions besides signals to the instance, by `subscribe`.
     subscriptions: Sequence[wit.SignalSubscription] = ()
     #: Other people are not told the decisions until the state has ended.
     blind: bool = False
@@ -177,7 +177,7 @@ class Assignment:
 
 
 def to_group(which: str, **rest: Any) -> Assignment:
-    """One task, for whoever of the group claims it."""
+    """One task, which any member of the group may claim."""
     return Assignment(offers=[Offer(to=[group(which)])], **rest)
 
 
@@ -187,12 +187,12 @@ def to_user(who: str, **rest: Any) -> Assignment:
 
 
 def to_manager_of(who: str, **rest: Any) -> Assignment:
-    """One task, for whoever manages this person."""
+    """One task, for the manager of this person."""
     return Assignment(offers=[Offer(to=[manager_of(who)])], **rest)
 
 
 def to_each_member(which: str, **rest: Any) -> Assignment:
-    """A task for each member of the group, who alone may do it."""
+    """A task for each member of the group, which only that member may do."""
     return Assignment(offers=[Offer(each_member=which)], **rest)
 
 
@@ -207,27 +207,27 @@ def to_nobody(**rest: Any) -> Assignment:
 
 
 def subscribe(trigger: str, correlation: str | None = None, buffered: bool = False) -> wit.SignalSubscription:
-    """How a signal reaches a state: by a name of the flow's own, or although it came before the state was entered, or both."""
+    """A subscription of a state to a signal: under a correlation key, or with buffered signals, or both."""
     return wit.SignalSubscription(trigger=trigger, correlation=correlation, buffered=buffered)
 
 
 @dataclass(frozen=True)
 class JsonText:
-    """JSON as it was written, so that its numbers keep their digits."""
+    """An unparsed JSON text, whose numbers keep their digits."""
 
     text: str
 
 
 @dataclass(kw_only=True)
 class ServiceCall:
-    """What a service state asks."""
+    """The call of a service state."""
 
     #: A service that the operator has configured by this name.
     service: str
     request: Any
     on_reply: str
     on_failure: str
-    #: Seconds for each attempt.
+    #: The timeout of each attempt in seconds.
     timeout: int = 30
     #: Pauses before further attempts.
     retries: Sequence[int] = (10, minutes(1), minutes(5))
@@ -260,9 +260,9 @@ def child(
 class Waiting:
     """What a wait state waits for."""
 
-    #: By what signals find this state, as by `subscribe`; without them, they are sent to the instance.
+    #: Signal subscriptions of the state, by `subscribe`. Without them, signals are sent to the instance.
     subscriptions: Sequence[wit.SignalSubscription] = ()
-    #: Instances to start, whose ends come back as triggers.
+    #: Instances to start. Their ends fire triggers.
     children: Sequence[wit.Child] = ()
     deadlines: Sequence[wit.Deadline] = ()
 
