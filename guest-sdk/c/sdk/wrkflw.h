@@ -1,7 +1,7 @@
 /* Write the logic of a wrkflw flow in C: define `const wf_flow_t wf_flow`.
  *
- * Every function is pure: no clock, no randomness, no memory between two calls. What is left out of a struct is nothing: zero. A
- * function refuses by `wf_denied` and the like, and returns whatever it wants: the answer is the first refusal. */
+ * Every function is pure: no clock, no randomness, no memory between two calls. A member that is left out of a struct is zero, which
+ * means nothing. A function refuses by `wf_denied` and the like. Then the answer is the first refusal, whatever the function returns. */
 #ifndef WRKFLW_H
 #define WRKFLW_H
 #include "flow.h"
@@ -49,15 +49,15 @@ typedef struct {
   void (*start)(const wf_facts_t *facts, const wf_actor_t *actor);
   /* May this decision or signal happen now? Asked before `transition`, in the same call. */
   void (*guard)(const wf_facts_t *facts, const wf_event_t *event);
-  /* What follows? Without it: the only state that the trigger leads to. */
+  /* What follows? Without this function: the only state that the trigger leads to. */
   wf_plan_t (*transition)(const wf_facts_t *facts, const wf_event_t *event);
   /* Who works on the task state? Without this function: the initiator in states of own work, nobody elsewhere. */
   wf_assignment_t (*assign)(const wf_facts_t *facts, const wf_state_instance_t *entering);
-  /* Who gets the overdue work? Without it: the managers of those who had it. */
+  /* Who gets the overdue work? Without this function: the managers of those who had it. */
   wf_assignment_t (*escalate)(const wf_facts_t *facts, const wf_state_instance_t *entering, const wf_overdue_t *overdue);
-  /* What does the service state ask? Without it: the service of the state's name, with the instance's data. */
+  /* Which service does the service state call? Without this function: the service with the state's name, with the instance's data. */
   wf_call_t (*call)(const wf_facts_t *facts, const wf_state_instance_t *entering);
-  /* What does the wait state wait for? Without it: its signals. */
+  /* What does the wait state wait for? Without this function: its signals. */
   wf_waiting_t (*wait)(const wf_facts_t *facts, const wf_state_instance_t *entering);
 } wf_flow_t;
 extern const wf_flow_t wf_flow;
@@ -142,7 +142,7 @@ const wf_actor_t *wf_actor(const wf_event_t *event);
 wf_text_t wf_comment(const wf_event_t *event);
 /* The task being decided; NULL if none is. */
 const wf_task_t *wf_decided_task(const wf_event_t *event);
-/* Decisions for this trigger in the state instance, the one being cast included. */
+/* Decisions for this trigger in the state instance, including the one being cast. */
 uint32_t wf_votes(const wf_event_t *event, const char *trigger);
 /* Tasks that are still undecided once this decision is cast. */
 uint32_t wf_undecided(const wf_event_t *event);
@@ -171,7 +171,7 @@ wf_target_t wf_target(const char *state, wf_text_t key, wf_text_t data);
 void wf_cancel(wf_plan_t *plan, const wf_state_instance_t *other);
 /* A JSON Merge Patch for the instance's data. */
 void wf_patch(wf_plan_t *plan, wf_text_t patch);
-/* Sets an attribute. A boolean or a float is written into what is returned; the text or the bytes are those of the other kinds:
+/* Sets an attribute. `value` is for all kinds but booleans and floats, which are written to the returned value:
  * `wf_set_attribute(&plan, "urgent", WRKFLW_FLOW_TYPES_ATTRIBUTE_VALUE_BOOLEAN, wf_text(""))->val.boolean = true`. */
 wrkflw_flow_types_attribute_value_t *wf_set_attribute(wf_plan_t *plan, const char *name, uint8_t kind, wf_text_t value);
 void wf_remove_attribute(wf_plan_t *plan, const char *name);
@@ -207,8 +207,8 @@ void wf_deadline(wf_deadlines_t *deadlines, wf_deadline_t deadline);
 #define WF_HOURS(count) ((count) * 3600u)
 #define WF_DAYS(count) ((count) * 86400u)
 wf_due_t wf_after(uint32_t seconds);
-/* Counting working time only, by a calendar of the tenant; the end of the last of so many working days; an instant in UTC with
- * milliseconds, as in `2026-11-20T18:00:00.000Z`: no other form is taken. */
+/* `wf_working` counts working time, by a calendar of the tenant. `wf_working_days` is the end of the last working day. `wf_at` is an
+ * instant in UTC with milliseconds: `2026-11-20T18:00:00.000Z`. It takes no other form. */
 wf_due_t wf_working(uint32_t seconds, wf_text_t calendar);
 wf_due_t wf_working_days(uint32_t days, wf_text_t calendar);
 wf_due_t wf_at(const char *time);
@@ -226,8 +226,8 @@ wf_deadline_t wf_every(wf_deadline_t deadline, uint32_t seconds);
 wf_call_t wf_call(const char *service, wf_text_t request, const char *on_reply, const char *on_failure);
 /* Waits for the signals that the graph declares. */
 wf_waiting_t wf_for_signals(void);
-/* How a signal reaches the state of an assignment, a service call or a wait besides being sent to its instance: by a name of the flow's
- * own, which may have no length, or although it came before: `wf_subscribe(&waiting.subscriptions, "PAID", number)->buffered = true`. */
+/* Subscribes the state of an assignment, a service call or a wait to a signal, besides signals to its instance: under a correlation key,
+ * which may be empty, or with buffered signals: `wf_subscribe(&waiting.subscriptions, "PAID", number)->buffered = true`. */
 wf_subscription_t *wf_subscribe(wf_subscriptions_t *subscriptions, const char *trigger, wf_text_t correlation);
 /* Starts an instance. `on_end` is the trigger that its end fires, or NULL. The returned struct can be made `detached`. */
 wf_child_t *wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end);

@@ -146,8 +146,8 @@ function upwards<F extends Types>(facts: Facts<F>, again: Assignment, overdue: O
 }
 
 /**
- * The offer of a task: the only one with its label, or of several the one with its candidates, or else the one at its place. A task for the
- * manager of somebody has another candidate than its offer.
+ * The offer that created a task: the only one with its label. Among several, the one with the same candidates, or else the one at the same
+ * position. A task that went to a manager has other candidates than its offer.
  */
 function offerOf(task: Task, all: Task[], offers: Offer[], title: string): Offer | undefined {
   const labelled = offers.filter((offer) => (offer.label ?? title) === task.label);
@@ -158,8 +158,8 @@ function offerOf(task: Task, all: Task[], offers: Offer[], title: string): Offer
 }
 
 /**
- * The place of the task's offer among the offers with its label; -1 if it has none. Tasks are in the order of their offers. Each later task
- * has the place of one that was cancelled, in their order.
+ * The position of the task's offer among the offers with its label; -1 if it has none. Tasks have the order of their offers. Later tasks
+ * replace the cancelled ones in the same order.
  */
 function place(task: Task, labelled: Task[], offers: number): number {
   const gone = labelled.flatMap((one, at) => (one.status === "cancelled" ? [at] : []));

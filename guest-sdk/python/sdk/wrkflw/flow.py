@@ -83,8 +83,8 @@ def _upwards(task: wit.Task, tasks: Sequence[wit.Task], again: Assignment, title
 
 
 def _offer_of(task: wit.Task, tasks: Sequence[wit.Task], offers: Sequence[Offer], title: str) -> Offer | None:
-    """The offer of a task: the only one with its label, or of several the one with its candidates, or else the one at its place. A task for the
-    manager of somebody has another candidate than its offer."""
+    """The offer that created a task: the only one with its label. Among several, the one with the same candidates, or else the one at the same
+    position. A task that went to a manager has other candidates than its offer."""
     labelled = [one for one in offers if (one.label or title) == task.label]
     if len(labelled) == 1:
         return labelled[0]
@@ -96,8 +96,8 @@ def _offer_of(task: wit.Task, tasks: Sequence[wit.Task], offers: Sequence[Offer]
 
 
 def _place(task: wit.Task, labelled: Sequence[wit.Task], offers: int) -> int | None:
-    """The place of the task's offer among the offers with its label. Tasks are in the order of their offers. Each later task has the place of
-    one that was cancelled, in their order."""
+    """The position of the task's offer among the offers with its label. Tasks have the order of their offers. Later tasks replace the
+    cancelled ones in the same order."""
     gone = [at for at, one in enumerate(labelled) if one.status == wit.TaskStatus.CANCELLED]
     place = next(at for at, one in enumerate(labelled) if one.id == task.id)
     while place >= offers:

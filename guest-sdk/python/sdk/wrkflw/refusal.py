@@ -1,7 +1,7 @@
-"""Refusals: why something may not happen, or cannot be answered. All of them are raised.
+"""Refusals: why something may not happen, or why a flow cannot answer. All of them are raised.
 
-`denied` is about the person (403), `not_now` about the moment (409), `invalid` about the data or the input (422), `fault` is a
-mistake of the flow (424). Any other exception is a fault, too, with the line of the author's file.
+`denied` concerns the person (403), `not_now` the moment (409), `invalid` the data or the input (422), and `fault` is a mistake of
+the flow (424). Any other exception is a fault, too, with the line of the author's file.
 """
 
 import json
