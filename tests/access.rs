@@ -1,7 +1,7 @@
-//! Who gets in, and what it costs: a real host (the program itself, on a port) met by forgers, by other tenants, by an
-//! identity provider that fails, and by clients that are slow, silent or far too many.
+//! Access and its cost: a real host (the program itself, on a port) against forged tokens, other tenants, an identity provider
+//! that fails, and clients that are slow, silent or too many.
 //!
-//! One module per subject; `host`, `provider` and `client` are what they share. The long versions of what is counted
+//! One module per subject; `host`, `provider` and `client` are shared. `WRKFLW_SOAK=1` runs the long versions.
 //! here run with `WRKFLW_SOAK=1`.
 
 mod client;
@@ -26,5 +26,5 @@ mod tenants;
 
 use std::time::Duration;
 
-/// How long anything may take on a busy machine before it counts as not happening.
+/// The longest time that anything may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);

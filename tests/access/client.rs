@@ -1,4 +1,4 @@
-//! HTTP by hand, byte for byte: what a well-behaved client would not send can be sent, too.
+//! HTTP clients that write raw bytes, so that they can send what a well-behaved client would not.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -9,17 +9,17 @@ use tokio::net::TcpStream;
 
 use super::TIMEOUT;
 
-/// An answer, as it came.
+/// A response.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     pub(super) status: u16,
-    /// Names in lower case.
+    /// The headers, with names in lower case.
     pub(super) headers: Vec<(String, String)>,
     pub(super) text: String,
 }
 
 impl Reply {
-    /// The first answer among these bytes; nothing where the head is not there in full.
+    /// The first response among these bytes. None if its head is incomplete.
     pub(super) fn parse(bytes: &[u8]) -> Option<Reply> {
         let text = String::from_utf8_lossy(bytes);
         let (head, body) = text.split_once("\r\n\r\n")?;
@@ -45,7 +45,7 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or(Value::Null)
     }
 
-    /// The code of the problem.
+    /// The code of the problem document.
     pub(super) fn code(&self) -> String {
         self.json()["code"].as_str().unwrap_or_default().to_owned()
     }
@@ -81,12 +81,12 @@ pub(super) async fn ask(
 /// Sends these bytes, and reads until the host closes the connection.
 pub(super) async fn exchange(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.expect("a connection");
-    // The host may answer, and stop reading, before all is sent.
+    // The host may answer before it has read everything.
     drop(stream.write_all(bytes).await);
     rest(&mut stream).await
 }
 
-/// What the host sends until it closes the connection, or breaks it off.
+/// The bytes that the host sends until it closes or breaks off the connection.
 pub(super) async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut received = Vec::new();
     let reading = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut received));

@@ -1,5 +1,5 @@
-//! Clients that are slow, that stop half-way, or that send what nobody should: each gets a clear answer or a closed
-//! connection, in bounded time, and the host stays as it was.
+//! Clients that are slow, that stop half-way, or that send malformed requests. Each gets a clear response or a closed connection,
+//! in bounded time, and the host is not affected.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -14,7 +14,7 @@ use super::host::Host;
 use crate::support::app::neighbour::Neighbour;
 use crate::support::app::{SECRET, TestApp};
 
-/// What the host may have grown by, however it was treated.
+/// The most memory that a test may add to the host.
 const GROWTH_KIB_MAX: u64 = 96 * 1024;
 
 /// A host with short timeouts.
@@ -42,7 +42,7 @@ async fn connect(host: &Host) -> TcpStream {
         .expect("a connection")
 }
 
-/// Sends the text byte by byte, until the host has had enough; what it said.
+/// Sends the text byte by byte until the host closes the connection. Returns its response.
 async fn dripped(host: &Host, begin: &str, drop_by_drop: &str) -> Reply {
     let mut stream = connect(host).await;
     stream.write_all(begin.as_bytes()).await.expect("sent");
@@ -126,7 +126,7 @@ async fn a_slow_request_is_ended_with_408() {
     assert_eq!(host.ask("GET /readyz", &[], "").await.status, 200);
 }
 
-/// An upload of so many bytes, of which these are sent.
+/// An upload with this content length, of which only these bytes are sent.
 fn upload(bearer: &str, length: usize, sent: &str) -> String {
     format!(
         "POST /v1/definitions/a/versions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: {bearer}\r\n\
@@ -134,9 +134,9 @@ fn upload(bearer: &str, length: usize, sent: &str) -> String {
     )
 }
 
-/// Uploads are large and held in memory. Those that do not end keep others of their tenant waiting, and nobody else.
+/// Uploads are large and held in memory. Unfinished uploads delay other uploads of the same tenant, and nobody else.
 #[tokio::test(flavor = "multi_thread")]
-async fn uploads_that_do_not_end_take_few_places_and_none_of_another_tenant() {
+async fn unfinished_uploads_take_few_slots_and_none_of_another_tenant() {
     const OF_TENANT: usize = 6;
     const REFUSED: usize = 3;
     const BEGUN: &str = "--b\r\ncontent-disposition: form-data; name=\"component\"\r\n\r\nasm";
@@ -157,7 +157,7 @@ async fn uploads_that_do_not_end_take_few_places_and_none_of_another_tenant() {
         assert_eq!(met, (503, "overloaded".to_owned()), "{}", refused.text);
         assert_eq!(refused.header("retry-after"), Some("1"));
     }
-    // The others are read from now on. A form that has a place is refused for what is in it.
+    // Now the host reads the others. A form with a slot is refused because of its content.
     let whole = async |bearer: &str| {
         let form = upload(bearer, FORM.len(), FORM);
         let received = exchange(host.address, form.as_bytes()).await;
@@ -170,7 +170,7 @@ async fn uploads_that_do_not_end_take_few_places_and_none_of_another_tenant() {
         let listed = host.ask("GET /v1/instances", &headers, "").await;
         assert_eq!(listed.status, 200, "{}", listed.text);
     }
-    // An upload by the console needs a place, too.
+    // An upload by the console needs a slot, too.
     let headers = [("cookie", &*cookie), ("origin", "http://localhost")];
     let page = host.ask("POST /console/upload", &headers, "a").await;
     assert_eq!(page.status, 503, "{}", page.text);
@@ -181,11 +181,11 @@ async fn uploads_that_do_not_end_take_few_places_and_none_of_another_tenant() {
         }
     };
     let freed = tokio::time::timeout(TIMEOUT, freed).await;
-    freed.expect("the places of those who went away are free");
+    freed.expect("closed connections release their slots");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn half_a_request_holds_nothing() {
+async fn half_a_request_leaves_no_connection_behind() {
     let app = TestApp::empty().await;
     let host = impatient(&app, &[("idle_max", "3600"), ("head_max", "3600")]).await;
     let bearer = bearer(&app);
@@ -205,7 +205,7 @@ async fn half_a_request_holds_nothing() {
             "{length} bytes: {received:?}"
         );
     }
-    // Nor does a client that goes away without a word.
+    // The same for a client that vanishes without closing.
     for length in [20, whole.len() - 1] {
         let mut stream = connect(&host).await;
         stream
@@ -215,7 +215,7 @@ async fn half_a_request_holds_nothing() {
         stream.set_zero_linger().expect("a socket");
     }
     let gone = async {
-        // The connection that asks is open itself.
+        // The connection of the probe itself is open.
         while host.measure("wrkflw_http_connections").await != Some(1.0) {
             crate::support::pause().await;
         }
@@ -225,14 +225,14 @@ async fn half_a_request_holds_nothing() {
         .expect("no connection is left");
 }
 
-/// A connection whose client takes little and reads nothing.
+/// A connection whose client has a small receive buffer and reads nothing.
 pub(super) async fn deaf(host: &Host) -> TcpStream {
     let socket = TcpSocket::new_v4().expect("a socket");
     socket.set_recv_buffer_size(4096).expect("a small buffer");
     socket.connect(host.address).await.expect("a connection")
 }
 
-/// Fills the feed with events of so many bytes together, as if one commit had made them.
+/// Fills the feed with events of this total size, as if one commit had created them.
 pub(super) async fn fill_feed(app: &TestApp) {
     let entries = "insert into audit_entry
         (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)
@@ -246,7 +246,7 @@ pub(super) async fn fill_feed(app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_nobody_reads_is_given_up() {
+async fn a_response_that_nobody_reads_is_aborted() {
     const DEAF: usize = 8;
     let app = TestApp::start().await;
     app.started("doc-1").await;
@@ -261,9 +261,9 @@ async fn an_answer_that_nobody_reads_is_given_up() {
     for (number, text) in [stream, many].into_iter().cycle().take(DEAF).enumerate() {
         let mut client = deaf(&host).await;
         clients.spawn(async move {
-            // Once the host stops reading, not even all the questions can be sent.
+            // Once the host stops reading, the client cannot even send all of its requests.
             let sending = tokio::time::timeout(TIMEOUT, client.write_all(text.as_bytes()));
-            drop(sending.await.expect("the host breaks it off"));
+            drop(sending.await.expect("the host aborts the connection"));
             (number, client)
         });
     }
@@ -282,12 +282,12 @@ async fn an_answer_that_nobody_reads_is_given_up() {
     };
     let most = tokio::time::timeout(TIMEOUT, given_up)
         .await
-        .expect("all of them are given up");
+        .expect("all of them are aborted");
     assert!(
         most < before + GROWTH_KIB_MAX,
         "{before} KiB before, {most} KiB at most"
     );
-    // Each finds its connection broken when it looks at last.
+    // Each client finds its connection closed at the next read.
     while let Some(client) = clients.join_next().await {
         let (number, mut client) = client.expect("no panic");
         let received = rest(&mut client).await;
@@ -299,7 +299,7 @@ async fn an_answer_that_nobody_reads_is_given_up() {
     }
 }
 
-/// What is sent, and how it is met: by which status, and by which code where the API itself answers.
+/// A request, the expected status, and the expected code if the API itself answers.
 struct TooMuch(&'static str, String, u16, &'static str);
 
 fn post(bearer: &str, headers: &str, body: &str) -> String {
@@ -367,7 +367,7 @@ fn heads(bearer: &str) -> Vec<TooMuch> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_much_is_refused_by_its_name() {
+async fn a_request_beyond_a_limit_is_refused_with_its_own_code() {
     let app = TestApp::empty().await;
     let host = impatient(&app, &[]).await;
     let bearer = bearer(&app);
@@ -387,9 +387,9 @@ async fn what_is_too_much_is_refused_by_its_name() {
     assert_eq!(host.ask("GET /readyz", &[], "").await.status, 200);
 }
 
-/// Byte by byte, since no client library would send most of it.
+/// Sent as raw bytes, because no client library would send most of it.
 #[tokio::test(flavor = "multi_thread")]
-async fn what_could_be_read_in_two_ways_is_refused() {
+async fn an_ambiguous_request_is_refused() {
     let app = TestApp::empty().await;
     let host = impatient(&app, &[]).await;
     let bearer = bearer(&app);

@@ -1,4 +1,4 @@
-//! Pages of the console over HTTP, as a browser without scripts loads and sends them.
+//! Pages of the console over HTTP, as a browser without scripts would request them.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use super::signer::{AUDIENCE, ISSUER};
 use crate::support::app::{SECRET, TestApp, task_of};
 use crate::support::guests::committee;
 
-/// Signs in to the console with a token. The cookie of the session.
+/// Signs in to the console with a token. Returns the session cookie.
 pub(super) async fn sign_in(host: &Host, token: &str) -> String {
     let body = format!("bearer={token}");
     let form = format!(
@@ -29,7 +29,7 @@ pub(super) async fn sign_in(host: &Host, token: &str) -> String {
     cookie.split(';').next().expect("a cookie").to_owned()
 }
 
-/// A browser in which somebody is signed in.
+/// A browser of a signed-in person.
 struct Browser {
     host: Host,
     cookie: String,
@@ -50,7 +50,7 @@ impl Browser {
         page
     }
 
-    /// Sends a form of a page to its address, with what the page hid in it.
+    /// Sends a form of a page to its address, with the hidden fields of the page.
     async fn send(&self, page: &Reply, address: &str, filled: &str) -> Reply {
         let hidden = ["token", "key", "seen"].map(|name| {
             let value = hidden(page, address, name);
@@ -66,7 +66,7 @@ impl Browser {
     }
 }
 
-/// The value of a hidden field of the form that is sent to this address.
+/// The value of a hidden field of the form with this address.
 #[track_caller]
 fn hidden<'a>(page: &'a Reply, address: &str, name: &str) -> &'a str {
     let form = page.text.split(&format!("action=\"{address}")).nth(1);
@@ -76,14 +76,14 @@ fn hidden<'a>(page: &'a Reply, address: &str, name: &str) -> &'a str {
     value.unwrap_or_else(|| panic!("{address}: no {name} in {}", page.text))
 }
 
-/// What a page says will happen.
+/// The preview on a page.
 #[track_caller]
 fn preview(page: &Reply) -> &str {
     let preview = page.text.split("id=\"preview\"").nth(1);
     preview.unwrap_or_else(|| panic!("no preview in {}", page.text))
 }
 
-/// Votes that need a comment for NO.
+/// A vote in which NO requires a comment.
 async fn chambers() -> TestApp {
     let app = TestApp::empty().await;
     let config = json!({ "transitions": { "NO": { "comment": "required" } } });
@@ -95,7 +95,7 @@ async fn chambers() -> TestApp {
     app
 }
 
-/// A vote of the reviewer, which a decision with the comment `Never` rejects at once.
+/// A vote of the reviewer, in which a decision with the comment `Never` rejects at once.
 async fn vote(app: &TestApp, entity: &str) -> Value {
     let assign = json!({ "needed": 1, "offers": [{ "owner": "reviewer" }] });
     let body = json!({
@@ -146,7 +146,7 @@ async fn decisions_on_many_tasks_are_previewed_again_if_their_comment_changes_th
         format!("action=decide&task={task}&outcome=NO&comment={comment}&step={step}")
     };
     let address = "/console/bulk";
-    // Every page has the token of the session.
+    // Every page contains the token of the session.
     let first = browser.load(&format!("/console/instances/{id}")).await;
     let token = hidden(&first, "/console/sign-out", "token");
     let headers = [
@@ -177,7 +177,7 @@ async fn decisions_on_many_tasks_are_previewed_again_if_their_comment_changes_th
 }
 
 #[tokio::test]
-async fn the_drawings_of_versions_and_instances_are_files_too() {
+async fn diagrams_of_versions_and_instances_can_be_downloaded() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let browser = Browser::of(&app, "admin").await;
@@ -198,7 +198,7 @@ async fn the_drawings_of_versions_and_instances_are_files_too() {
 }
 
 #[tokio::test]
-async fn the_verification_of_an_instance_stays_in_the_view_that_is_worked_through() {
+async fn verifying_an_instance_keeps_the_saved_view() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let browser = Browser::of(&app, "admin").await;
@@ -214,9 +214,9 @@ async fn the_verification_of_an_instance_stays_in_the_view_that_is_worked_throug
     browser.load(&verify).await;
 }
 
-/// A host without keys signs no checkpoint.
+/// A host without a key signs no checkpoints.
 #[tokio::test]
-async fn the_audit_says_that_no_checkpoint_is_signed() {
+async fn the_audit_page_says_that_no_checkpoint_is_signed() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let browser = Browser::of(&app, "admin").await;
@@ -225,9 +225,9 @@ async fn the_audit_says_that_no_checkpoint_is_signed() {
     assert!(audit.text.contains(words), "{}", audit.text);
 }
 
-/// The sign-out breaks off a file that is being sent, so that its reader does not take a part for the whole.
+/// A sign-out aborts a running download, so that the reader does not take a part for the whole file.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_breaks_off_when_its_reader_signs_out() {
+async fn a_download_is_aborted_when_its_reader_signs_out() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     fill_feed(&app).await;
@@ -239,7 +239,7 @@ async fn a_file_breaks_off_when_its_reader_signs_out() {
     let asked = request("GET /console/audit/entries.jsonl", &headers, "");
     client.write_all(asked.as_bytes()).await.expect("sent");
     let begun = client.read_u8().await.expect("a beginning");
-    // The file is not read on before its reader has signed out.
+    // The host cannot read the rest of the file before the reader has signed out.
     let mut held = app
         .database
         .admin_pool()
@@ -263,9 +263,9 @@ async fn a_file_breaks_off_when_its_reader_signs_out() {
     assert!(!last.starts_with("{\"next\":"), "the file is whole");
 }
 
-/// Cookies that nobody was given cost a place and a look at most.
+/// Invented session cookies cost at most a slot and one lookup.
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_take_places_as_the_api_does() {
+async fn pages_use_request_slots_like_the_api() {
     const IN_FLIGHT_MAX: usize = 2;
     let app = TestApp::start().await;
     let secret = String::from_utf8(SECRET.to_vec()).expect("text");
@@ -295,7 +295,8 @@ async fn pages_take_places_as_the_api_does() {
     }
 }
 
-/// Leaves so many forms unfinished. The host refuses all but `read` of them, and reads these as long as the connections are kept.
+/// Leaves this many forms unfinished. The host refuses all but `read` of them, and reads these as long as the connections are
+/// open.
 async fn leave_unfinished(
     address: SocketAddr,
     count: usize,
@@ -315,9 +316,9 @@ async fn leave_unfinished(
     forms
 }
 
-/// The provider's logouts have places of their own.
+/// Logouts by the provider have slots of their own.
 #[tokio::test(flavor = "multi_thread")]
-async fn unfinished_forms_without_a_session_keep_no_logout_out() {
+async fn unfinished_forms_without_a_session_do_not_block_logouts() {
     let app = TestApp::empty().await;
     let provider = Provider::start(&[]).await;
     let settings = [
@@ -340,9 +341,9 @@ async fn unfinished_forms_without_a_session_keep_no_logout_out() {
     assert_eq!(host.measure(refused).await, Some(14.0));
 }
 
-/// Anybody can leave a form unfinished. It has a place of the pages, and most of these stay free.
+/// Anybody can leave a form unfinished. It takes a slot for pages, and most of these remain free.
 #[tokio::test(flavor = "multi_thread")]
-async fn unfinished_forms_without_a_session_leave_places_for_pages() {
+async fn unfinished_forms_without_a_session_leave_slots_for_pages() {
     let app = TestApp::start().await;
     let secret = String::from_utf8(SECRET.to_vec()).expect("text");
     let settings = [
@@ -355,7 +356,7 @@ async fn unfinished_forms_without_a_session_leave_places_for_pages() {
     let _forms = leave_unfinished(browser.host.address, 16, 2).await;
     let shown = browser.host.ask("GET /console/sign-in", &[], "").await;
     assert_eq!(shown.status, 200, "{}", shown.text);
-    // Who is signed in sends forms as before.
+    // A signed-in person sends forms as before.
     let page = browser.load("/console").await;
     let token = hidden(&page, "/console/sign-out", "token");
     let headers = [
@@ -369,7 +370,7 @@ async fn unfinished_forms_without_a_session_leave_places_for_pages() {
 }
 
 #[tokio::test]
-async fn a_page_is_refused_that_could_be_asked_for_in_two_ways() {
+async fn an_ambiguous_request_for_a_page_is_refused() {
     let app = TestApp::empty().await;
     let secret = String::from_utf8(SECRET.to_vec()).expect("text");
     let host = Host::start(app.database.url(), &[("jwt_secret", &secret)]).await;

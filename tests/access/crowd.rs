@@ -1,4 +1,4 @@
-//! Far more connections than requests: what they cost, that they are closed in the end, and that they keep nobody out.
+//! Far more connections than requests: their cost, that the host closes them in the end, and that others can still connect.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use super::host::Host;
 use crate::support::app::{SECRET, TestApp};
 use crate::support::length::at_length;
 
-/// Connections that are opened at the same time.
+/// Concurrent connections.
 const AT_ONCE: usize = 50;
-/// What one idle connection may cost the host.
+/// The most memory that one idle connection may cost the host.
 const IDLE_KIB_MAX: u64 = 32;
 
 async fn host(app: &TestApp, settings: &[(&str, &str)]) -> Host {
@@ -25,7 +25,7 @@ async fn host(app: &TestApp, settings: &[(&str, &str)]) -> Host {
     Host::start(app.database.url(), &all).await
 }
 
-/// Opens so many connections, and sends this on each.
+/// Opens this many connections, and sends these bytes on each.
 async fn open(host: &Host, count: usize, text: &str) -> Vec<TcpStream> {
     let opening = stream::iter(0..count).map(async |_| {
         let mut stream = TcpStream::connect(host.address)
@@ -37,7 +37,7 @@ async fn open(host: &Host, count: usize, text: &str) -> Vec<TcpStream> {
     opening.buffer_unordered(AT_ONCE).collect().await
 }
 
-/// Waits until the host has taken so many connections, besides the one that asks.
+/// Waits until the host has accepted this many connections, besides that of the probe.
 async fn taken(host: &Host, count: usize) {
     let count = f64::from(u32::try_from(count + 1).expect("a small number"));
     let taken = async {
@@ -67,7 +67,7 @@ async fn idle_connections_cost_little_and_are_closed() {
     };
     others().await;
     let before = host.memory_kib();
-    // Half of them have asked once, half have never said a word.
+    // Half of them have sent one request, the other half nothing.
     let (mut quiet, silent) = (
         open(&host, crowd / 2, &request("GET /livez", &[], "")).await,
         open(&host, crowd / 2, "").await,
@@ -88,7 +88,7 @@ async fn idle_connections_cost_little_and_are_closed() {
     assert_eq!(
         ends.iter().filter(|end| end.is_empty()).count(),
         crowd / 2,
-        "closed without a word"
+        "closed without a response"
     );
     let closed = host
         .measure("wrkflw_http_connections_ended_total{reason=\"idle\"}")
@@ -101,7 +101,7 @@ async fn idle_connections_cost_little_and_are_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn idle_connections_make_room_for_others() {
+async fn idle_connections_are_closed_for_new_ones() {
     const PLACES: usize = 40;
     let app = TestApp::empty().await;
     let places = PLACES.to_string();
@@ -112,8 +112,8 @@ async fn idle_connections_make_room_for_others() {
     let newest = TcpStream::connect(host.address)
         .await
         .expect("a connection");
-    // All places are taken. Somebody new comes, is told to come back at worst, and gets in as soon as one of the idle
-    // ones has been idle for long enough.
+    // All connections are in use. A new client is at worst told to retry. It is accepted as soon as one of the others has been
+    // idle for long enough.
     let served = async {
         loop {
             let reply = host.ask("GET /livez", &[], "").await;
@@ -126,20 +126,23 @@ async fn idle_connections_make_room_for_others() {
     };
     tokio::time::timeout(TIMEOUT, served)
         .await
-        .expect("there is room in the end");
-    assert!(rest(&mut idle[0]).await.is_empty(), "an idle one has left");
+        .expect("a connection becomes free");
+    assert!(
+        rest(&mut idle[0]).await.is_empty(),
+        "an idle connection was closed"
+    );
     drop(newest);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_house_says_so_at_once() {
+async fn a_host_without_free_connections_refuses_at_once() {
     const PLACES: usize = 10;
     const CROWD: usize = 200;
     let app = TestApp::empty().await;
     let places = PLACES.to_string();
     let settings = [("connections_max", places.as_str()), ("head_max", "3600")];
     let host = host(&app, &settings).await;
-    // Each has begun a request: none of them is idle.
+    // Each has begun a request, so none of them is idle.
     let mut busy = open(&host, PLACES, "GET /livez HTTP/1.1\r\nhost: localhost\r\n").await;
     let refused = async {
         loop {
@@ -153,7 +156,7 @@ async fn a_full_house_says_so_at_once() {
         .await
         .expect("a refusal");
     assert_eq!(refused.header("retry-after"), Some("1"));
-    // A crowd is refused together, not one after the other: each would wait 50 ms.
+    // Refusals run concurrently. One after the other, each would wait 50 ms.
     let crowd = join_all((0..CROWD).map(|_| host.ask("GET /livez", &[], "")));
     let crowd = tokio::time::timeout(Duration::from_secs(5), crowd).await;
     let statuses = crowd
@@ -161,7 +164,7 @@ async fn a_full_house_says_so_at_once() {
         .into_iter()
         .map(|reply| reply.status);
     assert_eq!(statuses.filter(|status| *status == 503).count(), CROWD);
-    // What they began is answered all the same.
+    // The requests that were begun are still answered.
     busy[0]
         .write_all(b"connection: close\r\n\r\n")
         .await

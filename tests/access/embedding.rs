@@ -1,4 +1,5 @@
-//! What an embed token opens: one instance, from the page that it names, for as long as it lasts and its person may see it.
+//! What an embed token permits: one instance, from the page that it names, as long as it is valid and its person may see the
+//! instance.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +64,7 @@ fn allowed(reply: &Reply) -> Option<&str> {
 }
 
 #[tokio::test]
-async fn a_token_shows_its_instance_to_its_page_alone() {
+async fn a_token_shows_its_instance_to_its_page_only() {
     let world = Embedding::new().await;
     let token = world.token("reviewer", "decide").await;
     let shown = world.ask(INSTANCE, &token, ORIGIN, "").await;
@@ -162,14 +163,14 @@ async fn expired_and_forged_tokens_are_refused() {
     ] {
         let refused = world.ask(INSTANCE, &token, ORIGIN, "").await;
         assert_eq!(refused.status, 401, "{what}: {}", refused.text);
-        // The page has to read that it needs a new one.
+        // The page must be able to read that it needs a new token.
         assert_eq!(allowed(&refused), Some(ORIGIN), "{what}");
         assert!(!refused.text.contains("doc-1"), "{what}");
     }
 }
 
 #[tokio::test]
-async fn a_token_loses_access_with_its_person() {
+async fn a_token_loses_access_when_its_person_does() {
     let world = Embedding::new().await;
     let token = world.token("reviewer", "decide").await;
     let form = world.decide(&token, &world.instance, "").await;
@@ -222,12 +223,12 @@ async fn a_preflight_is_answered_and_the_script_is_served_to_all_origins() {
 }
 
 #[tokio::test]
-async fn a_decision_names_the_person_and_who_issued_the_token() {
+async fn a_decision_records_the_person_and_the_issuer_of_the_token() {
     let world = Embedding::new().await;
     let token = world.token("reviewer", "decide").await;
     let preview = world.decide(&token, &world.instance, "preview").await;
     assert_eq!(preview.status, 200, "{}", preview.text);
-    // The hidden fields of the form. The step comes from the button.
+    // The hidden fields of the form. The button adds the step.
     let hidden = preview.text.split("type=\"hidden\"").skip(1);
     let hidden = hidden.filter_map(|field| {
         let value = |name: &str| field.split(&format!("{name}=\"")).nth(1)?.split('"').next();
@@ -246,7 +247,7 @@ async fn a_decision_names_the_person_and_who_issued_the_token() {
     };
     let start = &with("FLOW_STARTED")["evidence"];
     assert_eq!(start.get("embeddedBy"), None, "by a token of one's own");
-    // Deciding claims first, so the claim has the evidence of the command.
+    // A decision claims first, so the claim has the evidence of the command.
     let claim = with("TASK_CLAIMED");
     assert_eq!(claim["actor"], "reviewer");
     assert_eq!(claim["evidence"]["embeddedBy"], "admin");

@@ -1,4 +1,4 @@
-//! Rows that make every statement of readers find something.
+//! Rows with which every statement of the reader finds something.
 
 use serde_json::json;
 use wrkflw::sample::DOCUMENT_APPROVAL;
@@ -6,7 +6,7 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 use crate::api::access::World;
 use crate::support::app::TestApp;
 
-/// An instance elsewhere with many open tasks, so that those of other states are looked for by their state.
+/// Another instance with many open tasks, so that searches by state use the index.
 const CROWD: &str = "
     insert into instance
     select (jsonb_populate_record(i, jsonb_build_object('id', lpad('1', 32, '0'), 'entity_id', 'crowd'))).*
@@ -21,7 +21,7 @@ const CROWD: &str = "
     from task t, instance i, generate_series(1, 200) n
     where entity_id = 'crowd' and t.id = (select id from task where status = 'PENDING' order by id limit 1)";
 
-/// What makes every list find something: an absence that lasts, an attribute, a second version, a refused attempt.
+/// A row for every list: a lasting absence, an attribute, a second version, a refused attempt.
 pub(super) async fn furnish(world: &World) {
     const ROWS: &str = "insert into absence
         (tenant_id, id, person_id, substitute_id, active_from, active_until, created_at, created_by)
@@ -77,7 +77,7 @@ pub(super) async fn furnish(world: &World) {
     second.await.expect(201);
 }
 
-/// What a host would not read again: a seal, a signal and its entry that nobody wrote.
+/// Rows that a host would not read again: a forged seal, and a forged signal with its entry.
 pub(super) async fn record(app: &TestApp) {
     const ROWS: &str = "
         insert into delegation_seal select tenant_id, id, 1000, 'k', 1, '' from instance;

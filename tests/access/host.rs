@@ -1,4 +1,4 @@
-//! The program as a child process, serving the API on a port of its own with what a settings file says.
+//! The program as a child process that serves the API on a port of its own, with the given settings.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,9 +15,9 @@ use super::client::{Reply, ask};
 use crate::support::unique;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_wrkflw-under-test");
-/// How much of a host's log a failing test shows: its end.
+/// How much of the end of a host's log a failing test prints.
 const LOG_SHOWN_BYTES: usize = 8 * 1024;
-/// Times of a host that are no settings. The program under test takes them from a variable, in seconds.
+/// Times of a host that are no settings. The program under test reads them from a variable, in seconds.
 const TIMES: [&str; 7] = [
     "idle_max",
     "head_max",
@@ -27,10 +27,10 @@ const TIMES: [&str; 7] = [
     "kept_max",
     "interval_min",
 ];
-/// A key that seals decisions.
+/// A key for the seals of decisions.
 pub(super) const SEAL: &str = "k1:5ea15ea15ea15ea15ea15ea15ea15ea1";
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
@@ -40,7 +40,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Writes a file, and gives its path.
+    /// Writes a file, and returns its path.
     pub(super) fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, text).expect("our own folder");
@@ -54,7 +54,7 @@ impl Drop for Folder {
     }
 }
 
-/// The program with these words, and nothing of the developer's settings.
+/// The program with these arguments, without the developer's settings.
 pub(super) fn program(folder: &Path, line: &str) -> Command {
     let mut command = Command::new(PROGRAM);
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WRKFLW_")) {
@@ -68,7 +68,7 @@ pub(super) fn program(folder: &Path, line: &str) -> Command {
     command
 }
 
-/// A host, killed with this value.
+/// A host, killed when it is dropped.
 pub(super) struct Host {
     pub(super) address: SocketAddr,
     pub(super) folder: Folder,
@@ -76,12 +76,12 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Serves the API from the database at `url`; `settings` are further lines of the file, or [`TIMES`].
+    /// Serves the API with the database at `url`. `settings` are further lines of the settings file, or [`TIMES`].
     pub(super) async fn start(url: &str, settings: &[(&str, &str)]) -> Host {
         Host::start_by(url, settings, "wrkflw.toml", "serve --output json").await
     }
 
-    /// The same with the settings in a file of this name, started by these words.
+    /// The same with a settings file of this name, started with these arguments.
     pub(super) async fn start_by(
         url: &str,
         settings: &[(&str, &str)],
@@ -149,12 +149,12 @@ impl Host {
         self.child.id().expect("it runs")
     }
 
-    /// What it has written to its log so far.
+    /// The log of the host so far.
     pub(super) fn log(&self) -> String {
         fs::read_to_string(self.folder.0.join("log")).expect("its log")
     }
 
-    /// Its memory, in KiB.
+    /// The memory of the host, in KiB.
     pub(super) fn memory_kib(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid()));
         let status = status.expect("it runs");
@@ -173,7 +173,7 @@ impl Host {
         ask(self.address, line, headers, body).await
     }
 
-    /// The value of a metric whose line begins so; nothing where there is no such line.
+    /// The value of the metric whose line begins with this text. None if there is no such line.
     pub(super) async fn measure(&self, name: &str) -> Option<f64> {
         let metrics = self.ask("GET /metrics", &[], "").await;
         assert_eq!(metrics.status, 200);
@@ -185,7 +185,7 @@ impl Host {
     }
 }
 
-/// What a test that fails would otherwise lose.
+/// Prints the log of a host whose test fails.
 impl Drop for Host {
     fn drop(&mut self) {
         if std::thread::panicking() {

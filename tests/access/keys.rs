@@ -1,4 +1,4 @@
-//! Keys that change, and a provider that fails in every way it can, met by the program itself.
+//! Changing keys, and an identity provider that fails in every possible way, against the program itself.
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ async fn trusting(app: &TestApp, provider: &Provider, ages: &[(&str, &str)]) -> 
     Host::start(app.database.url(), &settings).await
 }
 
-/// How a token of this signer is met: the status, and the code of a problem.
+/// The response to a token of this signer: the status, and the code of a problem.
 async fn met(host: &Host, signer: &Signer) -> (u16, String) {
     let token = signer.token(&claims("author", "default", &["user"]));
     let reply = host
@@ -45,7 +45,7 @@ fn unavailable() -> (u16, String) {
     (503, "token_keys_unavailable".to_owned())
 }
 
-/// Asks until a token of this signer is met so.
+/// Sends requests until a token of this signer gets this response.
 async fn until(host: &Host, signer: &Signer, wanted: (u16, String)) {
     let (mut asked, mut last) = (0, None);
     let asking = async {
@@ -64,7 +64,7 @@ async fn until(host: &Host, signer: &Signer, wanted: (u16, String)) {
 
 /// A provider signs tokens for other programs, too. A host that checks neither issuer nor audience would accept them.
 #[tokio::test]
-async fn keys_alone_are_not_enough_to_serve() {
+async fn a_host_needs_an_issuer_and_an_audience_besides_keys() {
     let folder = Folder::new();
     let keys = format!(
         "listen = \"127.0.0.1:0\"\nroles = \"api\"\nseal_keys = {SEAL:?}\n\
@@ -83,24 +83,24 @@ async fn keys_alone_are_not_enough_to_serve() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_come_and_go_with_the_provider() {
+async fn keys_are_added_and_removed_as_at_the_provider() {
     let app = TestApp::empty().await;
     let (old, new) = (Signer::es256("old"), Signer::ed25519("new"));
     let provider = Provider::start(&[&old]).await;
     let ages = [("fresh", "1"), ("interval_min", "1")];
     let host = trusting(&app, &provider, &ages).await;
     assert_eq!(met(&host, &old).await.0, 200);
-    // The new one appears beside the old one: it is fetched because a token names it.
+    // The new key appears beside the old one. The host fetches it because a token names it.
     provider.publish(&[&old, &new]);
     until(&host, &new, (200, String::new())).await;
     assert_eq!(met(&host, &old).await.0, 200);
-    // The old one is withdrawn: it ends with a refresh that nobody has to ask for by a new name.
+    // The old key is withdrawn. It ends with a refresh, although no token names a new key.
     provider.publish(&[&new]);
     until(&host, &old, refused()).await;
     assert_eq!(met(&host, &new).await.0, 200);
 }
 
-/// A stream of events that a token of this signer opened, its head and its first message read.
+/// A stream of events, opened with a token of this signer. Its head and its first message are read.
 async fn stream(host: &Host, signer: &Signer) -> TcpStream {
     let token = signer.token(&claims("author", "default", &["user"]));
     let headers = [("authorization", token.as_str()), ("connection", "close")];
@@ -121,7 +121,7 @@ async fn stream(host: &Host, signer: &Signer) -> TcpStream {
     stream
 }
 
-/// What was opened while a key was known ends as requests do when it is withdrawn, with nothing to send and nobody asking.
+/// A stream ends when the key of its token is withdrawn, like requests, also if it has nothing to send and no request arrives.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_withdrawn_key_ends_the_streams_that_it_opened() {
     let app = TestApp::empty().await;
@@ -153,7 +153,7 @@ async fn known_keys_outlive_an_outage_for_the_stated_time() {
     let host = trusting(&app, &provider, &ages).await;
     until(&host, &signer, (200, String::new())).await;
     provider.answer(Answer::Status(502));
-    // From here on no fetch succeeds: the keys are as old as this at least.
+    // From here on no fetch succeeds, so the keys are at least as old as this.
     let (down, before) = (Instant::now(), provider.hits());
     let mut served = 0;
     let ended = loop {
@@ -163,7 +163,7 @@ async fn known_keys_outlive_an_outage_for_the_stated_time() {
         }
         assert!(
             down.elapsed() < TIMEOUT,
-            "the keys of a silent provider serve for ever"
+            "keys are used for ever if the provider does not answer"
         );
     };
     assert_eq!(ended, unavailable());
@@ -173,9 +173,10 @@ async fn known_keys_outlive_an_outage_for_the_stated_time() {
     );
     assert!(
         provider.hits() > before,
-        "the provider was asked again meanwhile"
+        "the keys were requested again meanwhile"
     );
-    // The keys were young when it went down: a second at most beyond their freshness, and the clock's whole seconds.
+    // The keys were fresh when the provider went down. The tolerance is a second beyond their freshness, because the clock has
+    // whole seconds.
     assert!(
         down.elapsed() > Duration::from_secs(KEPT_SECONDS - 4),
         "{:?}",
@@ -186,7 +187,7 @@ async fn known_keys_outlive_an_outage_for_the_stated_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bad_answer_replaces_no_key() {
+async fn an_invalid_answer_replaces_no_key() {
     let app = TestApp::empty().await;
     let (known, stranger) = (Signer::ed25519("known"), Signer::ed25519("stranger"));
     let provider = Provider::start(&[&known]).await;
@@ -216,7 +217,7 @@ async fn a_bad_answer_replaces_no_key() {
     for (name, answer) in answers {
         provider.answer(answer);
         let before = provider.hits();
-        // The first tokens fall into the interval since the last question.
+        // The first tokens arrive within the minimum interval after the last fetch.
         let asking = async {
             while provider.hits() == before {
                 met(&host, &stranger).await;
@@ -239,7 +240,7 @@ async fn a_bad_answer_replaces_no_key() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_provider_holds_up_nobody_whose_key_is_known() {
+async fn a_provider_that_does_not_answer_delays_nobody_with_a_known_key() {
     let app = TestApp::empty().await;
     let (known, stranger) = (Signer::ed25519("known"), Signer::es256("stranger"));
     let provider = Provider::start(&[&known]).await;
@@ -253,13 +254,13 @@ async fn a_silent_provider_holds_up_nobody_whose_key_is_known() {
             assert_eq!(met(&host, &known).await.0, 200);
         }
     };
-    // Who has an unknown key is answered as well, when the provider's time is over.
+    // A token with an unknown key is answered, too, when the fetch has timed out.
     tokio::join!(waiting, served);
 }
 
-/// Of all that arrive while the provider is silent, none waits for the whole timeout of a fetch, which is 5 s.
+/// While the provider does not answer, no request waits for the whole timeout of a fetch, which is 5 s.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_provider_holds_up_nobody_for_long() {
+async fn a_provider_that_does_not_answer_delays_nobody_for_long() {
     const TOKENS: usize = 20;
     const WAIT_MAX: Duration = Duration::from_secs(4);
     let app = TestApp::empty().await;
@@ -270,7 +271,7 @@ async fn a_silent_provider_holds_up_nobody_for_long() {
     until(&host, &known, (200, String::new())).await;
     provider.answer(Answer::Silence);
     let hits = provider.hits();
-    // Until a key that was known is no longer fresh.
+    // Until a known key is no longer fresh.
     let asking = async {
         while provider.hits() == hits {
             assert_eq!(met(&host, &known).await.0, 200);
@@ -292,7 +293,7 @@ async fn a_silent_provider_holds_up_nobody_for_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn invented_keys_are_no_way_to_flood_the_provider() {
+async fn invented_keys_do_not_flood_the_provider() {
     const TOKENS: usize = 400;
     const AT_ONCE: usize = 40;
     let app = TestApp::empty().await;

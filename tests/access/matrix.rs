@@ -1,8 +1,7 @@
-//! Every route, met with every token that must not open it. The routes come from the document that describes them, so a
-//! new one cannot be forgotten.
+//! Every route, called with every token that must not open it. The routes come from the OpenAPI document, so a new route cannot
+//! be forgotten.
 //!
-//! What a refused caller reads must not depend on what there is: the same bytes for all routes, and for what is there
-//! and what is not.
+//! A refusal must not depend on what exists: it has the same bytes for all routes, and for existing and missing things.
 
 use std::collections::BTreeMap;
 
@@ -19,10 +18,10 @@ use crate::api::openapi::{Operation, operations};
 use crate::api::rows;
 use crate::support::app::ADMIN;
 
-/// Requests under way at once.
+/// Concurrent requests.
 const AT_ONCE: usize = 8;
 
-/// A token, and how it is met.
+/// A token, and the expected response.
 struct Case {
     name: String,
     authorization: Option<String>,
@@ -39,7 +38,7 @@ fn case(name: impl Into<String>, authorization: String, code: &'static str) -> C
     }
 }
 
-/// Tokens that nobody signed, or in no way that counts.
+/// Unsigned tokens, and tokens with an invalid signature.
 fn unsigned(signers: &[Signer], good: &Value) -> Vec<Case> {
     let mut cases = vec![
         Case {
@@ -147,7 +146,7 @@ fn cases(signers: &[Signer]) -> Vec<Case> {
     for signer in signers {
         cases.extend(wrong(signer, &good));
     }
-    // Somebody else's key under the name of ours, of the same type and of another.
+    // Another key under the name of a trusted one, of the same type and of another.
     let strangers = [Signer::es256("r"), Signer::es256("e"), Signer::ed25519("d")];
     cases.extend(strangers.iter().map(|stranger| {
         let name = format!("a stranger's key as {}", stranger.id);
@@ -190,7 +189,7 @@ async fn send(
     host.ask(&line, &headers, &body.unwrap_or_default()).await
 }
 
-/// All that a caller reads, but for what every request has of its own.
+/// The response without the parts that differ for each request.
 fn blurred(reply: &Reply, path: &str, replaced: &[(String, String)]) -> String {
     let request = reply.header("x-request-id").unwrap_or_default().to_owned();
     let mut headers: Vec<_> = reply
@@ -219,7 +218,7 @@ fn blurred(reply: &Reply, path: &str, replaced: &[(String, String)]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_token_opens_a_route_that_should_not() {
+async fn no_invalid_token_opens_a_route() {
     let world = World::new().await;
     let signers = [Signer::rsa("r"), Signer::es256("e"), Signer::ed25519("d")];
     let provider = Provider::start(&signers.each_ref()).await;
@@ -228,7 +227,7 @@ async fn no_token_opens_a_route_that_should_not() {
     let operations = operations(&world.app).await;
     let cases = cases(&signers);
     assert!(operations.len() > 60 && cases.len() > 60);
-    // Each key opens the door for who may pass; or else what follows would prove nothing.
+    // Each trusted key opens a route for a permitted caller. Otherwise the rest would prove nothing.
     for signer in &signers {
         let token = signer.token(&claims("author", "default", &["user"]));
         let reply = host
@@ -283,11 +282,11 @@ async fn no_token_opens_a_route_that_should_not() {
         }
     }
     assert_eq!(rows(&world.app).await, before, "nothing was written");
-    // Of all those invented keys, the provider heard once in each interval at most.
+    // The provider got at most one request per interval because of the invented keys.
     assert!(provider.hits() <= 20, "{} questions", provider.hits());
 }
 
-/// Asks for what is there and for what is not; whoever may not know must read the same.
+/// Requests existing and missing things. A caller without access must get the same response.
 async fn compared(
     host: &Host,
     world: &World,
@@ -300,7 +299,7 @@ async fn compared(
     let missing = send(host, world, operation, &nowhere, Some(token)).await;
     let name = format!("{} {path} against {nowhere}", operation.method);
     assert_eq!(there.status, missing.status, "{name}: {}", missing.text);
-    // What they made of their own, or a page of it, has its own ids and times.
+    // Things that the caller created, or a page of them, have ids and times of their own.
     if there.status >= 400 {
         let (there, missing) = (
             blurred(&there, &path, &replaced),
@@ -312,7 +311,7 @@ async fn compared(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_lacks_a_permission_does_not_learn_what_exists() {
+async fn a_caller_without_a_permission_does_not_learn_what_exists() {
     let world = World::new().await;
     let signer = Signer::ed25519("d");
     let provider = Provider::start(&[&signer]).await;
@@ -320,7 +319,7 @@ async fn who_lacks_a_permission_does_not_learn_what_exists() {
     let token = signer.token(&claims("stranger", "default", &["no-such-role"]));
     let mut compared_count = 0;
     let operations = operations(&world.app).await;
-    // Everybody may know who they are.
+    // Everybody may read who they are.
     let of_others = |one: &&Operation| !one.path.starts_with("/v1/me");
     for operation in operations.iter().filter(of_others) {
         let (there, _) = compared(&host, &world, operation, &token).await;
@@ -341,7 +340,7 @@ async fn who_lacks_a_permission_does_not_learn_what_exists() {
         compared_count > 40,
         "{compared_count} routes name something"
     );
-    // A start names its definition in the body; one that has no active version is no more there than none.
+    // A start names its definition in the body. A definition without an active version counts as missing.
     for key in ["document-approval", "no-flow"] {
         let body = json!({ "definitionKey": key, "entityType": "document", "entityId": "doc-9", "data": {} });
         let reply = host
@@ -360,7 +359,7 @@ async fn who_lacks_a_permission_does_not_learn_what_exists() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_another_tenant_has_is_not_there() {
+async fn things_of_another_tenant_do_not_exist() {
     let world = World::new().await;
     let roles = BTreeMap::from([("admin", ADMIN)]);
     let (store, now) = (world.app.store(), world.app.engine.clock().now());
@@ -386,13 +385,13 @@ async fn what_another_tenant_has_is_not_there() {
     assert_eq!(
         first_tenant(&world).await,
         first,
-        "what the first tenant has is as it was"
+        "the rows of the first tenant have not changed"
     );
 }
 
-/// How many rows the first tenant has, table by table.
+/// The number of rows of the first tenant, table by table.
 async fn first_tenant(world: &World) -> BTreeMap<String, i64> {
-    // Not of the series: the host writes what it counted of the first tenant's own commands meanwhile.
+    // Without the series, because the host writes counts of the first tenant's own commands meanwhile.
     let pool = world.app.database.admin_pool();
     let tables: Vec<String> = sqlx::query_scalar(
         "select table_name::text from information_schema.columns where table_schema = 'public' and column_name = 'tenant_id'

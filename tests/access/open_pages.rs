@@ -1,4 +1,4 @@
-//! Opens as many event streams of the console as a host permits: their cost in memory, and that each receives a change.
+//! Opens as many event streams of the console as a host permits. Measures their memory, and checks that each receives a change.
 
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -11,10 +11,10 @@ use super::host::Host;
 use crate::support::app::neighbour::Neighbour;
 use crate::support::app::{SECRET, TestApp};
 
-/// The pages of one person and of one tenant: the limits of event streams.
+/// The limits of event streams per person and per tenant.
 const OF_PERSON: usize = 20;
 const OF_TENANT: usize = 250;
-/// What 500 open pages may cost, in KiB.
+/// The memory that 500 open pages may cost, in KiB.
 const COST_KIB_MAX: u64 = 100 * 1000 * 1000 / 1024;
 
 /// Reads until these words come.
@@ -34,7 +34,7 @@ async fn read_until(stream: &mut TcpStream, words: &str) {
     read.unwrap_or_else(|_| panic!("{words} did not come in time"));
 }
 
-/// A browser with an open page: it has loaded the page, and follows the work.
+/// A browser with an open page: it has loaded the page, and receives its events.
 async fn open(host: &Host, cookie: &str) -> TcpStream {
     let headers = [("cookie", cookie)];
     let mut stream = TcpStream::connect(host.address)
@@ -72,7 +72,7 @@ async fn five_hundred_open_pages_cost_less_than_a_hundred_megabytes() {
         }
     }
     assert_eq!(pages.len(), 500);
-    // One change in each tenant: all pages are told, and read at once what is new.
+    // One change in each tenant. All pages are notified, and read the change at once.
     let start = json!({
         "definitionKey": "document-approval", "entityType": "document", "entityId": "doc-1", "data": { "title": "A plan" },
     });

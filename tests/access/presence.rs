@@ -1,4 +1,5 @@
-//! Two hosts of one database are listed. One that stops is gone at once, one that is killed when its row has expired.
+//! Two hosts of one database are in the list of hosts. A host that stops leaves it at once. A killed one leaves it when its row
+//! has expired.
 
 use std::process::Command;
 use std::time::Instant;
@@ -14,14 +15,14 @@ async fn hosts(app: &TestApp) -> Vec<Value> {
     answer["data"].as_array().expect("data").clone()
 }
 
-/// Waits until so many hosts are listed.
+/// Waits until this many hosts are listed.
 async fn until(app: &TestApp, count: usize) -> Vec<Value> {
     let look = async || hosts(app).await;
     until_so(look, |listed: &Vec<Value>| listed.len() == count).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_stops_is_gone_at_once_and_one_that_is_killed_expires() {
+async fn a_stopped_host_leaves_the_list_at_once_and_a_killed_one_expires() {
     let app = TestApp::start().await;
     let url = app.database.url();
     let secret = String::from_utf8(SECRET.to_vec()).expect("text");
@@ -29,7 +30,11 @@ async fn a_host_that_stops_is_gone_at_once_and_one_that_is_killed_expires() {
     let stopped = Host::start(url, &[secret]).await;
     let killed = Host::start(url, &[secret, ("roles", "api,timers")]).await;
     let listed = hosts(&app).await;
-    assert_eq!(listed.len(), 2, "each is listed when it serves: {listed:?}");
+    assert_eq!(
+        listed.len(),
+        2,
+        "each host is listed when it serves: {listed:?}"
+    );
     let (name, roles) = (&listed[1]["name"], &listed[1]["roles"]);
     let port = format!(":{}", killed.address.port());
     assert!(
@@ -47,7 +52,7 @@ async fn a_host_that_stops_is_gone_at_once_and_one_that_is_killed_expires() {
     let took = begun.elapsed().as_secs();
     assert!(
         took < 20,
-        "it deletes its row, which expires after 30 s: {took} s"
+        "a stopping host deletes its row, which would expire after 30 s: {took} s"
     );
 
     drop(killed);

@@ -1,4 +1,4 @@
-//! An identity provider on this machine that answers as it is told: keys, errors, nonsense, too much, or nothing.
+//! An identity provider on this machine whose answers a test sets: keys, errors, malformed data, too much data, or nothing.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use super::TIMEOUT;
 use super::signer::Signer;
 
-/// What the provider answers at this moment.
+/// The present answer of the provider.
 #[derive(Clone)]
 pub(super) enum Answer {
     Text(String),
@@ -27,7 +27,7 @@ pub(super) enum Answer {
     Redirect(String),
     /// A body that never ends.
     Endless,
-    /// Nothing, for as long as the client waits.
+    /// Nothing, as long as the client waits.
     Silence,
 }
 
@@ -41,7 +41,7 @@ struct Shared {
 pub(super) struct Provider {
     shared: Arc<Shared>,
     pub(super) url: String,
-    /// Where it redirects to, when it does.
+    /// The target of redirects.
     pub(super) elsewhere: String,
     _server: JoinSet<()>,
 }
@@ -69,7 +69,7 @@ impl Provider {
         }
     }
 
-    /// Answers in this way from now on.
+    /// Sets the next answers.
     pub(super) fn answer(&self, answer: Answer) {
         *self.shared.answer.lock().expect("no panic") = answer;
     }
@@ -78,22 +78,22 @@ impl Provider {
         self.answer(Answer::Text(set(signers)));
     }
 
-    /// How often the keys were asked for.
+    /// The number of requests for the keys.
     pub(super) fn hits(&self) -> usize {
         *self.shared.asked.borrow()
     }
 
-    /// How often somebody followed it elsewhere.
+    /// The number of requests to the target of redirects.
     pub(super) fn followed(&self) -> usize {
         self.shared.elsewhere.load(Ordering::SeqCst)
     }
 
-    /// Waits until the keys were asked for so often.
+    /// Waits until the keys were requested this many times.
     pub(super) async fn asked(&self, times: usize) {
         let mut asked = self.shared.asked.subscribe();
         let asked = asked.wait_for(|count| *count >= times);
         let waited = tokio::time::timeout(TIMEOUT, asked).await;
-        waited.expect("the provider is asked").expect("a sender");
+        waited.expect("the keys are requested").expect("a sender");
     }
 }
 

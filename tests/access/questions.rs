@@ -1,10 +1,10 @@
-//! Lists with each of their filters and parts, and what no operation without parameters asks for.
+//! Requests with each filter and part of lists, beyond what the operations without parameters cover.
 
 use crate::api::access::World;
 use crate::api::sql;
 use crate::support::app::Host;
 
-/// Asks as somebody who may not see every instance for what is then read in another way.
+/// Requests as a person who may not see every instance, for statements that differ then.
 pub(super) async fn restricted(world: &World, host: &Host) {
     let takes_part = "insert into participant (tenant_id, instance_id, kind, principal)
         select tenant_id, id, 'user', 'author' from instance";
@@ -54,8 +54,8 @@ pub(super) const FURTHER: &[&str] = &[
     "/v1/entities/document/doc-1/custody",
 ];
 
-/// What finds nothing here: whether there is more behind the twenty thousand entries that one question looks at, attempts of
-/// webhooks, titles that changed, calls of services, and entries whose leaves are missing. The size of a table is that of all tenants together.
+/// Statements that find nothing in this world: whether more than the twenty thousand entries of one read follow, attempts of webhooks,
+/// changed titles, calls of services, and entries without leaves. The size of a table covers all tenants.
 pub(super) const FAR: &[&str] = &[
     "select at as \"at: Time\", status, duration_ms, error from webhook_attempt",
     "select e.place as \"place!\", m.type as \"kind!\", m.payload as \"payload!\"",

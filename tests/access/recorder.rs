@@ -1,5 +1,5 @@
-//! The wire between a host and PostgreSQL, read along: which statements are sent with which parameters, and the same
-//! bytes sent once more over a connection of our own.
+//! A proxy between a host and PostgreSQL that records which statements are sent with which parameters. The same bytes can be sent
+//! again over another connection.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,15 +9,15 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::JoinSet;
 
-/// A statement as it was carried out.
+/// A statement as it was executed.
 #[derive(Clone)]
 pub(super) struct Statement {
-    /// The role that the connection had taken.
+    /// The role of the connection.
     pub(super) role: String,
     pub(super) sql: String,
-    /// The rest of the message that parsed it: the types of its parameters.
+    /// The rest of the Parse message: the types of the parameters.
     types: Vec<u8>,
-    /// The rest of the message that bound it: formats and values.
+    /// The rest of the Bind message: formats and values.
     values: Vec<u8>,
 }
 
@@ -32,7 +32,7 @@ impl fmt::Debug for Statement {
     }
 }
 
-/// Where the server listens: at an address, or at a socket in a folder.
+/// The address of the server: TCP, or a socket in a folder.
 #[derive(Clone)]
 struct Server {
     address: String,
@@ -68,7 +68,7 @@ impl Server {
     }
 }
 
-/// A way to the server on which everything is written down.
+/// A proxy to the server that records everything.
 pub(super) struct Recorder {
     url: String,
     statements: Arc<Mutex<Vec<Statement>>>,
@@ -81,7 +81,7 @@ impl Recorder {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let database = &server.database;
-        // What is encrypted could not be read along.
+        // Encrypted traffic could not be recorded.
         let own = format!("postgres://postgres@127.0.0.1:{port}/{database}?sslmode=disable");
         let statements = Arc::<Mutex<Vec<Statement>>>::default();
         let mut relay = JoinSet::new();
@@ -110,7 +110,7 @@ impl Recorder {
     }
 }
 
-/// Passes bytes both ways until one side ends; reads along what goes to the server.
+/// Forwards bytes in both directions until one side ends. Records what goes to the server.
 async fn pass(client: TcpStream, upstream: Box<dyn Stream>, to: Arc<Mutex<Vec<Statement>>>) {
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = tokio::io::split(upstream);
@@ -135,7 +135,7 @@ async fn pass(client: TcpStream, upstream: Box<dyn Stream>, to: Arc<Mutex<Vec<St
     }
 }
 
-/// Reads the messages of one client.
+/// Parses the messages of one client.
 #[derive(Default)]
 struct Reader {
     buffer: Vec<u8>,
@@ -223,7 +223,10 @@ impl Replay {
         stream.write_all(&length.to_be_bytes()).await.expect("sent");
         stream.write_all(&body).await.expect("sent");
         let mut replay = Replay(stream);
-        replay.outcome().await.expect("we may come in");
+        replay
+            .outcome()
+            .await
+            .expect("the server accepts the connection");
         replay
     }
 
@@ -233,7 +236,7 @@ impl Replay {
         self.0.write_all(&message).await.expect("sent");
     }
 
-    /// Reads on until the server is ready again: the rows that it sent, or its error.
+    /// Reads until the server is ready again. Returns the rows that it sent, or its error.
     async fn outcome(&mut self) -> Result<Vec<Vec<u8>>, String> {
         let (mut rows, mut error) = (Vec::new(), None);
         loop {
@@ -258,7 +261,7 @@ impl Replay {
         outcome.unwrap_or_else(|error| panic!("{sql}: {error}"));
     }
 
-    /// Sends a statement with the values that it was recorded with.
+    /// Sends a statement with its recorded values.
     pub(super) async fn send(&mut self, statement: &Statement) -> Vec<Vec<u8>> {
         let parse = [&[0], statement.sql.as_bytes(), &[0], &statement.types].concat();
         self.message(b'P', &parse).await;

@@ -1,5 +1,5 @@
-//! Secrets with marks in them, given to a host in files; then everything that the host says is searched for the marks:
-//! its log at the most talkative level, its answers, its metrics, its arguments, and what its commands print.
+//! Secrets that contain marker texts are given to a host in files. Then everything that the host prints is searched for the
+//! markers: its log at the most verbose level, its responses, its metrics, its arguments, and the output of its commands.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ const ARTIFACT: &str = "a57ifac7";
 const KAFKA: &str = "marked-kafka-password";
 const SERVICE: &str = "marked-service-token";
 
-/// The URL of a database with a password in it, which the tests' server does not ask for.
+/// The URL of a database with a password, which the tests' server does not ask for.
 fn with_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").expect("a URL");
     let (user, place) = rest.split_once('@').expect("a user");
@@ -27,7 +27,7 @@ fn with_password(url: &str) -> String {
 }
 
 fn artifact_key() -> String {
-    // Hex digits in which the mark can be told again.
+    // Hex digits in which the marker can be recognised.
     ARTIFACT.replace(['i', 't'], "1").repeat(8)
 }
 
@@ -70,7 +70,7 @@ fn settings(folder: &Folder, url: &str) -> Vec<(&'static str, String)> {
             file("tokens", &format!("scorer:{SERVICE}")),
         ),
         ("service_keys_file", file("keys", &format!("scorer:{SEAL}"))),
-        // Nobody listens there: the relay has something to complain about.
+        // Nothing listens at this address, so the relay logs errors.
         ("kafka_brokers", "127.0.0.1:9".to_owned()),
         ("roles", "api,relay,timers,notifier".to_owned()),
         ("webhook_allow_private", "true".to_owned()),
@@ -122,7 +122,7 @@ async fn no_secret_leaves_the_host() {
     let begun = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "d-1", "data": { "title": "A" } });
     let started = ask("POST /v1/instances", &bearer(&author), &begun.to_string()).await;
     assert_eq!(started.status, 201, "{}", started.text);
-    // The receiver fails; what is said of that comes to the log.
+    // The receiver fails, and the host logs that.
     let message = receiver.next().await;
     assert!(message.is_signed_with(&secret));
     provoke(
@@ -141,7 +141,7 @@ async fn no_secret_leaves_the_host() {
     tokio::time::timeout(TIMEOUT, delivered)
         .await
         .expect("the log speaks of webhooks");
-    // The subscription's secret is shown once, to whoever made it, and never again.
+    // The secret of the subscription is returned once, to its creator, and never again.
     marks.push(secret.trim_start_matches("whsec_").to_owned());
     let shown = said.remove(0);
     assert!(shown.1.contains(&secret));
@@ -151,7 +151,7 @@ async fn no_secret_leaves_the_host() {
     searched(&host, &folder, &marks).await;
 }
 
-/// Searches what the host has written, shows of itself, and says when its commands are run.
+/// Searches the log of the host, its process data, and the output of its commands.
 async fn searched(host: &Host, folder: &Folder, marks: &[String]) {
     let log = host.log();
     assert!(
@@ -189,7 +189,7 @@ async fn searched(host: &Host, folder: &Folder, marks: &[String]) {
     }
 }
 
-/// Requests that go wrong, each in another part of the host.
+/// Requests that fail, each in another part of the host.
 async fn provoke(
     app: &TestApp,
     ask: &mut impl AsyncFnMut(&str, &str, &str) -> super::client::Reply,
@@ -223,20 +223,20 @@ async fn provoke(
     let broken = ask("GET /v1/instances", admin, "").await;
     assert_eq!(broken.status, 500, "{}", broken.text);
     run("alter table elsewhere rename to instance").await;
-    // Connections break under the host's hands.
+    // Ends the host's connections to the database.
     run("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'wrkflw'").await;
     for _ in 0..6 {
         ask("GET /v1/instances", admin, "").await;
     }
 }
 
-/// Runs the program with a settings file that is wrong; what it says of that.
+/// Runs the program with a wrong settings file. Returns its output.
 pub(super) async fn refused(folder: &Path, settings: &str, variables: &[(&str, &str)]) -> String {
     fs::write(folder.join("wrkflw.toml"), settings).expect("our own folder");
     let mut command = program(folder, "serve");
     command.envs(variables.iter().copied());
     let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
-    let output = ended.expect("it ends by itself").expect("it runs");
+    let output = ended.expect("the program ends").expect("it runs");
     assert!(!output.status.success(), "{settings}");
     assert!(!output.stderr.is_empty(), "{settings}");
     format!(
@@ -247,7 +247,7 @@ pub(super) async fn refused(folder: &Path, settings: &str, variables: &[(&str, &
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wrong_secret_is_named_and_not_shown() {
+async fn a_wrong_secret_is_named_without_its_value() {
     const MARK: &str = "marked-and-wrong";
     let folder = Folder::new();
     let base = "listen = \"127.0.0.1:0\"\nroles = [\"api\"]\n";
@@ -309,7 +309,7 @@ async fn a_wrong_secret_is_named_and_not_shown() {
         clean(settings, &said, &marks);
         assert!(said.contains(named), "{named} is not named in: {said}");
     }
-    // Nor where the same comes as a variable.
+    // The same for a variable.
     for variable in ["WRKFLW_SEAL_KEYS", "WRKFLW_DATABASE_URL"] {
         let said = refused(&folder.0, base, &[(variable, MARK)]).await;
         clean(variable, &said, &marks);

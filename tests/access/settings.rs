@@ -1,4 +1,4 @@
-//! Settings as operators give them: in a file that is named, and with every number at its least.
+//! Settings as operators give them: in a named file, and with every number at its minimum.
 
 use serde_json::json;
 use wrkflw_runtime::clock::Clock;
@@ -35,7 +35,7 @@ async fn send(host: &Host, line: &str, token: &str, body: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn a_host_judges_tokens_by_the_file_that_is_named() {
+async fn a_host_checks_tokens_by_the_settings_of_the_named_file() {
     let app = TestApp::start().await;
     let settings = [
         ("jwt_secret", secret()),
@@ -55,7 +55,7 @@ async fn a_host_judges_tokens_by_the_file_that_is_named() {
 }
 
 #[tokio::test]
-async fn a_host_with_every_number_at_its_least_serves() {
+async fn a_host_with_every_number_at_its_minimum_serves() {
     let app = TestApp::start().await;
     let settings = [
         ("jwt_secret", secret()),

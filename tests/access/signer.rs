@@ -1,4 +1,4 @@
-//! Keys that sign tokens, made anew for each test, and what forgers make of their public halves.
+//! Signing keys, new for each test, and tokens that forgers make of the public halves.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use wrkflw_runtime::clock::{Clock, random};
 pub(super) const ISSUER: &str = "https://id.example";
 pub(super) const AUDIENCE: &str = "wrkflw";
 
-/// Making an RSA key is slow, so all tests of a process share one.
+/// Generating an RSA key is slow, so all tests of a process share one.
 static RSA: LazyLock<rsa::RsaPrivateKey> =
     LazyLock::new(|| rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048).expect("a key"));
 
@@ -98,12 +98,12 @@ pub(super) fn bearer(header: &Header, claims: &Value, key: &EncodingKey) -> Stri
     format!("Bearer {token}")
 }
 
-/// The Unix time at this distance from now.
+/// The Unix time that is this far from now.
 pub(super) fn seconds(from_now: i64) -> i64 {
     Clock::System.now().as_second() + from_now
 }
 
-/// The claims of somebody with these roles, valid for an hour.
+/// The claims of a person with these roles, valid for an hour.
 pub(super) fn claims(subject: &str, tenant: &str, roles: &[&str]) -> Value {
     json!({
         "sub": subject, "tenant": tenant, "roles": roles, "iss": ISSUER, "aud": AUDIENCE, "exp": seconds(3600),

@@ -1,34 +1,34 @@
-//! The texts of all statements: each names the tenant for every table of a tenant that it touches.
+//! The texts of all statements: for every table with tenants, each statement names the tenant.
 //!
-//! The writer's policies are open, so that nothing but its statements keeps tenants apart. A few work across all tenants
-//! by their purpose; they are listed with the reason.
+//! The writer's policies are open, so its statements alone keep tenants apart. A few statements are meant for all tenants; they
+//! are listed with the reason.
 
 use std::collections::BTreeSet;
 
 use crate::structure::queries;
 use crate::support::app::TestApp;
 
-/// Beginnings of statements that are meant for all tenants at once, and why.
+/// Beginnings of statements that are meant for all tenants, and why.
 const ACROSS: &[(&str, &str)] = &[
     (
         "delete from webhook_attempt where ctid",
-        "old attempts are forgotten",
+        "old attempts are deleted",
     ),
     (
         "select min(n.ready_at)",
-        "the worker of services asks when the next call is due",
+        "the worker of services reads when the next call is due",
     ),
     (
         "select s.name as \"name!\" from unnest($2::text[])",
-        "the worker of services asks which of them have calls that are due",
+        "the worker of services reads which services have due calls",
     ),
     (
         "update job set last_error = replace($3, '{}', service) where (tenant_id, id) in ( select j.tenant_id, j.id from job j where j.service",
-        "calls of services that this host does not know say so",
+        "calls of services that this host does not know are marked",
     ),
     (
         "select greatest(due_at, lease_until) as \"ready_at!: Time\" from reassessment",
-        "a worker asks when the next is due",
+        "a worker reads when the next one is due",
     ),
     (
         "select (select count(*) from (select from outbox_event",
@@ -45,11 +45,11 @@ const ACROSS: &[(&str, &str)] = &[
     ),
     (
         "select tenant_id, id, occurred_at as \"at: Time\", actor, action",
-        "the checkpointer gathers what is new of all tenants",
+        "the checkpointer reads the new entries of all tenants",
     ),
     (
         "select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint",
-        "the checkpointer gathers what is new of all tenants",
+        "the checkpointer reads the new entries of all tenants",
     ),
     (
         "select l.partition, l.failures",
@@ -61,7 +61,7 @@ const ACROSS: &[(&str, &str)] = &[
     ),
     (
         "with deleted as ( delete from outbox_event where partition",
-        "the relay deletes what was acknowledged",
+        "the relay deletes acknowledged events",
     ),
     (
         "insert into dead_letter",
@@ -69,60 +69,57 @@ const ACROSS: &[(&str, &str)] = &[
     ),
     (
         "delete from idempotency_key where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
     (
         "delete from session where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
-    (
-        "delete from draft where ctid",
-        "the sweep forgets what is old",
-    ),
+    ("delete from draft where ctid", "the sweep deletes old rows"),
     (
         "delete from session where provider_session",
-        "the identity provider signs somebody out, and knows no tenants",
+        "the identity provider signs a person out, and knows no tenants",
     ),
     (
         "delete from session where person",
-        "the identity provider signs somebody out, and knows no tenants",
+        "the identity provider signs a person out, and knows no tenants",
     ),
     (
         "delete from signal_inbox where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
     (
         "delete from signal where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
     (
         "delete from webhook_delivery where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
     (
         "delete from notification where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
     (
         "delete from bulk_item where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
     (
         "delete from series_point where ctid",
-        "the sweep forgets what is old",
+        "the sweep deletes old rows",
     ),
     (
         "with old as ( delete from series_point",
-        "the sweep makes hours of minutes",
+        "the sweep merges minutes into hours",
     ),
     (
         "with waiting as materialized (",
-        "one host measures what waits in all tenants",
+        "one host measures the backlog of all tenants",
     ),
     ("insert into notifier_cursor", "one cursor for each tenant"),
     (
         "select c.tenant_id, c.epoch",
-        "the notifier looks where there is news",
+        "the notifier reads which tenants have new events",
     ),
     (
         "with turns as ( select tenant_id, max(taken_at)",
@@ -130,18 +127,18 @@ const ACROSS: &[(&str, &str)] = &[
     ),
     (
         "with recursive queue as ( ( select tenant_id, subscription_id from webhook_delivery",
-        "a worker looks where anything is due",
+        "a worker reads which tenants have due work",
     ),
     (
         "with recursive circle (tenant_id, turned, turn) as",
-        "a worker looks whose turn it is",
+        "a worker reads whose turn it is",
     ),
     (
         "with due as materialized ( (select c.tenant_id, c.id from reassessment c",
-        "a worker takes what is due",
+        "a worker claims due work",
     ),
 ];
-/// Words that follow a table and are no alias of it.
+/// Keywords that may follow a table and are no alias of it.
 const KEYWORDS: &[&str] = &[
     "where",
     "on",
@@ -171,7 +168,7 @@ const KEYWORDS: &[&str] = &[
     "offset",
 ];
 
-/// Names, marks and operators, without comments and literals.
+/// Identifiers, symbols and operators, without comments and literals.
 fn tokens(sql: &str) -> Vec<String> {
     let text: String = sql
         .lines()
@@ -200,7 +197,7 @@ fn tokens(sql: &str) -> Vec<String> {
     tokens
 }
 
-/// The place of the mark that closes, or opens, what stands at `at`.
+/// The position of the bracket that matches the one at `at`.
 fn partner(tokens: &[String], at: usize) -> usize {
     let opens = tokens[at] == "(";
     let mut depth = 0_i32;
@@ -220,7 +217,7 @@ fn partner(tokens: &[String], at: usize) -> usize {
     found.unwrap_or(at)
 }
 
-/// Where the innermost query that has the token at `at` begins and ends.
+/// The begin and the end of the innermost query around the token at `at`.
 fn scope(tokens: &[String], at: usize) -> (usize, usize) {
     let mut depth = 0_i32;
     for place in (0..at).rev() {
@@ -234,7 +231,7 @@ fn scope(tokens: &[String], at: usize) -> (usize, usize) {
     (0, tokens.len())
 }
 
-/// Whether the `tenant_id` at this place is compared with something, by itself or as the first of a tuple.
+/// Whether the `tenant_id` at this position is compared with something, alone or as the first element of a row.
 fn is_compared(tokens: &[String], at: usize) -> bool {
     let name_begins = if at >= 2 && tokens[at - 1] == "." {
         at - 2
@@ -253,7 +250,7 @@ fn is_compared(tokens: &[String], at: usize) -> bool {
     }
 }
 
-/// The tables of a tenant that the statement touches without naming the tenant.
+/// The tables with tenants that the statement uses without naming the tenant.
 fn nameless(sql: &str, tables: &BTreeSet<String>) -> Vec<String> {
     let tokens = tokens(sql);
     let word = |place: usize| tokens.get(place).map_or("", String::as_str);
@@ -300,7 +297,7 @@ fn nameless(sql: &str, tables: &BTreeSet<String>) -> Vec<String> {
     found
 }
 
-/// Whether the nearest clause before this place, on the same level, lists tables.
+/// Whether the nearest clause before this position, at the same level, lists tables.
 fn is_in_from(tokens: &[String], at: usize) -> bool {
     let mut depth = 0_i32;
     for place in (0..at).rev() {
@@ -318,14 +315,14 @@ fn is_in_from(tokens: &[String], at: usize) -> bool {
     false
 }
 
-/// All statements that the host is built with.
+/// All statements that the host is compiled with.
 pub(super) fn all() -> Vec<String> {
     let queries = queries::all();
     let texts = queries.iter().map(queries::text);
     texts.map(str::to_owned).collect()
 }
 
-/// The tables that have a tenant.
+/// The tables with a tenant column.
 pub(super) async fn tables(app: &TestApp) -> BTreeSet<String> {
     let tables: Vec<String> = sqlx::query_scalar(
         "select table_name::text from information_schema.columns where table_schema = 'public' and column_name = 'tenant_id'",

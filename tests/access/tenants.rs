@@ -1,7 +1,7 @@
-//! What the database itself keeps apart, whatever the statements say.
+//! The isolation of tenants by the database itself, whatever the statements say.
 //!
-//! The host's own statements are recorded on their way to the server, with their parameters, and sent again from a
-//! connection that sees another tenant: its answers must be those that it would get if the first tenant had nothing.
+//! The host's statements are recorded with their parameters, and sent again by a connection of another tenant. The result must be
+//! the one that it would get if the first tenant had no rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -23,10 +23,10 @@ use crate::api::openapi::operations;
 use crate::api::sessions;
 use crate::support::app::{ADMIN, Host, TestApp, task_of};
 
-/// How a function of the store reads what a caller may see.
+/// The name of the function of the store that reads for a viewer.
 const READS: [&str; 3] = [".reading(", ".looking(", "&self.reader"];
 
-/// Asks for everything that can be read, as somebody who may.
+/// Requests everything that can be read, with all permissions.
 async fn read_all(world: &World, host: &Host) {
     let moment = "at=2100-01-01T00:00:00Z";
     let mut paths: Vec<_> = FURTHER.iter().map(ToString::to_string).collect();
@@ -86,7 +86,7 @@ async fn read_all(world: &World, host: &Host) {
         .expect(200);
 }
 
-/// The statements that the sources send on the reader's connections.
+/// The statements in the sources that run on the reader's connections.
 fn of_readers() -> BTreeSet<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/store/src");
     let mut functions = Vec::new();
@@ -121,7 +121,7 @@ fn of_readers() -> BTreeSet<String> {
     statements::all().into_iter().filter(reads).collect()
 }
 
-/// Whether the statement reads what belongs to tenants; or only the clock of the feed, a tenant's name, a component.
+/// Whether the statement reads rows of tenants, or only the position of the feed, a tenant's name or a component.
 fn touches(sql: &str, tables: &BTreeSet<String>) -> bool {
     let mut words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
     words.any(|word| tables.contains(word))
@@ -132,7 +132,7 @@ fn touches(sql: &str, tables: &BTreeSet<String>) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_tenant_reads_nothing_with_the_very_same_statements() {
+async fn another_tenant_reads_nothing_with_the_same_statements() {
     let world = World::new().await;
     let app = &world.app;
     let (store, now) = (app.store(), app.engine.clock().now());
@@ -170,7 +170,7 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     let (viewer, one) = (TenantId(1).into(), InstanceId(id));
     let is_seen = engine.reader().sees(&viewer, one).await;
     assert!(is_seen.expect("an answer"));
-    // Comments are counted if there could be too many entries.
+    // Comments are counted only if there could be too many entries.
     let moves = engine.reader().moves(&viewer, one, 10_000).await;
     assert!(moves.expect("an answer").omitted);
     let key = SignalKey {
@@ -205,7 +205,7 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     compare(app, &sent, &tables).await;
 }
 
-/// Sends each statement as the first tenant, as the other one, and as the other one where the first has nothing.
+/// Sends each statement as the first tenant, as the other tenant, and as the other tenant while the first has no rows.
 async fn compare(app: &TestApp, sent: &[Statement], tables: &BTreeSet<String>) {
     furniture::record(app).await;
     let tenant = async |name: &'static str| -> i32 {
@@ -249,7 +249,7 @@ async fn compare(app: &TestApp, sent: &[Statement], tables: &BTreeSet<String>) {
         );
         *telling.entry(&statement.sql).or_default() |= own[number] != without[number];
     }
-    // A statement that finds nothing for its own tenant either would prove nothing.
+    // A statement that finds nothing for its own tenant would prove nothing.
     let mute: Vec<_> = telling
         .iter()
         .filter(|(_, tells)| !**tells)
@@ -279,9 +279,9 @@ async fn rows_of(
     rows
 }
 
-/// A second tenant whose rows have the very ids of the first one's: a join that forgot the tenant would find both.
+/// The rows of the second tenant have the same ids as those of the first. A join without the tenant would find both.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tenant_with_the_same_ids_is_neither_seen_nor_touched() {
+async fn a_tenant_with_the_same_ids_is_neither_read_nor_changed() {
     const SHADOW: i32 = 99;
     let (world, alone) = (World::new().await, World::new().await);
     let app = &world.app;
@@ -303,17 +303,17 @@ async fn a_tenant_with_the_same_ids_is_neither_seen_nor_touched() {
     assert!(filled >= 15, "{filled} tables have rows");
     let (beside_a_shadow, by_itself) = (worked(&world).await, worked(&alone).await);
     for (beside, alone) in beside_a_shadow.iter().zip(&by_itself) {
-        assert_eq!(beside, alone, "the shadow shows in an answer");
+        assert_eq!(beside, alone, "a response contains rows of the shadow");
     }
     assert_eq!(beside_a_shadow.len(), by_itself.len());
     assert_eq!(
         rows_of(app, &tables, SHADOW).await,
         before,
-        "the shadow was touched"
+        "rows of the shadow were changed"
     );
 }
 
-/// Does what can be done with the world's instance; the shapes of all answers.
+/// Runs all commands on the world's instance. Returns the structure of all responses.
 async fn worked(world: &World) -> Vec<String> {
     let (app, mut shapes) = (&world.app, Vec::new());
     let on_task = |what: &str| format!("/v1/tasks/{}/{what}", world.task);
@@ -350,7 +350,7 @@ async fn worked(world: &World) -> Vec<String> {
     }
     for user in ["admin", "author", "reviewer"] {
         for operation in operations(app).await {
-            // How far the feed reaches depends on the transactions of the whole server, those of other tests included.
+            // How far the feed reaches depends on the transactions of the whole server, including those of other tests.
             let is_feed = operation.path.starts_with("/v1/events");
             if operation.method == "get" && !is_feed {
                 let path = world.path(&operation);
@@ -367,13 +367,13 @@ async fn worked(world: &World) -> Vec<String> {
     shapes
 }
 
-/// The value with every text and number replaced by its kind: what stands where, and how much of it.
+/// The value with each text and number replaced by its type.
 fn shape(value: &Value) -> String {
     match value {
         Value::Object(members) => {
             let members: Vec<_> = members
                 .iter()
-                // A cursor tells transactions, of which each database has its own.
+                // A cursor contains transaction ids, which differ in each database.
                 .map(|(name, value)| match name.as_str() {
                     "next" if value.is_string() => "next:cursor".to_owned(),
                     "micros" => "micros:some".to_owned(),
@@ -416,7 +416,7 @@ async fn every_table_of_a_tenant_shows_its_reader_one_tenant() {
             "{table}"
         );
     }
-    // Nothing runs with other rights than those of who calls it, and nothing stored looks past the policies.
+    // No function runs with other rights than those of its caller, and no view bypasses the policies.
     let past: Vec<String> = sqlx::query_scalar(
         "select proname::text from pg_proc where pronamespace = 'public'::regnamespace and prosecdef
          union all select relname::text from pg_class
@@ -426,8 +426,9 @@ async fn every_table_of_a_tenant_shows_its_reader_one_tenant() {
     .fetch_all(app.database.admin_pool())
     .await
     .expect("the catalogue");
-    // Three do for the sake of an index, another gives digests of what the reader is not to see: all take the tenant from the same
-    // setting. The others show no row: one begins a history, one tells a number of all tenants together.
+    // There are exceptions. Three are for the sake of an index, and one returns digests of rows that the reader must not see: all
+    // take the tenant from the same setting. The others return no row: one begins a history, one returns a number of all tenants
+    // together.
     assert_eq!(
         past,
         [

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn what_could_be_read_in_two_ways_is_refused() {
+async fn an_ambiguous_request_is_refused() {
     let app = TestApp::start().await;
     let host = app.host();
     let before = rows(&app).await;
