@@ -1,7 +1,7 @@
-//! The HTTP API as its callers meet it: real PostgreSQL, real wasm, no port.
+//! The HTTP API from the caller's side: real PostgreSQL, real wasm, no network.
 //!
-//! One module per subject. What they share stands here: ways to send what the support's plain
-//! methods do not, and a count of everything stored.
+//! One module per subject. This file has what they share: requests that the support module does not have, and a count of all
+//! stored rows.
 
 mod absences;
 pub(crate) mod access;
@@ -79,7 +79,7 @@ use sqlx::AssertSqlSafe;
 use crate::support::app::{Answer, Host, TestApp, task_of};
 use crate::support::guests;
 
-/// How many rows every table holds, but for the figures that hosts write by themselves.
+/// The number of rows of every table, without the figures that hosts write by themselves.
 pub(crate) async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
     let pool = app.database.admin_pool();
     let tables = "select table_name::text from information_schema.tables
@@ -98,7 +98,7 @@ pub(crate) async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
     counts.into_iter().collect()
 }
 
-/// Runs a statement behind the host's back.
+/// Runs a statement directly in the database.
 pub(crate) async fn sql(app: &TestApp, statement: &'static str) {
     sqlx::raw_sql(statement)
         .execute(app.database.admin_pool())
@@ -106,7 +106,7 @@ pub(crate) async fn sql(app: &TestApp, statement: &'static str) {
         .unwrap_or_else(|error| panic!("{statement}: {error}"));
 }
 
-/// The types of the newest entries of the directory's stream, oldest first, and what the last one says.
+/// The types of the newest entries of the directory's stream, oldest first, and the payload of the last one.
 async fn directory_entries(app: &TestApp, count: i64) -> (Vec<String>, Value) {
     let entries = "select type, payload from audit_entry where stream_kind = 'directory' order by seq desc limit $1";
     let mut entries: Vec<(String, String)> = sqlx::query_as(entries)
@@ -119,7 +119,7 @@ async fn directory_entries(app: &TestApp, count: i64) -> (Vec<String>, Value) {
     (entries.into_iter().map(|(kind, _)| kind).collect(), last)
 }
 
-/// What is to be looked at again: whose work, and how many seconds later than it was noted.
+/// The stored reassessments: whose work, and how many seconds after the change they are due.
 async fn reassessments(app: &TestApp) -> Vec<(String, i64)> {
     let rows = "select kind || ' ' || principal, extract(epoch from due_at - created_at)::bigint from reassessment order by created_at, due_at, 1";
     sqlx::query_as(rows)
@@ -133,7 +133,7 @@ async fn delete(app: &TestApp, user: &str, path: &str) -> Answer {
     app.host().send(user, "DELETE", path, &[], None).await
 }
 
-/// The code of the only field that the answer finds fault with, and the field.
+/// The code and the field of the only field error in the response.
 #[track_caller]
 fn fault(answer: Answer) -> (String, String) {
     let problem = answer.problem(422, "invalid_request");
@@ -142,7 +142,7 @@ fn fault(answer: Answer) -> (String, String) {
     (text("pointer"), text("code"))
 }
 
-/// Lets the holders of a role do something, and nothing else.
+/// Sets the permissions of a role to exactly these.
 async fn grant(app: &TestApp, role: &str, permissions: &[&str]) {
     let grant = "insert into role_permission select id, $1, unnest($2::text[]) from tenant where name = 'default'";
     sqlx::query(grant)
@@ -159,7 +159,7 @@ fn bearer(host: &Host, subject: &str, tenant: &str, roles: &[&str]) -> (&'static
     ("authorization", format!("Bearer {token}"))
 }
 
-/// Sends a body as it is.
+/// Sends a body without encoding it.
 async fn raw(
     host: &Host,
     user: &str,
@@ -222,8 +222,8 @@ async fn claimed(app: &TestApp, user: &str, instance: &Value) -> String {
     task
 }
 
-/// The answer with what no two runs share replaced: ids by their number in the order of their
-/// appearance, moments, trace contexts, and whether it was a dry run.
+/// The response without what differs between runs: ids are numbered in the order of their occurrence; times, trace contexts and
+/// the flag of dry runs are removed.
 pub(crate) fn blurred(answer: &Value) -> Value {
     fn blur(value: &mut Value, ids: &mut Vec<String>) {
         match value {

@@ -1,4 +1,4 @@
-//! Absences: named by the absent or by those who may, within their rules, and never in a circle.
+//! Absences: entered by the absent person or by a permitted one, within limits, and without cycles.
 
 use futures_util::future::join;
 use jiff::{SignedDuration, Timestamp};
@@ -21,7 +21,7 @@ fn away(substitute: &str, from: i64, until: i64) -> Value {
 }
 
 #[tokio::test]
-async fn a_person_names_a_substitute_and_calls_it_off() {
+async fn a_person_names_a_substitute_and_ends_the_absence() {
     let app = TestApp::empty().await;
     sql(&app, "delete from reassessment").await;
     let mut body = away("reviewer2", 1, 3);
@@ -60,7 +60,7 @@ async fn a_person_names_a_substitute_and_calls_it_off() {
     let (kinds, _) = directory_entries(&app, 2).await;
     assert_eq!(kinds, ["ABSENCE_ADDED", "ABSENCE_ENDED"]);
     assert_eq!(reassessments(&app).await.len(), 3);
-    // Ending it again changes nothing.
+    // Ending the absence again changes nothing.
     let before = rows(&app).await;
     assert_eq!(delete(&app, "reviewer", &one).await.expect(200), ended);
     assert_eq!(rows(&app).await, before);
@@ -69,7 +69,7 @@ async fn a_person_names_a_substitute_and_calls_it_off() {
 }
 
 #[tokio::test]
-async fn others_need_the_right_to_change_the_directory() {
+async fn other_people_need_the_permission_to_change_the_directory() {
     let app = TestApp::empty().await;
     let refused = app
         .post("reviewer2", &path("reviewer"), away("author", 1, 2))
@@ -124,11 +124,11 @@ const FAILING: &str = "
 
 /// If the database fails during a check of permissions, the answer is 503, not that a permission is missing.
 #[tokio::test]
-async fn a_question_that_fails_is_no_missing_permission() {
+async fn a_failed_lookup_of_permissions_is_no_missing_permission() {
     let app = TestApp::empty().await;
     grant(&app, "registrar", &["directory:read"]).await;
     sql(&app, FAILING).await;
-    // A second host, because the prepared statements of the first one refer to the table.
+    // A second host, because prepared statements of the first one refer to the table.
     let host = app.beside().await;
     let (name, token) = bearer(&host, "reviewer", "default", &["registrar"]);
     let headers = [(name, token.as_str())];
@@ -140,7 +140,7 @@ async fn a_question_that_fails_is_no_missing_permission() {
 }
 
 #[tokio::test]
-async fn what_makes_no_sense_is_refused() {
+async fn invalid_absences_are_refused() {
     let app = TestApp::empty().await;
     let before = rows(&app).await;
     let past = json!({
@@ -177,7 +177,7 @@ async fn what_makes_no_sense_is_refused() {
 }
 
 #[tokio::test]
-async fn absences_neither_overlap_nor_close_a_circle_nor_grow_into_long_chains() {
+async fn absences_do_not_overlap_and_form_no_cycle_and_no_long_chain() {
     let app = TestApp::empty().await;
     for person in ["p1", "p2", "p3", "p4", "p5"] {
         let put = app
@@ -227,7 +227,7 @@ async fn absences_neither_overlap_nor_close_a_circle_nor_grow_into_long_chains()
 }
 
 #[tokio::test]
-async fn of_two_who_would_close_a_circle_one_is_away() {
+async fn of_two_absences_that_would_close_a_cycle_one_is_entered() {
     let app = TestApp::empty().await;
     let other = app.beside().await;
     for round in 0..10 {
@@ -329,7 +329,7 @@ async fn absences_are_limited_for_a_person_and_for_a_substitute() {
 }
 
 #[tokio::test]
-async fn a_dry_run_is_judged_and_writes_nothing() {
+async fn a_dry_run_is_checked_and_writes_nothing() {
     let app = TestApp::empty().await;
     let added = app
         .post("reviewer", &path("reviewer"), away("author", 1, 2))

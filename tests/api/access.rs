@@ -1,4 +1,4 @@
-//! Deny by default: without a token, without a role, from another tenant, and for the wrong reader.
+//! Deny by default: without a token, without a role, from another tenant, and for readers without access.
 
 use wrkflw_server::http::auth::{AuthSettings, Secret};
 
@@ -8,7 +8,7 @@ use super::problems::signed;
 use super::*;
 use crate::support::app::{ADMIN, SECRET};
 
-/// What stands for the parameters of a path, of things that are there.
+/// Values for the parameters of a path that refer to existing things.
 pub(crate) struct World {
     pub(crate) app: TestApp,
     pub(crate) instance: String,
@@ -52,13 +52,13 @@ impl World {
         }
     }
 
-    /// The path of something that is there.
+    /// The path with parameters of existing things.
     pub(crate) fn path(&self, operation: &Operation) -> String {
         let path = &operation.path;
         let id = match path.split('/').nth(2) {
-            // People choose the ids of their views, which are about no instance.
+            // People choose the ids of their saved views, and views belong to no instance.
             Some("me") if path.starts_with("/v1/me/views") => VIEW,
-            // The operation of somebody else has the id of the instance.
+            // The other person's operation has the id of the instance.
             Some("instances" | "operations" | "dead-letters" | "me") => &self.instance,
             Some("tasks") => &self.task,
             Some("subscriptions") => &self.subscription,
@@ -81,7 +81,7 @@ impl World {
         path.replace("{absence}", &self.instance)
     }
 
-    /// The path of something of the same kind that is not there, and what was replaced by what in it.
+    /// The path with the id of a missing thing of the same kind, and what was replaced.
     pub(crate) fn missing(&self, operation: &Operation) -> (String, Vec<(String, String)>) {
         const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
         let ids = [&self.instance, &self.task, &self.subscription];
@@ -164,7 +164,7 @@ impl World {
 }
 
 #[tokio::test]
-async fn nothing_is_open_without_a_token() {
+async fn every_route_needs_a_token() {
     let world = World::new().await;
     let before = rows(&world.app).await;
     let operations = operations(&world.app).await;
@@ -183,18 +183,18 @@ async fn nothing_is_open_without_a_token() {
 }
 
 #[tokio::test]
-async fn nothing_is_open_without_a_role() {
+async fn every_route_needs_a_role() {
     let world = World::new().await;
     let before = rows(&world.app).await;
     let (name, token) = bearer(&world.app.host(), "author", "default", &[]);
     let (_, unknown) = bearer(&world.app.host(), "author", "default", &["no-such-role"]);
     let mut commands = 0;
     for operation in operations(&world.app).await {
-        // Everybody may know who they are.
+        // Everybody may read who they are.
         if operation.path.starts_with("/v1/me") {
             continue;
         }
-        // A signal by correlation is aimed at nothing yet; what begins many commands is refused before the first.
+        // A signal by correlation has no target yet. A bulk request is refused before its first command.
         let is_command = ![
             "/v1/people",
             "/v1/groups",
@@ -215,7 +215,7 @@ async fn nothing_is_open_without_a_role() {
         }
     }
     let after = rows(&world.app).await;
-    // Refused commands are kept apart; nothing else is.
+    // Refused commands are stored separately. Nothing else is stored.
     assert_eq!(
         after["refused_attempt"],
         before["refused_attempt"] + 2 * commands
@@ -230,7 +230,7 @@ async fn nothing_is_open_without_a_role() {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "each route answers in its own way")]
+#[expect(clippy::too_many_lines, reason = "each route has its own response")]
 async fn another_tenant_sees_nothing() {
     let world = World::new().await;
     let app = &world.app;
@@ -251,7 +251,7 @@ async fn another_tenant_sees_nothing() {
             .iter()
             .any(|end| operation.path.ends_with(end));
         let makes_its_own = operation.method == "put" && named_by_caller;
-        // Who one is, and what one's own tenant permits.
+        // Routes for everybody: who they are, and what their tenant permits.
         let of_its_own = operation.path.starts_with("/v1/me")
             || ["/v1/roles", "/v1/roles/{id}"].contains(&&*operation.path);
         if makes_its_own || of_its_own || operation.path.ends_with("/stream") {
@@ -316,7 +316,7 @@ async fn another_tenant_sees_nothing() {
     assert_eq!(found["data"], json!([]));
     assert_eq!(rows(app).await, before);
 
-    // Names of one tenant are free in another.
+    // A name of one tenant is free in another.
     let put = host.send(
         "",
         "PUT",
@@ -333,12 +333,12 @@ async fn another_tenant_sees_nothing() {
 }
 
 #[tokio::test]
-async fn groups_are_the_databases_and_not_the_tokens() {
+async fn groups_come_from_the_database_and_not_from_the_token() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
     let host = app.host();
-    // A role named like the group makes nobody a member of it.
+    // A role with the name of a group makes nobody a member of the group.
     let (name, token) = bearer(&host, "outsider", "default", &["user", "reviewers"]);
     let refused = host
         .send("", "POST", &claim, &[(name, &token)], Some(json!({})))
@@ -347,7 +347,7 @@ async fn groups_are_the_databases_and_not_the_tokens() {
         refused.problem(403, "forbidden")["reason"],
         "not_a_candidate"
     );
-    // Membership counts from the next request on, and no longer than it lasts.
+    // A membership has effect from the next request on, until it ends.
     app.put("admin", "/v1/people/outsider", json!({ "name": "Olga" }))
         .await
         .expect(200);
@@ -366,9 +366,9 @@ async fn groups_are_the_databases_and_not_the_tokens() {
     );
 }
 
-/// Where a host serves one tenant, tokens need not name it.
+/// If a host serves a single tenant, tokens need not name it.
 #[tokio::test]
-async fn a_single_tenant_needs_no_claim() {
+async fn a_single_tenant_needs_no_claim_in_tokens() {
     let app = TestApp::start().await;
     let started = app.started("doc-1").await;
     let nameless = json!({ "sub": "author", "roles": ["user"], "exp": 4_000_000_000_u64 });

@@ -1,4 +1,4 @@
-//! What is offered can be done, and what is refused cannot: each answer is held against the commands themselves.
+//! An offered action can be executed, and a refused one cannot: each response is compared with the commands themselves.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ async fn actions(app: &TestApp, user: &str, instance: &str) -> Vec<Value> {
     answer["actions"].as_array().expect("actions").clone()
 }
 
-/// The bodies that the action's command is tried with. The first one is the least that can be said.
+/// Bodies for the command of an action. The first one is the smallest.
 fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
     let outcome = &action["outcome"];
     match action["action"].as_str() {
@@ -62,7 +62,7 @@ fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
     }
 }
 
-/// Holds one action against its command: offered if and only if some input is accepted.
+/// Compares one action with its command: it is offered if and only if some input is accepted.
 async fn hold(app: &TestApp, user: &str, instance: &str, action: &Value, inputs: &[Value]) {
     let what = action["action"].as_str().expect("an action");
     let path = match action["taskId"].as_str() {
@@ -86,8 +86,8 @@ async fn hold(app: &TestApp, user: &str, instance: &str, action: &Value, inputs:
         let required = required.expect("violations");
         assert_eq!(json!(required), least.body["errors"]);
     }
-    // A refusal gives the reason of the command's own problem, whatever is sent.
-    // One that cannot be read is refused before anybody looks who sent it.
+    // A refused action has the reason of the command's problem, for every input.
+    // A malformed input is refused before the host checks the sender.
     let refused = answers.iter().filter(|_| !accepted);
     for answer in refused.filter(|answer| answer.body["code"] != "invalid_request") {
         let problem = &answer.body;
@@ -108,7 +108,7 @@ async fn hold(app: &TestApp, user: &str, instance: &str, action: &Value, inputs:
     }
 }
 
-/// Holds everything that each actor is told, then does one of the things that somebody may.
+/// Checks all actions of each actor, then executes one that an actor may do.
 async fn walk(app: &TestApp, entity: &str, choices: &[(usize, usize)]) {
     let inputs = [json!({ "comment": "because" })];
     let started = app.started(entity).await;
@@ -149,7 +149,7 @@ async fn walk(app: &TestApp, entity: &str, choices: &[(usize, usize)]) {
 fn an_action_is_offered_if_and_only_if_some_input_is_accepted() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let app = runtime.block_on(TestApp::start());
-    // There is always somebody left to whom a task can be given, and somebody acts for others.
+    // Further people, so that a task can always be reassigned; one of them is a substitute.
     runtime.block_on(people::known(&app, &["dee", "eli"]));
     runtime.block_on(people::absent(&app, "reviewer", "outsider", None));
     let mut runner = TestRunner::new(Config {
@@ -168,9 +168,9 @@ fn an_action_is_offered_if_and_only_if_some_input_is_accepted() {
     runtime.block_on(async move { drop(app) });
 }
 
-/// The same of a flow that answers as its input says.
+/// The same for a flow whose answer depends on the input.
 #[tokio::test]
-async fn what_depends_on_the_input_is_offered() {
+async fn an_action_is_offered_if_it_depends_on_the_input() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let behave = |behaviour: &str| json!({ "input": { "behaviour": behaviour } });
@@ -199,7 +199,7 @@ async fn what_depends_on_the_input_is_offered() {
 }
 
 #[tokio::test]
-async fn an_invalid_verdict_is_what_is_still_required() {
+async fn an_invalid_verdict_lists_what_is_required() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     claimed(&app, "reviewer", &instance).await;
@@ -230,7 +230,7 @@ async fn an_invalid_verdict_is_what_is_still_required() {
         (&json!(false), &json!("permission_missing"))
     );
 
-    // The author is told why she may not, in words that name her.
+    // The author gets the reason why she may not decide.
     let told = actions(&app, "author", id).await;
     let claim = told
         .iter()
@@ -244,7 +244,7 @@ async fn an_invalid_verdict_is_what_is_still_required() {
             .contains("author")
     );
 
-    // An ended instance offers nothing but a comment, and says that it has ended.
+    // An ended instance offers only a comment, and gives its end as the reason for the rest.
     app.post(
         "admin",
         &format!("/v1/instances/{id}/cancel"),
@@ -259,7 +259,7 @@ async fn an_invalid_verdict_is_what_is_still_required() {
         (&json!("comment"), &json!(true))
     );
     assert_eq!(told[1]["refusal"]["code"], "instance_ended", "{told:?}");
-    // The administrator is no author, who might take it up again.
+    // The administrator is not the author, who may restart the instance.
     assert_eq!(
         (&told[2]["action"], &told[2]["refusal"]["code"]),
         (&json!("restart"), &json!("not_an_initiator"))
@@ -274,9 +274,9 @@ async fn an_invalid_verdict_is_what_is_still_required() {
     );
 }
 
-/// The actions on the task that an operator may be told of, and those on the instance.
+/// The actions on the task that an operator gets, and those on the instance.
 #[tokio::test]
-async fn what_does_not_fit_the_task_or_the_instance_is_not_listed() {
+async fn actions_that_do_not_apply_are_not_listed() {
     let app = TestApp::start().await;
     people::known(&app, &["dee"]).await;
     let instance = app.started("doc-1").await;
@@ -326,7 +326,7 @@ async fn what_does_not_fit_the_task_or_the_instance_is_not_listed() {
 }
 
 #[tokio::test]
-async fn an_answer_says_so_much_and_tells_what_it_left_out() {
+async fn a_response_has_a_limited_number_of_actions_and_counts_the_rest() {
     const TASKS: usize = 40;
     const BYTES_MAX: usize = 1_200_000;
     let app = TestApp::empty().await;
@@ -353,7 +353,7 @@ async fn an_answer_says_so_much_and_tells_what_it_left_out() {
         let untried = told["omitted"]["actions"].as_u64().expect("a number");
         counts.push((tried, untried));
     }
-    // A host whose requests have hardly any time tries one, and those of the instance as a whole.
+    // A host with nearly no time for a request tries one action, and lists those of the instance as a whole.
     let hasty = app
         .beside_at(app.database.url(), Duration::from_millis(1))
         .await;

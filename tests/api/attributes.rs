@@ -1,4 +1,4 @@
-//! Searches by typed attributes: every type and operator, exact numbers, pages, and what is refused.
+//! Searches by typed attributes: every type and operator, exact numbers, pages, and refusals.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use sqlx::AssertSqlSafe;
 
 use super::*;
 
-/// The id of an instance that a test put into the database.
+/// The id of an instance that a test inserts.
 fn id(number: i64) -> String {
     format!("00000000-0000-7000-8000-{number:012x}")
 }
 
-/// With the hostile flow, which declares an attribute of each type, and so many running instances of it.
+/// A host with the hostile flow, which declares an attribute of each type, and this many running instances.
 pub(super) async fn filled(instances: i64) -> TestApp {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
@@ -27,7 +27,7 @@ pub(super) async fn filled(instances: i64) -> TestApp {
     app
 }
 
-/// Gives instances an attribute: for each number, what its value is written as.
+/// Inserts an attribute of instances: the number of each instance, and the value as text.
 pub(super) async fn give(app: &TestApp, name: &str, kind: &str, values: &[(i64, String)]) {
     let cast = match kind {
         "decimal" => "numeric",
@@ -56,7 +56,7 @@ pub(super) async fn give(app: &TestApp, name: &str, kind: &str, values: &[(i64, 
         .expect("attributes");
 }
 
-/// The numbers of a page's instances, and where the next one begins.
+/// The numbers of the instances of a page, and its next cursor.
 async fn page(app: &TestApp, query: &str) -> (Vec<i64>, Option<String>) {
     let answer = app.get("author", &format!("/v1/instances?{query}")).await;
     let answer = answer.expect(200);
@@ -69,7 +69,7 @@ async fn page(app: &TestApp, query: &str) -> (Vec<i64>, Option<String>) {
     (lines.iter().map(number).collect(), next)
 }
 
-/// All pages, which no page may lack and no two may share.
+/// Reads all pages. None may be empty, and none may share an instance with another.
 pub(super) async fn all(app: &TestApp, query: &str, limit: usize) -> Vec<i64> {
     let (mut found, mut after) = (Vec::new(), String::new());
     for round in 0.. {
@@ -84,7 +84,7 @@ pub(super) async fn all(app: &TestApp, query: &str, limit: usize) -> Vec<i64> {
     found
 }
 
-/// The first instances of a list, in pages of half as many. A page whose search has taken long is short.
+/// The first instances of a list, in pages of half the size. A page may be short if its search has taken long.
 async fn newest(app: &TestApp, query: &str, count: usize) -> Vec<i64> {
     let (mut found, mut after) = (Vec::new(), String::new());
     for round in 0.. {
@@ -110,7 +110,7 @@ async fn written(app: &TestApp, entity: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_plan_writes_is_found_and_shown() {
+async fn attributes_of_a_plan_are_found_and_shown() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let instance = written(&app, "t-1").await;
@@ -173,7 +173,7 @@ async fn what_a_plan_writes_is_found_and_shown() {
 }
 
 #[tokio::test]
-async fn attributes_outlive_their_instance() {
+async fn attributes_are_kept_after_the_end_of_their_instance() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     written(&app, "t-1").await;
@@ -184,7 +184,7 @@ async fn attributes_outlive_their_instance() {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-async fn every_type_is_compared_in_its_own_way() {
+async fn every_type_is_compared_by_its_own_rules() {
     let app = filled(7).await;
     let give = async |name: &str, kind: &str, values: &[&str]| {
         let numbered = (1..).zip(values.iter().map(ToString::to_string));
@@ -266,7 +266,7 @@ async fn every_type_is_compared_in_its_own_way() {
         let query = format!("attribute.{query}");
         assert_eq!(all(&app, &query, 2).await, expected, "{query}");
     }
-    // Longer than a row of an index may be, and equal for longer than the index looks.
+    // Texts longer than an index row may be, which are equal in the part that the index has.
     let long = urlencoded(&tail);
     assert_eq!(all(&app, &format!("attribute.region={long}"), 2).await, [6]);
     let head = urlencoded(&head);
@@ -285,9 +285,9 @@ fn urlencoded(text: &str) -> String {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one table")]
-async fn what_cannot_be_asked_is_refused_by_its_name() {
+async fn invalid_searches_are_refused_with_the_reason() {
     let app = filled(1).await;
-    // Another definition that knows the same name as something else.
+    // Another definition that declares the same name with another type.
     sql(
         &app,
         "insert into attribute_declaration (tenant_id, name, definition_key, type)
@@ -379,7 +379,7 @@ async fn what_cannot_be_asked_is_refused_by_its_name() {
 }
 
 #[tokio::test]
-async fn nobody_finds_what_belongs_to_another_tenant() {
+async fn attributes_of_another_tenant_are_not_found() {
     let app = filled(2).await;
     give(
         &app,
@@ -397,10 +397,9 @@ async fn nobody_finds_what_belongs_to_another_tenant() {
     assert_eq!(all(&app, "attribute.region=exists:false", 5).await, [1]);
 }
 
-/// Enough instances that no attribute narrows the choice, half of them old ones that a walk from the newest would
-/// reach late.
+/// So many instances that no attribute is selective. Half of them are old, so that a scan from the newest would reach them late.
 #[tokio::test]
-async fn conditions_that_most_instances_meet_lose_none() {
+async fn conditions_that_most_instances_meet_miss_none() {
     const MANY: i64 = 45_000;
     const OLD: i64 = 24_000;
     let app = filled(MANY).await;
@@ -438,14 +437,14 @@ async fn conditions_that_most_instances_meet_lose_none() {
         rare,
         (1..=OLD / 100).rev().map(|n| n * 100).collect::<Vec<_>>()
     );
-    // Each is met by more than half, both by every hundredth of what the index leads to.
+    // Each condition matches more than half of the instances. Both match every hundredth of those that the index returns.
     let sparse = "attribute.urgent=ne:false&attribute.amount=gte:1&attribute.region=NEW";
     let expected: Vec<_> = (OLD / 100 + 1..=MANY / 100)
         .rev()
         .map(|n| n * 100)
         .collect();
     assert_eq!(all(&app, sparse, 100).await, expected);
-    // Met by nobody: the search ends, page by page, each after a bounded look.
+    // Conditions that match nothing: the search ends page by page, each after a bounded scan.
     for nothing in [
         "attribute.region=OLD&attribute.amount=gt:24000",
         "attribute.region=ne:OLD&attribute.amount=lt:24001",

@@ -1,9 +1,9 @@
-//! Working calendars are put, read, listed, deleted and recorded.
+//! Working calendars: created, read, listed, deleted and audited.
 
 use super::*;
 use crate::support::plug::{count, within};
 
-/// Nine to five on Mondays.
+/// Mondays from nine to five.
 pub(super) fn office() -> Value {
     json!({ "timeZone": "Europe/Berlin", "hours": { "monday": [{ "from": "09:00", "until": "17:00" }] } })
 }
@@ -70,9 +70,9 @@ async fn a_calendar_is_put_read_replaced_and_deleted() {
     app.get("author", path).await.problem(404, "not_found");
 }
 
-/// Entries into the states of its versions would fail.
+/// Without the calendar, instances could not enter some states of these versions.
 #[tokio::test]
-async fn a_calendar_in_use_is_deleted_only_by_force() {
+async fn a_used_calendar_is_deleted_only_by_force() {
     let app = TestApp::empty().await;
     let put = async |name: &str| {
         let path = format!("/v1/calendars/{name}");
@@ -127,11 +127,11 @@ async fn a_calendar_in_use_is_deleted_only_by_force() {
 }
 
 #[tokio::test]
-async fn every_change_is_on_record_and_nothing_else() {
+async fn every_change_is_audited_and_nothing_else() {
     let app = TestApp::empty().await;
     let path = "/v1/calendars/office";
     app.put("admin", path, office()).await.expect(200);
-    // These three change nothing.
+    // These three requests change nothing.
     app.put("admin", path, office()).await.expect(200);
     app.put("admin", path, json!({})).await;
     delete(&app, "admin", "another").await;
@@ -162,7 +162,7 @@ async fn every_change_is_on_record_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn only_who_may_write_the_directory_changes_calendars() {
+async fn changes_of_calendars_need_the_permission_to_write_the_directory() {
     let app = TestApp::empty().await;
     let path = "/v1/calendars/office";
     let refused = app.put("author", path, office()).await;
@@ -180,7 +180,7 @@ async fn only_who_may_write_the_directory_changes_calendars() {
 }
 
 #[tokio::test]
-async fn bad_settings_are_refused_by_their_pointers() {
+async fn invalid_calendars_are_refused_with_pointers() {
     let app = TestApp::empty().await;
     let mut settings = office();
     settings["timeZone"] = json!("Mars/Olympus");
@@ -210,9 +210,9 @@ async fn bad_settings_are_refused_by_their_pointers() {
     assert_eq!(listed["data"], json!([]));
 }
 
-/// Who deletes a calendar and who puts it lock in the same order, so that the database ends neither: the directory's stream first.
+/// A put and a deletion of a calendar lock the directory's stream first. Otherwise they could deadlock.
 #[tokio::test]
-async fn a_deletion_locks_in_the_order_of_a_put() {
+async fn a_deletion_locks_in_the_same_order_as_a_put() {
     const STREAMS: &str = "select count(*) from (
         select from audit_stream where stream_kind = 'directory' and tenant_id = (select id from tenant where name = 'default')
         for update skip locked) s";
@@ -243,7 +243,7 @@ async fn a_deletion_locks_in_the_order_of_a_put() {
 }
 
 #[tokio::test]
-async fn a_tenant_has_a_hundred_calendars_at_most() {
+async fn a_tenant_has_at_most_a_hundred_calendars() {
     let app = TestApp::empty().await;
     sql(
         &app,
@@ -251,7 +251,7 @@ async fn a_tenant_has_a_hundred_calendars_at_most() {
         from tenant t, generate_series(1, 99) n where t.name = 'default'",
     )
     .await;
-    // Both would be the hundredth.
+    // Each of the two would be the hundredth.
     let (one, other) = tokio::join!(
         app.put("admin", "/v1/calendars/one", office()),
         app.put("admin", "/v1/calendars/other", office())

@@ -1,4 +1,4 @@
-//! What each step changed in the data of an instance, with the values before and after.
+//! The changes of an instance's data by each step, with the values before and after.
 
 use super::*;
 
@@ -15,7 +15,7 @@ async fn committee() -> TestApp {
     app
 }
 
-/// A vote of two people, about data with a sum and a remark.
+/// A vote of two people, with a sum and a remark in the data.
 async fn motion(app: &TestApp) -> Value {
     let offers = json!([{ "owner": "reviewer" }, { "owner": "approver" }]);
     let data = json!({
@@ -84,12 +84,12 @@ async fn each_step_has_the_values_before_and_after() {
             { "pointer": "/sum", "before": 1, "after": 2.5 },
         ])
     );
-    // The same value again is no change.
+    // Setting the same value is no change.
     assert_eq!(
         steps[2]["changes"],
         json!([{ "pointer": "/remark/lines", "before": [1, 2], "after": [] }])
     );
-    // What the steps say last is what the instance has.
+    // The last values of the steps are the present data.
     let id = instance["id"].as_str().expect("an id");
     let shown = app.get("author", &format!("/v1/instances/{id}")).await;
     let data = &shown.expect(200)["data"];
@@ -98,7 +98,7 @@ async fn each_step_has_the_values_before_and_after() {
 }
 
 #[tokio::test]
-async fn pages_of_changes_go_on_where_the_last_one_ended() {
+async fn pages_of_changes_continue_where_the_last_one_ended() {
     let app = committee().await;
     let instance = motion(&app).await;
     vote(&app, &instance, 0, json!({ "sum": 2 })).await;
@@ -135,9 +135,9 @@ async fn changes_are_shown_to_those_who_see_the_instance() {
     refused.await.problem(403, "permission_missing");
 }
 
-/// Such a page is rendered and cut on another thread.
+/// Such a page is rendered on another thread, and so are its selected fields.
 #[tokio::test]
-async fn a_large_page_has_the_fields_that_are_asked_for() {
+async fn a_large_page_has_the_requested_fields() {
     const REMARK_CHARS: usize = 50_000;
     let app = committee().await;
     let instance = motion(&app).await;

@@ -1,4 +1,4 @@
-//! Comments on an instance: who leaves them, whom they mention, and where they are shown.
+//! Comments on an instance: who may write them, whom they mention, and where they are shown.
 
 use super::people::known;
 use super::*;
@@ -12,7 +12,7 @@ async fn started(app: &TestApp) -> String {
     instance["id"].as_str().expect("an id").to_owned()
 }
 
-/// What is read of the instance by its author.
+/// The instance as its author reads it.
 async fn read(app: &TestApp, id: &str, what: &str) -> Value {
     let path = format!("/v1/instances/{id}/{what}");
     app.get("author", &path).await.expect(200)
@@ -64,7 +64,7 @@ async fn a_comment_is_published_listed_and_in_the_history() {
 }
 
 #[tokio::test]
-async fn whoever_is_unknown_is_not_mentioned() {
+async fn an_unknown_person_cannot_be_mentioned() {
     let app = TestApp::start().await;
     let id = started(&app).await;
     let path = comment_on(&id);
@@ -109,7 +109,7 @@ async fn whoever_is_unknown_is_not_mentioned() {
 }
 
 #[tokio::test]
-async fn a_comment_keeps_to_key_revision_and_dry_run() {
+async fn a_comment_supports_keys_revisions_and_dry_runs() {
     let app = TestApp::start().await;
     let id = started(&app).await;
     let (path, host) = (comment_on(&id), app.host());

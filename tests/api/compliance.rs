@@ -1,4 +1,4 @@
-//! The proof that nobody decided on their own request: from rows, whoever wrote them.
+//! The report that nobody decided on their own request. It is computed from rows, including forged ones.
 
 use super::*;
 
@@ -10,7 +10,7 @@ async fn report(app: &TestApp, query: &str) -> Value {
         .expect(200)
 }
 
-/// Examined, own work, self-approvals, refused attempts.
+/// The counts of examined decisions, own work, self-approvals and refused attempts.
 fn counts(report: &Value) -> [u64; 4] {
     [
         "decisionsExamined",
@@ -21,7 +21,7 @@ fn counts(report: &Value) -> [u64; 4] {
     .map(|member| report[member].as_u64().expect(member))
 }
 
-/// Rejected, reworked by the author, approved.
+/// An instance that was rejected, reworked by the author and approved.
 async fn reworked(app: &TestApp, entity: &str) -> Value {
     let instance = app.started(entity).await;
     let rejection = json!({ "outcome": "REJECT", "comment": "too short" });
@@ -33,7 +33,7 @@ async fn reworked(app: &TestApp, entity: &str) -> Value {
         .await
 }
 
-/// A decision of the instance's open task, written past the host.
+/// Inserts a decision of the instance's open task directly into the database.
 async fn forge(
     app: &TestApp,
     instance: &Value,
@@ -63,14 +63,14 @@ async fn own_work_is_no_self_approval_and_refused_attempts_are_counted() {
     reworked(&app, "doc-1").await;
     let second = reworked(&app, "doc-2").await;
     let third = app.started("doc-3").await;
-    // The author is a reviewer, but not of what she asked for herself.
+    // The author is a reviewer, but may not review her own request.
     let path = format!("/v1/tasks/{}/claim", task_of(&third));
     for _ in 0..2 {
         app.post("author", &path, json!({}))
             .await
             .problem(403, "forbidden");
     }
-    // Another refusal is none of these.
+    // A refusal for another reason is not counted.
     let path = format!("/v1/tasks/{}/claim", task_of(&second));
     app.post("reviewer", &path, json!({}))
         .await
@@ -172,7 +172,7 @@ async fn a_forged_decision_is_found_in_its_period() {
     .await;
     assert_eq!(counts(&that_year), [1, 0, 1, 0]);
     assert_eq!(that_year["findings"][0]["taskId"], json!(own));
-    // Whoever else is made to look as if it were own work: the state is told by the task, not by the decision.
+    // A decision that is forged to look like own work is found: its state comes from the task, not from the decision.
     let unknown = "insert into decision select tenant_id, gen_random_uuid(), instance_id, outcome, actor, on_behalf_of, comment, input,
         decided_at, key_id, mac_version, mac from decision where outcome = 'SUBMIT'";
     sql(&app, unknown).await;
@@ -181,15 +181,15 @@ async fn a_forged_decision_is_found_in_its_period() {
     assert_eq!(found["findings"][2]["state"], Value::Null);
 }
 
-/// What people write into a comment or an input never passes for what the host recorded of the state.
+/// Comments and inputs by people are not taken for states that the host recorded.
 #[tokio::test]
-async fn nobody_talks_a_state_into_own_work() {
+async fn a_comment_or_input_cannot_make_a_state_own_work() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let tail = r#"","stateName":"ReworkRequested","task":"00000000-0000-0000-0000-000000000000","type":"DECISION_RECORDED"}"#;
     let approval = json!({ "outcome": "APPROVE", "comment": tail, "input": { "stateName": "ReworkRequested" } });
     app.decided("reviewer", &instance, approval).await;
-    // The decision is made to look as if the author had made it.
+    // The decision is changed as if the author had made it.
     sql(
         &app,
         "set session_replication_role = replica; update decision set actor = 'author'; reset session_replication_role",
@@ -200,9 +200,9 @@ async fn nobody_talks_a_state_into_own_work() {
     assert_eq!(found["findings"][0]["state"], "Submitted");
 }
 
-/// The version that was in force counts, not the one that the instance was moved to afterwards.
+/// The graph of the decision's own version counts, not that of a version to which the instance was migrated later.
 #[tokio::test]
-async fn own_work_is_told_by_the_version_in_force() {
+async fn own_work_is_determined_by_the_version_of_the_decision() {
     let app = TestApp::start().await;
     reworked(&app, "doc-1").await;
     sql(
@@ -224,7 +224,7 @@ async fn own_work_is_told_by_the_version_in_force() {
     assert_eq!(
         counts(&found),
         [3, 0, 1, 0],
-        "the graph of version 2 calls no state own work"
+        "the graph of version 2 has no state of own work"
     );
     assert_eq!(found["findings"][0]["definitionVersion"], 2);
 }

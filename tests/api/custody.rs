@@ -1,4 +1,4 @@
-//! What happened about an entity: its instances, and the chain of custody of every decision and delegation about it.
+//! The history of an entity: its instances, and the chain of custody of every decision and delegation about it.
 
 mod delegations;
 
@@ -17,7 +17,7 @@ fn data(page: &Value) -> Vec<Value> {
     page["data"].as_array().expect("data").clone()
 }
 
-/// Runs a statement past triggers.
+/// Runs a statement without triggers.
 async fn behind(app: &TestApp, statement: &str) {
     let all = format!(
         "set session_replication_role = replica; {statement}; reset session_replication_role"
@@ -34,7 +34,7 @@ async fn cancelled(app: &TestApp, instance: &Value) {
     app.post("admin", &path, body).await.expect(200);
 }
 
-/// All pages of a list, with so many items on each.
+/// All pages of a list, with this page size.
 async fn pages(app: &TestApp, path: &str, limit: usize) -> Vec<Value> {
     let (mut items, mut after) = (Vec::new(), String::new());
     loop {
@@ -54,7 +54,7 @@ async fn pages(app: &TestApp, path: &str, limit: usize) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn the_history_of_an_entity_goes_through_definitions_and_restarts() {
+async fn the_history_of_an_entity_covers_definitions_and_restarts() {
     let app = TestApp::start().await;
     with_hostile(&app).await;
     let first = app.started("doc-1").await;
@@ -101,7 +101,7 @@ async fn the_history_of_an_entity_goes_through_definitions_and_restarts() {
 }
 
 #[tokio::test]
-async fn an_entity_may_be_called_anything() {
+async fn an_entity_may_have_any_name() {
     let app = TestApp::start().await;
     let instance = app.started("A/4 ü?.pdf").await;
     for what in ["history", "custody"] {
@@ -115,7 +115,7 @@ async fn an_entity_may_be_called_anything() {
     }
 }
 
-/// Rejected with this comment, then reworked, and approved once.
+/// An instance that was rejected with this comment, then reworked and approved once.
 async fn decided_thrice(app: &TestApp, entity: &str, comment: &str) -> Value {
     let instance = app.started(entity).await;
     let rejection = json!({ "outcome": "REJECT", "comment": comment, "input": { "pages": 2 } });
@@ -128,7 +128,7 @@ async fn decided_thrice(app: &TestApp, entity: &str, comment: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_decision_is_exported_in_the_order_of_time() {
+async fn every_decision_is_exported_in_order_of_time() {
     let app = TestApp::start().await;
     let first = decided_thrice(&app, "doc-1", "too short").await;
     cancelled(&app, &first).await;
@@ -212,7 +212,7 @@ fn milliseconds(time: &Value) -> i64 {
     time.as_millisecond()
 }
 
-/// The hash of an exported entry, from the export and the tenant's number alone.
+/// Computes the hash of an exported entry from the export and the tenant's number alone.
 fn hash_of(record: &Value, tenant: i32) -> Vec<u8> {
     let entry = &record["entry"];
     let number = |member: &str| entry[member].as_u64().unwrap_or(0);
@@ -251,7 +251,7 @@ fn hash_of(record: &Value, tenant: i32) -> Vec<u8> {
     hasher.finalize().to_vec()
 }
 
-/// The signature of an exported decision, by whoever has the key.
+/// Computes the seal of an exported decision with the key.
 fn mac_of(record: &Value, tenant: &str, key: &[u8]) -> Vec<u8> {
     let payload: Value =
         serde_json::from_str(record["entry"]["payload"].as_str().expect("text")).expect("JSON");
@@ -285,7 +285,7 @@ fn mac_over(fields: &[Option<&str>], key: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn the_export_is_enough_to_verify_it_elsewhere() {
+async fn an_export_can_be_verified_without_the_host() {
     let app = TestApp::start().await;
     let instance = decided_thrice(&app, "doc-1", "too short").await;
     let tenant = app
@@ -320,7 +320,7 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
         );
     }
 
-    // Whatever was changed afterwards, the export says so and breaks off nowhere.
+    // The export reports every later change, and does not break off.
     behind(&app, "update audit_entry set payload = replace(payload, 'too short', 'splendid!') where type = 'DECISION_RECORDED'").await;
     let all = pages(&app, &path, 100).await;
     let statuses: Vec<_> = all
@@ -338,7 +338,7 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
     );
 }
 
-/// Records and their cells, read strictly as RFC 4180 has them.
+/// Parses CSV records strictly by RFC 4180.
 fn parse_csv(text: &str) -> Vec<Vec<String>> {
     let (mut records, mut record, mut cell) = (Vec::new(), Vec::new(), String::new());
     let mut rest = text.chars().peekable();
@@ -372,7 +372,7 @@ fn parse_csv(text: &str) -> Vec<Vec<String>> {
     records
 }
 
-/// Columns of the file, and where JSON has the same text.
+/// Columns of the file, and the pointers of the same values in JSON.
 const SHARED: [(&str, &str); 16] = [
     ("occurred_at", "/occurredAt"),
     ("instance_id", "/instanceId"),
@@ -393,7 +393,7 @@ const SHARED: [(&str, &str); 16] = [
 ];
 
 #[tokio::test]
-async fn csv_survives_what_people_write() {
+async fn csv_escapes_everything_that_people_write() {
     let app = TestApp::start().await;
     let comments = [
         ("plain", "plain"),
@@ -460,7 +460,7 @@ async fn csv_survives_what_people_write() {
 
 /// Copies of one decision, far more than a page has.
 #[tokio::test]
-async fn csv_is_one_file_however_long() {
+async fn csv_is_one_file_of_any_length() {
     let app = TestApp::start().await;
     decided_thrice(&app, "doc-1", "too short").await;
     let copies = "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, task_id, payload,

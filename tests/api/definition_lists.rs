@@ -1,4 +1,4 @@
-//! Lists of versions: in pages, with words, and one of each definition.
+//! Lists of versions: in pages, by words, and one version of each definition.
 
 use super::definitions::{publish_next, standing};
 use super::*;
@@ -43,7 +43,7 @@ async fn lists_of_versions_come_in_pages() {
     ] {
         assert_eq!(listed(&app, path).await, expected);
     }
-    // The last one has a zero byte in the key, which no text of the database has.
+    // The key of the last one contains a zero byte, which PostgreSQL does not store in texts.
     for cursor in ["***", "bm9uc2Vuc2U", "YQBiIDE"] {
         let path = format!("/v1/definitions?after={cursor}");
         app.get("author", &path)
@@ -52,7 +52,7 @@ async fn lists_of_versions_come_in_pages() {
     }
 }
 
-/// The flow of documents in four versions, the second active, and a vote without an active version.
+/// Document approval in four versions, the second active, and a vote without an active version.
 async fn several() -> TestApp {
     let app = TestApp::start().await;
     let voting = guests::committee();
@@ -72,7 +72,7 @@ async fn versions_are_found_by_words_of_key_title_and_description() {
     let app = several().await;
     let documents =
         "document-approval 4, document-approval 3, document-approval 2, document-approval 1";
-    // Another tenant has the same keys, and words of its own.
+    // Another tenant has the same keys, and its own words.
     let neighbour = "insert into definition select (jsonb_populate_record(d, '{\"tenant_id\": 99}')).* from definition d;
         insert into definition_version select (jsonb_populate_record(v, jsonb_build_object(
             'tenant_id', 99, 'graph', (v.graph::jsonb || '{\"title\": \"Foreign vote\"}')::text
@@ -115,14 +115,14 @@ async fn versions_are_found_by_words_of_key_title_and_description() {
     }
     let longest = format!("/v1/definitions?q={}", "%C3%A4".repeat(200));
     assert_eq!(listed(&app, &longest).await, "");
-    // The versions of one definition need no search.
+    // Versions of a single definition are listed without a search.
     let of_one = "/v1/definitions/document-approval/versions?q=document";
     let refused = app.get("author", of_one).await;
     refused.problem(400, "malformed_request");
 }
 
 #[tokio::test]
-async fn a_list_has_one_version_of_each_definition_if_asked() {
+async fn a_list_has_one_version_of_each_definition_on_request() {
     let app = several().await;
     let two = "a-vote 1, document-approval 2";
     for (choice, expected) in [
@@ -153,7 +153,7 @@ async fn a_list_has_one_version_of_each_definition_if_asked() {
 }
 
 #[tokio::test]
-async fn words_of_versions_are_found_in_their_index() {
+async fn words_of_versions_are_found_by_the_index() {
     const VERSIONS: i64 = 4_000;
     let app = several().await;
     let copies = format!(

@@ -1,4 +1,4 @@
-//! Publishing versions, and what instances take of them. `versions` changes their status.
+//! Publishing versions, and which version instances use. `versions` tests the change of their status.
 
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
@@ -6,7 +6,7 @@ use super::*;
 
 pub(super) const VERSIONS: &str = "/v1/definitions/document-approval/versions";
 
-/// Code and pointer of every field error; each has something to say to people, too.
+/// Code and pointer of every field error. Each must have a message, too.
 fn errors(problem: &Value) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     for error in problem["errors"].as_array().expect("errors") {
@@ -22,7 +22,7 @@ pub(super) async fn standing(app: &TestApp, what: &str, version: u32) -> Answer 
         .await
 }
 
-/// Publishes document approval with another config, as its next version.
+/// Publishes document approval with another config as its next version.
 pub(super) async fn publish_next(app: &TestApp, reviewers: &str) -> Value {
     let config = json!({ "reviewers": reviewers });
     let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
@@ -30,7 +30,7 @@ pub(super) async fn publish_next(app: &TestApp, reviewers: &str) -> Value {
 }
 
 #[tokio::test]
-async fn identical_content_keeps_its_version() {
+async fn identical_content_makes_no_new_version() {
     let app = TestApp::empty().await;
     let config = json!({});
     let publish = || app.publish("document-approval", DOCUMENT_APPROVAL, &config);
@@ -52,7 +52,7 @@ async fn identical_content_keeps_its_version() {
     assert_eq!(again["digest"], first["digest"]);
     assert_eq!(rows(&app).await, before);
 
-    // Another config is another content, and so is a component that differs in a byte nobody runs.
+    // Another config is other content, and so is a component with a changed byte that is never executed.
     assert_eq!(publish_next(&app, "approvers").await["version"], 2);
     let other = guests::another(DOCUMENT_APPROVAL, "note");
     let third = app
@@ -68,7 +68,7 @@ async fn identical_content_keeps_its_version() {
 }
 
 #[tokio::test]
-async fn a_version_has_a_note_which_lists_and_the_audit_show() {
+async fn lists_and_the_audit_show_the_note_of_a_version() {
     let app = TestApp::empty().await;
     let host = app.host();
     let publish = async |config: &str, note: &[u8]| {
@@ -126,11 +126,11 @@ async fn a_version_has_a_note_which_lists_and_the_audit_show() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn those_who_publish_the_same_at_once_get_one_version() {
+async fn concurrent_publications_of_the_same_content_make_one_version() {
     let app = TestApp::empty().await;
     let config = json!({});
     let answers = futures_util::future::join_all(
-        // As many as a tenant may send at once.
+        // As many as a tenant may send concurrently.
         (0..6).map(|_| app.publish("document-approval", DOCUMENT_APPROVAL, &config)),
     );
     let answers = answers.await;
@@ -143,7 +143,7 @@ async fn those_who_publish_the_same_at_once_get_one_version() {
 }
 
 #[tokio::test]
-async fn an_unsound_graph_is_refused_with_all_its_problems() {
+async fn an_invalid_graph_is_refused_with_all_its_problems() {
     let app = TestApp::empty().await;
     let before = rows(&app).await;
     let config = json!({ "behaviour": "broken_graph" });
@@ -176,7 +176,7 @@ async fn an_unsound_graph_is_refused_with_all_its_problems() {
 }
 
 #[tokio::test]
-async fn what_is_no_flow_is_called_by_its_name() {
+async fn a_file_that_is_no_flow_is_refused_with_its_kind() {
     let app = TestApp::empty().await;
     let before = rows(&app).await;
     let module = wat::parse_str("(module)").expect("a module");
@@ -202,7 +202,7 @@ async fn what_is_no_flow_is_called_by_its_name() {
 }
 
 #[tokio::test]
-async fn a_config_is_refused_in_the_flows_own_words() {
+async fn a_config_is_refused_with_the_flows_own_message() {
     let app = TestApp::empty().await;
     let config = json!({ "reviewer": "peers" });
     let refused = app
@@ -225,7 +225,7 @@ async fn a_config_is_refused_in_the_flows_own_words() {
 }
 
 #[tokio::test]
-async fn a_form_has_its_two_fields_and_no_other() {
+async fn a_form_has_exactly_two_fields() {
     let app = TestApp::empty().await;
     let host = app.host();
     let component: (&str, &[u8]) = ("component", DOCUMENT_APPROVAL);
@@ -259,7 +259,7 @@ async fn a_form_has_its_two_fields_and_no_other() {
 }
 
 #[tokio::test]
-async fn the_component_of_a_version_is_published_again_with_another_config() {
+async fn a_component_is_published_again_with_another_config() {
     let app = TestApp::start().await;
     let host = app.host();
     let config: (&str, &[u8]) = ("config", br#"{"rejectionNeedsComment": false}"#);
@@ -302,9 +302,9 @@ async fn a_key_is_well_formed() {
     }
 }
 
-/// Nobody could take a transition whose permission no role gives, so it is told like other names that do not exist.
+/// Nobody could follow a transition whose permission no role has. So the permission is reported like other unknown names.
 #[tokio::test]
-async fn a_permission_that_no_role_gives_is_told_before_it_is_needed() {
+async fn a_permission_that_no_role_has_is_reported_at_activation() {
     let app = TestApp::empty().await;
     let config = json!({ "transitions": { "YES": { "permission": "plan:sign" } } });
     let published = app.publish("vote", guests::committee(), &config).await;
@@ -325,7 +325,7 @@ async fn a_permission_that_no_role_gives_is_told_before_it_is_needed() {
 }
 
 #[tokio::test]
-async fn an_upload_has_a_largest_size() {
+async fn an_upload_has_a_size_limit() {
     let app = TestApp::empty().await;
     let large = vec![0; 27 << 20];
     let answer = upload(
@@ -336,7 +336,7 @@ async fn an_upload_has_a_largest_size() {
     )
     .await;
     answer.problem(413, "too_large");
-    // Larger than any JSON body may be, and no problem for a form.
+    // Larger than any JSON body may be, but allowed for a form.
     let other = vec![0; 1 << 20];
     let answer = upload(
         &app.host(),
@@ -349,7 +349,7 @@ async fn an_upload_has_a_largest_size() {
 }
 
 #[tokio::test]
-async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
+async fn new_instances_use_the_active_version_and_running_ones_keep_theirs() {
     let app = TestApp::start().await;
     let neighbour = app.beside().await;
     let old = app.started("doc-1").await;
@@ -374,7 +374,7 @@ async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
         standing(&app, "activate", 2).await.expect(200)["changed"],
         false
     );
-    // The other host follows at once: it asks for the active version with each start.
+    // The other host uses it at once, because each start reads the active version.
     let body = approval_start("doc-3");
     let new = neighbour
         .send("author", "POST", "/v1/instances", &[], Some(body))
@@ -386,7 +386,7 @@ async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
         "approvers"
     );
 
-    // The second review of the old instance is still that of the first version.
+    // The second review of the old instance follows the first version.
     let decided = app
         .decided("reviewer", &old, json!({ "outcome": "APPROVE" }))
         .await;
@@ -403,7 +403,7 @@ async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
 }
 
 #[tokio::test]
-async fn versions_are_shown_and_drawn() {
+async fn versions_and_their_diagrams_are_shown() {
     let app = TestApp::start().await;
     let shown = app
         .get("author", &format!("{VERSIONS}/1"))

@@ -1,4 +1,4 @@
-//! Tasks handed on and back.
+//! Tasks that are delegated and returned.
 
 use super::people::{inbox, known, refused, tell};
 use super::substitutes::{owner, until_released};
@@ -8,7 +8,7 @@ fn to(person: &str) -> Value {
     json!({ "to": person, "reason": "on a journey" })
 }
 
-/// A started instance whose first task `reviewer` owns, and people who are members of no group.
+/// A started instance whose first task `reviewer` owns, and people without groups.
 async fn owned(app: &TestApp) -> String {
     known(app, &["dee", "eli", "fay"]).await;
     let instance = app.started("doc-1").await;
@@ -51,7 +51,7 @@ async fn a_delegate_decides_on_behalf_of_the_owner() {
 }
 
 #[tokio::test]
-async fn a_delegation_is_handed_back_once() {
+async fn a_delegated_task_is_returned_once() {
     let app = TestApp::start().await;
     let task = owned(&app).await;
     let early = tell(&app, "reviewer", &task, "resolve", json!({})).await;
@@ -72,7 +72,7 @@ async fn a_delegation_is_handed_back_once() {
 }
 
 #[tokio::test]
-async fn what_is_given_back_to_who_may_not_decide_it_any_more_is_released() {
+async fn a_returned_task_is_released_if_its_owner_may_not_decide_it_any_more() {
     let app = TestApp::start().await;
     known(&app, &["dee"]).await;
     let instance = app.started("doc-1").await;
@@ -81,7 +81,7 @@ async fn what_is_given_back_to_who_may_not_decide_it_any_more_is_released() {
     told.expect(200);
     let left = delete(&app, "admin", "/v1/groups/reviewers/members/reviewer").await;
     left.expect(200);
-    // The reassessments of that change leave the task alone, which is the delegate's. They are over when it is given back.
+    // The reassessments of that change do not touch the task, which the delegate owns. They end before it is returned.
     sql(&app, "delete from reassessment").await;
     let back = tell(&app, "dee", &task, "resolve", json!({})).await;
     back.expect(200);
@@ -92,7 +92,7 @@ async fn what_is_given_back_to_who_may_not_decide_it_any_more_is_released() {
 }
 
 #[tokio::test]
-async fn a_delegation_goes_to_known_people_who_may() {
+async fn a_task_is_delegated_only_to_known_and_eligible_people() {
     let app = TestApp::start().await;
     let task = owned(&app).await;
     let before = rows(&app).await;
@@ -128,7 +128,7 @@ async fn a_delegation_goes_to_known_people_who_may() {
 }
 
 #[tokio::test]
-async fn delegating_keeps_to_revision_key_and_dry_run() {
+async fn delegation_supports_revisions_keys_and_dry_runs() {
     let app = TestApp::start().await;
     let task = owned(&app).await;
     let path = format!("/v1/tasks/{task}/delegate");

@@ -1,4 +1,4 @@
-//! One delivery of a webhook: its attempts, and its retry or discard.
+//! A webhook delivery: its attempts, its retry and its discard.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn attempts(app: &TestApp, subscription: &Value, delivery: &Value) -> Vec<
 }
 
 #[tokio::test]
-async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
+async fn attempts_are_recorded_and_a_delivery_is_retried_or_discarded() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 503]);
@@ -68,7 +68,7 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
         .expect("entries");
     assert_eq!(kept, ["admin: Nobody reads it"]);
     waiting(&app, &made, "discarded", 1).await;
-    // It is not sent with those that are dead, but by itself.
+    // A retry of all dead deliveries does not include it. It is sent on its own.
     let id = made["id"].as_str().expect("an id");
     let all = format!("/v1/subscriptions/{id}/deliveries/retry");
     let retried = app.post("admin", &all, json!({})).await.expect(200);
@@ -87,7 +87,7 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
         (tried.len(), &tried[0]["status"], &tried[0]["error"]),
         (3, &json!(200), &Value::Null)
     );
-    // What was delivered is not given up, and may be sent once more.
+    // A delivered message cannot be discarded, but can be sent again.
     app.post("admin", &discard, reason)
         .await
         .problem(409, "delivery_ended");
@@ -96,7 +96,7 @@ async fn each_attempt_is_on_record_and_a_delivery_is_sent_again_or_given_up() {
 }
 
 #[tokio::test]
-async fn a_test_reaches_the_receiver_whatever_it_subscribes_to() {
+async fn a_test_event_reaches_the_receiver_whatever_it_subscribes_to() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     let made = subscribe(&app, &hook.url, &["flow.completed"]).await;
@@ -148,7 +148,7 @@ async fn an_unknown_delivery_is_not_found() {
         .problem(404, "not_found");
 }
 
-/// What the API says of the events of a start, in their order, once the feed has them all.
+/// The API's view of the events of a start, in order, once the feed has all of them.
 async fn of_events(app: &TestApp, started: &Value) -> Vec<Value> {
     let id = started["instance"]["id"].as_str().expect("an id");
     let count = started["events"].as_array().expect("events").len();
@@ -179,7 +179,7 @@ fn kafka(deliveries: &[Value]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn events_tell_on_request_whether_kafka_has_them() {
+async fn events_show_on_request_whether_kafka_has_them() {
     let app = TestApp::start().await;
     let started = app.start_answer("doc-1").await;
     app.started("doc-2").await;
@@ -197,7 +197,7 @@ async fn events_tell_on_request_whether_kafka_has_them() {
         "state": "parked", "error": "too large", "attempts": 3, "parkedAt": "2026-01-05T09:00:00Z",
     });
     assert_eq!(events[0]["kafka"], expected);
-    // The first one is discarded, and those behind it are sent.
+    // The first event is discarded, and the later ones are sent.
     let id = started["instance"]["id"].as_str().expect("an id");
     let letters = app.get("admin", &format!("/v1/dead-letters/{id}")).await;
     let entry = letters.expect(200)["data"][0]["entry"].clone();
@@ -221,7 +221,7 @@ async fn events_tell_on_request_whether_kafka_has_them() {
 }
 
 #[tokio::test]
-async fn events_tell_on_request_what_became_of_them_at_each_webhook() {
+async fn events_show_on_request_their_deliveries_to_each_webhook() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[503, 200]);
@@ -251,7 +251,7 @@ async fn events_tell_on_request_what_became_of_them_at_each_webhook() {
         // The subscription has no other type.
         assert!(events[1..].iter().all(|one| one["webhooks"] == json!([])));
     }
-    // It is for operators, and nothing that others are told.
+    // Only operators may see this.
     let path = "/v1/events?include=deliveries";
     app.get("author", path)
         .await
@@ -263,7 +263,7 @@ async fn events_tell_on_request_what_became_of_them_at_each_webhook() {
         .problem(400, "malformed_request");
 }
 
-/// Until a statement waits for a lock.
+/// Waits until a statement waits for a lock.
 async fn awaited(app: &TestApp) {
     let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     let awaited = async {
@@ -281,9 +281,9 @@ async fn begun(app: &TestApp, change: &'static str) -> Transaction<'static, Post
     transaction
 }
 
-/// A delivery that is not ended by the deletion of its subscription would wait for ever.
+/// A delivery that survives the deletion of its subscription would stay pending for ever.
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_sent_for_a_subscription_that_is_deleted_meanwhile() {
+async fn a_delivery_of_a_deleted_subscription_is_not_sent() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     for what in ["test", "retry"] {

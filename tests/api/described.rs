@@ -1,10 +1,10 @@
-//! What the document says of the headers of answers, and of the keys, values and numbers of bodies.
+//! The OpenAPI document: headers of responses, and keys, values and numbers of bodies.
 
 use super::openapi::document;
 use super::*;
 
 #[tokio::test]
-async fn headers_that_commands_send_are_declared() {
+async fn headers_of_command_responses_are_declared() {
     let app = TestApp::start().await;
     let document = document(&app).await;
     let host = app.host();
@@ -36,7 +36,7 @@ async fn headers_that_commands_send_are_declared() {
 }
 
 #[tokio::test]
-async fn maps_and_optional_numbers_of_bodies_have_bounds() {
+async fn maps_and_optional_numbers_of_bodies_have_limits() {
     let app = TestApp::empty().await;
     let document = document(&app).await;
     let schemas = &document["components"]["schemas"];

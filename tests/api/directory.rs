@@ -1,4 +1,4 @@
-//! Who the caller is, roles, and ids by their beginning.
+//! The caller, roles, and ids by their beginning.
 
 use super::people::{absent_during, known, managed, member};
 use super::*;
@@ -7,7 +7,7 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw_core::ids::TenantId;
 
 #[tokio::test]
-async fn a_caller_is_told_who_they_are() {
+async fn a_caller_reads_who_they_are() {
     let app = TestApp::empty().await;
     known(&app, &["boss", "sub"]).await;
     managed(&app, "author", "boss").await;
@@ -36,7 +36,7 @@ async fn a_caller_is_told_who_they_are() {
     );
     assert_eq!(me["absences"].as_array().map(Vec::len), Some(1));
     assert_eq!(me["absences"][0]["substitute"], "sub");
-    // An absence that has not begun is nobody's yet.
+    // An absence that has not begun has no effect.
     assert_eq!(me["standsInFor"].as_array().map(Vec::len), Some(1));
     assert_eq!(me["standsInFor"][0]["person"], "reviewer");
 
@@ -54,7 +54,7 @@ async fn a_caller_is_told_who_they_are() {
 }
 
 #[tokio::test]
-async fn roles_are_listed_for_those_who_may() {
+async fn roles_are_listed_with_the_permission() {
     let app = TestApp::empty().await;
     let listed = app.get("admin", "/v1/roles").await.expect(200);
     let ids: Vec<_> = listed["data"]
@@ -76,7 +76,7 @@ async fn roles_are_listed_for_those_who_may() {
 }
 
 #[tokio::test]
-async fn a_role_is_set_and_recorded_and_counts_at_once() {
+async fn a_changed_role_is_audited_and_has_effect_at_once() {
     let app = TestApp::empty().await;
     let before = app.get("admin", "/v1/roles/user").await.expect(200);
     let body = json!({ "permissions": ["role:read", "expense:approve", "role:read"] });
@@ -96,7 +96,7 @@ async fn a_role_is_set_and_recorded_and_counts_at_once() {
         .await
         .problem(403, "permission_missing");
     let kept = rows(&app).await;
-    // What it permits already is no change.
+    // Setting the same permissions is no change.
     app.put("admin", "/v1/roles/user", body).await.expect(200);
     assert_eq!(rows(&app).await, kept);
     let (kinds, payload) = directory_entries(&app, 1).await;
@@ -149,7 +149,7 @@ async fn a_role_is_set_and_recorded_and_counts_at_once() {
 }
 
 #[tokio::test]
-async fn a_role_is_set_with_care() {
+async fn changes_of_roles_are_checked() {
     let app = TestApp::empty().await;
     for (role, body, pointer, code) in [
         (
@@ -204,7 +204,7 @@ async fn a_role_is_set_with_care() {
 }
 
 #[tokio::test]
-async fn some_role_may_change_roles_and_there_are_not_too_many() {
+async fn one_role_may_always_change_roles_and_their_number_is_limited() {
     let app = TestApp::empty().await;
     // Another role may be the one that changes roles.
     let writer = json!({ "permissions": ["role:write"] });
@@ -239,7 +239,7 @@ async fn some_role_may_change_roles_and_there_are_not_too_many() {
 }
 
 #[tokio::test]
-async fn a_definition_shows_its_active_version_and_how_many_instances_run() {
+async fn a_definition_shows_its_active_version_and_the_number_of_running_instances() {
     let app = TestApp::start().await;
     let path = "/v1/definitions/document-approval";
     let shown = app.get("author", path).await.expect(200);
@@ -321,7 +321,7 @@ async fn an_id_is_found_by_its_beginning() {
     for entity in 0..12 {
         app.started(&format!("more-{entity}")).await;
     }
-    // Many are cut off.
+    // A long list is cut off.
     let found = app
         .get("author", &format!("/v1/ids/{}", &id[..4]))
         .await
@@ -400,7 +400,7 @@ async fn operations_are_listed_newest_first() {
     assert_eq!(ids, begun);
 }
 
-/// Members who are added one after the other, as by an import.
+/// Adds members one after the other, as an import does.
 #[tokio::test]
 async fn changes_of_a_group_share_a_reassessment_that_has_not_begun() {
     let app = TestApp::empty().await;
@@ -413,7 +413,7 @@ async fn changes_of_a_group_share_a_reassessment_that_has_not_begun() {
         all.filter(|(whose, _)| whose == "group approvers").count()
     };
     assert_eq!((of_group().await, reassessments(&app).await.len()), (1, 4));
-    // Its age is that of the last change.
+    // Its time is that of the last change.
     let newest = "select kind from reassessment where created_at = (select max(created_at) from reassessment) order by kind";
     let newest: Vec<String> = sqlx::query_scalar(newest)
         .fetch_all(app.database.admin_pool())

@@ -3,7 +3,7 @@
 use super::people::{known, member};
 use super::*;
 
-/// The ids of all pages of this size, and how many pages there are.
+/// The ids of all pages of this size, and the number of pages.
 async fn listed(app: &TestApp, path: &str, limit: usize) -> (Vec<String>, usize) {
     let (mut ids, mut pages, mut next) = (Vec::new(), 0, String::new());
     loop {
@@ -63,7 +63,7 @@ async fn people_and_groups_are_listed_by_id_and_found_by_the_beginning_of_id_or_
         let (ids, pages) = listed(&app, "/v1/people", limit).await;
         assert_eq!(ids, everyone);
         assert_eq!(pages, everyone.len().div_ceil(limit));
-        // Those by id come first, and nobody twice.
+        // Matches by id come first, and nobody is listed twice.
         let (ids, _) = listed(&app, "/v1/people?q=mar", limit).await;
         assert_eq!(ids, ["mara", "marc", "u-1", "u-2"], "{limit}");
         let (ids, _) = listed(&app, "/v1/groups?q=review", limit).await;
@@ -90,9 +90,9 @@ async fn people_and_groups_are_listed_by_id_and_found_by_the_beginning_of_id_or_
         .problem(400, "malformed_request");
 }
 
-/// A group of any size costs a bounded answer, and is read page by page.
+/// The response is bounded for a group of any size, whose members are read page by page.
 #[tokio::test]
-async fn a_group_names_its_first_members_and_all_are_listed() {
+async fn a_group_shows_its_first_members_and_lists_all() {
     let app = TestApp::empty().await;
     named(&app, "groups", "crowd", "Crowd").await;
     let ids: Vec<String> = (0..101).map(|number| format!("p-{number:03}")).collect();
@@ -111,7 +111,7 @@ async fn a_group_names_its_first_members_and_all_are_listed() {
         assert_eq!(listed, ids);
         assert_eq!(pages, ids.len().div_ceil(limit));
     }
-    // Those who left are none of them, and members have their names.
+    // Former members are not listed, and members have names.
     let path = "/v1/groups/crowd/members/p-000";
     let left = app.host().send("admin", "DELETE", path, &[], None).await;
     left.expect(200);

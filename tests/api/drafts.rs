@@ -1,4 +1,4 @@
-//! Drafts of comments: one for each person and open task, their own, bounded, and gone with the task.
+//! Drafts of comments: one for each person and open task, private, limited, and deleted with the task.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ async fn count(app: &TestApp) -> i64 {
 }
 
 #[tokio::test]
-async fn a_draft_is_its_writers_alone_and_the_last_one_counts() {
+async fn a_draft_is_private_and_the_last_one_is_kept() {
     let app = TestApp::start().await;
     let task = task_of(&app.started("doc-1").await);
     let none = app.get("reviewer", &path(&task)).await.expect(200);
@@ -35,7 +35,7 @@ async fn a_draft_is_its_writers_alone_and_the_last_one_counts() {
     assert_eq!(draft(&app, "reviewer", &task).await, "The sum is <b>");
     assert_eq!(draft(&app, "reviewer2", &task).await, Value::Null);
     assert_eq!(count(&app).await, 1);
-    // A blank one is none.
+    // A blank text deletes the draft.
     let blank = json!({ "comment": " \n" });
     let gone = app.put("reviewer", &path(&task), blank).await.expect(200);
     assert_eq!(gone["comment"], Value::Null);
@@ -81,7 +81,7 @@ async fn drafts_are_bounded() {
     let problem = refused.problem(422, "invalid_request");
     assert_eq!(problem["errors"][0]["pointer"], "/comment");
 
-    // Of 200 others, the oldest makes room.
+    // With 200 other drafts, the oldest is deleted.
     sql(
         &app,
         "delete from draft;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// One request, tried dry and then made.
+/// A request that is sent as a dry run and then for real.
 struct Step<'a> {
     user: &'a str,
     path: String,
@@ -20,7 +20,7 @@ fn step(user: &str, path: String, body: Value) -> Step<'_> {
     }
 }
 
-/// Both answers, once it is known that the dry one left no row.
+/// Both responses, after a check that the dry run wrote no row.
 async fn both(app: &TestApp, step: &Step<'_>) -> (Answer, Answer) {
     let before = rows(app).await;
     let send = async |path: &str| {
@@ -34,7 +34,7 @@ async fn both(app: &TestApp, step: &Step<'_>) -> (Answer, Answer) {
     (dry, send(&step.path).await)
 }
 
-/// Carries the step out; the answer of the real run, which the dry one had told.
+/// Executes the step. Returns the response of the real run, which must equal that of the dry run.
 async fn succeeds(app: &TestApp, step: &Step<'_>) -> Value {
     let (dry, real) = both(app, step).await;
     assert_eq!(dry.status, 200, "{}", dry.text);
@@ -49,7 +49,7 @@ async fn succeeds(app: &TestApp, step: &Step<'_>) -> Value {
     real.body
 }
 
-/// The step is refused alike in both runs, with this code. Returns the problem.
+/// The step is refused in both runs with this code. Returns the problem.
 async fn refused(app: &TestApp, step: &Step<'_>, code: &str) -> Value {
     let (dry, real) = both(app, step).await;
     assert_eq!(dry.status, real.status, "{} {}", dry.text, real.text);
@@ -64,7 +64,7 @@ async fn refused(app: &TestApp, step: &Step<'_>, code: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_command_is_told_before_it_is_done() {
+async fn every_dry_run_predicts_its_command() {
     let app = TestApp::start().await;
     let start = step("author", "/v1/instances".into(), approval_start("doc-1"));
     let started = succeeds(&app, &start).await;
@@ -159,7 +159,7 @@ async fn every_refusal_is_told_too() {
 }
 
 #[tokio::test]
-async fn refusals_of_claimed_and_ended_work_are_told() {
+async fn dry_runs_predict_refusals_of_claimed_and_ended_work() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
@@ -190,7 +190,7 @@ async fn refusals_of_claimed_and_ended_work_are_told() {
 }
 
 #[tokio::test]
-async fn what_logic_says_of_a_dry_run_it_says_of_the_real_one() {
+async fn flow_logic_gives_dry_runs_and_real_runs_the_same_answer() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let body = hostile_start("t-1", json!({}));
@@ -222,7 +222,7 @@ async fn what_logic_says_of_a_dry_run_it_says_of_the_real_one() {
 }
 
 #[tokio::test]
-async fn dry_run_says_yes_or_no() {
+async fn the_parameter_dry_run_is_true_or_false() {
     let app = TestApp::start().await;
     let before = rows(&app).await;
     for query in [
@@ -240,7 +240,7 @@ async fn dry_run_says_yes_or_no() {
         answer.problem(400, "malformed_request");
     }
     assert_eq!(rows(&app).await, before);
-    // What cannot be run dry does not pretend to.
+    // Requests without dry runs refuse the parameter.
     for path in [
         "/v1/definitions/document-approval/versions/1/retire?dryRun=true",
         "/v1/groups/authors?dryRun=true",

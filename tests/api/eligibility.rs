@@ -1,4 +1,4 @@
-//! Who could have acted, now and at moments long past: told from the record, whatever the directory says today.
+//! Who could have acted, now and at past moments: computed from the audit, independent of the present directory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,7 +10,7 @@ use wrkflw_store::viewer::Viewer;
 
 use super::*;
 
-/// A host whose clock is moved by hand.
+/// A host whose clock the test moves.
 struct Timeline {
     app: TestApp,
     host: Host,
@@ -31,7 +31,7 @@ impl Timeline {
         Timestamp::from_millisecond(self.now.load(Ordering::SeqCst)).expect("a time")
     }
 
-    /// An hour passes; the moment after it.
+    /// Moves the time by an hour, and returns the moment after it.
     fn pass(&self) -> Timestamp {
         self.now.fetch_add(3_600_000, Ordering::SeqCst);
         self.now()
@@ -55,7 +55,7 @@ impl Timeline {
         told.expect(200)
     }
 
-    /// `person how` of those eligible for the only open task, and `person why` of the excluded.
+    /// `person how` of everybody eligible for the only open task, and `person why` of the excluded.
     async fn told(&self, instance: &Value, at: Timestamp) -> (Vec<String>, Vec<String>) {
         let told = self.eligibility(instance, at).await;
         let task = &told["tasks"][0];
@@ -86,7 +86,7 @@ fn strings(texts: &[&str]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_answer_names_who_could_act_and_how() {
+async fn the_response_names_who_could_act_and_how() {
     let line = Timeline::new().await;
     let instance = line.started().await;
     let told = line.eligibility(&instance, line.now()).await;
@@ -112,7 +112,7 @@ async fn the_answer_names_who_could_act_and_how() {
 }
 
 #[tokio::test]
-async fn a_membership_counts_while_it_lasted() {
+async fn a_membership_counts_in_its_period() {
     let line = Timeline::new().await;
     let instance = line.started().await;
     let begun = line.now();
@@ -142,7 +142,7 @@ async fn a_membership_counts_while_it_lasted() {
 }
 
 #[tokio::test]
-async fn the_instance_is_as_it_was() {
+async fn the_past_state_of_the_instance_counts() {
     let line = Timeline::new().await;
     let instance = line.started().await;
     let begun = line.now();
@@ -165,7 +165,7 @@ async fn the_instance_is_as_it_was() {
     let (eligible, excluded) = line.told(&instance, claimed).await;
     assert_eq!(eligible, ["reviewer owner"]);
     assert_eq!(excluded, ["author requester", "reviewer2 owned"]);
-    // The next state is that of the approvers.
+    // The next state belongs to the approvers.
     let (eligible, _) = line.told(&instance, decided).await;
     assert_eq!(eligible, ["approver group"]);
     let revisions = [begun, claimed, decided].map(|at| line.eligibility(&instance, at));
@@ -191,7 +191,7 @@ async fn the_instance_is_as_it_was() {
 }
 
 #[tokio::test]
-async fn an_absence_counts_from_when_it_was_made_until_it_was_called_off() {
+async fn an_absence_counts_from_its_entry_until_it_is_ended() {
     let line = Timeline::new().await;
     line.send("admin", "PUT", "/v1/people/sub", json!({ "name": "Sub" }))
         .await
@@ -200,11 +200,11 @@ async fn an_absence_counts_from_when_it_was_made_until_it_was_called_off() {
     let begun = line.now();
     let made = line.pass();
     let hours = |hours: i64| made + jiff::SignedDuration::from_hours(hours);
-    // Said to hold since before it was made; of the past, only what was known then counts.
+    // Its period begins before it was entered. Past moments before the entry do not know it.
     let body = json!({ "substitute": "sub", "from": begun, "until": hours(5) });
     let path = "/v1/people/reviewer/absences";
     let added = line.send("reviewer", "POST", path, body).await.expect(201);
-    // One for other work, which is of no use here.
+    // An absence for other work, which does not count here.
     let body = json!({
         "substitute": "approver", "from": begun, "until": hours(5), "definitionKey": "another",
     });
@@ -239,7 +239,7 @@ async fn an_absence_counts_from_when_it_was_made_until_it_was_called_off() {
 }
 
 #[tokio::test]
-async fn there_is_no_answer_before_the_beginning_nor_about_the_future() {
+async fn moments_before_the_start_and_in_the_future_are_refused() {
     let line = Timeline::new().await;
     let before = line.now();
     line.pass();
@@ -262,7 +262,7 @@ async fn there_is_no_answer_before_the_beginning_nor_about_the_future() {
     ask(unknown, "").await.problem(404, "not_found");
 }
 
-/// An event of the flow's own, and a comment: the type of the entry, and what its payload has before and behind a text.
+/// A custom event, and a comment: the type of the entry, and its payload before and after a text.
 const OWN: [&str; 3] = [
     "CUSTOM",
     r#"{"data":{"text":""#,
@@ -274,7 +274,7 @@ const SAID: [&str; 3] = [
     r#"","mentions":[],"type":"FLOW_COMMENTED"}"#,
 ];
 
-/// Adds such entries to an instance, so many of so many bytes.
+/// Adds this many entries of this size to an instance.
 async fn lengthened(
     app: &TestApp,
     instance: &Value,
@@ -296,7 +296,7 @@ async fn lengthened(
 }
 
 #[tokio::test]
-async fn a_past_that_is_too_long_is_not_told() {
+async fn a_history_that_is_too_long_is_refused() {
     let app = TestApp::start().await;
     for (entity, entries, bytes, status) in [
         ("long", 19_900, 10, 200),
@@ -320,9 +320,9 @@ async fn a_past_that_is_too_long_is_not_told() {
     }
 }
 
-/// Everybody who sees an instance may comment on it as often as they like.
+/// Everybody who sees an instance may comment on it without limit.
 #[tokio::test]
-async fn comments_do_not_make_a_past_too_long() {
+async fn comments_do_not_make_a_history_too_long() {
     let app = TestApp::start().await;
     let instance = app.started("said").await;
     let decision = json!({ "outcome": "APPROVE" });

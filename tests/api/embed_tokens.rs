@@ -1,4 +1,4 @@
-//! Embed tokens: who may issue them, for whom, and about what. `access::embedding` tests what a token opens.
+//! Embed tokens: who may issue them, for whom, and about what. `access::embedding` tests their use.
 
 use serde_json::{Value, json};
 use wrkflw_runtime::clock::Clock;
@@ -8,7 +8,7 @@ use super::*;
 const ORIGIN: &str = "https://documents.example";
 const PATH: &str = "/v1/embed-tokens";
 
-/// A request for a token of the reviewer about an entity, with other members instead.
+/// A request for a token of the reviewer about an entity, with these members replaced.
 fn body(change: &Value) -> Value {
     let mut body = json!({
         "subject": "reviewer", "roles": ["user"], "entityType": "document", "entityId": "doc-1", "origin": ORIGIN,
@@ -29,7 +29,7 @@ async fn issue(app: &TestApp, change: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn a_token_is_for_one_instance_or_for_the_last_one_about_an_entity() {
+async fn a_token_is_for_one_instance_or_for_the_newest_about_an_entity() {
     let app = TestApp::start().await;
     let first = app.started("doc-1").await;
     let cancel = format!(
@@ -56,7 +56,7 @@ async fn a_token_is_for_one_instance_or_for_the_last_one_about_an_entity() {
 }
 
 #[tokio::test]
-async fn only_who_may_issue_tokens_does_and_lends_no_more_than_it_has() {
+async fn an_issuer_needs_a_permission_and_cannot_exceed_their_own() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let refused = app.post("author", PATH, body(&json!({}))).await;
@@ -80,7 +80,7 @@ async fn only_who_may_issue_tokens_does_and_lends_no_more_than_it_has() {
 }
 
 #[tokio::test]
-async fn what_the_person_does_not_see_is_not_there() {
+async fn an_instance_that_the_person_does_not_see_is_not_found() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let nothing = json!({ "entityId": "doc-9" });
@@ -99,7 +99,7 @@ async fn what_the_person_does_not_see_is_not_there() {
 }
 
 #[tokio::test]
-async fn a_wrong_request_says_what_to_mend() {
+async fn a_wrong_request_says_what_to_correct() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     for (change, pointer) in [

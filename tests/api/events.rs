@@ -1,4 +1,4 @@
-//! Events without Kafka: the feed, its order, and the stream of it.
+//! Events without Kafka: the feed with its order, and its stream.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use sqlx::Row as _;
 
 use super::*;
 
-/// Transactions of other tests on the same server hold the feed back for a moment, and no longer than this.
+/// The longest time for which transactions of other tests on the same server delay the feed.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// An event that happened before another one, by the positions of both.
+/// Whether the first event has the lower position.
 const IN_ORDER: &str = "select id from audit_entry where event_seq is not null order by xid, pos";
 
-/// One page, and the cursor of the next.
+/// One page, and the cursor of the next one.
 pub(super) async fn page(app: &TestApp, after: &str, limit: usize) -> (Vec<Value>, String) {
     let after = if after.is_empty() {
         String::new()
@@ -31,7 +31,7 @@ pub(super) async fn page(app: &TestApp, after: &str, limit: usize) -> (Vec<Value
     )
 }
 
-/// Reads on from a cursor until there are so many events.
+/// Reads on from a cursor until there are this many events.
 pub(super) async fn read(
     app: &TestApp,
     mut after: String,
@@ -56,7 +56,7 @@ pub(super) async fn read(
     (found, after)
 }
 
-/// Adds so many copies of the first entry of each instance.
+/// Adds this many copies of the first entry of each instance.
 pub(super) async fn repeat_first(app: &TestApp, count: usize) {
     let entries = "insert into audit_entry
         (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)
@@ -88,7 +88,7 @@ async fn stored(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn the_feed_has_every_event_once_and_as_it_was_answered() {
+async fn the_feed_has_every_event_once_and_as_in_responses() {
     let app = TestApp::start().await;
     let mut answered = Vec::new();
     for entity in ["doc-1", "doc-2"] {
@@ -111,7 +111,7 @@ async fn the_feed_has_every_event_once_and_as_it_was_answered() {
             answered.extend(changed["events"].as_array().expect("events").clone());
         }
     }
-    // Neither a dry run nor a refusal is an event.
+    // Dry runs and refusals make no events.
     app.post(
         "author",
         "/v1/instances?dryRun=true",
@@ -134,12 +134,12 @@ async fn the_feed_has_every_event_once_and_as_it_was_answered() {
 }
 
 #[tokio::test]
-async fn a_late_commit_is_waited_for_and_not_skipped() {
+async fn the_feed_waits_for_a_late_commit() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let early = stored(&app).await.len();
     let (_, cursor) = read(&app, String::new(), early, 100).await;
-    // An event is written before others, and committed after them.
+    // An event that is written before others and committed after them.
     let mut late = app
         .database
         .admin_pool()
@@ -162,7 +162,7 @@ async fn a_late_commit_is_waited_for_and_not_skipped() {
     assert_eq!(
         shown,
         [Value::Null; 0],
-        "what may still be preceded is not shown"
+        "an event is not shown while an earlier one may still be committed"
     );
 
     late.commit().await.expect("a commit");
@@ -170,7 +170,7 @@ async fn a_late_commit_is_waited_for_and_not_skipped() {
     assert_eq!(ids(&found), [vec![id.to_string()], others].concat());
 }
 
-/// Asks for what comes behind a cursor in each way that there is.
+/// Requests events after a cursor in each possible way.
 pub(super) async fn expired(app: &TestApp, cursor: &str) {
     for path in ["/v1/events", "/v1/events/stream"] {
         let answer = app.get("author", &format!("{path}?after={cursor}")).await;
@@ -182,9 +182,9 @@ pub(super) async fn expired(app: &TestApp, cursor: &str) {
     answer.await.problem(410, "cursor_expired");
 }
 
-/// The database was set back, and another event has the numbers of one that is lost.
+/// The database was set back, and another event has the position of a lost one.
 #[tokio::test]
-async fn a_cursor_at_numbers_that_are_anothers_has_expired() {
+async fn a_cursor_whose_position_another_event_has_is_expired() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let (_, cursor) = read(&app, String::new(), 1, 1).await;
@@ -196,9 +196,9 @@ async fn a_cursor_at_numbers_that_are_anothers_has_expired() {
     assert_eq!(again.len(), 1);
 }
 
-/// A backup was restored that does not have the event.
+/// A backup without the event was restored.
 #[tokio::test]
-async fn a_cursor_at_an_event_that_is_not_there_has_expired() {
+async fn a_cursor_of_a_missing_event_is_expired() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let (found, cursor) = read(&app, String::new(), 1, 1).await;
@@ -216,7 +216,7 @@ async fn a_cursor_at_an_event_that_is_not_there_has_expired() {
 }
 
 #[tokio::test]
-async fn events_say_what_consumers_rely_on() {
+async fn events_have_what_consumers_rely_on() {
     let app = TestApp::start().await;
     let started = app.started("doc-1").await;
     let id = started["id"].as_str().expect("an id");
@@ -283,7 +283,7 @@ async fn events_say_what_consumers_rely_on() {
         .problem(404, "not_found");
 }
 
-/// Events as they come in.
+/// Events as the stream sends them.
 pub(crate) struct Stream {
     body: BodyDataStream,
     text: String,
@@ -296,13 +296,13 @@ impl Stream {
         Stream::of(&host, &token, last_event_id).await
     }
 
-    /// The stream of whoever this `Authorization` header is of.
+    /// The stream for this `Authorization` header.
     pub(crate) async fn of(
         host: &Host,
         authorization: &str,
         last_event_id: Option<&str>,
     ) -> Stream {
-        // Without the id of an event, from the first one.
+        // Without an event id, the stream begins with the first event.
         let path = match last_event_id {
             Some(_) => "/v1/events/stream",
             None => "/v1/events/stream?after=earliest",
@@ -333,7 +333,7 @@ impl Stream {
         }
     }
 
-    /// The id of the next message, which has no event.
+    /// The id of the next message, which must have no event.
     pub(super) async fn position(&mut self) -> String {
         let reading = tokio::time::timeout(Duration::from_mins(1), self.message());
         let message = reading.await.expect("a message within a minute");
@@ -344,7 +344,7 @@ impl Stream {
             .to_owned()
     }
 
-    /// The next message, without the empty line at its end. None when the stream ends.
+    /// The next message, without the empty line at its end. None at the end of the stream.
     async fn message(&mut self) -> Option<String> {
         loop {
             if let Some((message, rest)) = self.text.split_once("\n\n") {
@@ -357,13 +357,13 @@ impl Stream {
         }
     }
 
-    /// The next event with its id. Messages without an event are passed over.
+    /// The next event with its id. Skips messages without an event.
     pub(crate) async fn next(&mut self) -> (String, Value) {
         let next = self.next_if_any().await;
         next.expect("the stream goes on")
     }
 
-    /// What comes until the host ends the stream.
+    /// Everything that the stream sends until the host ends it.
     pub(super) async fn rest(&mut self) -> Vec<Value> {
         let mut rest = Vec::new();
         while let Some((_, event)) = self.next_if_any().await {
@@ -372,7 +372,7 @@ impl Stream {
         rest
     }
 
-    /// The next event; nothing when the stream ends.
+    /// The next event. None at the end of the stream.
     async fn next_if_any(&mut self) -> Option<(String, Value)> {
         let reading = async {
             loop {
@@ -395,7 +395,7 @@ impl Stream {
 }
 
 #[tokio::test]
-async fn a_stream_resumes_where_it_broke_off_and_goes_on_live() {
+async fn a_stream_resumes_where_it_ended_and_continues_live() {
     let app = TestApp::start().await;
     let first = app.start_answer("doc-1").await["events"]
         .as_array()
@@ -413,7 +413,7 @@ async fn a_stream_resumes_where_it_broke_off_and_goes_on_live() {
         assert_eq!(&event, expected);
         last = id;
     }
-    // What other hosts commit comes as well as what this one does.
+    // The stream has commits of all hosts.
     let second = app.start_answer("doc-2").await["events"]
         .as_array()
         .expect("events")
@@ -435,7 +435,7 @@ async fn a_stream_resumes_where_it_broke_off_and_goes_on_live() {
     for expected in second.iter().chain(&third) {
         assert_eq!(&resumed.next().await.1, expected);
     }
-    // The ids of events are cursors of pages, too.
+    // Event ids are cursors of pages, too.
     let (rest, _) = read(&app, last, second.len() + third.len(), 100).await;
     assert_eq!(rest, [second, third].concat());
 }

@@ -1,7 +1,7 @@
-//! The examples of the document: requests that are made here, with their answers.
+//! The examples of the OpenAPI document: this test sends the requests and records the responses.
 //!
-//! Ids, instants and digests of a run are replaced by fixed ones, so that the file changes only with the API. `UPDATE=1` writes it;
-//! the document has it once the server is built anew.
+//! Ids, times and digests are replaced by fixed ones, so that the file changes only with the API. `UPDATE=1` writes the file. The
+//! server must be compiled again to have it in the document.
 
 mod steps;
 
@@ -18,20 +18,20 @@ use crate::support::documented;
 const FILE: &str = "../host/server/src/http/openapi/examples.json";
 /// The longest example.
 const EXAMPLE_BYTES_MAX: usize = 12_000;
-/// What ids begin with in the file. Their number follows.
+/// The prefix of ids in the file. Their number follows.
 const ID: &str = "01a20d00-0000-7000-8000-";
 const ID_BYTES: usize = 36;
-/// Instants this near are those of the run, such as when a signal expires.
+/// Times this close to the present belong to the run, such as the expiry of a signal.
 const NEAR: SignedDuration = SignedDuration::from_hours(24 * 400);
 
-/// Makes requests and records the first success of each operation.
+/// Sends requests and records the first success of each operation.
 struct Recorder {
     app: TestApp,
     operations: Vec<Operation>,
     recorded: BTreeMap<String, Value>,
-    /// The ids of the run, in the order in which they were first recorded.
+    /// The ids of the run, in the order of their first occurrence.
     ids: Vec<String>,
-    /// What later steps say `$name` for.
+    /// The values that later steps use as `$name`.
     names: BTreeMap<String, String>,
 }
 
@@ -48,7 +48,7 @@ impl Recorder {
         }
     }
 
-    /// Makes a request without preferences, which succeeds, and keeps what `kept` names: `name=/pointer` into the answer.
+    /// Sends a request without preferences, which must succeed. Stores values of the response by `kept`: `name=/pointer`.
     async fn ask(&mut self, (user, line, body, kept): (&str, &str, &str, &str)) {
         let (line, body) = (self.filled(line), self.filled(body));
         let (method, path) = line.split_once(' ').expect("a method and a path");
@@ -71,7 +71,7 @@ impl Recorder {
         }
     }
 
-    /// The text with the names that are known.
+    /// The text with the known names replaced.
     fn filled(&self, text: &str) -> String {
         let fill = |text: String, (name, value): (&String, &String)| text.replace(name, value);
         self.names.iter().rev().fold(text.to_owned(), fill)
@@ -93,7 +93,7 @@ impl Recorder {
         self.recorded.insert(id, example);
     }
 
-    /// Replaces what differs from run to run.
+    /// Replaces what differs between runs.
     fn steady(&mut self, value: &mut Value) {
         match value {
             Value::Object(members) => {
@@ -105,7 +105,7 @@ impl Recorder {
                         ("token", Value::String(_)) => {
                             *member = json!("eyJ0ZW5hbnQiOiJkZWZhdWx0In0.a2V5.bWFj");
                         }
-                        // What a call cost depends on the machine and on the compiler of the flow.
+                        // The cost of a call depends on the machine and on the compiler of the flow.
                         ("fuel" | "micros", Value::Number(_)) => *member = json!(1_000),
                         _ => self.steady(member),
                     }
@@ -141,7 +141,7 @@ impl Recorder {
     }
 }
 
-/// A fixed instant in place of one of the run.
+/// A fixed time in place of one of the run.
 fn steady_word(word: &str) -> &str {
     let at = word.parse::<Timestamp>().ok();
     let is_near = |at: Timestamp| at.duration_since(Clock::System.now()).abs() < NEAR;
@@ -157,7 +157,7 @@ fn id_of(operation: &Operation) -> String {
     id.expect("an id").to_owned()
 }
 
-/// Whether an answer of the operation is JSON.
+/// Whether the operation responds with JSON.
 fn answers_json(operation: &Operation) -> bool {
     let responses = operation.described["responses"].as_object();
     let is_json = |(status, response): (&String, &Value)| {
@@ -166,7 +166,7 @@ fn answers_json(operation: &Operation) -> bool {
     responses.expect("responses").iter().any(is_json)
 }
 
-/// Holds a value against a schema of the document.
+/// Validates a value against a schema of the document.
 fn check(what: &str, document: &Value, described: &Value, value: &Value) {
     let mut schema = described["content"]["application/json"]["schema"].clone();
     schema["components"] = document["components"].clone();
@@ -183,7 +183,7 @@ fn check(what: &str, document: &Value, described: &Value, value: &Value) {
     clippy::disallowed_methods,
     reason = "the test command says whether to write the file anew"
 )]
-async fn every_operation_has_an_example_that_was_run_and_fits_its_schema() {
+async fn every_operation_has_a_recorded_example_that_fits_its_schema() {
     let mut recorder = Recorder::start().await;
     steps::take(&mut recorder).await;
     let document = document(&recorder.app).await;

@@ -1,4 +1,4 @@
-//! Operations that do not do what all others do are on `docs/api.md`, with the reason.
+//! Operations that differ from the general rules are listed in `docs/api.md` with a reason.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::*;
 
 const PAGE: &str = include_str!("../../docs/api.md");
 
-/// The paths that stand in backticks between these words of the page.
+/// The paths in backticks between these two texts of the page.
 fn listed(from: &str, until: &str) -> BTreeSet<&'static str> {
     let (_, list) = PAGE.split_once(from).expect("the list");
     let (list, _) = list.split_once(until).expect("its end");
@@ -15,7 +15,7 @@ fn listed(from: &str, until: &str) -> BTreeSet<&'static str> {
     quoted.filter(|text| text.starts_with('/')).collect()
 }
 
-/// The schema of a successful answer.
+/// The schema of a successful response.
 fn answer<'a>(document: &'a Value, response: &Value) -> Option<&'a Value> {
     let schema = &response["content"]["application/json"]["schema"]["$ref"];
     document.pointer(&schema.as_str()?[1..])
@@ -32,9 +32,9 @@ fn has(document: &Value, schema: &Value, member: &str) -> bool {
         })
 }
 
-/// Every read has a tag, answers page by page, or is in the list with its reason.
+/// Every read has an ETag, is paged, or is listed with a reason.
 #[tokio::test]
-async fn a_read_is_conditional_or_the_page_says_why_not() {
+async fn a_read_is_conditional_or_listed_with_a_reason() {
     let app = TestApp::start().await;
     let document = document(&app).await;
     let (mut without, mut of_pages) = (BTreeSet::new(), 0);
@@ -57,9 +57,9 @@ async fn a_read_is_conditional_or_the_page_says_why_not() {
     assert_eq!(listed("These have no tag:", "```"), without);
 }
 
-/// Every change answers with `result` and `dryRun`, or is in the table with its reason.
+/// Every change responds with `result` and `dryRun`, or is listed with a reason.
 #[tokio::test]
-async fn a_change_has_the_one_result_or_the_page_says_why_not() {
+async fn a_change_has_the_common_result_or_is_listed_with_a_reason() {
     let app = TestApp::start().await;
     let document = document(&app).await;
     let mut others = BTreeSet::new();

@@ -1,6 +1,6 @@
-//! What one tenant's receivers and readers cost another one: the same waits, timed with and without them.
+//! How receivers and readers of one tenant delay another one: the same waits, measured with and without them.
 //!
-//! The machine may be busy with other things, so ratios within one run are judged, with room for noise.
+//! The machine may be busy, so only ratios within one run are checked, with a tolerance.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ use super::*;
 use crate::support::app::neighbour::Neighbour;
 use crate::support::receiver::Receiver;
 
-/// How much longer the slowest may take.
+/// The permitted ratio of the slowest ones.
 const RATIO_MAX: f64 = 3.0;
-/// What is no matter: a turn of the loops that look for work.
+/// Differences below this do not count: the polling interval of the loops.
 const NOISE: Duration = Duration::from_millis(750);
 const TIMEOUT: Duration = Duration::from_mins(1);
 const TRIALS: usize = 3;
 
-/// What was unfair, if anything.
+/// The unfair measurements, if any.
 fn unfair(what: &str, quiet: &[Duration], attacked: &[Duration]) -> Option<String> {
     let found = [50, 99].map(|percent| {
         let (quiet, attacked) = (percentile(quiet, percent), percentile(attacked, percent));
@@ -34,8 +34,8 @@ fn unfair(what: &str, quiet: &[Duration], attacked: &[Duration]) -> Option<Strin
     found.into_iter().flatten().next()
 }
 
-/// One of a few trials is fair. Transactions of other tests on the same server hold all events back for a moment: what
-/// slows a trial from outside is no merit of the attack, which slows every one.
+/// One of a few trials must be fair. Transactions of other tests on the same server delay all events for a moment. Such a delay
+/// affects some trials, while the attack slows every one.
 async fn assert_fair(mut trial: impl AsyncFnMut(usize) -> Option<String>) {
     let mut told = Vec::new();
     for number in 0..TRIALS {
@@ -47,7 +47,7 @@ async fn assert_fair(mut trial: impl AsyncFnMut(usize) -> Option<String>) {
     panic!("{told:#?}");
 }
 
-/// Accepts every connection, says nothing, and counts.
+/// Accepts and counts connections, and sends nothing.
 async fn hanging() -> (String, watch::Receiver<usize>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
@@ -63,7 +63,7 @@ async fn hanging() -> (String, watch::Receiver<usize>, JoinSet<()>) {
     (url, count, accepting)
 }
 
-/// How long each of some deliveries takes, from the command to the receiver.
+/// How long each of several deliveries takes, from the command to the receiver.
 async fn delivered(neighbour: &Neighbour, hook: &mut Receiver, name: &str) -> Vec<Duration> {
     let mut took = Vec::new();
     for number in 0..6 {
@@ -76,7 +76,7 @@ async fn delivered(neighbour: &Neighbour, hook: &mut Receiver, name: &str) -> Ve
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn receivers_that_hang_hold_up_no_other_tenant() {
+async fn hanging_receivers_delay_no_other_tenant() {
     const HANGING: usize = 8;
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
@@ -112,13 +112,13 @@ async fn receivers_that_hang_hold_up_no_other_tenant() {
         unfair("webhooks", &quiet, &attacked)
     })
     .await;
-    // Nor their neighbours in the same tenant.
+    // They delay no other receivers of the same tenant either.
     for _ in 0..30 {
         own.next().await;
     }
 }
 
-/// What the neighbour waits for while the others go on: an event in its stream, and a list.
+/// The neighbour's waits during the attack: for an event in its stream, and for a list.
 async fn served(
     app: &TestApp,
     neighbour: &Neighbour,
@@ -143,7 +143,7 @@ async fn served(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_that_nobody_reads_hold_up_no_other_tenant() {
+async fn streams_without_readers_delay_no_other_tenant() {
     const STREAMS: usize = 200;
     let app = TestApp::start().await;
     app.started("doc").await;

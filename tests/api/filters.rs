@@ -1,4 +1,4 @@
-//! Filters of the feed and of its stream, and what they cost.
+//! Filters of the feed and of its stream, and their cost.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use super::*;
 use crate::support::plans::{explained_query, nodes, pages};
 use wrkflw_store::feed::READ_BYTES_MAX;
 
-/// More events than one request looks at.
+/// More events than one request reads.
 const CROWD: i32 = 5_000;
 
-/// The types of the events that a query finds in the whole feed, and the number of requests that it took.
+/// The types of the events that a query finds in the whole feed, and the number of requests.
 async fn found(app: &TestApp, query: &str) -> (Vec<String>, usize) {
     let (mut types, mut after, mut requests) = (Vec::new(), "earliest".to_owned(), 0);
     loop {
@@ -36,7 +36,7 @@ async fn two(app: &TestApp) -> (Value, Value) {
     let first = app.started("doc-1").await;
     let second = app.started("doc-2").await;
     claimed(app, "reviewer", &second).await;
-    // All of it is behind the horizon of the feed now.
+    // All of these events are behind the horizon of the feed now.
     app.events().await;
     (first, second)
 }
@@ -85,9 +85,9 @@ async fn each_filter_finds_what_it_names_and_nothing_else() {
     }
 }
 
-/// A page that found nothing leads on, and neither filter reads the whole table.
+/// An empty page has a next cursor, and no filter reads the whole table.
 #[tokio::test]
-async fn a_filter_costs_the_same_in_a_large_feed() {
+async fn the_cost_of_a_filter_does_not_grow_with_the_feed() {
     let app = TestApp::start().await;
     let (first, second) = two(&app).await;
     let crowd = "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, salt, occurred_at, hash, event_seq)
@@ -151,7 +151,7 @@ async fn a_filter_costs_the_same_in_a_large_feed() {
     assert!(pages(&plan) < 100, "{} pages", pages(&plan));
 }
 
-/// Each read takes few large events, whatever number of them was asked for. None is left out.
+/// Each read takes few large events, whatever its limit. No event is left out.
 #[tokio::test]
 async fn large_events_make_short_pages() {
     const BYTES: usize = 64 * 1024;
@@ -196,7 +196,7 @@ async fn large_events_make_short_pages() {
     assert!(reading.more && reading.unsent.len() <= of_page + 2);
     drop(reading);
 
-    // As if they had been sent, so they can be sent again.
+    // Marks them as sent, so that they can be replayed.
     sql(&app, "delete from outbox_event").await;
     let (mut after, mut replayed, mut calls) = (json!("earliest"), 0, 0);
     loop {
@@ -219,9 +219,9 @@ async fn large_events_make_short_pages() {
     );
 }
 
-/// A client that reconnects does not read again what its filter passed over.
+/// A client that reconnects does not read skipped events again.
 #[tokio::test]
-async fn a_silent_stream_says_how_far_it_has_read() {
+async fn an_idle_stream_sends_its_position() {
     let app = TestApp::start().await;
     two(&app).await;
     let host = app.host();
@@ -236,7 +236,7 @@ async fn a_silent_stream_says_how_far_it_has_read() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_now_and_passes_over_what_is_not_asked_for() {
+async fn a_stream_begins_now_and_skips_events_that_do_not_match() {
     let app = TestApp::start().await;
     let first = app.started("doc-1").await;
     claimed(&app, "reviewer", &first).await;

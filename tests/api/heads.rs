@@ -1,4 +1,4 @@
-//! The heads of requests and of answers: what is refused because it could be read in two ways, and what every answer has.
+//! Headers of requests and responses: ambiguous requests are refused, and every response has the required headers.
 
 use super::*;
 
@@ -31,7 +31,7 @@ async fn an_ambiguous_request_is_refused() {
         let detail = problem["detail"].as_str().expect("a detail");
         assert!(detail.contains(doubled[0].0), "{doubled:?}: {detail}");
     }
-    // As proxies join them.
+    // Joined by a comma, as proxies do it.
     for (joined, status, code) in [
         (("idempotency-key", "a, b"), 400, "malformed_request"),
         (
@@ -61,7 +61,7 @@ async fn an_ambiguous_request_is_refused() {
 }
 
 #[tokio::test]
-async fn answers_are_taken_for_what_they_are_and_kept_by_nobody() {
+async fn responses_have_their_type_and_are_not_cached() {
     let app = TestApp::start().await;
     let started = app.started("doc-1").await;
     let id = started["id"].as_str().expect("an id");
@@ -100,7 +100,7 @@ async fn answers_are_taken_for_what_they_are_and_kept_by_nobody() {
 }
 
 #[tokio::test]
-async fn json_ends_with_a_line_feed_that_counts_in_no_tag_and_no_stored_reply() {
+async fn json_ends_with_a_line_feed_outside_of_tags_and_stored_replies() {
     let app = TestApp::start().await;
     let host = app.host();
     let key = [("idempotency-key", "k")];

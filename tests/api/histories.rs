@@ -1,6 +1,5 @@
-//! A database that another server goes on with: loaded from a dump, where transactions are counted anew, or on another
-//! timeline after a fail-over; or the same server, in a copy. A host begins a history of it, and readers neither miss an event nor
-//! get one twice.
+//! A database that another server continues: restored from a dump, which restarts transaction ids, or on another timeline after a
+//! fail-over; or copied on the same server. A host begins a new history of it. Readers miss no event and get none twice.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::support::receiver::Receiver;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const HISTORIES: &str = "select count(*) from feed_epoch";
 
-/// Lets the server count so many transactions that a new one begins far below.
+/// Uses up this many transaction ids, so that a new server begins with much lower ones.
 async fn much_happened(app: &TestApp) {
     let many =
         "do $$ begin for i in 1..20000 loop perform pg_current_xact_id(); commit; end loop; end $$";
@@ -30,20 +29,20 @@ fn events(answer: &Value) -> Vec<String> {
     ids(answer["events"].as_array().expect("events"))
 }
 
-/// What a database of another server holds, by a statement that gives one number.
+/// The number that a statement returns in a database of another server.
 async fn number(server: &sqlx::PgPool, sql: &'static str) -> i64 {
     sqlx::query_scalar(sql).fetch_one(server).await.expect(sql)
 }
 
-/// The same service on a server of its own, with what was in the database at this moment.
+/// The same service on a server of its own, with a copy of this database at this moment.
 async fn restored(app: TestApp, own: &OwnPostgres) -> (TestApp, sqlx::PgPool) {
-    // The roles of a server are in no dump of a database.
+    // A dump of a database does not contain the roles of the server.
     Store::migrate(own.url()).await.expect("roles");
     let from = app.database.url().to_owned();
     copied(app, own, &from, "restored").await
 }
 
-/// The same service on a new database of this server, with what was in another one at this moment.
+/// The same service on a new database of this server, with a copy of another one at this moment.
 async fn copied(
     app: TestApp,
     own: &OwnPostgres,
@@ -58,7 +57,7 @@ async fn copied(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
+async fn readers_of_a_database_restored_from_a_dump_miss_nothing() {
     let app = TestApp::start().await;
     much_happened(&app).await;
     let first = app.start_answer("doc-1").await;
@@ -67,7 +66,7 @@ async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
     let (_, early) = read(&app, String::new(), 2, 2).await;
     let (_, last) = read(&app, early.clone(), known.len() - 2, 100).await;
     let own = OwnPostgres::start().await;
-    // After the dump another event was made, which is lost.
+    // An event after the dump, which is lost.
     let old = app.host();
     let (app, pool) = restored(app, &own).await;
     let loaded = number(&pool, "select max(pos) from audit_entry").await;
@@ -93,7 +92,7 @@ async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
     let anew = "select bool_or(e.xid < o.xid) from audit_entry e, audit_entry o where e.pos > $1 and o.pos <= $1";
     let anew = sqlx::query_scalar(anew).bind(loaded).fetch_one(&pool).await;
     assert_eq!(anew.ok(), Some(true), "transactions are counted anew");
-    // Whoever had read some goes on with the rest, and with what is new, each once and in order.
+    // Readers of earlier events continue with the rest and with new events, each once and in order.
     let (found, end) = read(&app, early, known.len() - 2 + since.len(), 3).await;
     assert_eq!(ids(&found), [&known[2..], &since[..]].concat());
     let (found, same) = read(&app, last, since.len(), 100).await;
@@ -101,15 +100,15 @@ async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
     assert_eq!(page(&app, &end, 100).await, (vec![], end));
     let (found, _) = read(&app, String::new(), known.len() + since.len(), 100).await;
     assert_eq!(ids(&found), [known, since].concat());
-    // Whoever had read what is beyond is told so.
+    // Readers whose position is beyond the dump are told so.
     let path = format!("/v1/events?after={}", beyond.as_str().expect("a cursor"));
     let answer = app.get("author", &path).await;
     answer.problem(410, "cursor_expired");
 }
 
-/// There, transactions are not counted anew. Whoever had read what is lost is told so, also by a position at which there was no event.
+/// On the same server transaction ids are not restarted. Readers of lost events are told so, also at a position without an event.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_dump_that_the_same_server_loads_begins_a_history() {
+async fn a_dump_restored_on_the_same_server_begins_a_history() {
     let app = TestApp::start().await;
     let own = OwnPostgres::start().await;
     let (app, _) = restored(app, &own).await;
@@ -133,7 +132,7 @@ async fn a_dump_that_the_same_server_loads_begins_a_history() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn receivers_are_told_once_of_what_a_dump_has_and_of_all_since() {
+async fn receivers_get_the_events_of_a_dump_and_all_later_ones_once() {
     let app = TestApp::start().await;
     much_happened(&app).await;
     let mut hook = Receiver::start().await;
@@ -146,7 +145,7 @@ async fn receivers_are_told_once_of_what_a_dump_has_and_of_all_since() {
     drop(working);
     let told = "select count(*) from notification";
     let before = count(&app.database, told).await;
-    // Of this one nobody had been told.
+    // Nobody was notified of this one.
     let second = app.start_answer("doc-2").await;
     let own = OwnPostgres::start().await;
     let (app, pool) = restored(app, &own).await;
@@ -164,7 +163,7 @@ async fn receivers_are_told_once_of_what_a_dump_has_and_of_all_since() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fail_over_begins_a_history_that_nobody_notices() {
+async fn a_fail_over_begins_a_history_and_readers_continue() {
     let app = TestApp::start().await;
     let own = OwnPostgres::start().await;
     let (app, pool) = restored(app, &own).await;
@@ -175,7 +174,7 @@ async fn a_fail_over_begins_a_history_that_nobody_notices() {
     let since = loop {
         let body = approval_start("doc-2");
         let started = app.post("author", "/v1/instances", body).await;
-        // Sessions of before are found broken one by one.
+        // The host finds its earlier sessions broken one by one.
         if started.status == 201 {
             break events(&started.body);
         }
@@ -191,15 +190,15 @@ async fn a_fail_over_begins_a_history_that_nobody_notices() {
     assert_eq!(ids(&found), [before, since].concat());
 }
 
-/// It has begun no history of the promoted database.
+/// The host has begun no history of the promoted database.
 #[tokio::test]
-async fn a_connection_to_a_standby_writes_nothing_once_it_is_promoted() {
+async fn a_connection_to_a_standby_writes_nothing_after_its_promotion() {
     let app = TestApp::start().await;
     let own = OwnPostgres::start().await;
     let (app, pool) = restored(app, &own).await;
     own.stand_by().await;
     let mut early = loop {
-        // Sessions of before are found broken one by one.
+        // The host finds its earlier sessions broken one by one.
         if let Ok(mut session) = pool.acquire().await
             && sqlx::raw_sql("select begin_history()")
                 .execute(&mut *session)
@@ -233,11 +232,11 @@ async fn a_connection_to_a_standby_writes_nothing_once_it_is_promoted() {
     assert_eq!(number(&pool, HISTORIES).await, 3);
 }
 
-/// As if the database had come from elsewhere.
+/// Marks the database as if it came from another server.
 const ELSEWHERE: &str = "update feed_epoch set server = 'elsewhere'";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_hosts_begin_one_history_before_they_write() {
+async fn concurrent_hosts_begin_one_history_before_they_write() {
     const HOSTS: usize = 8;
     let app = TestApp::start().await;
     let known = events(&app.start_answer("doc-0").await);
@@ -261,9 +260,9 @@ async fn many_hosts_begin_one_history_before_they_write() {
     assert_eq!(ids(&found)[..known.len()], known);
 }
 
-/// What a lost history numbered, a host may remember by its number.
+/// A host may have cached numbers of a lost history.
 #[tokio::test]
-async fn the_number_of_a_lost_tenant_is_nobody_elses() {
+async fn the_number_of_a_lost_tenant_is_not_used_again() {
     let app = TestApp::start().await;
     let (store, now) = (app.store(), app.engine.clock().now());
     let roles = BTreeMap::new();

@@ -104,7 +104,7 @@ async fn of_two_who_would_close_a_circle_one_does() {
 }
 
 #[tokio::test]
-async fn a_dry_run_is_judged_and_writes_nothing() {
+async fn a_dry_run_is_checked_and_writes_nothing() {
     let app = TestApp::empty().await;
     app.put("admin", &path("author"), by("reviewer"))
         .await

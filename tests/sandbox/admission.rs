@@ -30,7 +30,7 @@ async fn an_admitted_component_has_described_its_graph() {
 }
 
 #[tokio::test]
-async fn a_config_is_refused_in_the_flows_own_words() {
+async fn a_config_is_refused_with_the_flows_own_message() {
     let problems = refused(guests::hostile(), r#"{"behaviour":"refuse_config"}"#).await;
     let message = "/behaviourthis config was asked to be refused (unwanted)";
     assert_eq!(problems, [("config_invalid", message.to_owned())]);

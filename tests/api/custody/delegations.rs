@@ -62,7 +62,7 @@ async fn a_delegation_and_its_return_are_sealed_like_a_decision() {
         assert_eq!(mac, unhex(&record["signature"]["mac"]), "{record}");
     }
 
-    // Whoever changes the reason, or takes the seal away, is found.
+    // A changed reason and a removed seal are found.
     behind(&app, "update audit_entry set payload = replace(payload, 'journey', 'holiday') where type = 'TASK_DELEGATED'").await;
     behind(
         &app,

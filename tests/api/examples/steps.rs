@@ -5,7 +5,7 @@ use crate::api::{sessions, sql};
 use crate::support::guests;
 use serde_json::{Value, json};
 
-/// Who asks, what, with which body, and what later steps need of the answer: `name=/pointer`, for which they say `$name`.
+/// The caller, the request, its body, and the values for later steps: `name=/pointer`, which later steps use as `$name`.
 type Step = (&'static str, &'static str, &'static str, &'static str);
 
 const DIRECTORY: &[Step] = &[
@@ -67,7 +67,7 @@ const DIRECTORY: &[Step] = &[
     ("admin", "GET /v1/calendars", "", ""),
 ];
 
-/// Version 2 of the definition is published before.
+/// Version 2 of the definition is published before this step.
 const VERSIONS: &[Step] = &[
     ("admin", "GET /v1/definitions?limit=1", "", ""),
     ("admin", "GET /v1/definitions/document-approval", "", ""),
@@ -369,7 +369,7 @@ const SUBSCRIPTIONS: &[Step] = &[
     ),
 ];
 
-/// Events that were sent are sent again.
+/// Replays events that were sent.
 const REPLAY: Step = (
     "admin",
     "POST /v1/events/replay",
@@ -377,7 +377,7 @@ const REPLAY: Step = (
     "",
 );
 
-/// An event of each instance is parked before.
+/// Parks an event of each instance before this step.
 const DEAD_LETTERS: &[Step] = &[
     ("admin", "GET /v1/dead-letters?limit=1", "", ""),
     ("admin", "GET /v1/dead-letters/$instance", "", ""),
@@ -403,7 +403,7 @@ async fn published(recorder: &mut Recorder, key: &str, component: &[u8], config:
     recorder.record("POST", &path, &Value::Null, &published);
 }
 
-/// Makes all requests.
+/// Sends all requests.
 pub(super) async fn take(recorder: &mut Recorder) {
     let config = json!({ "rejectionNeedsComment": false });
     let sample = wrkflw::sample::DOCUMENT_APPROVAL;
@@ -422,7 +422,7 @@ pub(super) async fn take(recorder: &mut Recorder) {
         SIGNALS,
         SUBSCRIPTIONS,
     ] {
-        // Until the feed has all events.
+        // Waits until the feed has all events.
         recorder.app.events().await;
         for step in steps {
             recorder.ask(*step).await;
