@@ -1,8 +1,7 @@
-//! Flow logic that misbehaves is named, writes nothing, and holds up nobody else.
+//! Misbehaving flow logic gets an error with its name, writes nothing, and delays nobody else.
 //!
-//! Here, a guest in Rust that does whatever its input says; `raw` has what only code by hand can do, `uploads` and
-//! `bombs` what never gets as far as being published, `neighbours` what all of it costs others.
-//! `docs/sandbox.md` lists the cases.
+//! This file uses a guest in Rust that does what its input says. `raw` tests what only handwritten code can do, `uploads` and
+//! `bombs` components that are never published, and `neighbours` the delay of others. `docs/sandbox.md` lists the cases.
 
 mod bombs;
 mod costs;
@@ -18,7 +17,7 @@ const BUDGET: &str = "logic_budget_exceeded";
 const FAULT: &str = "logic_fault";
 const OUTPUT: &str = "logic_output_too_large";
 
-/// Nothing in it that a terminal or a log would obey, and not more of it than somebody reads.
+/// Checks that the text is short, and that neither a terminal nor a log would interpret it.
 #[track_caller]
 fn is_tame(text: &str) {
     assert!(
@@ -27,13 +26,13 @@ fn is_tame(text: &str) {
         text.len(),
         &text[..200]
     );
-    // Every answer ends with a line feed.
+    // Every response ends with a line feed.
     let text = text.strip_suffix('\n').unwrap_or(text);
     let unfit = |character: &char| character.is_control() || *character == '\u{202e}';
     assert!(!text.chars().any(|character| unfit(&character)), "{text:?}");
 }
 
-/// The problem says whose logic failed, and where.
+/// Checks that the problem names the flow and the function that failed.
 #[track_caller]
 fn names_the_culprit(answer: Answer, code: &str, function: &str, digest: &str) {
     let problem = answer.problem(424, code);
@@ -44,7 +43,7 @@ fn names_the_culprit(answer: Answer, code: &str, function: &str, digest: &str) {
     is_tame(detail);
 }
 
-/// All that is stored: the rows of each table, and a digest over all that stands in them.
+/// A summary of everything stored: the number of rows of each table, and a digest over all values.
 async fn stored(app: &TestApp) -> BTreeMap<String, (i64, String)> {
     let pool = app.database.admin_pool();
     let digests: Vec<_> = rows(app)
@@ -73,7 +72,7 @@ async fn digest(app: &TestApp) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_decision_that_logic_fails_is_not_made() {
+async fn a_decision_whose_logic_fails_is_not_made() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let body = hostile_start("t-1", json!({}));
@@ -121,7 +120,7 @@ async fn a_decision_that_logic_fails_is_not_made() {
         names_the_culprit(answer, code, function, &digest);
         assert_eq!(stored(&app).await, before, "{behaviour}");
     }
-    // The same task is decided as soon as its logic behaves.
+    // The same task can be decided as soon as its logic behaves.
     let body = json!({ "outcome": "GO" });
     let done = app.post("reviewer", &decide, body).await.expect(200);
     assert_eq!(
@@ -131,7 +130,7 @@ async fn a_decision_that_logic_fails_is_not_made() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_that_logic_fails_leaves_nothing() {
+async fn a_start_whose_logic_fails_leaves_nothing() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let (digest, before) = (digest(&app).await, stored(&app).await);
@@ -171,7 +170,7 @@ async fn a_start_that_logic_fails_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refusal_of_the_work_is_the_starters_answer() {
+async fn a_refusal_by_enter_is_returned_to_the_starter() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let before = stored(&app).await;
@@ -189,7 +188,7 @@ async fn a_refusal_of_the_work_is_the_starters_answer() {
     }
 }
 
-/// The value of the first metric that is told with this name and these labels.
+/// The value of the first metric with this name and these labels.
 fn metric(name: &str) -> f64 {
     let text = telemetry::metrics().expect("metrics").render();
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -197,7 +196,7 @@ fn metric(name: &str) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_failed_calls_burned_is_measured() {
+async fn the_fuel_of_failed_calls_is_measured() {
     const BUDGET_OF_TRANSITION: f64 = 1e8;
     let app = TestApp::empty().await;
     telemetry::metrics().expect("metrics");
@@ -228,7 +227,7 @@ async fn what_failed_calls_burned_is_measured() {
     for (name, at_least) in [
         (format!("wrkflw_guest_duration_seconds_count{labels}"), 1.0),
         (format!("wrkflw_guest_fuel_count{labels}"), 1.0),
-        // What is left after a trap is not reliable: it counts as all burned.
+        // The remaining fuel after a trap is not reliable, so all of it counts as used.
         (
             format!("wrkflw_guest_fuel_sum{labels}"),
             BUDGET_OF_TRANSITION,
@@ -241,7 +240,7 @@ async fn what_failed_calls_burned_is_measured() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn waste_within_the_budget_hurts_the_guest_alone() {
+async fn waste_within_the_limits_affects_the_guest_alone() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let refused = || metric(r#"wrkflw_guest_growth_refused_total{what="memory"} "#);
@@ -262,12 +261,12 @@ async fn waste_within_the_budget_hurts_the_guest_alone() {
             .await;
         assert_eq!(done["outcome"], "DONE", "{behaviour}");
     }
-    // It asked for more memory than it gets, and went on after the refusal. A metric shows it.
+    // The guest requested more memory than permitted, and went on after the refusal. A metric shows this.
     assert!(refused() > before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_guest_says_to_people_is_only_text() {
+async fn texts_of_a_guest_are_only_text() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let body = hostile_start(
@@ -276,18 +275,18 @@ async fn what_a_guest_says_to_people_is_only_text() {
     );
     let before = rows(&app).await["instance"];
     let answer = app.post("author", "/v1/instances", body).await;
-    // As JSON, so that no byte of it is anything but text. Every answer ends with a line feed.
+    // In JSON, no byte is anything but text. Every response ends with a line feed.
     let told = answer.text.trim_end_matches('\n');
     assert!(!told.chars().any(char::is_control), "{}", answer.text);
     let problem = answer.problem(403, "forbidden");
     let reason = problem["reason"].as_str().expect("a code");
     assert!(reason.starts_with("\u{1b}[2J"), "{reason:?}");
-    // Being refused is kept as an attempt; nothing else came of it.
+    // The refusal is recorded as an attempt. It has no other effect.
     assert_eq!(rows(&app).await["instance"], before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_graph_is_what_was_described_once() {
+async fn the_graph_is_described_once() {
     let app = TestApp::empty().await;
     let changing = json!({ "behaviour": "changing", "function": "describe" });
     for (status, created) in [(201, true), (200, false)] {
@@ -298,6 +297,6 @@ async fn the_graph_is_what_was_described_once() {
         .get("author", "/v1/definitions/changing/versions/1")
         .await
         .expect(200);
-    // Each call counted from zero: none saw another.
+    // Each call counted from zero, so no call shares memory with another.
     assert_eq!(shown["graph"]["states"][0]["title"], "Work 0");
 }

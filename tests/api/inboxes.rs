@@ -1,4 +1,4 @@
-//! Inboxes in one call: what a list of tasks carries of each task, and how much that costs.
+//! An inbox in one request: what the list of tasks contains about each task, and its cost.
 
 use super::*;
 use crate::support::statements::Statements;
@@ -12,7 +12,7 @@ pub(super) async fn tasks(app: &TestApp, user: &str, query: &str) -> Vec<Value> 
     page["data"].as_array().expect("data").clone()
 }
 
-/// The actions on a task as the instance tells them, without what a row need not repeat.
+/// The actions on a task as the instance shows them, without what a row of a list leaves out.
 async fn told(app: &TestApp, user: &str, task: &Value) -> Vec<Value> {
     let path = format!(
         "/v1/instances/{}/actions",
@@ -34,7 +34,7 @@ async fn told(app: &TestApp, user: &str, task: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_task_of_a_list_carries_what_its_decision_needs() {
+async fn a_listed_task_has_what_its_decision_needs() {
     let app = TestApp::start().await;
     let put = json!({ "name": "Rita Reviewer" });
     app.put("admin", "/v1/people/reviewer", put)
@@ -90,7 +90,7 @@ async fn a_task_of_a_list_carries_what_its_decision_needs() {
 }
 
 #[tokio::test]
-async fn a_page_names_the_people_of_its_own_tasks_alone() {
+async fn a_page_names_only_the_people_of_its_own_tasks() {
     let app = TestApp::start().await;
     let member = "/v1/groups/authors/members/approver";
     app.put("admin", member, json!({})).await.expect(200);
@@ -108,7 +108,7 @@ async fn a_page_names_the_people_of_its_own_tasks_alone() {
 }
 
 #[tokio::test]
-async fn a_form_comes_with_the_outcomes() {
+async fn outcomes_have_their_forms() {
     let app = TestApp::empty().await;
     let finance = ["reviewer", "reviewer2", "fay", "finn", "approver"];
     people::known(&app, &finance).await;
@@ -154,7 +154,7 @@ async fn a_form_comes_with_the_outcomes() {
         (&brief["required"], &brief["input"]),
         (&approve["required"], &Value::Null)
     );
-    // The approver decided as the manager, and the purchase's states are separate.
+    // The approver decided as the manager, and the states of a purchase are separate.
     let all = tasks(&app, "approver", "view=all&include=actions").await;
     let task = all
         .iter()
@@ -168,7 +168,7 @@ async fn a_form_comes_with_the_outcomes() {
 }
 
 #[tokio::test]
-async fn a_form_has_its_digits_also_in_a_page_of_some_members() {
+async fn a_form_keeps_its_digits_in_a_page_of_selected_members() {
     let app = TestApp::empty().await;
     let maximum = r#""maximum":50000.000000000000000001"#;
     let schema =
@@ -189,9 +189,9 @@ async fn a_form_has_its_digits_also_in_a_page_of_some_members() {
     }
 }
 
-/// A list tells of each task what the instance tells of it. Only flow logic, which a list does not ask, may refuse more.
+/// A list shows for each task what its instance shows. Only flow logic, which a list does not call, may refuse more.
 #[tokio::test]
-async fn a_list_judges_by_the_rules_of_the_commands() {
+async fn a_list_uses_the_rules_of_the_commands() {
     let app = TestApp::start().await;
     people::known(&app, &["dee", "eli"]).await;
     people::absent(&app, "reviewer", "outsider", None).await;
@@ -239,9 +239,9 @@ async fn a_list_judges_by_the_rules_of_the_commands() {
     }
 }
 
-/// What several states and tasks of an instance say of a person counts in a list, too: votes and separate states.
+/// A list also considers the other states and tasks of an instance: votes and separate states.
 #[tokio::test]
-async fn a_list_knows_who_decided_elsewhere() {
+async fn a_list_considers_decisions_in_other_states() {
     let app = TestApp::empty().await;
     app.publish("committee", guests::committee(), &json!({}))
         .await
@@ -275,9 +275,9 @@ async fn a_list_knows_who_decided_elsewhere() {
     }
 }
 
-/// However long a page is, it takes as many statements, and flow logic is not called.
+/// The number of statements does not depend on the length of the page, and flow logic is not called.
 #[tokio::test]
-async fn a_page_costs_as_many_statements_as_a_task() {
+async fn a_page_takes_as_many_statements_as_a_task() {
     let app = TestApp::start().await;
     app.started("doc-0").await;
     let path = "/v1/tasks?view=available&limit=100&include=outcomes,actions,people";
@@ -298,11 +298,8 @@ async fn a_page_costs_as_many_statements_as_a_task() {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a table of questions and their answers"
-)]
-async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
+#[expect(clippy::too_many_lines, reason = "a table of requests and responses")]
+async fn an_instance_shows_its_owners_its_deadlines_and_the_states_ahead() {
     let app = TestApp::empty().await;
     app.publish("committee", guests::committee(), &json!({}))
         .await
@@ -372,7 +369,7 @@ async fn an_instance_tells_who_works_on_it_what_is_urgent_and_what_is_ahead() {
         .expect(200);
     assert_eq!(of_task["instance"], shown);
 
-    // Deadlines are paused while it is suspended, and nothing is ahead of it once it has ended.
+    // Deadlines are paused while it is suspended. An ended instance has no states ahead.
     people::known(&app, &["admin"]).await;
     app.post(
         "admin",

@@ -1,4 +1,4 @@
-//! A tenant whose notifications, webhooks or events cannot be made holds up no other tenant.
+//! A tenant whose notifications, webhooks or events fail delays no other tenant.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use crate::support::app::neighbour::Neighbour;
 use crate::support::receiver::Receiver;
 use crate::support::until_so;
 
-/// Events of an instance that has just started.
+/// The events of an instance that has just started.
 const EVENTS_OF_A_START: usize = 3;
 const TYPES: [&str; 3] = ["flow.*", "state.*", "task.*"];
-/// As a later release may write a version.
+/// A version in a format that a later release may write.
 const UNREADABLE: &str = "set session_replication_role = replica; update definition_version set graph = '{}' where tenant_id = 1";
 
-/// Has all events in one partition, and only that one sent.
+/// Moves all events to one partition, and lets the relay send only that one.
 const IN_ONE_PARTITION: &str = "update outbox_event set partition = 0; update outbox_partition set retry_at = 'infinity' where partition <> 0";
 
 /// A subscription of the neighbour to the events of instances.
@@ -31,7 +31,7 @@ async fn neighbours_hook(neighbour: &Neighbour) -> Receiver {
     hook
 }
 
-/// Each instance that the neighbour starts reaches its receiver.
+/// Checks that each instance that the neighbour starts reaches its receiver.
 async fn neighbour_is_served(neighbour: &Neighbour, hook: &mut Receiver) {
     for entity in ["theirs-1", "theirs-2"] {
         let started = neighbour.start(entity).await;
@@ -42,9 +42,9 @@ async fn neighbour_is_served(neighbour: &Neighbour, hook: &mut Receiver) {
     }
 }
 
-/// As if the statement that writes many deliveries took too long.
+/// The statement that writes many deliveries times out.
 #[tokio::test]
-async fn a_batch_that_fails_is_made_smaller_while_other_tenants_go_on() {
+async fn a_batch_that_fails_is_split_while_other_tenants_go_on() {
     const INSTANCES: usize = 10;
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
@@ -71,7 +71,7 @@ async fn a_batch_that_fails_is_made_smaller_while_other_tenants_go_on() {
 }
 
 #[tokio::test]
-async fn webhooks_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
+async fn webhooks_of_an_unreadable_version_delay_no_other_tenant() {
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
     let mut theirs = neighbours_hook(&neighbour).await;
@@ -86,9 +86,9 @@ async fn webhooks_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
     waiting(&app, &own, "pending", EVENTS_OF_A_START).await;
 }
 
-/// A lease ends before so many are claimed a few at a time, so the first would always come again.
+/// The leases of the first ones end before all are claimed. So the first ones would always be claimed again.
 #[tokio::test]
-async fn many_webhooks_that_cannot_be_read_hold_up_no_other_of_their_subscription() {
+async fn many_unreadable_webhooks_delay_no_others_of_their_subscription() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     let own = subscribe(&app, &hook.url, &TYPES).await;
@@ -110,7 +110,7 @@ async fn many_webhooks_that_cannot_be_read_hold_up_no_other_of_their_subscriptio
 }
 
 #[tokio::test]
-async fn events_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
+async fn events_of_an_unreadable_version_delay_no_other_tenant() {
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
     let started = app.started("doc-1").await;
@@ -135,9 +135,9 @@ async fn events_of_a_version_that_cannot_be_read_hold_up_no_other_tenant() {
     consumer.assert_in_order();
 }
 
-/// Replays point to the same entries, so they can be read no more than these.
+/// Replays refer to the same entries, so they are unreadable, too.
 #[tokio::test]
-async fn more_waiting_events_than_one_claim_reads_hold_up_none_behind_them() {
+async fn more_unreadable_events_than_one_claim_reads_delay_no_others() {
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
     app.started("doc-1").await;
@@ -151,7 +151,7 @@ async fn more_waiting_events_than_one_claim_reads_hold_up_none_behind_them() {
     sent_first(&app, &theirs).await;
 }
 
-/// Sends events. Those of the instance that the neighbour started come first.
+/// Sends events. Those of the neighbour's instance come first.
 async fn sent_first(app: &TestApp, theirs: &Value) -> (Sending, Consumer) {
     let settings = dead_letters::settings(app);
     let sending = dead_letters::send(app, &settings);
@@ -168,7 +168,7 @@ fn keys(consumer: &Consumer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_event_behind_those_passed_over_waits_for_the_one_before_it() {
+async fn an_event_after_skipped_ones_waits_for_the_one_before_it() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     sql(&app, IN_ONE_PARTITION).await;
@@ -194,7 +194,7 @@ async fn an_event_behind_those_passed_over_waits_for_the_one_before_it() {
     assert_eq!(read, (None, events));
 }
 
-/// Until the condition holds.
+/// Waits until the condition holds.
 async fn until(app: &TestApp, condition: &'static str) {
     let look = async || {
         let query = sqlx::query_scalar::<_, Option<bool>>(condition);

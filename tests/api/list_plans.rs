@@ -1,9 +1,10 @@
-//! Each filter of a list is answered from an index: how many pages its statement reads among many rows that do not match.
+//! Each filter of a list is answered from an index. The tests count the pages that its statement reads among many rows that do
+//! not match.
 
 use super::*;
 use crate::support::plans::{explained_once, explained_to_reader, index_searches, nodes, pages};
 
-/// Copies of an instance, nine tenths of which have ended, beside a few that are late, old or somebody's.
+/// Copies of an instance, nine tenths of which have ended, and a few that are late, old or owned by a person.
 const COPIES: &str = "
     create temporary table copy as
     select n, lpad(to_hex(n), 32, '0')::uuid as id, n % 10 > 0 as ended, n % 4000 = 10 as odd from generate_series(1, 30000) n;
@@ -25,7 +26,7 @@ const COPIES: &str = "
     analyze instance; analyze state_instance; analyze task;
     -- Entries that the tree of the index does not have yet are read one by one, at most 4 MB.
     select gin_clean_pending_list('instance_by_word')";
-/// A scan of the tables reads more than a thousand.
+/// A scan of the tables would read more than a thousand.
 const PAGES_MAX: i64 = 250;
 
 async fn tenant(app: &TestApp) -> i32 {
@@ -36,11 +37,8 @@ async fn tenant(app: &TestApp) -> i32 {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a table of questions and their answers"
-)]
-async fn each_filter_is_answered_from_an_index() {
+#[expect(clippy::too_many_lines, reason = "a table of requests and responses")]
+async fn each_filter_uses_an_index() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let mut connection = app
@@ -49,7 +47,7 @@ async fn each_filter_is_answered_from_an_index() {
         .acquire()
         .await
         .expect("a connection");
-    // Each by itself: no test's feed goes on while a transaction is open anywhere in the server.
+    // One after the other, because an open transaction delays the feeds of all tests on the server.
     for statement in COPIES.split(';') {
         let filled = sqlx::raw_sql(statement).execute(&mut *connection).await;
         filled.expect("copies");
@@ -144,16 +142,16 @@ async fn each_filter_is_answered_from_an_index() {
     kept_plans_look_up_keys(&app).await;
 }
 
-/// Deliveries that wait since before a receiver was repaired, and others that were made since.
+/// Deliveries that are pending since before a receiver was repaired, and newer ones.
 const DELIVERIES: &str = "
     insert into webhook_delivery (tenant_id, subscription_id, message_id, notifies, instance_id, seq, state, created_at, due_at)
     select tenant_id, id, lpad(to_hex(n), 32, '0')::uuid, false, id, 0, case when n <= 20000 then 'pending' else 'delivered' end, now(), now()
     from subscription, generate_series(1, 40000) n;
     analyze webhook_delivery";
 
-/// A page of pending deliveries reads neither past the others nor all that wait.
+/// A page of pending deliveries reads neither the others nor all pending ones.
 #[tokio::test]
-async fn pending_deliveries_are_read_in_their_order() {
+async fn pending_deliveries_are_read_in_order() {
     let app = TestApp::empty().await;
     let body = json!({ "url": "http://127.0.0.1:9/", "types": ["*"] });
     let subscription = app.post("admin", "/v1/subscriptions", body).await;
@@ -173,7 +171,7 @@ async fn pending_deliveries_are_read_in_their_order() {
     assert!(is_in_order, "{nodes:?}");
 }
 
-/// What is planned once for a connection finds rows by keys, whatever its values are.
+/// A statement that is planned once per connection finds rows by keys, for all values.
 async fn kept_plans_look_up_keys(app: &TestApp) {
     let nil = "'00000000-0000-0000-0000-000000000000'";
     let nulls = ["null"; 10].join(", ");

@@ -32,7 +32,7 @@ async fn listed_by_that_id(app: &TestApp) {
     sql(app, parked).await;
 }
 
-/// Every list with pages.
+/// Every paged list.
 const LISTS: [&str; 24] = [
     "/v1/audit",
     "/v1/checkpoints",
@@ -61,7 +61,7 @@ const LISTS: [&str; 24] = [
 ];
 
 #[tokio::test]
-async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
+async fn every_list_limits_its_pages_and_refuses_foreign_cursors() {
     let app = TestApp::start().await;
     let instance = id(&app.started("doc-1").await);
     let body = json!({ "url": "http://127.0.0.1:9/", "types": ["*"] });
@@ -88,7 +88,7 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
             let answer = app.get("admin", &format!("{path}?limit={limit}")).await;
             answer.problem(400, "malformed_request");
         }
-        // A cursor that is no base64, one that is no text, and one that names no position. Lists of the directory begin after an
+        // A cursor that is not base64, one that is not text, and one without a position. Lists of the directory begin after an
         // id, which may be any text.
         let is_by_name = ["/v1/people", "/v1/groups"].contains(&&*path);
         let cursors = ["***", "_w", "", "bm8tcG9zaXRpb24"];
@@ -177,7 +177,7 @@ async fn instances_are_found_by_each_filter() {
     assert_eq!(shown["data"][0]["states"], json!(["FinalReview"]));
 }
 
-/// Reads page after page, with something new coming in before each.
+/// Reads page after page. Adds something new before each.
 async fn read_all(app: &TestApp, path: &str, user: &str, limit: usize) -> Vec<String> {
     let (mut found, mut after) = (Vec::new(), String::new());
     for round in 0.. {
@@ -204,7 +204,7 @@ async fn read_all(app: &TestApp, path: &str, user: &str, limit: usize) -> Vec<St
 }
 
 #[tokio::test]
-async fn pages_of_instances_stand_still_while_others_start() {
+async fn pages_of_instances_do_not_shift_while_others_start() {
     let app = TestApp::start().await;
     let mut expected = Vec::new();
     for number in 0..7 {
@@ -230,10 +230,10 @@ async fn pages_of_tasks_end_with_the_newest() {
 }
 
 #[tokio::test]
-async fn what_few_tasks_pass_is_found_behind_the_many_that_do_not() {
+async fn a_rare_match_is_found_behind_many_tasks_that_do_not_match() {
     let app = TestApp::start().await;
     let first = id(&app.started("doc-1").await);
-    // Copies of it with ids before its own, more of them than are looked at in one step or in two.
+    // Copies of it with lower ids, more than two steps of the list read.
     let copies = "insert into instance
         select (jsonb_populate_record(i, jsonb_build_object('id', c.id, 'entity_id', c.n))).*
         from instance i, (select n, lpad(n::text, 32, '0')::uuid as id from generate_series(1, 700) n) c;
@@ -248,7 +248,7 @@ async fn what_few_tasks_pass_is_found_behind_the_many_that_do_not() {
     for statement in copies.split(';') {
         sql(&app, statement).await;
     }
-    // A state is looked up by its state instances; for a label or a suspension there are only the steps.
+    // The state filter uses the index of state instances. Filters for labels and suspensions only use the steps.
     let odd = r#"update task set label = 'odd', suspended = '{"by":"ann","at":"2026-01-01T00:00:00Z"}'
         where id::text not like '0000%'"#;
     sql(&app, odd).await;
@@ -291,7 +291,7 @@ async fn each_view_shows_its_tasks() {
         ids(&app, "approver", all).await,
         std::slice::from_ref(&task)
     );
-    // The author is a reviewer, but not of what she asked for herself.
+    // The author is a reviewer, but may not review her own request.
     assert_eq!(ids(&app, "author", available).await, [""; 0]);
     let refused = app
         .post("author", &format!("/v1/tasks/{task}/claim"), json!({}))
@@ -322,7 +322,7 @@ async fn each_view_shows_its_tasks() {
         std::slice::from_ref(&task)
     );
 
-    // What is decided is nobody's any more, and rework is the author's own.
+    // Nobody can work on a decided task, and rework belongs to the author.
     let reject = json!({ "outcome": "REJECT", "comment": "too short" });
     let rework = app.decided("reviewer2", &first, reject).await;
     assert_eq!(ids(&app, "reviewer2", all).await, [task_of(&rework)]);
@@ -390,9 +390,9 @@ async fn the_audit_of_an_instance_comes_in_pages() {
         .problem(403, "permission_missing");
 }
 
-/// A moment of the year -9000 is one for the parser of moments and none for the database.
+/// The parser accepts a time in the year -9000, and the database does not.
 #[tokio::test]
-async fn a_cursor_with_a_moment_that_the_database_does_not_take_is_refused() {
+async fn a_cursor_with_a_time_that_the_database_does_not_accept_is_refused() {
     let app = TestApp::empty().await;
     let id = uuid::Uuid::nil();
     let text = format!("-009000-01-01T00:00:00Z {id}");
@@ -408,7 +408,7 @@ async fn a_cursor_with_a_moment_that_the_database_does_not_take_is_refused() {
         let answer = app.get("admin", &format!("{list}after={cursor}")).await;
         answer.problem(400, "invalid_cursor");
     }
-    // Years that no refusal has are no reason to refuse the question.
+    // A period without refusals is valid.
     let years = "from=0001-01-01T00:00:00Z&until=0002-01-01T00:00:00Z";
     let none = app.get("admin", &format!("/v1/refusals?{years}")).await;
     assert_eq!(none.expect(200)["data"], json!([]));

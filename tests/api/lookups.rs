@@ -1,4 +1,4 @@
-//! What a turn is told of the directory: as it is now, no more than was asked for, and of its own tenant.
+//! What an execution reads of the directory: the present state, no more than requested, and only of its tenant.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn names(names: &[&str]) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn a_lookup_finds_what_holds_now() {
+async fn a_lookup_finds_the_present_state() {
     let app = TestApp::empty().await;
     let manager = |person: &str| format!("/v1/people/{person}/manager");
     for (person, above) in [("author", "reviewer"), ("reviewer", "approver")] {
@@ -46,7 +46,7 @@ async fn a_lookup_finds_what_holds_now() {
     let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
     let expected = Findings {
         managers: map("author", "reviewer"),
-        // The first in the order of their ids, who is not the one who left.
+        // The first by id, who is not the former member.
         members: BTreeMap::from([
             ("approvers".to_owned(), vec!["approver".to_owned()]),
             ("reviewers".to_owned(), vec!["author".to_owned()]),
@@ -67,7 +67,7 @@ async fn a_lookup_finds_what_holds_now() {
     assert_eq!(found.managers, expected.managers);
     assert_eq!(found.members, expected.members);
     assert_eq!(found.people, expected.people);
-    // Text for text, as it is kept.
+    // The stored text, unchanged.
     assert_eq!(
         found.calendars["office"].as_str(),
         "{\"zone\":\"UTC\",\"n\":1.50}"
@@ -86,7 +86,7 @@ async fn a_lookup_finds_what_holds_now() {
 }
 
 #[tokio::test]
-async fn a_lookup_finds_for_whom_somebody_stands_in_at_a_moment() {
+async fn a_lookup_finds_the_absences_of_a_moment() {
     let app = TestApp::empty().await;
     for (absent, substitute) in [("reviewer2", "approver"), ("approver", "author")] {
         let path = format!("/v1/people/{absent}/absences");
@@ -130,7 +130,7 @@ async fn a_lookup_finds_for_whom_somebody_stands_in_at_a_moment() {
 }
 
 #[tokio::test]
-async fn a_lookup_counts_the_work_of_people_who_are_not_absent() {
+async fn a_lookup_counts_the_open_tasks_of_people_who_are_not_absent() {
     let app = TestApp::empty().await;
     let store = app.store();
     let tenant = store.tenant("default").await.expect("an answer");
@@ -176,7 +176,7 @@ async fn a_lookup_counts_the_work_of_people_who_are_not_absent() {
             format!("reviewer {reviewer} None"),
         ]
     };
-    // Two of three are open; of the other's three, two are of the instance itself.
+    // Two of three are open. Of the other person's three, two belong to the instance itself.
     assert_eq!(found(100, during).await, expected(2, 1));
     assert_eq!(found(1, during).await, expected(1, 1));
     assert_eq!(found(0, during).await, expected(0, 0));
@@ -187,9 +187,9 @@ async fn a_lookup_counts_the_work_of_people_who_are_not_absent() {
     assert!(elsewhere.values().all(|work| *work == Workload::default()));
 }
 
-/// The question about the work of people reads as much, however many tasks there are.
+/// The statement that counts the tasks of people reads no more pages when there are more tasks.
 #[tokio::test]
-async fn the_work_of_people_is_counted_by_bounded_index_scans() {
+async fn the_tasks_of_people_are_counted_by_bounded_index_scans() {
     const PEOPLE: i64 = 50;
     const TASKS_OF_EACH: i64 = 1_500;
     let app = TestApp::empty().await;
@@ -224,7 +224,7 @@ async fn the_work_of_people_is_counted_by_bounded_index_scans() {
             assert!(nodes.iter().any(reads), "{round}, {index}: {nodes:?}");
         }
         let pages = plans::pages(&plan);
-        // For each person, a row of the index and of the table for each task that is counted, and some pages of the others.
+        // For each person, a row of the index and of the table for each counted task, and a few other pages.
         assert!(pages <= PEOPLE * (2 * 100 + 20), "{round}: {pages} pages");
         read.push(pages);
         sql(&app, "analyze task; analyze allocation").await;

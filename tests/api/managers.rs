@@ -1,10 +1,10 @@
-//! Managers: who is above whom, kept with their periods, and never in a circle.
+//! Managers: stored with their periods, and without cycles.
 
 use futures_util::future::join;
 
 use super::*;
 
-/// A manager's body.
+/// The body that sets a manager.
 fn by(manager: &str) -> Value {
     json!({ "manager": manager })
 }
@@ -13,7 +13,7 @@ fn path(person: &str) -> String {
     format!("/v1/people/{person}/manager")
 }
 
-/// `person manager` of each period, oldest first, with a star where it lasts.
+/// `person manager` of each period, oldest first, with a star if it lasts.
 async fn periods(app: &TestApp) -> Vec<String> {
     let rows =
         "select person_id || ' ' || manager_id || case when valid_to is null then '*' else '' end
@@ -25,7 +25,7 @@ async fn periods(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
+async fn a_manager_is_shown_and_replaced_and_every_period_is_stored() {
     let app = TestApp::empty().await;
     sql(&app, "delete from reassessment").await;
     let shown = app.get("author", "/v1/people/author").await.expect(200);
@@ -41,7 +41,7 @@ async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
     let put = app.put("admin", &path("author"), by("approver")).await;
     assert_eq!(put.expect(200)["person"]["manager"], "approver");
     let before = rows(&app).await;
-    // What holds already is no change.
+    // Setting the same manager is no change.
     let put = app.put("admin", &path("author"), by("approver")).await;
     put.expect(200);
     assert_eq!(rows(&app).await, before);
@@ -49,7 +49,7 @@ async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
     assert_eq!(gone["person"]["manager"], Value::Null);
     delete(&app, "admin", &path("author")).await.expect(200);
     assert_eq!(periods(&app).await, ["author reviewer", "author approver"]);
-    // One, because it had not begun.
+    // One entry, because the period had not begun.
     assert_eq!(reassessments(&app).await, [("user author".to_owned(), 0)]);
     let (kinds, _) = directory_entries(&app, 3).await;
     assert_eq!(kinds, ["MANAGER_PUT"; 3]);
@@ -76,7 +76,7 @@ async fn nobody_is_above_themselves() {
     assert_eq!(fault(refused), at("circle"));
     assert_eq!(fault(put("reviewer", "author").await), at("circle"));
     assert_eq!(rows(&app).await, before);
-    // Once one of them is gone, it is no circle.
+    // Without one of them there is no cycle.
     delete(&app, "admin", &path("reviewer")).await.expect(200);
     put("approver", "author").await.expect(200);
     let refused = app.put("author", &path("author"), by("approver")).await;
@@ -85,7 +85,7 @@ async fn nobody_is_above_themselves() {
 }
 
 #[tokio::test]
-async fn of_two_who_would_close_a_circle_one_does() {
+async fn of_two_changes_that_would_close_a_cycle_one_succeeds() {
     let app = TestApp::empty().await;
     let other = app.beside().await;
     let (one, two) = (path("author"), path("reviewer"));
@@ -128,7 +128,7 @@ async fn a_dry_run_is_checked_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_has_a_name_of_the_hosts_own() {
+async fn reserved_names_of_the_host_are_refused() {
     let app = TestApp::start().await;
     let name = json!({ "name": "The host" });
     let put = app.put("admin", "/v1/people/wrkflw:host", name).await;

@@ -1,11 +1,11 @@
-//! How much the answer to a command says, and decisions without a claim.
+//! Minimal and full responses to commands, and decisions without a claim.
 
 use std::collections::BTreeSet;
 
 use super::*;
 use crate::audit::commands::prove_all;
 
-/// What a caller gets who prefers nothing, or so.
+/// The response for this `Prefer` header, or without one.
 async fn told(app: &TestApp, user: &str, path: &str, prefer: &[&str], body: Value) -> Answer {
     let host = app.host();
     let mut request = host.request(user, "POST", path);
@@ -25,7 +25,7 @@ fn names(value: &Value) -> BTreeSet<&str> {
 }
 
 #[tokio::test]
-async fn a_flow_of_two_reviews_is_three_requests_with_short_answers() {
+async fn an_approval_takes_three_requests_with_short_responses() {
     let app = TestApp::start().await;
     let started = told(
         &app,
@@ -69,7 +69,7 @@ async fn a_flow_of_two_reviews_is_three_requests_with_short_answers() {
         (&ended["status"], &ended["revision"], &ended["states"]),
         (&json!("COMPLETED"), &json!(3), &json!([]))
     );
-    // Claims and decisions are recorded as if they had come one by one.
+    // The audit has claims and decisions as if they had been sent one by one.
     let events = app.events().await;
     let kinds: Vec<_> = events
         .iter()
@@ -82,7 +82,7 @@ async fn a_flow_of_two_reviews_is_three_requests_with_short_answers() {
 }
 
 #[tokio::test]
-async fn the_caller_chooses_how_much_an_answer_says() {
+async fn the_caller_chooses_the_size_of_a_response() {
     let app = TestApp::start().await;
     let start = |entity: &str| approval_start(entity);
     let path = "/v1/instances";
@@ -107,7 +107,7 @@ async fn the_caller_chooses_how_much_an_answer_says() {
     let short = short.expect(201);
     assert_eq!(names(&short), ["dryRun", "instance", "result"].into());
     assert!(names(&short["instance"]).is_subset(&members), "{short}");
-    // A dry run is all that there is of it.
+    // A dry run always has a full response.
     let dry = format!("{path}?dryRun=true");
     let unasked = told(&app, "author", &dry, &[], start("c"))
         .await
@@ -122,9 +122,9 @@ async fn the_caller_chooses_how_much_an_answer_says() {
     );
 }
 
-/// Each request asks for the whole answer.
+/// Each request prefers the full response.
 #[tokio::test]
-async fn who_may_not_read_instances_gets_short_answers() {
+async fn who_may_not_read_instances_gets_short_responses() {
     let app = TestApp::start().await;
     let permissions = ["instance:start", "task:act", "task:read"];
     grant(&app, "clerk", &permissions).await;
@@ -155,7 +155,7 @@ async fn who_may_not_read_instances_gets_short_answers() {
         names(&decided["task"]),
         ["id", "label", "outcome", "owner", "status"].into()
     );
-    // They find their work in the list. By itself, a task comes with its instance.
+    // They find their work in the list. A single task comes with its instance.
     let listed = send("reviewer", "GET", "/v1/tasks?view=available", None).await;
     assert_eq!(listed.expect(200)["data"][0]["id"], json!(task));
     let path = format!("/v1/tasks/{task}");
@@ -166,7 +166,7 @@ async fn who_may_not_read_instances_gets_short_answers() {
 }
 
 #[tokio::test]
-async fn a_key_repeats_the_answer_that_was_given() {
+async fn a_key_repeats_the_stored_response() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let path = format!("/v1/tasks/{}/claim", task_of(&instance));
@@ -191,7 +191,7 @@ async fn a_key_repeats_the_answer_that_was_given() {
 }
 
 #[tokio::test]
-async fn what_may_be_decided_without_a_claim_is_explained() {
+async fn actions_explain_decisions_without_a_claim() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let task = task_of(&instance);
@@ -224,7 +224,7 @@ async fn what_may_be_decided_without_a_claim_is_explained() {
 }
 
 #[tokio::test]
-async fn of_those_who_decide_unclaimed_work_at_once_one_wins() {
+async fn of_concurrent_decisions_on_an_unclaimed_task_one_wins() {
     let app = TestApp::start().await;
     for round in 0..8 {
         let instance = app.started(&format!("doc-{round}")).await;
@@ -270,7 +270,7 @@ async fn whoever_has_a_task_claims_it_again_without_effect() {
         assert_eq!(again["instance"]["revision"], first["instance"]["revision"]);
     }
     assert_eq!(audit().await, before, "nothing is recorded");
-    // Nobody else, and not at another revision than the caller has seen.
+    // Nobody else can, nor the owner with an outdated revision.
     let other = app.post("reviewer2", &path, json!({})).await;
     assert_eq!(
         other.problem(409, "task_taken")["conflict"]["by"],

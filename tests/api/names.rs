@@ -5,7 +5,7 @@ use super::*;
 
 /// Fields whose names another standard defines.
 const FOREIGN: [&str; 1] = ["CloudEventShape.time"];
-/// Fields whose values a flow, the operator or a later version of the host chooses.
+/// Fields whose values are chosen by a flow, the operator or a later version of the host.
 const OPEN: [&str; 4] = [
     "RefusedAttempt.action",
     "RefusalView.action",
@@ -15,13 +15,13 @@ const OPEN: [&str; 4] = [
 
 /// A field of a body, a part of an answer, or a parameter of a query.
 struct Field {
-    /// With the schema or the operation that it belongs to.
+    /// The schema or the operation that it belongs to.
     place: String,
     name: String,
     schema: Value,
 }
 
-/// All fields and parameters, each with its own schema in place of a reference.
+/// All fields and parameters, each with its own schema instead of a reference.
 async fn fields(app: &TestApp) -> Vec<Field> {
     let document = document(app).await;
     let mut found = Vec::new();
@@ -69,11 +69,11 @@ fn collect(document: &Value, place: &str, schema: &Value, found: &mut Vec<Field>
     }
 }
 
-/// The schema with references replaced by type and enumeration, and of a value that may be missing, without the null.
+/// The schema without references and without the null of an optional value: type and enumeration.
 fn resolved(document: &Value, schema: &Value) -> Value {
     if let Some(reference) = schema["$ref"].as_str() {
         let named = document.pointer(&reference[1..]).expect("a schema");
-        // Its fields are read once, under its own name.
+        // The fields of this schema are read once, under its own name.
         return json!({ "type": named["type"], "enum": named["enum"] });
     }
     if let Some(parts) = schema["oneOf"].as_array() {
@@ -112,7 +112,7 @@ impl Field {
         schema["format"].as_str().unwrap_or_default()
     }
 
-    /// The values of an enumeration, also of one in an array.
+    /// The values of an enumeration, also inside of an array.
     fn values(&self) -> Vec<&str> {
         let schema = if self.is("array") {
             &self.schema["items"]
@@ -129,7 +129,7 @@ impl Field {
 }
 
 #[tokio::test]
-async fn a_reference_is_called_by_what_it_names() {
+async fn a_reference_has_the_name_of_its_target() {
     let app = TestApp::empty().await;
     for field in fields(&app).await {
         let name = field.name.as_str();
@@ -148,7 +148,7 @@ async fn a_reference_is_called_by_what_it_names() {
 }
 
 #[tokio::test]
-async fn an_instant_is_called_by_what_happened() {
+async fn a_time_has_the_name_of_its_event() {
     let app = TestApp::empty().await;
     for field in fields(&app).await {
         let name = field.name.as_str();
@@ -175,7 +175,7 @@ async fn statuses_are_upper_case_and_other_enumerations_lower_case() {
             let values = field.values();
             let is_upper =
                 |value: &&str| value.bytes().all(|c| c.is_ascii_uppercase() || c == b'_');
-            // That of a request for one task alone is a number of HTTP.
+            // In the result of a single task, it is a status number of HTTP.
             let is_sound = field.is("integer") || !values.is_empty() && values.iter().all(is_upper);
             assert!(is_sound, "{full}: {:?}", field.schema);
             continue;
@@ -184,7 +184,7 @@ async fn statuses_are_upper_case_and_other_enumerations_lower_case() {
         if field.values().contains(&"MENTION") {
             continue;
         }
-        // The values are names of fields.
+        // These values are names of fields.
         if field.name == "sort" {
             continue;
         }

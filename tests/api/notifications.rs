@@ -1,4 +1,4 @@
-//! Notifications: who is told of what, once each, whatever hosts die or work at the same time.
+//! Notifications: each recipient gets each one once, also if hosts die or work concurrently.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use wrkflw_store::notifier::{Known, Reading};
 use super::*;
 use crate::support::until_so;
 
-/// Transactions of other tests on the same server hold the feed back for a moment, and no longer than this.
+/// The longest time for which transactions of other tests on the same server delay the feed.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A notifier that works until it is dropped.
@@ -29,7 +29,7 @@ pub(crate) fn notifier(app: &TestApp, settings: Settings) -> Working {
     notifier_of(app, &app.engine, settings)
 }
 
-/// Starts one with the clock of another engine on the same database.
+/// Starts a notifier with the clock of another engine, on the same database.
 pub(crate) fn notifier_of(app: &TestApp, engine: &Engine, settings: Settings) -> Working {
     let notifier = Notifier::new(
         app.store().clone(),
@@ -43,7 +43,7 @@ pub(crate) fn notifier_of(app: &TestApp, engine: &Engine, settings: Settings) ->
     Working { cancel, tasks }
 }
 
-/// Receivers on this machine; as many attempts as there are pauses and one more.
+/// A sender to receivers on this machine, with one attempt more than there are pauses.
 pub(crate) fn settings(pauses: &[Duration]) -> Settings {
     Settings {
         reach: Reach::Private,
@@ -58,7 +58,7 @@ async fn page(app: &TestApp, user: &str, query: &str) -> Value {
         .expect(200)
 }
 
-/// The newest notifications of a person, once there are so many.
+/// The newest notifications of a person, once there are this many.
 async fn told(app: &TestApp, user: &str, count: usize) -> Vec<Value> {
     let look = async || {
         let page = page(app, user, "limit=100").await;
@@ -81,7 +81,7 @@ fn kinds(told: &[Value]) -> Vec<(&str, &str, &str)> {
 }
 
 #[tokio::test]
-async fn candidates_are_told_of_work_and_requesters_of_the_status() {
+async fn candidates_are_notified_of_work_and_requesters_of_the_status() {
     let app = TestApp::start().await;
     let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
@@ -105,7 +105,7 @@ async fn candidates_are_told_of_work_and_requesters_of_the_status() {
         kinds(&told(&app, "approver", 1).await),
         [("ASSIGNMENT_CREATED", "group", "approvers")]
     );
-    // The author is in the group of reviewers, too. A decision that does not end the instance tells the author nothing.
+    // The author is in the group of reviewers, too. A decision that does not end the instance notifies the author of nothing.
     let of_author = told(&app, "author", 1).await;
     let of_reviewers = ("ASSIGNMENT_CREATED", "group", "reviewers");
     assert_eq!(kinds(&of_author), [of_reviewers]);
@@ -124,7 +124,7 @@ async fn candidates_are_told_of_work_and_requesters_of_the_status() {
     assert_eq!(kinds(&of_author), [changed, changed, changed, of_reviewers]);
     assert_eq!(of_author[0]["taskId"], Value::Null);
 
-    // Whoever leaves a group is shown its notifications no longer.
+    // Former members of a group do not see its notifications any more.
     let member = "/v1/groups/reviewers/members/author";
     app.host()
         .send("admin", "DELETE", member, &[], None)
@@ -133,9 +133,9 @@ async fn candidates_are_told_of_work_and_requesters_of_the_status() {
     told(&app, "author", 3).await;
 }
 
-/// Three instances with two decisions each: a row for each task and one for each end, and none for a decision.
+/// Three instances with two decisions each: one row for each task and one for each end, none for decisions.
 #[tokio::test]
-async fn a_decision_alone_costs_no_notification() {
+async fn a_decision_makes_no_notification() {
     let app = TestApp::start().await;
     let _working = notifier(&app, settings(&[]));
     for entity in ["doc-1", "doc-2", "doc-3"] {
@@ -154,7 +154,7 @@ async fn a_decision_alone_costs_no_notification() {
 }
 
 #[tokio::test]
-async fn a_mention_reaches_whoever_has_not_muted_it() {
+async fn a_mention_notifies_people_who_have_not_muted_it() {
     let app = TestApp::start().await;
     super::people::known(&app, &["dee"]).await;
     let _working = notifier(&app, settings(&[]));
@@ -177,7 +177,7 @@ async fn a_mention_reaches_whoever_has_not_muted_it() {
     app.post("reviewer", &comment, body).await.expect(200);
     let mentioned = told(&app, "dee", 1).await;
     assert_eq!(kinds(&mentioned), [("MENTION", "user", "dee")]);
-    // Whoever comments is not told, nor whoever muted it, nor of the work of a group.
+    // The writer of the comment is not notified, nor a person who muted mentions, nor about work of a group.
     told(&app, "reviewer", 1).await;
     app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
         .await;
@@ -201,7 +201,7 @@ async fn a_mention_reaches_whoever_has_not_muted_it() {
 }
 
 #[tokio::test]
-async fn notifications_are_read_once_and_by_their_recipients() {
+async fn notifications_are_read_once_by_their_recipients() {
     let app = TestApp::start().await;
     let _working = notifier(&app, settings(&[]));
     for entity in ["doc-1", "doc-2", "doc-3"] {
@@ -236,7 +236,7 @@ async fn notifications_are_read_once_and_by_their_recipients() {
     assert_eq!(second["page"]["next"], Value::Null);
 }
 
-/// The entries that a notifier would read next, at most so many. None if no tenant has any, or another notifier reads them.
+/// The entries that a notifier would read next, up to a limit. None if there are none, or if another notifier reads them.
 pub(super) async fn reading(app: &TestApp, limit: i64) -> Option<Reading> {
     let store = app.store();
     let cursor = store.lock_notifier_cursor(app.engine.clock().now()).await;
@@ -245,7 +245,7 @@ pub(super) async fn reading(app: &TestApp, limit: i64) -> Option<Reading> {
 }
 
 #[tokio::test]
-async fn a_notifier_that_dies_leaves_all_to_the_next() {
+async fn another_notifier_continues_after_one_has_died() {
     let app = TestApp::start().await;
     for document in ["doc-1", "doc-2", "doc-3"] {
         app.started(document).await;
@@ -256,7 +256,7 @@ async fn a_notifier_that_dies_leaves_all_to_the_next() {
         loop {
             match reading(&app, 2).await {
                 Some(reading) if reading.unsent.len() == 2 => return reading,
-                // Transactions of other tests hold some back.
+                // Transactions of other tests delay some entries.
                 _ => crate::support::pause().await,
             }
         }
@@ -271,13 +271,13 @@ async fn a_notifier_that_dies_leaves_all_to_the_next() {
     told(&app, "reviewer", 3).await;
 }
 
-/// The types of the entries that a notifier would tell of next, once there are any; it moves behind them.
+/// The types of the entries that a notifier would process next, once there are any. Moves the position behind them.
 async fn unsent(app: &TestApp) -> Vec<String> {
     let taking = async {
         loop {
             match reading(app, 100).await {
                 Some(reading) if !reading.unsent.is_empty() => return reading,
-                // Transactions of other tests hold it back.
+                // Transactions of other tests delay them.
                 _ => crate::support::pause().await,
             }
         }
@@ -294,7 +294,7 @@ async fn unsent(app: &TestApp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_tells_nobody_is_read_for_subscribers_alone() {
+async fn entries_without_notifications_are_read_only_for_subscribers() {
     let app = TestApp::start().await;
     let cursors = app.store().ensure_notifier_cursors().await;
     cursors.expect("cursors");
@@ -305,7 +305,11 @@ async fn what_tells_nobody_is_read_for_subscribers_alone() {
     let made = made.expect(201);
     app.started("doc-2").await;
     let all = ["FLOW_STARTED", "STATE_ENTERED", "TASK_CREATED"];
-    assert_eq!(unsent(&app).await, all, "and nothing of the time before");
+    assert_eq!(
+        unsent(&app).await,
+        all,
+        "without entries of the time before"
+    );
     let path = format!("/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
     let host = app.host();
     let deleted = host.send("admin", "DELETE", &path, &[], None);
@@ -315,7 +319,7 @@ async fn what_tells_nobody_is_read_for_subscribers_alone() {
 }
 
 #[tokio::test]
-async fn two_notifiers_tell_everybody_once() {
+async fn two_notifiers_notify_everybody_once() {
     const INSTANCES: usize = 12;
     let app = TestApp::start().await;
     let (_, other) = app.beside_with_engine(app.database.url(), TIMEOUT).await;
@@ -328,7 +332,7 @@ async fn two_notifiers_tell_everybody_once() {
         app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
             .await;
     }
-    // Each instance tells its reviewers, to whom its author belongs, and its approvers.
+    // Each instance notifies its reviewers, including its author, and its approvers.
     let all = told(&app, "author", INSTANCES).await;
     told(&app, "approver", INSTANCES).await;
     let pairs: BTreeSet<_> = all
@@ -337,7 +341,8 @@ async fn two_notifiers_tell_everybody_once() {
         .collect();
     assert_eq!(pairs.len(), INSTANCES);
 
-    // Nor does reading all from the beginning tell anybody twice. What is new is told, also if it is read with what is known.
+    // Reading everything again from the beginning notifies nobody twice. New entries are processed, also if they are read
+    // together with known ones.
     sql(
         &app,
         "delete from notification where id = (select id from notification order by id limit 1)",

@@ -1,4 +1,4 @@
-//! Every command leaves one log line and one count, whatever its end.
+//! Every command writes one log line and one count, whatever its outcome.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use super::*;
 const TIMEOUT: Duration = Duration::from_secs(20);
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 
-/// The lines of all commands that this process carries out.
+/// The log lines of all commands of this process.
 static LINES: Mutex<Vec<serde_json::Map<String, Value>>> = Mutex::new(Vec::new());
 
 struct Collector;
@@ -74,7 +74,7 @@ pub(super) fn only_line(request_id: &str) -> serde_json::Map<String, Value> {
     found[0].clone()
 }
 
-/// The only line of a command; it has all that is known of every command.
+/// The only line of a command, after a check that it has all required fields.
 #[track_caller]
 fn line(request_id: &str) -> serde_json::Map<String, Value> {
     let line = only_line(request_id);
@@ -99,10 +99,10 @@ pub(super) async fn metric(app: &TestApp, name: &str, labels: &[(&str, &str)]) -
     found.map_or(0, |value| value.parse().expect("a number"))
 }
 
-/// Commands of one test, with names of their own.
+/// The commands of one test, with names of their own.
 struct Watched {
     app: TestApp,
-    /// The definition's key, and the beginning of every request id.
+    /// The key of the definition, and the prefix of every request id.
     name: &'static str,
 }
 
@@ -128,7 +128,7 @@ impl Watched {
         host.send(user, "POST", path, &headers, Some(body)).await
     }
 
-    /// Sends a command whose line and count are to say `outcome`.
+    /// Sends a command whose line and count must have this `outcome`.
     async fn ends(
         &self,
         user: &str,
@@ -173,13 +173,13 @@ impl Watched {
     }
 }
 
-/// Unlike any other in this process.
+/// Unique in this process.
 fn next_number() -> u32 {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// All ends of a start; the instance that came of the one that succeeded.
+/// A start with each outcome. Returns the instance of the successful one.
 async fn starts(watched: &Watched) -> Value {
     let start = |entity| watched.start_body(entity);
     let path = "/v1/instances";
@@ -213,7 +213,7 @@ async fn starts(watched: &Watched) -> Value {
     instance
 }
 
-/// What leaves the instance where it is.
+/// Commands that do not change the instance.
 async fn work_without_a_step(watched: &Watched, id: &str, task: &str) {
     let path = |what: &str| format!("/v1/tasks/{task}/{what}");
     let nobodys = format!("/v1/tasks/{id}/claim");
@@ -244,7 +244,7 @@ async fn work_without_a_step(watched: &Watched, id: &str, task: &str) {
     }
 }
 
-/// The latency of each command was taken along with its count.
+/// The latency of each command is measured together with its count.
 async fn latency_is_counted_along(watched: &Watched) {
     for action in ["start", "claim", "release", "decide", "cancel"] {
         let by = [("definition", "observed"), ("action", action)];
@@ -260,7 +260,7 @@ async fn latency_is_counted_along(watched: &Watched) {
 }
 
 #[tokio::test]
-async fn each_end_of_each_command_is_seen() {
+async fn each_outcome_of_each_command_is_logged_and_counted() {
     let watched = Watched::new("observed", DOCUMENT_APPROVAL).await;
     let instance = starts(&watched).await;
     let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
@@ -316,7 +316,7 @@ async fn each_end_of_each_command_is_seen() {
 }
 
 #[tokio::test]
-async fn a_reassessment_has_a_line_if_it_changed_something() {
+async fn a_reassessment_is_logged_if_it_changed_something() {
     let watched = Watched::new("observed-again", DOCUMENT_APPROVAL).await;
     let app = &watched.app;
     let _worker = app.timers();
@@ -336,7 +336,7 @@ async fn a_reassessment_has_a_line_if_it_changed_something() {
     for person in ["approver", "reviewer", "reviewer2"] {
         delete(app, "admin", &member(person)).await.expect(200);
     }
-    // The state has nobody who is eligible any more.
+    // Nobody is eligible in this state any more.
     soon(async || reassessments_in_log() > 0).await;
 }
 
@@ -361,7 +361,7 @@ fn reassessments_in_log() -> usize {
 }
 
 #[tokio::test]
-async fn logic_that_fails_is_a_logic_error() {
+async fn failing_logic_is_a_logic_error() {
     let watched = Watched::new("observed-hostile", guests::hostile()).await;
     let mut body = watched.start_body("t-1");
     let (started, _) = watched
@@ -389,7 +389,7 @@ async fn logic_that_fails_is_a_logic_error() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_gone_is_a_system_error() {
+async fn an_unreachable_database_is_a_system_error() {
     let watched = Watched::new("observed-alone", DOCUMENT_APPROVAL).await;
     let app = &watched.app;
     let started = app
@@ -399,7 +399,7 @@ async fn a_database_that_is_gone_is_a_system_error() {
     let (id, task) = (started["id"].as_str().expect("an id"), task_of(&started));
     let short = Duration::from_millis(50);
     let (host, engine) = app.beside_with_engine(app.database.url(), short).await;
-    // The host has to know the tenant to get as far as a command.
+    // The host must know the tenant to reach the command.
     host.send("admin", "GET", "/v1/instances", &[], None)
         .await
         .expect(200);
@@ -445,7 +445,7 @@ async fn a_database_that_is_gone_is_a_system_error() {
 }
 
 #[tokio::test]
-async fn a_caller_who_goes_away_leaves_a_line() {
+async fn a_caller_who_disconnects_leaves_a_line() {
     let watched = Watched::new("observed-gone", DOCUMENT_APPROVAL).await;
     let app = &watched.app;
     let started = app
@@ -472,7 +472,7 @@ async fn a_caller_who_goes_away_leaves_a_line() {
 }
 
 #[tokio::test]
-async fn the_trace_of_a_request_goes_on_in_its_events() {
+async fn the_trace_of_a_request_continues_in_its_events() {
     let watched = Watched::new("observed-trace", DOCUMENT_APPROVAL).await;
     let (started, line) = watched
         .ends(

@@ -182,9 +182,9 @@ async fn every_route_is_described_and_no_other() {
     assert_eq!(described, expected);
 }
 
-/// Every operation that is named in the configuration of the contract run exists.
+/// Every operation that the configuration of the contract test names exists.
 #[test]
-fn exceptions_of_the_contract_run_name_operations() {
+fn exceptions_of_the_contract_test_name_operations() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/schemathesis/config.toml");
     let config = std::fs::read_to_string(file).expect("a configuration");
     let rules = config.lines().filter(|line| !line.starts_with('#'));
@@ -204,7 +204,7 @@ fn exceptions_of_the_contract_run_name_operations() {
     assert!(named > 10, "{named} names are read");
 }
 
-/// Calls `visit` with every object in the document.
+/// Calls `visit` for every object in the document.
 fn walk(value: &Value, visit: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
     match value {
         Value::Object(members) => {
@@ -227,7 +227,7 @@ async fn the_document_is_sound_openapi() {
             .starts_with("3.1.")
     );
     assert!(document["info"]["title"].is_string() && document["info"]["version"].is_string());
-    // Generated Python has a variable for either, and a checker of types takes them for one.
+    // Generated Python code has a variable for each, and type checkers would mix up the two.
     for (name, schema) in document["components"]["schemas"]
         .as_object()
         .expect("schemas")
@@ -279,7 +279,7 @@ async fn the_document_is_sound_openapi() {
     }
 }
 
-/// Every status is listed, without a `default`. Every code of a problem belongs to the status under which it is listed.
+/// Every status is listed, without a `default`. Every problem code belongs to the status under which it is listed.
 fn answered(document: &Value, operation: &Operation, name: &str) {
     let responses = operation.described["responses"].as_object();
     let responses = responses.expect("responses");
@@ -296,7 +296,7 @@ fn answered(document: &Value, operation: &Operation, name: &str) {
             document.pointer(&pointer[1..]).expect("a response")
         });
         assert!(found["headers"]["X-Request-Id"].is_object(), "{name}");
-        // The operation's own codes.
+        // The codes of this operation.
         let codes = description.split('`').skip(1).step_by(2);
         for code in codes.filter(|_| reference.is_some()) {
             let known = wrkflw_server::http::problem::CODES.iter();
@@ -307,7 +307,7 @@ fn answered(document: &Value, operation: &Operation, name: &str) {
     }
 }
 
-/// Every parameter occurs once and says correctly whether it is in the path, the query or a header. One of the path says what it is.
+/// Every parameter occurs once, and its location (path, query or header) is right. A path parameter has a description.
 fn placed(operation: &Operation, name: &str) {
     let parameters = operation.described["parameters"]
         .as_array()
@@ -325,7 +325,7 @@ fn placed(operation: &Operation, name: &str) {
             && schema["maxLength"].is_null()
             && schema["format"] != "uuid";
         assert!(!in_path || !is_open, "{name}: {called}: any text?");
-        // Clients may repeat these, which the host has to know.
+        // Clients may give these several times, so each must be an array.
         assert_eq!(
             schema["type"] == "array",
             place == "query" && SEVERAL.contains(&called),
@@ -366,7 +366,7 @@ async fn every_problem_code_is_documented() {
 }
 
 #[tokio::test]
-async fn a_key_is_described_as_it_counts() {
+async fn an_idempotency_key_has_the_described_form() {
     let app = TestApp::empty().await;
     let mut for_good = BTreeSet::new();
     for operation in operations(&app).await {
@@ -387,7 +387,7 @@ async fn a_key_is_described_as_it_counts() {
     assert_eq!(for_good, BTreeSet::from(expected.map(str::to_owned)));
 }
 
-/// Every change of the API is also a change of the committed file, which reviewers read.
+/// Every change of the API also changes the committed file, which reviewers read.
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,
@@ -413,7 +413,7 @@ async fn the_document_is_the_committed_one() {
     );
 }
 
-/// The values of an enumeration of the document are those of the core, and those of the schemas of events.
+/// Enumerations of the document have the values of the core and of the event schemas.
 #[tokio::test]
 async fn enumerations_are_those_of_the_core_and_of_events() {
     let app = TestApp::empty().await;
@@ -465,7 +465,7 @@ async fn enumerations_are_those_of_the_core_and_of_events() {
             .collect();
         assert_eq!(of_event, ours, "{event}");
     }
-    // Each is used where it was a text without values.
+    // Each field that was a plain text uses its enumeration.
     for (object, member, shape) in [
         ("EscalationView", "reason", "EscalationReason"),
         ("TaskView", "cancelReason", "TaskCancelReason"),

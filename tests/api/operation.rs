@@ -1,4 +1,4 @@
-//! What operators do: reassign, reset, release, suspend and resume, and restart what has ended.
+//! Operators reassign, reset, release, suspend and resume work, and restart ended instances.
 
 use super::people::{inbox, known, member, tell};
 use super::*;
@@ -76,7 +76,7 @@ async fn an_operator_reassigns_resets_and_releases() {
         ),
         (&json!("PENDING"), &json!("by_operator"))
     );
-    // Whom an operator chose decides, though no candidate.
+    // A person chosen by an operator may decide without being a candidate.
     let given = tell(&app, "admin", &task, "reassign", to("dee")).await;
     given.expect(200);
     let approve = json!({ "outcome": "APPROVE" });
@@ -86,7 +86,7 @@ async fn an_operator_reassigns_resets_and_releases() {
 }
 
 #[tokio::test]
-async fn a_suspended_instance_rests_until_it_is_resumed() {
+async fn a_suspended_instance_stands_still_until_it_is_resumed() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let (id, task) = (id(&instance), task_of(&instance));
@@ -107,7 +107,7 @@ async fn a_suspended_instance_rests_until_it_is_resumed() {
         (&json!("admin"), &json!("as agreed"))
     );
     assert_eq!(inbox(&app, "reviewer", "available").await, []);
-    // It keeps its entity's place.
+    // It still occupies its entity.
     let other = app
         .post("author", "/v1/instances", approval_start("doc-1"))
         .await;
@@ -129,7 +129,7 @@ async fn a_suspended_instance_rests_until_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn an_ended_instance_is_taken_up_by_a_new_one() {
+async fn an_ended_instance_is_restarted() {
     let app = TestApp::start().await;
     member(&app, "authors", "writer").await;
     let first = app.started("doc-1").await;
@@ -181,7 +181,7 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     let audit = app.get("admin", &path).await.expect(200);
     assert_eq!(audit["data"][1]["type"], "FLOW_RESTARTED");
 
-    // One of the line runs at a time.
+    // Only one instance of the chain runs at a time.
     let twice = operate(&app, "author", &old, "restart", json!({})).await;
     let twice = twice.problem(409, "already_running");
     let conflict = &twice["conflict"];
@@ -190,7 +190,7 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
         (&conflict["by"], &conflict["at"]),
         (&restarted["initiator"], &restarted["startedAt"])
     );
-    // With other data, and the requesters of both before it.
+    // With other data, and the requesters of both predecessors.
     operate(&app, "admin", &new, "cancel", reason())
         .await
         .expect(200);
@@ -202,9 +202,9 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     assert_eq!(third["requesters"], json!(["third", "writer", "author"]));
 }
 
-/// A comment changes the revision of an ended instance. It does not refuse the repetition.
+/// A comment increases the revision of an ended instance. A repeated restart is not refused because of that.
 #[tokio::test]
-async fn a_repeated_restart_is_answered_as_the_first_was() {
+async fn a_repeated_restart_gets_the_first_response() {
     let app = TestApp::start().await;
     let old = id(&app.started("doc-1").await);
     operate(&app, "admin", &old, "cancel", reason())
@@ -225,13 +225,13 @@ async fn a_repeated_restart_is_answered_as_the_first_was() {
     let again = send().await;
     assert_eq!(again.headers["idempotency-replayed"], "true");
     assert_eq!(again.expect(201), first);
-    // Another request has no reply yet.
+    // No reply is stored for another request.
     let stale = host.send("author", "POST", &path, &headers[..1], Some(json!({})));
     stale.await.problem(412, "stale_revision");
 }
 
 #[tokio::test]
-async fn who_may_not_read_instances_learns_no_more_than_that_one_is_running() {
+async fn who_may_not_read_instances_learns_only_that_one_is_running() {
     let app = TestApp::start().await;
     let running = id(&app.started("doc-1").await);
     grant(&app, "starter", &["instance:start"]).await;

@@ -1,4 +1,4 @@
-//! Dry runs of changes of the directory: they tell which open tasks would be left to nobody, and write nothing.
+//! Dry runs of changes of the directory show which open tasks nobody could do afterwards, and write nothing.
 
 use super::*;
 
@@ -14,7 +14,7 @@ async fn preview(app: &TestApp, method: &str, path: &str) -> Value {
     told
 }
 
-/// The preview of the leave of `reviewer`, after `reviewer2` has left: nobody else reviews for the author.
+/// The preview of the leave of `reviewer`, after `reviewer2` has left: nobody else can review for the author.
 async fn last_leave(app: &TestApp) -> Value {
     delete(app, "admin", &format!("{MEMBER}reviewer2"))
         .await
@@ -23,10 +23,10 @@ async fn last_leave(app: &TestApp) -> Value {
 }
 
 #[tokio::test]
-async fn whoever_leaves_last_leaves_orphans() {
+async fn the_last_member_who_leaves_orphans_tasks() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
-    // The author is a reviewer, too, and does not review their own document.
+    // The author is a reviewer, too, but may not review their own document.
     let reviewer2 = format!("{MEMBER}reviewer2");
     assert_eq!(
         preview(&app, "DELETE", &reviewer2).await["orphans"],
@@ -44,7 +44,7 @@ async fn whoever_leaves_last_leaves_orphans() {
         (&told["orphans"], &told["more"]),
         (&expected, &json!(false))
     );
-    // A task that is nobody's already is no one's doing.
+    // A task that nobody could do before is not caused by this change.
     let reviewer = format!("{MEMBER}reviewer");
     delete(&app, "admin", &reviewer).await.expect(200);
     let author = preview(&app, "DELETE", &format!("{MEMBER}author")).await;
@@ -57,7 +57,7 @@ async fn whoever_leaves_last_leaves_orphans() {
 }
 
 #[tokio::test]
-async fn an_owner_who_leaves_takes_the_task_along() {
+async fn an_owner_who_leaves_orphans_their_task() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     claimed(&app, "reviewer", &instance).await;
@@ -72,7 +72,7 @@ async fn an_owner_who_leaves_takes_the_task_along() {
 }
 
 #[tokio::test]
-async fn a_return_orphans_what_the_substitute_holds() {
+async fn the_end_of_an_absence_orphans_the_tasks_of_the_substitute() {
     let app = TestApp::start().await;
     app.put("admin", "/v1/people/sub", json!({ "name": "Sub" }))
         .await
@@ -96,20 +96,20 @@ async fn a_return_orphans_what_the_substitute_holds() {
     let one = format!("{path}/{}", added["absence"]["id"].as_str().expect("an id"));
     let told = preview(&app, "DELETE", &one).await;
     assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
-    // As long as the absence holds, the groups of the absent are the substitute's.
+    // During the absence, the substitute has the groups of the absent person.
     let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer2")).await;
     assert_eq!(told["orphans"], json!([]));
     let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
     assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
-    // What was given to the substitute stays theirs.
+    // A task that was given to the substitute themselves is kept.
     sql(&app, "update task set ownership = '{\"assigned\":true}'").await;
     let told = preview(&app, "DELETE", &one).await;
     assert_eq!(told["orphans"], json!([]));
 }
 
-/// An offer to somebody's manager was made to the person, who keeps it.
+/// An offer to a manager is made to that person, who keeps it.
 #[tokio::test]
-async fn a_change_of_managers_leaves_no_orphans() {
+async fn a_change_of_managers_orphans_nothing() {
     let app = TestApp::empty().await;
     app.publish("committee", guests::committee(), &json!({}))
         .await
@@ -139,10 +139,10 @@ async fn a_change_of_managers_leaves_no_orphans() {
 }
 
 #[tokio::test]
-async fn a_list_of_orphans_has_an_end() {
+async fn a_list_of_orphans_is_limited() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
-    // A thousand more like it.
+    // A thousand more tasks like it.
     sql(
         &app,
         "create function pg_temp.other(id uuid, n int) returns uuid immutable language sql as $$ select md5(id::text || n)::uuid $$;
@@ -158,7 +158,7 @@ async fn a_list_of_orphans_has_an_end() {
     let told = last_leave(&app).await;
     let orphans = told["orphans"].as_array().expect("orphans");
     assert_eq!((orphans.len(), &told["more"]), (200, &json!(true)));
-    // All of them are looked at, in batches, where none is lost.
+    // All of them are checked, in batches, without a gap.
     let told = preview(&app, "DELETE", &format!("{MEMBER}author")).await;
     assert_eq!(
         (&told["orphans"], &told["more"]),
@@ -166,7 +166,7 @@ async fn a_list_of_orphans_has_an_end() {
     );
 }
 
-/// Tasks that others can do come first, more than two pages of them.
+/// First come more than two pages of tasks that others can do.
 #[tokio::test]
 async fn an_orphan_is_found_behind_many_other_tasks() {
     let app = TestApp::start().await;

@@ -1,4 +1,4 @@
-//! Who owns what: in lists of instances and tasks, and in what is shown of states. And the other filters of tasks.
+//! Owners in lists of instances and tasks, and in states; and the other filters of tasks.
 
 use super::*;
 
@@ -10,7 +10,7 @@ async fn ids(app: &TestApp, path: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn owners_are_found_for_as_long_as_they_own() {
+async fn owners_are_found_as_long_as_they_own() {
     let app = TestApp::start().await;
     let (first, second) = (app.started("doc-1").await, app.started("doc-2").await);
     app.started("doc-3").await;
@@ -37,7 +37,7 @@ async fn owners_are_found_for_as_long_as_they_own() {
     ] {
         assert_eq!(ids(&app, nobody).await, [json!(null); 0], "{nobody}");
     }
-    // One gives the task back, the other is decided: neither is owned now.
+    // One task is released, the other one decided. Nobody owns either now.
     let release = format!("/v1/tasks/{}/release", task_of(&first));
     app.post("reviewer", &release, json!({})).await.expect(200);
     assert_eq!(ids(&app, instances).await, [second["id"].clone()]);
@@ -50,7 +50,7 @@ async fn owners_are_found_for_as_long_as_they_own() {
 }
 
 #[tokio::test]
-async fn pages_of_an_owners_instances_lose_none() {
+async fn pages_of_an_owners_instances_miss_none() {
     let app = TestApp::start().await;
     let mut expected = Vec::new();
     for number in 0..5 {
@@ -79,7 +79,7 @@ async fn pages_of_an_owners_instances_lose_none() {
 }
 
 #[tokio::test]
-async fn states_show_who_owns_or_owned_their_tasks() {
+async fn states_show_present_and_past_owners_of_tasks() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     assert_eq!(instance["states"][0]["owners"], json!([]));
@@ -87,7 +87,7 @@ async fn states_show_who_owns_or_owned_their_tasks() {
     claimed(&app, "reviewer", &instance).await;
     let shown = app.get("author", &path).await.expect(200);
     assert_eq!(shown["states"][0]["owners"], json!(["reviewer"]));
-    // A second and a third task of the state instance, as several people share it.
+    // A second and a third task of the state instance, as if several people worked on it.
     sql(
         &app,
         "insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at, claimed_at)
@@ -112,7 +112,7 @@ async fn states_show_who_owns_or_owned_their_tasks() {
         (&before["owners"], &now["owners"]),
         (&json!(["reviewer"]), &json!([]))
     );
-    // How each state instance came about and ended.
+    // How each state instance began and ended.
     assert_eq!(
         (&before["caller"], &before["enteredTrigger"]),
         (&json!("author"), &json!(null))

@@ -1,10 +1,10 @@
-//! A parameter of a path or a query that cannot be read is refused with its pointer, in words of the API: every parameter of every
-//! operation, as the document lists them.
+//! A malformed parameter of a path or a query is refused with its pointer and a message of the API. Covers every parameter of
+//! every operation in the OpenAPI document.
 
 use super::spelling::{Document, document, filled, send};
 use super::*;
 
-/// Words of libraries, which say nothing to a caller.
+/// Messages of libraries, which a caller would not understand.
 const FOREIGN: &[&str] = &[
     "UUID",
     "parse",
@@ -17,14 +17,14 @@ const FOREIGN: &[&str] = &[
     "`",
 ];
 
-/// What a parameter takes, a value that is none of it, and words that the refusal has.
+/// The permitted values of a parameter, an invalid value, and words of the message.
 struct Kind {
     name: &'static str,
     wrong: &'static str,
     words: Vec<String>,
 }
 
-/// The values of an enumeration, and the formats and types of everything else, wherever the schema has them.
+/// The values of an enumeration, or the format and type, wherever the schema has them.
 fn leaves(document: &Document, schema: &Value, found: &mut Vec<(String, String)>) {
     let schema = document.resolved(schema);
     for value in schema["enum"].as_array().into_iter().flatten() {
@@ -108,7 +108,7 @@ fn refused(operation: &str, name: &str, answer: Answer, kind: &Kind, place: &str
 }
 
 #[tokio::test]
-async fn every_parameter_that_cannot_be_read_is_named_in_words_of_the_api() {
+async fn every_malformed_parameter_is_named_in_a_message_of_the_api() {
     let app = TestApp::start().await;
     let document = document(&app).await;
     let mut tried = std::collections::BTreeMap::new();
@@ -152,9 +152,9 @@ async fn every_parameter_that_cannot_be_read_is_named_in_words_of_the_api() {
     assert_eq!(tried, all);
 }
 
-/// Above all a dry run that would be none.
+/// Above all `dryRun`, which would otherwise be ignored.
 #[tokio::test]
-async fn an_operation_without_parameters_in_its_query_takes_none() {
+async fn an_operation_without_query_parameters_refuses_any() {
     let app = TestApp::start().await;
     let document = document(&app).await;
     let mut tried = 0;
@@ -176,7 +176,7 @@ async fn an_operation_without_parameters_in_its_query_takes_none() {
     assert!(tried > 30, "{tried}");
 }
 
-/// A request with a fault in its query, the code of its problem, the pointer, and how the detail begins.
+/// A request with a wrong query, the code of the problem, the pointer, and the beginning of the detail.
 const FAULTS: &[(&str, &str, &str, &str)] = &[
     (
         "/v1/instances?staus=RUNNING",
@@ -247,7 +247,7 @@ const FAULTS: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn other_faults_of_a_query_are_named_too() {
+async fn other_errors_of_a_query_are_reported_too() {
     let app = TestApp::start().await;
     for (path, code, pointer, detail) in FAULTS {
         let problem = app.get("admin", path).await.problem(400, code);

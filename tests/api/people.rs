@@ -1,8 +1,8 @@
-//! People with substitutes and managers, put into the directory behind the host's back, what is kept of refusals, and names.
+//! People with substitutes and managers, inserted directly into the database; stored refusals; and names.
 
 use super::*;
 
-/// Makes these people known.
+/// Inserts these people.
 pub(super) async fn known(app: &TestApp, people: &[&str]) {
     for person in people {
         let path = format!("/v1/people/{person}");
@@ -17,7 +17,7 @@ pub(super) async fn member(app: &TestApp, group: &str, person: &str) {
     app.put("admin", &path, json!({})).await.expect(200);
 }
 
-/// `substitute` may act for `person` from an hour ago on, for a day, in work of one definition or all.
+/// From an hour ago, for a day: `substitute` may act for `person`, in work of one definition or of all.
 pub(super) async fn absent(
     app: &TestApp,
     person: &str,
@@ -27,7 +27,7 @@ pub(super) async fn absent(
     absent_during(app, (person, substitute, definition), (-1, 24)).await;
 }
 
-/// The same from and until so many hours from now.
+/// The same, between these hours from now.
 pub(super) async fn absent_during(
     app: &TestApp,
     (person, substitute, definition): (&str, &str, Option<&str>),
@@ -48,7 +48,7 @@ pub(super) async fn absent_during(
         .expect("an absence");
 }
 
-/// Every absence is called off.
+/// Ends every absence.
 pub(super) async fn all_back(app: &TestApp) {
     sql(app, "update absence set ended_at = now()").await;
 }
@@ -64,13 +64,13 @@ pub(super) async fn managed(app: &TestApp, person: &str, manager: &str) {
         .expect("a manager");
 }
 
-/// Does something with a task.
+/// Sends a command about a task.
 pub(super) async fn tell(app: &TestApp, user: &str, task: &str, what: &str, body: Value) -> Answer {
     let path = format!("/v1/tasks/{task}/{what}");
     app.post(user, &path, body).await
 }
 
-/// The ids of a view of somebody's inbox, each with for whom it is.
+/// The ids of a view of a person's inbox, each with the person they act for.
 pub(super) async fn inbox(app: &TestApp, user: &str, view: &str) -> Vec<(String, Value)> {
     let page = app.get(user, &format!("/v1/tasks?view={view}")).await;
     let page = page.expect(200);
@@ -81,7 +81,7 @@ pub(super) async fn inbox(app: &TestApp, user: &str, view: &str) -> Vec<(String,
         .collect()
 }
 
-/// How often this was refused to this person.
+/// How often this refusal of this person was recorded.
 pub(super) async fn refused(app: &TestApp, actor: &str, task: Option<&str>, code: &str) -> i64 {
     let count = "select count(*) from refused_attempt
         where actor = $1 and task_id is not distinct from $2::uuid and code = $3";
@@ -94,7 +94,7 @@ pub(super) async fn refused(app: &TestApp, actor: &str, task: Option<&str>, code
         .expect("a count")
 }
 
-/// The same name in two spellings would be two people.
+/// The same name in two Unicode forms would be two people.
 #[tokio::test]
 async fn an_id_has_one_spelling() {
     let app = TestApp::start().await;
@@ -105,7 +105,7 @@ async fn an_id_has_one_spelling() {
         let problem = problem.problem(422, "invalid_request");
         assert_eq!(problem["errors"][0]["pointer"], "/id");
     }
-    // What people are called is theirs to spell.
+    // Display names may have any form.
     let spelt = json!({ "name": "Rene\u{301}" });
     app.put("admin", "/v1/people/rene", spelt).await.expect(200);
     let body = json!({
@@ -117,7 +117,7 @@ async fn an_id_has_one_spelling() {
 }
 
 #[tokio::test]
-async fn names_are_found_many_at_once() {
+async fn many_names_are_looked_up_in_one_request() {
     let app = TestApp::start().await;
     let put = async |path: &str, name: &str| {
         let body = json!({ "name": name });

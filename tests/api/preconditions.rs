@@ -26,7 +26,7 @@ async fn an_idempotency_key_is_plain_text() {
 }
 
 #[tokio::test]
-async fn a_revision_is_named_and_held_to() {
+async fn a_command_checks_the_revision_that_it_names() {
     let app = TestApp::start().await;
     let host = app.host();
     let started = host
@@ -48,7 +48,7 @@ async fn a_revision_is_named_and_held_to() {
             "{path}"
         );
     }
-    // What is yet to be started has no revision: a header that means nothing is not passed over.
+    // A start has no revision. The host refuses a header that would be ignored.
     let early = [("if-match", "\"1\"")];
     let body = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "early" });
     host.send("author", "POST", "/v1/instances", &early, Some(body))
@@ -99,9 +99,9 @@ async fn a_revision_is_named_and_held_to() {
     app.post("reviewer", &claim, json!({})).await.expect(200);
 }
 
-/// Whoever sends such a header relies on it: a change that does not take it is not made.
+/// A caller relies on such a header. So a change that does not support it is refused.
 #[tokio::test]
-async fn a_change_refuses_the_conditions_and_keys_that_it_does_not_take() {
+async fn a_change_refuses_conditions_and_keys_that_it_does_not_support() {
     let world = World::new().await;
     let (app, host) = (&world.app, world.app.host());
     let before = rows(app).await;
@@ -126,7 +126,7 @@ async fn a_change_refuses_the_conditions_and_keys_that_it_does_not_take() {
     }
     assert!(refused > 60, "{refused}");
     assert_eq!(rows(app).await, before);
-    // What is only read depends on neither.
+    // Reads depend on neither.
     let [search, names] = reads.map(|path| ("POST", path, Some(json!({}))));
     let roles = ["GET", "HEAD"].map(|method| (method, "/v1/roles", None));
     for (method, path, body) in roles.into_iter().chain([search, names]) {

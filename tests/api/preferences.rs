@@ -1,4 +1,4 @@
-//! How a person wants pages to be: kept for them alone, by whatever host they ask.
+//! A person's preferences for pages: private, and the same on every host.
 
 use super::*;
 
@@ -17,14 +17,14 @@ async fn people_choose_language_zone_and_theme_for_themselves() {
     assert_eq!(app.get("author", PATH).await.expect(200), chosen);
     let other = app.get("reviewer", PATH).await.expect(200);
     assert_eq!(other, nothing, "the choice is of one person");
-    // What a body lacks was not chosen.
+    // A member that the body leaves out is not set.
     let muted = json!({ "mutedNotifications": [] });
     let replaced = app.put("author", PATH, muted).await.expect(200);
     assert_eq!(replaced, nothing);
 }
 
 #[tokio::test]
-async fn a_choice_that_no_page_could_follow_is_refused() {
+async fn an_impossible_choice_is_refused() {
     let app = TestApp::start().await;
     let cases = [
         (json!({ "language": "Deutsch!" }), "/language", "malformed"),
@@ -61,7 +61,7 @@ async fn a_choice_that_no_page_could_follow_is_refused() {
 }
 
 #[tokio::test]
-async fn a_session_comes_with_what_its_person_prefers() {
+async fn a_session_has_the_preferences_of_its_person() {
     let app = TestApp::start().await;
     let tenant = app.engine.reader().tenant("default").await;
     let who = wrkflw_engine::Identity {

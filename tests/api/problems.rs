@@ -1,4 +1,4 @@
-//! Every code of a problem is provoked here, and each answer has the form that is promised.
+//! Each problem code is provoked here, and each response has the promised form.
 
 mod hosts;
 
@@ -31,7 +31,7 @@ use super::*;
 use crate::support::app::SECRET;
 use crate::support::guests::{committee, subflows};
 
-/// The path that was asked, and what came back.
+/// The requested path, and the response.
 type Asked = (String, Answer);
 
 async fn ask(
@@ -49,7 +49,7 @@ async fn ask(
     )
 }
 
-/// A token of these claims, signed as the host expects.
+/// A token with these claims, signed with a key that the host accepts.
 pub(super) fn signed(claims: &Value, secret: &[u8]) -> String {
     let key = EncodingKey::from_secret(secret);
     let token = jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token");
@@ -74,7 +74,7 @@ async fn of_tokens(app: &TestApp) -> Vec<Asked> {
     ] {
         asked.push(ask(app, "", "GET", path, &[("authorization", &token)], None).await);
     }
-    // Nobody answers at this address.
+    // Nothing listens at this address.
     let unreachable = AuthSettings {
         jwks_url: Some("http://127.0.0.1:9/keys".into()),
         issuer: Some("https://id.example".into()),
@@ -157,7 +157,7 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
     asked
 }
 
-/// One subscription too many, and a key that is none.
+/// One subscription too many, and an invalid key.
 async fn of_full_lists(app: &TestApp) -> [Asked; 2] {
     let subscriptions = "insert into subscription
         (tenant_id, id, url, types, secret, active, created_at, created_by)
@@ -172,7 +172,7 @@ async fn of_full_lists(app: &TestApp) -> [Asked; 2] {
     ]
 }
 
-/// A body that never comes, at a host that does not wait for it.
+/// A body that never arrives, on a host with a short timeout.
 async fn of_a_slow_body(app: &TestApp) -> Asked {
     let path = "/v1/instances";
     let auth = AuthSettings {
@@ -252,7 +252,7 @@ async fn of_work(app: &TestApp) -> Vec<Asked> {
     ]
 }
 
-/// What does not fit how things stand.
+/// Requests that conflict with the present state.
 async fn of_operation(app: &TestApp) -> Vec<Asked> {
     people::known(app, &["dee", "eli"]).await;
     let instance = app.started("doc-2").await;
@@ -283,7 +283,7 @@ async fn of_operation(app: &TestApp) -> Vec<Asked> {
     asked
 }
 
-/// An operation too many, and a migration after which nobody could go on.
+/// One operation too many, and a migration after which nobody could work.
 async fn of_migrations(app: &TestApp) -> Vec<Asked> {
     let instance = app.started("doc-3").await;
     let config = json!({ "reviewers": "nobody" });
@@ -351,7 +351,7 @@ async fn of_logic(app: &TestApp) -> Vec<Asked> {
     asked
 }
 
-/// The promises of RFC 9457 and ours.
+/// Checks the form of RFC 9457 and of this API.
 fn check(path: &str, answer: &Answer) {
     let (problem, text) = (&answer.body, &answer.text);
     assert_eq!(
@@ -423,7 +423,7 @@ async fn of_calendars(app: &TestApp) -> Asked {
 }
 
 #[tokio::test]
-async fn every_code_is_answered_in_the_promised_form() {
+async fn every_code_has_the_promised_form() {
     let app = TestApp::start().await;
     with_hostile(&app).await;
     let mut asked = of_tokens(&app).await;

@@ -1,5 +1,5 @@
-//! Whoever asks for a change leaves a log line and a count, also where nothing came of it: refused at the door, gone, or
-//! a change of something else than an instance.
+//! Every request for a change writes a log line and a count. This includes refused requests, aborted ones, and changes of other
+//! things than instances.
 
 use axum::body::{Body, Bytes};
 use axum::http::Request;
@@ -11,7 +11,7 @@ use wrkflw_server::http::admission::Admission;
 use super::observed::{collect_lines, metric, only_line};
 use super::*;
 
-/// How often requests that came to no definition ended so.
+/// The count of requests without a definition that had this outcome.
 async fn count(app: &TestApp, action: &str, outcome: &str) -> u64 {
     let labels = [("definition", ""), ("action", action), ("outcome", outcome)];
     metric(app, "wrkflw_transitions_total", &labels).await
@@ -36,7 +36,7 @@ const DECIDE: &str = "/v1/tasks/00000000-0000-7000-8000-000000000000/decide";
 const UNKNOWN: &str = "/v1/tasks/00000000-0000-7000-8000-000000000000/unheard-of";
 const PERSON: &str = r#"{"name":"New"}"#;
 
-/// A request, and what is told of it: who, how, where, what; status, action, outcome.
+/// A request, and what is recorded of it: the caller, the method, the path, the body; status, action, outcome.
 type Case = (
     &'static str,
     &'static str,
@@ -58,7 +58,7 @@ const CASES: [Case; 6] = [
 ];
 
 #[tokio::test]
-async fn each_request_for_a_change_leaves_a_line_and_a_count() {
+async fn each_request_for_a_change_writes_a_line_and_a_count() {
     collect_lines();
     let app = TestApp::start().await;
     let host = app.host();
@@ -84,12 +84,12 @@ async fn each_request_for_a_change_leaves_a_line_and_a_count() {
 }
 
 #[tokio::test]
-async fn what_is_refused_for_want_of_room_and_who_goes_away_leave_a_line() {
+async fn overload_refusals_and_aborted_requests_write_a_line() {
     collect_lines();
     let app = TestApp::start().await;
     let host = app.admitting(Admission::new(1, 0));
     let before = count(&app, "start", "refused").await;
-    // The only place is taken by a request whose body does not end.
+    // The only slot belongs to a request whose body does not end.
     let (reading, read) = oneshot::channel::<()>();
     let mut reading = Some(reading);
     let endless = stream::poll_fn(move |_| {
@@ -110,7 +110,8 @@ async fn what_is_refused_for_want_of_room_and_who_goes_away_leave_a_line() {
         let host = host.clone();
         async move { host.open(held).await }
     });
-    read.await.expect("it has its place, and reads");
+    read.await
+        .expect("the request has its slot, and its body is read");
 
     let late = request(
         &host,

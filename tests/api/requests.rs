@@ -1,8 +1,8 @@
-//! What a request may look like, and what is said of one that does not.
+//! The permitted forms of requests, and the messages for others.
 
 use super::*;
 
-/// Sends a JSON text to the starts of instances.
+/// Sends a JSON text as a start.
 async fn start(app: &TestApp, text: &str) -> Answer {
     raw(
         &app.host(),
@@ -22,7 +22,7 @@ fn with_data(data: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_refused_by_its_pointer() {
+async fn a_text_that_is_no_json_is_refused_with_a_pointer() {
     let app = TestApp::start().await;
     let before = rows(&app).await;
     let deep = format!(r#"{{"title":{}1{}}}"#, "[".repeat(70), "]".repeat(70));
@@ -31,7 +31,7 @@ async fn what_is_no_json_is_refused_by_its_pointer() {
         ("[1".into(), ""),
         ("nonsense".into(), ""),
         (with_data(r#"{"title":"a\u0000b"}"#), "/data/title"),
-        // A reader's own name for text that is JSON already: what was judged would not be what is stored.
+        // A member name that the JSON library uses for unparsed text. The validated data would differ from the stored data.
         (
             with_data(r#"{"$serde_json::private::RawValue":"{\"title\":\"\"}"}"#),
             "/data/$serde_json::private::RawValue",
@@ -69,7 +69,7 @@ async fn what_is_no_json_is_refused_by_its_pointer() {
     assert_eq!(rows(&app).await, before);
 }
 
-/// A body of a start with one member put in or, as null, left out.
+/// The body of a start with one member replaced, or removed by null.
 fn start_with(member: &str, value: Value) -> Value {
     let mut body = approval_start("doc-2");
     let members = body.as_object_mut().expect("an object");
@@ -90,7 +90,7 @@ fn points_to(answer: Answer, code: &str, pointer: &str) {
 }
 
 #[tokio::test]
-async fn fields_of_a_start_are_known_typed_and_bounded() {
+async fn fields_of_a_start_are_known_typed_and_limited() {
     let app = TestApp::start().await;
     let before = rows(&app).await;
     let (long_id, long_note) = ("ä".repeat(201), "x".repeat(66_000));
@@ -114,7 +114,7 @@ async fn fields_of_a_start_are_known_typed_and_bounded() {
     points_to(answer, "malformed", "");
     assert_eq!(rows(&app).await, before);
 
-    // What the flow's own schema says is told by pointers into the request, too.
+    // Violations of the flow's own schema have pointers into the request, too.
     let body = start_with("data", json!({ "title": 7, "link": [] }));
     let problem = app.post("author", "/v1/instances", body).await;
     let problem = problem.problem(422, "invalid_input");
@@ -124,7 +124,7 @@ async fn fields_of_a_start_are_known_typed_and_bounded() {
 }
 
 #[tokio::test]
-async fn fields_of_other_commands_are_known_typed_and_bounded() {
+async fn fields_of_other_commands_are_known_typed_and_limited() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
@@ -232,7 +232,7 @@ async fn requests_have_largest_sizes() {
 }
 
 #[tokio::test]
-async fn a_body_is_sent_as_json() {
+async fn a_body_needs_the_content_type_json() {
     let app = TestApp::start().await;
     let body = approval_start("doc-1").to_string();
     let line = ("POST", "/v1/instances?dryRun=true");
@@ -258,7 +258,7 @@ async fn a_body_is_sent_as_json() {
             .await
             .expect(200);
     }
-    // An empty body needs no type.
+    // An empty body needs no content type.
     let instance = app.started("doc-1").await;
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
     app.host()
@@ -293,7 +293,7 @@ async fn paths_without_parameters_take_none() {
 }
 
 #[tokio::test]
-async fn requests_are_told_apart_by_their_ids() {
+async fn requests_have_distinct_ids() {
     let app = TestApp::start().await;
     let host = app.host();
     let get = async |path: &str, id: &str| {
@@ -320,9 +320,9 @@ async fn requests_are_told_apart_by_their_ids() {
     assert_ne!(one.headers["x-request-id"], other.headers["x-request-id"]);
 }
 
-/// The host puts a document into payloads, events and evidence of its own, which are deeper than any it would take.
+/// The host nests a document in payloads, events and evidence, which become deeper than the limit of requests.
 #[tokio::test]
-async fn the_deepest_data_goes_all_the_way() {
+async fn data_of_the_maximum_depth_is_accepted_everywhere() {
     let app = TestApp::start().await;
     // The body itself and `data` are the outer two of 64 levels.
     let deep = format!("{}{}", "[".repeat(62), "]".repeat(62));
@@ -351,7 +351,7 @@ async fn the_deepest_data_goes_all_the_way() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_said_to_be_so() {
+async fn missing_things_are_reported_as_missing() {
     let app = TestApp::start().await;
     let nobody = "01890000-0000-7000-8000-000000000000";
     for path in [

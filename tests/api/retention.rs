@@ -1,4 +1,4 @@
-//! What is kept for a time goes by the database's clock, which also says since when: hosts' clocks jump.
+//! Retention uses the clock of the database, for the time of a row and for the present time, because clocks of hosts may jump.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -17,13 +17,13 @@ use crate::support::until_so;
 
 const ITEMS: &str = "select count(*) from bulk_item";
 
-/// A clock that stands so many days from now.
+/// A clock that is this many days ahead.
 fn days(days: i64) -> Clock {
     let time = Clock::System.now() + SignedDuration::from_hours(24 * days);
     Clock::Manual(Arc::new(AtomicI64::new(time.as_millisecond())))
 }
 
-/// Sweeps by a host whose clock is far ahead, and counts what is left.
+/// Sweeps with a host whose clock is far ahead, and counts the remaining rows.
 async fn left(app: &TestApp, sql: &'static str) -> i64 {
     let ahead = app.engine_with_clock(days(100)).await;
     ahead.purge().await.expect("a sweep");
@@ -118,7 +118,7 @@ async fn to_migrate() -> TestApp {
     app
 }
 
-/// Takes all instances to the second version, by a host with this clock.
+/// Migrates all instances to the second version, by a host with this clock.
 async fn migrated(app: &TestApp, clock: Clock) {
     let host = app.beside_with_clock(clock.clone()).await;
     let many = json!({ "definitionKey": "document-approval", "fromVersion": 1, "version": 2 });
@@ -142,12 +142,12 @@ async fn items_of_operations_are_kept_for_ninety_days_of_the_database() {
     )
     .await;
     assert_eq!(left(&app, ITEMS).await, 0);
-    // The operation began as long ago, so that they are gone is no finding.
+    // The operation began as long ago, so its missing items are no finding.
     assert_eq!(everything(&app).await.1, []);
 }
 
 #[tokio::test]
-async fn items_that_vanish_before_their_time_are_missed() {
+async fn items_that_disappear_too_early_are_a_finding() {
     let app = to_migrate().await;
     migrated(&app, days(-88)).await;
     assert_eq!(everything(&app).await.1, []);

@@ -1,4 +1,4 @@
-//! Views of the list of tasks that people save: their own, bounded, and one of them the default.
+//! Saved views of the list of tasks: private, limited, and at most one of them the default.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn delete(app: &TestApp, who: &str, number: u128) -> Answer {
     host.send(who, "DELETE", &path(number), &[], None).await
 }
 
-/// The names of the views, the default with a star.
+/// The names of the views; the default has a star.
 async fn names(app: &TestApp, who: &str) -> Vec<String> {
     let listed = app.get(who, "/v1/me/views").await.expect(200);
     let views = listed["data"].as_array().expect("a list").iter();
@@ -33,7 +33,7 @@ async fn names(app: &TestApp, who: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn people_keep_rename_and_delete_their_own_views() {
+async fn people_save_rename_and_delete_their_own_views() {
     let app = TestApp::start().await;
     let urgent = json!({ "name": "Urgent", "query": "minPriority=50" });
     let kept = put(&app, "author", 2, urgent.clone()).await.expect(200);
@@ -44,7 +44,7 @@ async fn people_keep_rename_and_delete_their_own_views() {
     assert_eq!(names(&app, "author").await, ["Late", "Urgent"]);
     assert_eq!(names(&app, "reviewer").await, Vec::<String>::new());
 
-    // The same id of somebody else is another view.
+    // The same id of another person is another view.
     let theirs = json!({ "name": "Urgent", "query": "" });
     put(&app, "reviewer", 2, theirs).await.expect(200);
     let renamed = json!({ "name": "เร่งด่วน <b>", "query": "minPriority=50" });
@@ -69,7 +69,7 @@ async fn at_most_one_view_is_the_default() {
     assert_eq!(names(&app, "author").await, ["A", "B*"]);
     put(&app, "author", 2, view("B", false)).await.expect(200);
     assert_eq!(names(&app, "author").await, ["A", "B"]);
-    // Many at once: one is the default afterwards.
+    // Concurrent requests leave one default.
     let all = (1..9).map(|number| {
         let body = view(&format!("N{number}"), true);
         put(&app, "author", number, body)
@@ -83,7 +83,7 @@ async fn at_most_one_view_is_the_default() {
 }
 
 #[tokio::test]
-async fn names_and_queries_are_bounded_and_names_differ() {
+async fn names_and_queries_are_limited_and_names_are_unique() {
     let app = TestApp::start().await;
     let view = |name: &str, query: &str| json!({ "name": name, "query": query });
     put(&app, "author", 1, view("A", "")).await.expect(200);
@@ -110,7 +110,7 @@ async fn names_and_queries_are_bounded_and_names_differ() {
 }
 
 #[tokio::test]
-async fn a_person_has_at_most_thirty_views_however_many_come_at_once() {
+async fn a_person_has_at_most_thirty_views_also_with_concurrent_requests() {
     let app = TestApp::start().await;
     let view = |number: u128| json!({ "name": format!("V{number:02}"), "query": "" });
     let all = (0..33).map(|number| put(&app, "author", number, view(number)));
@@ -121,7 +121,7 @@ async fn a_person_has_at_most_thirty_views_however_many_come_at_once() {
     put(&app, "author", 99, view(99))
         .await
         .problem(409, "limit_reached");
-    // Those that are there may still be changed.
+    // Existing views can still be changed.
     let listed = app.get("author", "/v1/me/views").await.expect(200);
     let one = listed["data"][0]["id"].as_str().expect("an id");
     let changed = json!({ "name": "W", "query": "" });
@@ -131,10 +131,10 @@ async fn a_person_has_at_most_thirty_views_however_many_come_at_once() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_the_views_of_somebody_else() {
+async fn the_views_of_one_person_do_not_block_those_of_another() {
     let app = TestApp::start().await;
     let view = json!({ "name": "A", "query": "" });
-    // The author's view is being written: the row that comes next waits for this one.
+    // A transaction writes a view of the author: the next row of the author waits for it.
     put(&app, "author", 1, view.clone()).await.expect(200);
     let mut under_way = app
         .database
@@ -163,7 +163,7 @@ async fn nobody_waits_for_the_views_of_somebody_else() {
     .await;
     let others = put(&app, "reviewer", 1, view);
     let others = tokio::time::timeout(Duration::from_secs(5), others).await;
-    others.expect("it does not wait").expect(200);
+    others.expect("it is not blocked").expect(200);
     under_way.rollback().await.expect("a rollback");
     let written = writing.join_next().await.expect("one").expect("an answer");
     written.expect(200);

@@ -1,4 +1,4 @@
-//! A search by a body finds what the same search by a query finds.
+//! A search by a body has the same result as the same search by a query.
 
 use super::attributes::{filled, give};
 use super::*;
@@ -11,7 +11,7 @@ async fn found(app: &TestApp, body: Value) -> Vec<Value> {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one story, told in order")]
-async fn a_body_finds_what_a_query_finds() {
+async fn a_body_search_equals_the_query_search() {
     let app = filled(6).await;
     let amounts: Vec<_> = (1..=6).map(|n| (n, format!("{n}.50"))).collect();
     give(&app, "amount", "decimal", &amounts).await;
@@ -90,9 +90,9 @@ async fn a_body_finds_what_a_query_finds() {
     );
 }
 
-/// Where a number is read as a float, it has other digits.
+/// A number that was parsed as a float would have other digits.
 #[tokio::test]
-async fn a_number_in_a_body_counts_by_its_digits() {
+async fn a_number_in_a_body_keeps_its_digits() {
     let app = filled(4).await;
     let given = |values: [&str; 4]| -> Vec<_> {
         let values = values.map(str::to_owned);
@@ -139,7 +139,7 @@ async fn a_number_in_a_body_counts_by_its_digits() {
     }
 }
 
-/// Base64 may be as long as a body, with padding or without.
+/// Base64 may be as long as a body, with or without padding.
 #[tokio::test]
 async fn long_bytes_are_read() {
     let app = filled(1).await;
@@ -170,7 +170,7 @@ async fn pages_follow_one_another() {
     assert_eq!(seen.len(), 5);
 }
 
-/// The search is refused for this member of its body.
+/// The search is refused because of this member of its body.
 async fn refused(app: &TestApp, body: Value, (status, code): (u16, &str), pointer: &str) {
     let text = body.to_string();
     let problem = app.post("author", "/v1/instances/search", body).await;
@@ -182,7 +182,7 @@ async fn refused(app: &TestApp, body: Value, (status, code): (u16, &str), pointe
 }
 
 #[tokio::test]
-async fn what_a_search_cannot_mean_is_refused_at_its_place() {
+async fn an_invalid_member_of_a_search_is_refused_with_its_pointer() {
     let app = filled(1).await;
     let one = |condition: Value| json!({ "attributes": [condition] });
     for (body, pointer) in [
@@ -232,7 +232,7 @@ async fn what_a_search_cannot_mean_is_refused_at_its_place() {
 }
 
 #[tokio::test]
-async fn a_value_that_an_attribute_cannot_have_is_refused_at_its_place() {
+async fn a_value_of_the_wrong_type_is_refused_with_its_pointer() {
     let app = filled(1).await;
     let one = |condition: Value| json!({ "attributes": [condition] });
     for (body, pointer) in [

@@ -1,5 +1,4 @@
-//! Random searches by attributes, held against a filter that looks at every instance; and what a search does when the
-//! database is slow.
+//! Random searches by attributes, compared with a filter that checks every instance; and searches on a slow database.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::attributes::{all, filled, give};
 use super::*;
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers, the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -21,7 +20,7 @@ impl Random {
     }
 }
 
-/// What values there are of each attribute, from the lowest to the highest; the same place means equal values.
+/// The values of each attribute in ascending order. Equal values have the same index.
 const VALUES: [(&str, &str, &[&[&str]]); 3] = [
     (
         "amount",
@@ -49,7 +48,7 @@ const VALUES: [(&str, &str, &[&[&str]]); 3] = [
         ],
     ),
 ];
-/// Whether an order of two values meets a condition.
+/// Whether an order of two values satisfies a condition.
 type Meets = fn(Ordering) -> bool;
 const COMPARISONS: [(&str, Meets); 6] = [
     ("eq", Ordering::is_eq),
@@ -60,8 +59,8 @@ const COMPARISONS: [(&str, Meets); 6] = [
     ("lte", Ordering::is_le),
 ];
 
-/// A condition in the words of a request, and the places of the attribute's values that meet it; none stands for an
-/// instance without the attribute.
+/// A condition of a request, and the indexes of the attribute's values that satisfy it. None stands for an instance without the
+/// attribute.
 fn condition(random: &mut Random) -> (usize, String, BTreeSet<Option<usize>>) {
     let attribute = random.roll(VALUES.len());
     let (name, kind, values) = VALUES[attribute];
@@ -100,7 +99,7 @@ fn condition(random: &mut Random) -> (usize, String, BTreeSet<Option<usize>>) {
 }
 
 #[tokio::test]
-async fn a_search_finds_what_a_naive_filter_finds() {
+async fn a_search_finds_what_a_full_scan_finds() {
     const INSTANCES: i64 = 200;
     const SEARCHES: usize = 120;
     let app = filled(INSTANCES).await;
@@ -149,7 +148,7 @@ async fn a_search_finds_what_a_naive_filter_finds() {
     }
 }
 
-/// Lets readers wait for so long for each row of a table.
+/// Delays readers by this time for each row of a table.
 async fn slow(app: &TestApp, table: &str, milliseconds: u32) {
     let policy = format!(
         "create policy slow_{milliseconds} on {table} as restrictive for select to wrkflw_reader
@@ -177,7 +176,7 @@ async fn paged(app: &TestApp, path: &str) -> (Vec<Value>, usize) {
 }
 
 #[tokio::test]
-async fn a_search_that_takes_long_says_where_to_go_on() {
+async fn a_slow_search_returns_a_cursor_to_continue() {
     const INSTANCES: i64 = 1_500;
     let app = filled(INSTANCES).await;
     let european: Vec<_> = (2..=INSTANCES)
@@ -186,7 +185,7 @@ async fn a_search_that_takes_long_says_where_to_go_on() {
     give(&app, "region", "text", &european).await;
     slow(&app, "instance", 3).await;
     for (path, wanted) in [
-        // One after the other, the oldest last; and those that an index names.
+        // A search in the order of the instances, whose only match comes last, and a search by an index.
         ("/v1/instances?attribute.region=exists:false&limit=5", 1),
         ("/v1/instances?attribute.region=EU&state=Nowhere&limit=5", 0),
     ] {
@@ -197,7 +196,7 @@ async fn a_search_that_takes_long_says_where_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_list_of_tasks_that_takes_long_says_where_to_go_on() {
+async fn a_slow_list_of_tasks_returns_a_cursor_to_continue() {
     let app = TestApp::start().await;
     app.started("first").await;
     let more = "insert into task
@@ -209,14 +208,14 @@ async fn a_list_of_tasks_that_takes_long_says_where_to_go_on() {
         .execute(app.database.admin_pool())
         .await
         .expect("tasks");
-    // Two steps of the list, 640 tasks, take longer than a list looks.
+    // Two steps of the list, 640 tasks, take longer than the time limit of a list.
     slow(&app, "task", 4).await;
     let (found, pages) = paged(&app, "/v1/tasks?view=all&label=rare&limit=5").await;
     assert!(found.len() == 1 && pages > 1, "{found:?} on {pages} pages");
 }
 
 #[tokio::test]
-async fn a_statement_that_takes_too_long_is_ended_by_the_database() {
+async fn the_database_ends_a_statement_that_takes_too_long() {
     let app = filled(300).await;
     slow(&app, "instance", 100).await;
     let begun = Instant::now();

@@ -1,10 +1,10 @@
-//! Nobody decides on their own request, on no way that leads there. Each way is refused for that reason, and the attempt
-//! is kept with its actor and its task.
+//! Nobody decides on their own request, in whatever way. Each attempt is refused for that reason, and recorded with its actor and
+//! its task.
 
 use super::people::{absent, all_back, inbox, known, managed, member, refused, tell};
 use super::*;
 
-/// Tries it; it is the own request that stands in the way, and that is kept.
+/// Tries the command. It must be refused because of the own request, and recorded.
 async fn excluded_people(app: &TestApp, user: &str, task: &str, what: &str, body: Value) {
     let before = refused(app, user, Some(task), "own_request").await;
     let answer = tell(app, user, task, what, body).await;
@@ -22,7 +22,7 @@ fn to(person: &str) -> Value {
     json!({ "to": person, "reason": "so that it gets done" })
 }
 
-/// In the record nobody decided, or was decided for, on an instance that they requested.
+/// Checks that in the audit no requester decided on the instance, in person or by a substitute.
 async fn proves_none(app: &TestApp) {
     let sql = "select count(*) from decision d
         join task t on t.tenant_id = d.tenant_id and t.id = d.task_id
@@ -36,7 +36,7 @@ async fn proves_none(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn not_directly_and_not_through_a_group() {
+async fn not_in_person_and_not_as_a_member_of_a_group() {
     let app = TestApp::start().await;
     // The author is one of the reviewers.
     let instance = app.started("doc-1").await;
@@ -47,7 +47,7 @@ async fn not_directly_and_not_through_a_group() {
     claimed(&app, "reviewer", &instance).await;
     excluded_people(&app, "author", &task, "decide", approve()).await;
     excluded_people(&app, "author", &task, "delegate", to("reviewer2")).await;
-    // Somebody who joins the group later, either.
+    // The same for a person who joins the group later.
     let second = app
         .decided("reviewer2", &app.started("doc-2").await, approve())
         .await;
@@ -83,12 +83,12 @@ async fn not_as_a_substitute_and_not_by_one() {
     claimed(&app, "reviewer", &instance).await;
     excluded_people(&app, "author", &task, "decide", approve()).await;
     all_back(&app).await;
-    // At the end of a chain.
+    // At the end of a chain of substitutes.
     absent(&app, "reviewer", "between", None).await;
     absent(&app, "between", "author", None).await;
     excluded_people(&app, "author", &task, "decide", approve()).await;
     all_back(&app).await;
-    // Somebody for the author, who would be a candidate by their group.
+    // A substitute of the author, who would be a candidate by their own group.
     let other = app.started("doc-2").await;
     absent(&app, "author", "sue", None).await;
     excluded_people(&app, "sue", &task_of(&other), "claim", json!({})).await;
@@ -103,7 +103,7 @@ async fn not_by_reassignment() {
     excluded_people(&app, "admin", &task, "reassign", to("author")).await;
     claimed(&app, "reviewer", &instance).await;
     excluded_people(&app, "admin", &task, "reassign", to("author")).await;
-    // An operator who is the requester does not give it to themselves.
+    // An operator who is the requester cannot reassign the task to themselves.
     member(&app, "authors", "admin").await;
     let mine = app
         .post("admin", "/v1/instances", approval_start("doc-2"))
@@ -135,7 +135,7 @@ async fn not_by_a_restart() {
 }
 
 #[tokio::test]
-async fn not_by_what_flow_logic_says() {
+async fn not_by_an_answer_of_flow_logic() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let start = async |entity: &str, behaviour: &str| {
@@ -143,13 +143,13 @@ async fn not_by_what_flow_logic_says() {
         let body = hostile_start(entity, data);
         app.post("author", "/v1/instances", body).await
     };
-    // As the owner from the start: such an answer is a fault of the logic, and nothing starts.
+    // As the owner from the start. Such an answer is a fault of the logic, and nothing starts.
     let before = rows(&app).await;
     start("t-1", "own_initiator")
         .await
         .problem(424, "logic_fault");
     assert_eq!(rows(&app).await, before);
-    // As a candidate by name, and as somebody's manager.
+    // As a candidate by name, and as a manager.
     let named = start("t-2", "offer_initiator").await.started();
     excluded_people(&app, "author", &task_of(&named), "claim", json!({})).await;
     managed(&app, "author", "author").await;

@@ -1,7 +1,7 @@
-//! Components that would keep a compiler busy for minutes or fill gigabytes.
+//! Components that would keep a compiler busy for minutes, or use gigabytes.
 //!
-//! Most are seen by the scan, which is over in a few milliseconds; the rest end in the child process, at its limits of
-//! memory and processor time. The host's own memory does not grow.
+//! The scan refuses most of them within a few milliseconds. The others end in the child process, at its limits of memory and
+//! processor time. The memory of the host itself does not grow.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -12,12 +12,12 @@ use super::uploads::{leb, with_section};
 use super::*;
 use crate::support::raw::Raw;
 
-/// What the scan may take in a build without optimisation, on a machine that others use: the bar is 5 ms.
+/// The time limit of the scan in an unoptimised build on a shared machine. The goal is 5 ms.
 const SCAN_MAX: Duration = Duration::from_millis(500);
-/// By how much the host may grow while bombs of more than that go off in its children.
+/// The most memory that the host may gain while its children compile bombs that need more.
 const GROWTH_BYTES_MAX: u64 = 200 << 20;
 
-/// Compiles in a child as a host does, under limits that bombs run into soon. One for each test: uploads queue.
+/// Compiles in a child as a host does, with low limits. One for each test, because uploads queue.
 pub(super) fn sandbox() -> Sandbox {
     let program = env!("CARGO_BIN_EXE_compiler-under-test");
     let settings = Settings {
@@ -32,7 +32,7 @@ pub(super) fn sandbox() -> Sandbox {
     Sandbox::new(settings).expect("a sandbox")
 }
 
-/// Each level instantiates the one inside it twice.
+/// Each level instantiates the level inside it twice.
 fn doubling(depth: usize) -> Vec<u8> {
     let mut text = "(component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
     for level in 1..=depth {
@@ -52,7 +52,7 @@ fn raw(also: &str) -> Vec<u8> {
     .component()
 }
 
-/// Loops within loops, each of which changes some of a thousand variables.
+/// Nested loops, each of which changes some of a thousand variables.
 pub(super) fn loops(depth: usize) -> Vec<u8> {
     let mut body = String::new();
     for level in 0..depth {
@@ -75,7 +75,7 @@ pub(super) fn loops(depth: usize) -> Vec<u8> {
     raw(&format!("(func (local {variables}) {body})"))
 }
 
-/// So many values at once, all of them needed at the end.
+/// This many live values, all of which are used at the end.
 pub(super) fn live(values: usize) -> Vec<u8> {
     let mut body = String::new();
     for value in 0..values {
@@ -86,7 +86,7 @@ pub(super) fn live(values: usize) -> Vec<u8> {
     raw(&format!("(func (param i32) (result i32) {body})"))
 }
 
-/// So many calls whose results are all needed at the end.
+/// This many calls whose results are all used at the end.
 pub(super) fn calls(count: usize) -> Vec<u8> {
     let body = "(call $one (i32.const 1)) ".repeat(count) + &"i32.xor ".repeat(count - 1);
     raw(&format!(
@@ -94,9 +94,9 @@ pub(super) fn calls(count: usize) -> Vec<u8> {
     ))
 }
 
-/// A module with so many of these, as bytes: no text is parsed so often.
+/// A module with this many copies of an entry, as bytes, because parsing so much text is slow.
 fn imports(count: usize) -> Vec<u8> {
-    // A type section with the type of a function without anything, then the imports.
+    // A type section with the type of a function without parameters and results, then the imports.
     let mut module = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0".to_vec();
     let import = [1, b'm', 1, b'f', 0, 0];
     let section = [leb(count), import.repeat(count)].concat();
@@ -127,7 +127,7 @@ pub(super) fn print(line: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_scan_sees_a_bomb_at_once() {
+async fn the_scan_refuses_a_bomb_at_once() {
     let app = TestApp::empty_in(sandbox()).await;
     let straight = "(drop (i32.add (i32.const 1) (i32.const 2))) ".repeat(200_000);
     let mut table = "(br_table ".to_owned();
@@ -183,7 +183,7 @@ async fn the_scan_sees_a_bomb_at_once() {
     assert_eq!(stored(&app).await, before);
 }
 
-/// What this process holds in memory.
+/// The resident memory of this process.
 fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("the kernel tells");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -192,7 +192,7 @@ fn resident_bytes() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_child_ends_what_the_scan_lets_through() {
+async fn the_child_stops_bombs_that_pass_the_scan() {
     let app = TestApp::empty_in(sandbox()).await;
     let before = resident_bytes();
     let limits = "compiling the component takes more than";
@@ -209,6 +209,6 @@ async fn the_child_ends_what_the_scan_lets_through() {
         ));
         assert!(grown < GROWTH_BYTES_MAX, "{what}: {grown}");
     }
-    // The compiler serves the next as if nothing had been.
+    // The compiler works for the next component.
     app.with_approval().await;
 }

@@ -1,5 +1,5 @@
-//! What flows and callers may have the host itself compute: refused where the worst case takes long, and at its dearest
-//! done away from the threads that answer others.
+//! Expensive computations that flows and callers request from the host itself. They are refused if the worst case takes long. The
+//! most expensive permitted ones run on threads other than those that answer requests.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -10,23 +10,23 @@ use wrkflw_core::schema::Schema;
 
 use super::*;
 
-/// Callers at once, each again and again.
+/// Concurrent callers, each of which repeats its request.
 const ATTACKERS: usize = 4;
-/// How often a neighbour asks meanwhile.
+/// The interval of the neighbour's requests.
 const ASKED: usize = 25;
 const TRIALS: usize = 3;
-/// The longest that the neighbour's wait may be. On the threads of all, one of these documents alone held up an
+/// The longest permitted time of a neighbour's request. On the shared threads, one of these documents alone blocked an
 /// unoptimised build for many seconds.
 const LIVE_MAX: Duration = Duration::from_millis(700);
 const DECIDED_MAX: Duration = Duration::from_secs(2);
 
-/// Patterns whose automata explode, each a little longer than the one before.
+/// Patterns with exponential automata, each a little longer than the one before.
 fn exploding(count: usize, length: usize) -> Value {
     let pattern = |number| json!({ "pattern": format!("a[ab]{{{}}}c", length + number) });
     json!({ "type": "object", "properties": { "text": { "allOf": (0..count).map(pattern).collect::<Vec<_>>() } } })
 }
 
-/// The dearest of them that is admitted.
+/// The most expensive permitted one.
 fn dearest() -> String {
     let fits = |length: &usize| Schema::admit(&Json::of(&exploding(1, *length))).is_ok();
     let lengths: Vec<_> = (1..2_000).collect();
@@ -35,7 +35,7 @@ fn dearest() -> String {
     exploding(1, lengths[fitting - 1]).to_string()
 }
 
-/// A text on which no table of states is ever complete.
+/// A text for which the regex engine never has all states in its cache.
 fn text() -> String {
     let mut state = 12_345_u64;
     let mut letter = || {
@@ -56,7 +56,7 @@ async fn hostile_with(app: &TestApp, config: Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_schema_whose_worst_document_takes_long_is_refused_at_publishing() {
+async fn a_schema_with_an_expensive_worst_case_is_refused_at_publishing() {
     let app = TestApp::empty().await;
     for attack in [
         exploding(10, 1_500),
@@ -72,7 +72,7 @@ async fn a_schema_whose_worst_document_takes_long_is_refused_at_publishing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_input_schema_whose_worst_input_takes_long_is_refused_at_publishing() {
+async fn an_input_schema_with_an_expensive_worst_case_is_refused_at_publishing() {
     let app = TestApp::empty().await;
     let config = json!({ "input": exploding(10, 1_500).to_string() });
     let answer = app.publish("hostile", guests::hostile(), &config).await;
@@ -82,7 +82,7 @@ async fn an_input_schema_whose_worst_input_takes_long_is_refused_at_publishing()
     }
 }
 
-/// The longest that one of these took.
+/// The maximum of these times.
 async fn longest<F: Future<Output = ()>>(mut ask: impl FnMut() -> F) -> Duration {
     let mut longest = Duration::ZERO;
     for _ in 0..ASKED {
@@ -93,7 +93,7 @@ async fn longest<F: Future<Output = ()>>(mut ask: impl FnMut() -> F) -> Duration
     longest
 }
 
-/// The longest that `/livez` took, and the longest that a decision of this task took, asked at once.
+/// The longest time of `/livez`, and the longest time of a dry run of this task's decision.
 async fn neighbour(app: &TestApp, fixture: &str) -> (Duration, Duration) {
     let (host, neighbour, fixture) = (app.host(), app.host(), fixture.to_owned());
     let mut live = JoinSet::new();
@@ -120,10 +120,10 @@ async fn neighbour(app: &TestApp, fixture: &str) -> (Duration, Duration) {
     (live.expect("answers"), decided.expect("answers"))
 }
 
-/// How, where and what is asked.
+/// Method, path and body of a request.
 type Asked = (&'static str, String, Option<Value>);
 
-/// Sends these requests again and again from several callers, and meanwhile asks `/livez` and for a neighbour's decision.
+/// Repeats these requests from several callers, and measures `/livez` and a neighbour's decisions meanwhile.
 async fn delays_nobody(app: &TestApp, what: &str, requests: &[Asked]) {
     let start = app
         .post("author", "/v1/instances", approval_start(what))
@@ -139,7 +139,7 @@ async fn delays_nobody(app: &TestApp, what: &str, requests: &[Asked]) {
         for (method, path, body) in requests.iter().cycle().take(ATTACKERS).cloned() {
             let host = app.host();
             attackers.spawn(async move {
-                // One tenant's work is done one after the other: who waits for it too long is told so.
+                // Requests of one tenant run one after the other. Those that wait too long are refused.
                 loop {
                     let answer = host
                         .send("reviewer", method, &path, &[], body.clone())
@@ -173,7 +173,7 @@ fn dry_start(data: Value) -> [Asked; 1] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn documents_at_the_limit_of_their_schema_hold_up_nobody() {
+async fn documents_at_the_limit_of_their_schema_delay_nobody() {
     let app = TestApp::empty().await;
     app.with_approval().await;
     hostile_with(&app, json!({ "schema": dearest() })).await;
@@ -181,12 +181,12 @@ async fn documents_at_the_limit_of_their_schema_hold_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn input_at_the_limit_of_its_schema_holds_up_nobody() {
+async fn input_at_the_limit_of_its_schema_delays_nobody() {
     let app = TestApp::empty().await;
     app.with_approval().await;
     hostile_with(&app, json!({ "input": dearest() })).await;
     let decide = json!({ "outcome": "GO", "input": { "text": text() } });
-    // Each caller has an instance of their own: what is asked of one is judged one after the other.
+    // Each caller has an instance of their own, because commands on one instance run one after the other.
     let mut requests = Vec::new();
     for number in 0..ATTACKERS {
         let body = hostile_start(&format!("t-{number}"), json!({}));
@@ -199,7 +199,7 @@ async fn input_at_the_limit_of_its_schema_holds_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn bodies_and_drawings_at_their_limits_hold_up_nobody() {
+async fn bodies_and_diagrams_at_their_limits_delay_nobody() {
     let app = TestApp::empty().await;
     app.with_approval().await;
     let config = json!({ "behaviour": "tangled", "function": "describe" });
@@ -212,7 +212,7 @@ async fn bodies_and_drawings_at_their_limits_hold_up_nobody() {
         "it is drawn, not told in words"
     );
     delays_nobody(&app, "drawing", &[("GET", path, None)]).await;
-    // As many members as a body may have, none in its order.
+    // As many members as a body may have, in random order.
     let members: Vec<_> = (0..14_000)
         .rev()
         .map(|number| (format!("{number:05}x"), json!([0])))

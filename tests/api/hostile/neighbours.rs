@@ -1,8 +1,7 @@
-//! What hostile flows cost others: the same neighbours' requests, timed with and without the attack in turn.
+//! How hostile flows delay others: the same requests of neighbours, measured in turn with and without the attack.
 //!
-//! The machine may be busy with other things; they slow both halves alike, as slices of one and the other alternate
-//! within seconds. Only the ratio is judged, and the best of a few trials counts: what slows a trial from outside is
-//! no merit of the attack.
+//! The machine may be busy with other work. That slows both measurements equally, because they alternate within seconds. Only the
+//! ratio counts, and one of a few trials must pass.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,16 +13,16 @@ use super::*;
 
 const SLICES: usize = 6;
 const NEIGHBOURS: usize = 2;
-/// Documents of one neighbour in one slice, three requests each.
+/// Documents of one neighbour in one slice, with three requests each.
 const DOCUMENTS: usize = 12;
 const ATTACKERS: usize = 6;
 const TRIALS: usize = 3;
-/// How often slower the slowest hundredth and the median may be under attack. With slow guests on the threads of all
-/// others, the median was 1.8 to 3.1 times as slow here; with their own, 1.2 to 1.4.
+/// The permitted ratios of the slowest hundredth and of the median. With slow guests on the shared threads, the median was 1.8 to
+/// 3.1 times as slow here. With threads of their own, it was 1.2 to 1.4 times.
 const P99_RATIO_MAX: f64 = 3.0;
 const P50_RATIO_MAX: f64 = 1.6;
 
-/// Starts, claims and approves documents; how long each request took.
+/// Starts, claims and approves documents. Returns the time of each request.
 async fn served(app: &TestApp, name: &str) -> Vec<Duration> {
     let mut took = Vec::new();
     for document in 0..DOCUMENTS {
@@ -69,12 +68,12 @@ pub(in crate::api) fn percentile(took: &[Duration], percent: usize) -> Duration 
     took[(took.len() - 1) * percent / 100]
 }
 
-/// Runs `attack` again and again by several attackers at once, in every other slice; compares what neighbours see.
+/// Runs `attack` repeatedly by several attackers, in every other slice. Compares the times of the neighbours.
 async fn compare(app: &TestApp, name: &str, attack: impl AsyncFn(usize, usize)) {
     let mut told = String::new();
     for trial in 0..TRIALS {
         let (quiet, attacked, attacks) = trial_of(app, &format!("{name}-{trial}"), &attack).await;
-        assert!(attacks >= ATTACKERS * SLICES, "hardly an attack: {attacks}");
+        assert!(attacks >= ATTACKERS * SLICES, "too few attacks: {attacks}");
         let [p50, p99] = [50, 99].map(|percent| {
             let (quiet, attacked) = (percentile(&quiet, percent), percentile(&attacked, percent));
             let ratio = attacked.as_secs_f64() / quiet.as_secs_f64();
@@ -93,7 +92,7 @@ async fn compare(app: &TestApp, name: &str, attack: impl AsyncFn(usize, usize)) 
     panic!("slower in each of {TRIALS} trials:\n{told}");
 }
 
-/// How long requests took without and with the attack, and how often that was begun.
+/// The times of requests without and with the attack, and the number of attacks.
 async fn trial_of(
     app: &TestApp,
     name: &str,
@@ -119,17 +118,17 @@ async fn trial_of(
             drop(under_way.acquire_many(all).await.expect("never closed"));
             neighbours(app, &format!("{name}-attacked-{slice}")).await
         };
-        // The attackers of a slice hang up when it is over.
+        // The attackers of a slice end with it.
         tokio::select! {
             took = measuring => attacked.extend(took),
-            _ = join_all((0..ATTACKERS).map(round_after_round)) => unreachable!("attackers do not tire"),
+            _ = join_all((0..ATTACKERS).map(round_after_round)) => unreachable!("attackers never end"),
         }
     }
     (quiet, attacked, attacks.into_inner())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn guests_that_burn_their_budget_slow_nobody_else() {
+async fn guests_that_use_all_their_fuel_slow_nobody_else() {
     const BEHAVIOURS: [&str; 12] = [
         "spin",
         "crawl",
@@ -152,7 +151,7 @@ async fn guests_that_burn_their_budget_slow_nobody_else() {
         let body = hostile_start(&format!("t-{number}"), json!({}));
         let instance = app.post("author", "/v1/instances", body).await.started();
         let task = claimed(&app, "reviewer", &instance).await;
-        // Nothing is to come of it even where the guest lives to answer.
+        // The attack must have no effect even if the guest survives.
         desks.push(format!("/v1/tasks/{task}/decide?dryRun=true"));
     }
     let attack = async |number: usize, round: usize| {
@@ -174,7 +173,7 @@ async fn guests_that_burn_their_budget_slow_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bombs_in_the_compiler_slow_nobody_else() {
+async fn compiler_bombs_slow_nobody_else() {
     let app = TestApp::empty_in(bombs::sandbox()).await;
     app.with_approval().await;
     let bombs = [

@@ -1,14 +1,14 @@
-//! What only code written by hand can do: break the calling convention from the inside.
+//! Behaviour of handwritten code only: it breaks the calling convention from the inside.
 
 use super::*;
 use crate::support::raw::Raw;
 
-/// Tells the calls that are to fail: a decision with so long an input.
+/// Detects the calls that should fail: a decision with a long input.
 const LONG: usize = 5_000;
 const SPIN: &str = "(loop $for_ever (br $for_ever))";
 const WHEN_LONG: &str = "i32.gt_u (local.get $size) (i32.const 4000)";
 
-/// One note, whose address and length stand at 0x100.
+/// One note, whose address and length are at 0x100.
 const ONE_NOTE: &str = "(i32.store offset=52 (global.get $plan) (i32.const 0x100))
     (i32.store offset=56 (global.get $plan) (i32.const 1))";
 
@@ -18,7 +18,7 @@ fn note(at: &str, length: &str) -> String {
     )
 }
 
-/// Publishes a component under this key, starts an instance of it, and claims its task.
+/// Publishes a component under this key, starts an instance and claims its task.
 async fn at_work(app: &TestApp, key: &str, component: &[u8]) -> String {
     app.publish(key, component, &json!({})).await.expect(201);
     let path = format!("/v1/definitions/{key}/versions/1/activate");
@@ -34,7 +34,7 @@ fn go() -> Value {
     json!({ "outcome": "GO", "input": input })
 }
 
-/// Each of these fails the decision with this code and these words, and leaves nothing behind.
+/// Each of these fails the decision with this code and message, and writes nothing.
 async fn fail(cases: &[(&str, Raw<'_>, &str, &str)]) {
     let app = TestApp::empty().await;
     for (number, (what, raw, code, words)) in cases.iter().enumerate() {
@@ -51,7 +51,7 @@ async fn fail(cases: &[(&str, Raw<'_>, &str, &str)]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn taking_over_arguments_and_giving_back_memory_are_calls_like_any_other() {
+async fn the_exported_realloc_and_post_return_are_limited_like_other_calls() {
     let in_realloc = |code: &str| format!("(if ({WHEN_LONG}) (then {code}))");
     let (spins, traps) = (in_realloc(SPIN), in_realloc("unreachable"));
     let beyond = in_realloc("(return (i32.const 0x7fffff00))");
@@ -91,7 +91,7 @@ async fn taking_over_arguments_and_giving_back_memory_are_calls_like_any_other()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_is_none_is_not_taken() {
+async fn a_malformed_answer_is_refused() {
     let beyond = note("0x7fffffff", "10");
     let around = note("0xffffffff", "0xffffffff");
     let byte = format!(
@@ -150,9 +150,9 @@ async fn an_answer_that_is_none_is_not_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_larger_than_its_guest_is_not_taken_over() {
+async fn an_answer_larger_than_its_guest_is_refused() {
     let fifty_mib = note("0x100000", "52428800");
-    // As many notes as fit, whose codes are all the same mebibyte. A note has 28 bytes.
+    // As many notes as fit. All of their codes are the same mebibyte. A note has 28 bytes.
     let aliased = "(loop $next
             (i32.store (i32.add (i32.const 0x100000) (i32.mul (local.get $n) (i32.const 28))) (i32.const 0x900000))
             (i32.store (i32.add (i32.const 0x100004) (i32.mul (local.get $n) (i32.const 28))) (i32.const 0x100000))
@@ -183,7 +183,7 @@ async fn an_answer_larger_than_its_guest_is_not_taken_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_trap_is_told_with_names_that_do_no_harm() {
+async fn a_trap_message_has_harmless_names() {
     let named = |name: &str| format!("(func $\"{name}\" unreachable)");
     let escapes = "\\1b[2J\\r\\n{\\22level\\22:\\22ERROR\\22}\\u{202e}";
     let endless = "n".repeat(900_000);
@@ -223,7 +223,7 @@ async fn a_trap_is_told_with_names_that_do_no_harm() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_verdict_that_is_none_starts_nothing() {
+async fn a_malformed_verdict_starts_nothing() {
     let app = TestApp::empty().await;
     let bad = Raw {
         start: "(i32.store (global.get $verdict) (i32.const 9))",
@@ -248,9 +248,9 @@ async fn a_verdict_that_is_none_starts_nothing() {
     assert_eq!(stored(&app).await, before);
 }
 
-/// What harms only the guest is let be: the decision is made as its answer says.
+/// What harms only the guest is ignored: its answer counts.
 #[tokio::test(flavor = "multi_thread")]
-async fn harm_to_itself_is_let_be() {
+async fn harm_to_the_guest_itself_is_ignored() {
     let app = TestApp::empty().await;
     let hoards_table = "(loop $more (br_if $more (i32.ne (table.grow $t (ref.null func) (i32.const 1000)) (i32.const -1))))";
     for (key, raw) in [

@@ -1,9 +1,9 @@
-//! Components that are never published: each is refused with its reason, and nothing of it is kept.
+//! Components that are never published: each is refused with a reason, and nothing of it is stored.
 
 use super::*;
 use crate::support::raw::Raw;
 
-/// An upload, what the first error calls it, and words of its reason.
+/// An upload, the code of the first error, and words of its message.
 type Case = (&'static str, Vec<u8>, &'static str, &'static str);
 
 async fn refuses(cases: impl IntoIterator<Item = Case>) {
@@ -35,7 +35,7 @@ fn raw(also: &str, memory: &str) -> Vec<u8> {
     memory_and.component()
 }
 
-/// A number as WebAssembly writes it: seven bits at a time, the lowest first.
+/// A number in LEB128: seven bits at a time, the lowest first.
 pub(super) fn leb(mut number: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -49,7 +49,7 @@ pub(super) fn leb(mut number: usize) -> Vec<u8> {
     }
 }
 
-/// The honest flow with one more section at its end.
+/// The correct flow with one more section at its end.
 pub(super) fn with_section(id: u8, content: &[u8]) -> Vec<u8> {
     let mut component = Raw::default().component();
     component.push(id);
@@ -59,7 +59,7 @@ pub(super) fn with_section(id: u8, content: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_component_is_refused() {
+async fn a_file_that_is_no_component_is_refused() {
     let honest = Raw::default().component();
     let mut junk = honest.clone();
     junk.truncate(junk.len() / 2);
@@ -94,7 +94,7 @@ async fn what_is_no_component_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_sandbox_does_not_have_is_refused_by_name() {
+async fn features_that_the_sandbox_lacks_are_refused_by_name() {
     let module = |inner: &str| text(&format!("(component (core module {inner}))"));
     let relaxed = "(func (param v128 v128 v128) (result v128)
         local.get 0 local.get 1 local.get 2 f32x4.relaxed_madd)";
@@ -142,7 +142,7 @@ async fn what_the_sandbox_does_not_have_is_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_the_pool_is_refused() {
+async fn memories_and_tables_beyond_the_pool_are_refused() {
     let instances: Vec<u8> = [leb(200), [0, 1, 0].repeat(200)].concat();
     let mut many_instances = with_section(1, b"\0asm\x01\0\0\0");
     many_instances.push(2);
@@ -178,7 +178,7 @@ async fn what_does_not_fit_the_pool_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_describe_itself_is_refused() {
+async fn a_component_that_cannot_describe_itself_is_refused() {
     let starting = |code: &str| raw(&format!("(func $first {code}) (start $first)"), "");
     let misdescribed = |describe| {
         Raw {
@@ -232,7 +232,7 @@ async fn what_cannot_describe_itself_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn types_too_deep_or_too_wide_are_refused() {
+async fn types_that_are_too_deep_or_too_wide_are_refused() {
     let numbered = |count: usize, next: fn(usize) -> String| {
         let types: Vec<_> = (1..=count)
             .map(|n| format!("(type $t{n} {})", next(n - 1)))

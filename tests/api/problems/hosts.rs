@@ -1,8 +1,8 @@
-//! Problems of a host: it is busy, full or broken, or an operator has something to decide.
+//! Problems of a host: it is busy, overloaded or broken, or an operator must decide.
 
 use super::*;
 
-/// Two callers want an instance that a third one does not let go of.
+/// Two callers wait for an instance that a third one has locked.
 pub(super) async fn of_a_busy_instance(app: &TestApp) -> Asked {
     let instance = app.started("doc-busy").await;
     let path = format!("/v1/tasks/{}/claim", task_of(&instance));
@@ -27,7 +27,7 @@ pub(super) async fn of_a_busy_instance(app: &TestApp) -> Asked {
     (path.clone(), first)
 }
 
-/// A place for one request, which does not get on.
+/// A host with one request slot, which a stuck request occupies.
 pub(super) async fn of_a_full_host(app: &TestApp) -> Asked {
     let host = app.admitting(Admission::new(1, 0));
     let mut lock = app
@@ -50,7 +50,7 @@ pub(super) async fn of_a_full_host(app: &TestApp) -> Asked {
     (path.to_owned(), first)
 }
 
-/// More streams than one person may have.
+/// More streams than one person may open.
 pub(super) async fn of_too_many_streams(app: &TestApp) -> Asked {
     let (host, path) = (app.host(), "/v1/events/stream");
     let mut open = Vec::new();
@@ -79,7 +79,7 @@ pub(super) async fn of_dead_letters(app: &TestApp) -> Asked {
     ask(app, "admin", "POST", &path, &[], Some(body)).await
 }
 
-/// A test of a subscription that is discarded twice. Nobody sends it: no notifier runs.
+/// A test event of a subscription, discarded twice. It is not sent, because no notifier runs.
 pub(super) async fn of_deliveries(app: &TestApp) -> Asked {
     let made = subscribe(app, "http://127.0.0.1:9/", &["task.created"]).await;
     let path = format!("/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
