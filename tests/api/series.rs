@@ -1,4 +1,4 @@
-//! Figures over time, the hosts that run, and refused commands: what operators see of the service itself.
+//! Figures over time, the running hosts, and refused commands: what operators see of the service.
 
 use jiff::{SignedDuration, Timestamp};
 use wrkflw_core::ids::TenantId;
@@ -10,7 +10,7 @@ use wrkflw_store::series::{Counted, Series};
 use super::*;
 use crate::support::plug::count;
 
-/// A host of this version, as it says of itself.
+/// A presence of a host with this version.
 fn described(name: &str, version: &str, started_at: Timestamp) -> NewHost {
     NewHost {
         id: new_id(),
@@ -21,7 +21,7 @@ fn described(name: &str, version: &str, started_at: Timestamp) -> NewHost {
     }
 }
 
-/// The presence of the app's own host, which nothing renews but the test.
+/// The presence of the app's own host, which only the test renews.
 fn presence(app: &TestApp) -> Presence {
     let host = described("first:8080", "1.0.0", Clock::System.now());
     Presence::new(app.store().clone(), host, Some(app.engine.tally()))
@@ -64,7 +64,7 @@ async fn claim(app: &TestApp, user: &str, instance: &Value, query: &str) -> Answ
 }
 
 #[tokio::test]
-async fn figures_are_those_of_what_was_done() {
+async fn figures_count_what_was_done() {
     let app = TestApp::start().await;
     let presence = presence(&app);
     let first = app.started("doc-1").await;
@@ -87,7 +87,7 @@ async fn figures_are_those_of_what_was_done() {
     assert_eq!(reasons(&app).await, expected);
     renewed(&presence).await;
     assert_eq!(total(&app, "starts").await, 2, "nothing is counted twice");
-    // Of the commands, those are kept whose caller was not allowed to.
+    // Only commands whose caller lacked a permission are stored.
     let kept = app.get("admin", "/v1/refusals").await.expect(200);
     let kept = kept["data"].as_array().expect("data");
     assert_eq!(kept.len(), 2, "{kept:?}");
@@ -96,13 +96,13 @@ async fn figures_are_those_of_what_was_done() {
         (&newest["actor"], &newest["action"], &newest["reason"]),
         (&json!("author"), &json!("claim"), &json!("own_request"))
     );
-    assert_eq!(newest["instanceId"], first["id"], "that of the task");
+    assert_eq!(newest["instanceId"], first["id"], "the age of the task");
     assert!(newest["id"].as_str() > kept[1]["id"].as_str(), "{kept:?}");
 }
 
-/// So the console learns whether a form was sent before.
+/// In this way, the console learns whether a form was sent before.
 #[tokio::test]
-async fn a_question_about_a_key_is_no_refusal_but_a_missing_permission_is() {
+async fn a_lookup_of_a_key_is_no_refusal_but_a_missing_permission_is() {
     let app = TestApp::start().await;
     let presence = presence(&app);
     let (host, first) = (app.host(), app.started("doc-1").await);
@@ -136,7 +136,7 @@ async fn a_question_about_a_key_is_no_refusal_but_a_missing_permission_is() {
 }
 
 #[tokio::test]
-async fn hosts_add_up_and_what_one_could_not_write_is_written_later() {
+async fn figures_of_hosts_add_up_and_failed_writes_are_repeated() {
     let app = TestApp::start().await;
     let (host, engine) = app
         .beside_with_engine(app.database.url(), std::time::Duration::from_secs(20))
@@ -159,7 +159,7 @@ async fn hosts_add_up_and_what_one_could_not_write_is_written_later() {
 }
 
 #[tokio::test]
-async fn a_host_that_leaves_writes_what_it_counted() {
+async fn a_host_that_stops_writes_its_counts() {
     let app = TestApp::start().await;
     let presence = presence(&app);
     renewed(&presence).await;
@@ -197,11 +197,14 @@ async fn hosts_are_listed_with_their_versions_until_they_expire() {
     assert_eq!(count(&app.database, rows).await, 1, "the sweep deletes it");
     renewed(&hosts[0]).await;
     let listed = app.get("admin", "/v1/hosts").await.expect(200);
-    assert_eq!(listed["data"][0]["name"], "old:8080", "it was only slow");
+    assert_eq!(
+        listed["data"][0]["name"], "old:8080",
+        "the host was only slow"
+    );
 }
 
 #[tokio::test]
-async fn one_host_measures_what_waits() {
+async fn one_host_measures_the_backlog() {
     let app = TestApp::start().await;
     let now = Clock::System.now();
     let hosts = [now, now + SignedDuration::from_mins(1)].map(|started_at| {
@@ -237,14 +240,14 @@ async fn one_host_measures_what_waits() {
     );
     renewed(&hosts[0]).await;
     assert_eq!(total(&app, "events_waiting").await, waiting);
-    // A smaller number later in the same minute does not hide the larger one. A minute may have ended in between.
+    // A smaller value later in the same minute does not replace the larger one. A minute may have ended in between.
     sql(&app, "delete from outbox_event").await;
     renewed(&hosts[0]).await;
     assert_eq!(total(&app, "events_waiting").await, waiting);
 }
 
 #[tokio::test]
-async fn minutes_become_hours_after_a_day_and_hours_go_after_a_week() {
+async fn minutes_are_merged_into_hours_after_a_day_and_hours_are_deleted_after_a_week() {
     const HOURS: &str = "select count(*) from series_point where minutes = 60";
     const VALUE: &str = "select value from series_point where minutes = 60 and series = 'starts'";
     const PEAK: &str =
@@ -266,14 +269,14 @@ async fn minutes_become_hours_after_a_day_and_hours_go_after_a_week() {
     assert_eq!(
         count(&app.database, PEAK).await,
         3,
-        "of others the largest counts"
+        "for other series, the largest value counts"
     );
     assert_eq!(
         count(&app.database, MINUTES).await,
         1,
         "the last day has minutes"
     );
-    // A minute that comes late joins its hour.
+    // A late minute is added to its hour.
     sql(&app, old).await;
     app.engine.purge().await.expect("a sweep");
     assert_eq!(count(&app.database, HOURS).await, 2);
@@ -285,9 +288,9 @@ async fn minutes_become_hours_after_a_day_and_hours_go_after_a_week() {
     assert_eq!(answer["data"][0]["lines"][0]["total"], 11, "{answer}");
 }
 
-/// Flow logic chooses reasons, and might choose another one each time.
+/// Flow logic chooses reasons. It could choose a new one each time.
 #[tokio::test]
-async fn the_labels_of_a_minute_and_of_an_hour_are_bounded() {
+async fn the_labels_of_a_minute_and_of_an_hour_are_limited() {
     const ROWS: &str = "select count(*) from series_point";
     const SUM: &str = "select sum(value)::bigint from series_point";
     let app = TestApp::empty().await;
@@ -304,7 +307,7 @@ async fn the_labels_of_a_minute_and_of_an_hour_are_bounded() {
         app.store().count(&counted(0..32)).await.expect("written");
     }
     app.store().count(&counted(32..100)).await.expect("written");
-    // The minute may have ended in between: then there are two of them.
+    // If the minute ended in between, there are two minutes.
     let rows = count(&app.database, ROWS).await;
     assert!((33..=68).contains(&rows), "{rows}");
     assert_eq!(count(&app.database, SUM).await, 132);
@@ -319,7 +322,7 @@ async fn the_labels_of_a_minute_and_of_an_hour_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_series_is_bounded_and_of_its_tenant() {
+async fn a_series_is_limited_and_belongs_to_its_tenant() {
     let app = TestApp::start().await;
     let lines = "insert into series_point
         select id, 'refusals', date_bin('1 minute', now(), 'epoch'), 1, 'reason-' || n, n

@@ -1,4 +1,4 @@
-//! Sessions of browsers: found by their secret alone, seen and ended by their person, over after a day or without use.
+//! Sessions of browsers: found only by their secret, listed and ended by their person, and ended after a day or without use.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -42,7 +42,7 @@ async fn is_open(engine: &Engine, who: &Identity, secret: &[u8]) -> bool {
     found.expect("the database").is_some()
 }
 
-/// Begins a session of the administrator, and has this host find it.
+/// Begins a session of the administrator, and lets this host find it.
 pub(crate) async fn begun_and_found(app: &TestApp, engine: &Engine) {
     let who = identity(app, "admin").await;
     let secret = begin(&app.engine, &who, Timestamp::MAX).await;
@@ -69,7 +69,7 @@ async fn a_session_is_found_by_its_secret_with_its_person_and_roles() {
 }
 
 #[tokio::test]
-async fn people_see_and_end_their_own_sessions() {
+async fn people_list_and_end_their_own_sessions() {
     let app = TestApp::start().await;
     let (author, reviewer) = (
         identity(&app, "author").await,
@@ -111,7 +111,7 @@ async fn a_session_ends_after_a_day_and_without_use() {
     now.fetch_add(1, Ordering::SeqCst);
     assert!(!is_open(engine, &author, &unused).await);
 
-    // However often it is used, it ends after a day. Its use is recorded once in a minute.
+    // A session ends after a day, however often it is used. Its use is recorded at most once a minute.
     let (step, mut passed) = (idle - 60_001, 1);
     while passed + step < day {
         now.fetch_add(step, Ordering::SeqCst);
@@ -121,7 +121,7 @@ async fn a_session_ends_after_a_day_and_without_use() {
     now.fetch_add(day - passed, Ordering::SeqCst);
     assert!(!is_open(engine, &author, &used).await);
 
-    // A token that ends earlier ends the session.
+    // The expiry of the token ends the session.
     let until = Timestamp::from_millisecond(now.load(Ordering::SeqCst) + 1).expect("a moment");
     let short = begin(engine, &author, until).await;
     assert!(is_open(engine, &author, &short).await);
@@ -130,7 +130,7 @@ async fn a_session_ends_after_a_day_and_without_use() {
 }
 
 #[tokio::test]
-async fn a_further_session_than_a_hundred_ends_the_oldest() {
+async fn the_oldest_of_more_than_a_hundred_sessions_ends() {
     let app = TestApp::start().await;
     let author = identity(&app, "author").await;
     let oldest = begin(&app.engine, &author, Timestamp::MAX).await;
@@ -143,7 +143,7 @@ async fn a_further_session_than_a_hundred_ends_the_oldest() {
 }
 
 #[tokio::test]
-async fn the_identity_provider_ends_what_began_there() {
+async fn the_identity_provider_ends_its_sessions() {
     let app = TestApp::start().await;
     let (author, reviewer) = (
         identity(&app, "author").await,
@@ -176,7 +176,7 @@ async fn the_identity_provider_ends_what_began_there() {
     assert_eq!(ended(None, Some("s-1")).await, 1);
     assert!(!is_open(&app.engine, &author, &first).await);
     assert!(is_open(&app.engine, &author, &kept).await);
-    // Whoever signs out here gets the token for the provider.
+    // A sign-out returns the ID token for the provider.
     let second = found(&app.engine, &author, &kept).await;
     let hint = app.engine.end_session(&author, second.id).await;
     assert_eq!(hint.expect("the session").as_deref(), Some("token of s-2"));

@@ -1,7 +1,7 @@
-//! Ids must be in Unicode's normal form C. Otherwise two ids that look equal would name different things. Names are ASCII.
+//! Ids must be in Unicode's normal form C. Otherwise two ids that look equal could be different. Names are ASCII.
 //!
-//! The OpenAPI document lists every text of a request, so that none is forgotten. Ids in flows and settings are tested
-//! where they are read.
+//! The texts of requests come from the OpenAPI document, so that none is forgotten. Ids in flows and settings are tested where
+//! they are parsed.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ enum Text {
     Id,
     /// The key of a definition.
     Key,
-    /// For people to read.
+    /// A text for people.
     Prose,
     /// A key, a state, a trigger or an outcome: letters, digits and a few signs of ASCII.
     Name,
-    /// The value of a filter. In another form it finds nothing.
+    /// The value of a filter. In another form it matches nothing.
     Sought,
     /// A time, a URL or a list of types, each with its own syntax.
     Form,
@@ -260,7 +260,7 @@ fn refused(operation: &str, answer: Answer, pointer: &str, rule: &str) {
 }
 
 #[tokio::test]
-async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
+async fn every_text_of_a_body_has_one_form_or_is_no_id() {
     let app = TestApp::start().await;
     let document = document(&app).await;
     let mut found = Vec::new();
@@ -277,7 +277,7 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
         .collect();
     assert_eq!(found, known, "TEXTS does not say what these are");
     for (operation, place, text) in TEXTS {
-        // The document says of each id and key what it may be, by the type that its field declares.
+        // The document describes the form of each id and key by the type of its field.
         let beginning = match text {
             Id => "^[^\\u0000-",
             Key => "^[A-Za-z_]",
@@ -331,7 +331,7 @@ pub(super) fn filled(path: &str, of: impl Fn(&str) -> Option<&'static str>) -> S
 }
 
 #[tokio::test]
-async fn every_text_in_a_path_has_one_spelling() {
+async fn every_text_in_a_path_has_one_form() {
     let app = TestApp::start().await;
     let document = document(&app).await;
     let before = rows(&app).await;
@@ -379,9 +379,9 @@ async fn an_idempotency_key_is_ascii() {
     answer.problem(400, "malformed_request");
 }
 
-/// A name of any of the usual styles passes through the path, the lists, the history and the diagram.
+/// A name in any usual style works in the path, the lists, the history and the diagram.
 #[tokio::test]
-async fn names_have_the_styles_of_the_field() {
+async fn names_may_have_any_usual_style() {
     const KEY: &str = "com.example.workflows.order-processing";
     let app = TestApp::empty().await;
     let config = json!({ "state": "PENDING_REVIEW" });

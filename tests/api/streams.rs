@@ -1,4 +1,4 @@
-//! Event streams that state instance open: when they end, how many there may be, and what they cost.
+//! Event streams that stay open: when they end, how many there may be, and their cost.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The instance, its first state and the task in it.
 const EVENTS_OF_A_START: usize = 3;
 
-/// An `Authorization` header of somebody who may do what users may.
+/// An `Authorization` header of a person with the permissions of users.
 fn of(host: &Host, person: &str) -> String {
     bearer(host, person, "default", &["user"]).1
 }
 
-/// A stream from the first event on, past those that are there.
+/// A stream from the first event on, after the existing events have been read.
 async fn past(host: &Host, authorization: &str, events: usize) -> Stream {
     let mut stream = Stream::of(host, authorization, None).await;
     for _ in 0..events {
@@ -47,7 +47,7 @@ async fn a_stream_ends_with_its_token() {
     let claims = json!({ "sub": "author", "tenant": "default", "roles": ["user"], "exp": expires });
     let token = signed(&claims, SECRET);
     let mut stream = past(&host, &token, first).await;
-    // From here on the same token opens nothing.
+    // From here on the same token is refused.
     let over = async {
         while host
             .send("", "GET", "/v1/events", &[("authorization", &token)], None)
@@ -65,7 +65,7 @@ async fn a_stream_ends_with_its_token() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_its_permission_goes() {
+async fn a_stream_ends_when_its_permission_is_lost() {
     let app = TestApp::start().await;
     let first = app.start_answer("doc-1").await["events"].clone();
     let first = first.as_array().expect("events").len();
@@ -82,11 +82,11 @@ async fn a_stream_ends_when_its_permission_goes() {
     sql(&app, "delete from role_permission where role = 'listener'").await;
     app.started("doc-3").await;
     let late = stream.rest().await;
-    assert_eq!(late, [Value::Null; 0], "sent after the permission had gone");
+    assert_eq!(late, [Value::Null; 0], "sent after the permission was lost");
 }
 
 #[tokio::test]
-async fn a_stream_that_has_much_to_read_ends_all_the_same() {
+async fn a_busy_stream_ends_too() {
     const MANY: usize = 2_000;
     let app = TestApp::start().await;
     app.started("doc-1").await;
@@ -96,17 +96,17 @@ async fn a_stream_that_has_much_to_read_ends_all_the_same() {
     let (_, listener) = bearer(&host, "author", "default", &["listener"]);
     let mut stream = past(&host, &listener, 1).await;
     sql(&app, "delete from role_permission where role = 'listener'").await;
-    // Some had been read for it before.
+    // The host has read some of them for the stream before.
     let late = stream.rest().await.len();
     assert!(late < MANY / 2, "{late} events more");
 }
 
-/// The other tenant is read first, because its id is smaller.
+/// The events of the other tenant are read first, because its id is smaller.
 #[tokio::test]
-async fn a_tenant_whose_events_cannot_be_read_stops_no_other() {
+async fn a_tenant_with_unreadable_events_stops_no_other() {
     let app = TestApp::start().await;
     let neighbour = Neighbour::of(&app).await;
-    // As a later release may write it. The first host has read the version before.
+    // A version in the format of a later release. The first host has cached the version before.
     let unreadable = "set session_replication_role = replica; update definition_version set graph = '{}' where tenant_id = 1";
     sql(&app, unreadable).await;
     let host = app.beside().await;
@@ -128,7 +128,7 @@ async fn a_tenant_whose_events_cannot_be_read_stops_no_other() {
 }
 
 #[tokio::test]
-async fn a_person_has_so_many_streams() {
+async fn the_streams_of_a_person_are_limited() {
     const MAX: usize = 20;
     let app = TestApp::start().await;
     app.started("doc-1").await;
@@ -151,16 +151,16 @@ async fn a_person_has_so_many_streams() {
     past(&host, &author, 1).await;
 }
 
-/// However many listen, and whether they read what they are sent or not.
+/// For any number of streams, whether their clients read or not.
 #[tokio::test]
-async fn streams_read_the_database_once_for_all() {
+async fn streams_share_the_reads_of_the_database() {
     const LISTENERS: usize = 60;
     const COMMITS: usize = 5;
     let app = TestApp::start().await;
     let first = app.start_answer("doc-0").await["events"].clone();
     let first = first.as_array().expect("events").len();
     let host = app.host();
-    // Half of them read, and half do not.
+    // Half of the clients read, half do not.
     let (mut reading, mut unread) = (JoinSet::new(), Vec::new());
     for number in 0..LISTENERS {
         let mut stream = past(&host, &of(&host, &format!("p-{number}")), first).await;
@@ -174,7 +174,7 @@ async fn streams_read_the_database_once_for_all() {
             }
         });
     }
-    // Those that read go on to wait.
+    // The reading clients get the events and wait for more.
     let mut another = past(&host, &of(&host, "author"), first).await;
     let statements = Statements::count();
     for number in 0..COMMITS {
@@ -185,9 +185,9 @@ async fn streams_read_the_database_once_for_all() {
     }
     reading.join_all().await;
     let sent = statements.since_last();
-    // The commits themselves, and a few reads for each. One read for each stream and commit would be 900 statements.
+    // The commits themselves, and a few reads for each. One read per stream and commit would be 900 statements.
     assert!((COMMITS..200).contains(&sent), "{sent} statements");
-    // Whoever did not read finds everything when they do.
+    // A client that did not read finds everything later.
     for stream in &mut unread {
         for _ in 0..COMMITS * first {
             stream.next().await;
@@ -195,9 +195,9 @@ async fn streams_read_the_database_once_for_all() {
     }
 }
 
-/// A file is read as slowly as its reader likes.
+/// A download is as slow as its reader.
 #[tokio::test]
-async fn a_long_file_breaks_off_when_its_permission_goes() {
+async fn a_long_download_is_aborted_when_its_permission_is_lost() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let rejected = json!({ "outcome": "REJECT", "comment": "too dear" });
@@ -227,6 +227,6 @@ async fn a_long_file_breaks_off_when_its_permission_goes() {
     {
         pages += 1;
     }
-    // One was read ahead.
+    // One chunk was read ahead.
     assert!(pages <= 2, "{pages} pages");
 }

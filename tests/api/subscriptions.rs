@@ -1,4 +1,4 @@
-//! What subscribers are sent while things change: from when on, and as it was.
+//! What receivers get while subscriptions and versions change: from which event on, and with which version.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -27,9 +27,10 @@ async fn refused(app: &TestApp, subscription: &Value) {
         .expect("a refusal");
 }
 
-/// By no host's clock: those that wrote the events may be hours behind the one that took the subscription, or ahead.
+/// Clocks of hosts do not matter. The hosts that wrote the events may be hours behind or ahead of the one that stored the
+/// subscription.
 #[tokio::test]
-async fn what_comes_after_a_subscription_is_sent_whatever_clocks_say() {
+async fn events_after_a_subscription_are_sent_whatever_the_clocks_of_hosts_show() {
     const HOUR: i64 = 3_600_000;
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
@@ -50,11 +51,11 @@ async fn what_comes_after_a_subscription_is_sent_whatever_clocks_say() {
     let _working = notifier(&app, settings(&[]));
     assert_eq!(hook.next().await.body["subject"], second);
     waiting(&app, &made, "pending", 0).await;
-    assert!(hook.rest().is_empty(), "what was before is not sent");
+    assert!(hook.rest().is_empty(), "earlier events are not sent");
 }
 
 #[tokio::test]
-async fn a_body_names_the_version_that_its_event_was_of() {
+async fn a_body_has_the_version_of_its_event() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500]);
@@ -77,7 +78,7 @@ async fn a_body_names_the_version_that_its_event_was_of() {
     assert_eq!(migrated.expect(200)["instance"]["definitionVersion"], 2);
     refused(&app, &made).await;
     sql(&app, "update webhook_delivery set due_at = created_at").await;
-    // The work that the migration offered anew may come before it.
+    // The tasks that the migration offered anew may come first.
     let again = loop {
         let next = hook.next().await;
         if next.body["id"] == first.body["id"] {
@@ -88,7 +89,7 @@ async fn a_body_names_the_version_that_its_event_was_of() {
 }
 
 #[tokio::test]
-async fn what_comes_while_a_subscription_is_disabled_is_never_sent() {
+async fn events_during_a_disabled_subscription_are_never_sent() {
     let app = TestApp::start().await;
     let (mut hook, mut other) = (Receiver::start().await, Receiver::start().await);
     hook.answers(&[410]);
@@ -117,7 +118,7 @@ async fn enable(app: &TestApp, subscription: &Value) {
     app.post("admin", &retry, json!({})).await.expect(200);
 }
 
-/// The receiver answers the only pending delivery with 410, without a notifier.
+/// The receiver answers the only pending delivery with 410. No notifier runs.
 async fn disable(app: &TestApp) {
     let now = app.engine.clock().now() + Duration::from_hours(2);
     let store = app.store();
@@ -134,9 +135,9 @@ async fn disable(app: &TestApp) {
     settled.await.expect("a settlement");
 }
 
-/// The events are read after the subscription was disabled, or even enabled again.
+/// The events are read after the subscription was disabled, or even after it was enabled again.
 #[tokio::test]
-async fn what_a_subscription_gets_does_not_depend_on_when_events_are_read() {
+async fn the_events_of_a_subscription_do_not_depend_on_when_they_are_read() {
     for enabled_first in [false, true] {
         let app = TestApp::start().await;
         let mut hook = Receiver::start().await;

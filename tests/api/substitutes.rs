@@ -1,4 +1,4 @@
-//! Substitutes of absent people: what they see, what they may do, and until when.
+//! Substitutes of absent people: what they see and may do, and until when.
 
 use super::people::{absent, absent_during, all_back, inbox, known, member, tell};
 use super::*;
@@ -14,7 +14,7 @@ async fn a_substitute_claims_and_decides_for_an_absent_candidate() {
     let task = task_of(&instance);
     let for_reviewer = [(task.clone(), json!("reviewer"))];
     assert_eq!(inbox(&app, "sue", "available").await, for_reviewer);
-    // The absent person may act as well, in their own right.
+    // The absent person may act as well.
     assert_eq!(
         inbox(&app, "reviewer", "available").await,
         [(task.clone(), Value::Null)]
@@ -56,7 +56,7 @@ async fn a_substitute_works_on_what_the_absent_person_owns() {
 }
 
 #[tokio::test]
-async fn standing_ends_with_the_absence_and_with_the_membership() {
+async fn the_rights_of_a_substitute_end_with_the_absence_and_with_the_membership() {
     let app = TestApp::start().await;
     absent(&app, "reviewer", "sue", None).await;
     let instance = app.started("doc-1").await;
@@ -68,7 +68,7 @@ async fn standing_ends_with_the_absence_and_with_the_membership() {
         late.problem(403, "forbidden")["reason"],
         "no_longer_substitute"
     );
-    // She can give it back, and as a candidate of her own she may decide.
+    // She can release it, and may decide it as a candidate herself.
     member(&app, "reviewers", "sue").await;
     let decided = tell(&app, "sue", &task, "decide", approve()).await;
     assert_eq!(
@@ -89,7 +89,7 @@ async fn standing_ends_with_the_absence_and_with_the_membership() {
     released.expect(200);
 }
 
-/// Names a substitute by the API, from now on for an hour. Returns the path of the absence.
+/// Names a substitute by the API, for an hour from now. Returns the path of the absence.
 async fn away(app: &TestApp, person: &str, substitute: &str) -> String {
     let now = app.engine.clock().now();
     let until = now + jiff::SignedDuration::from_hours(1);
@@ -121,19 +121,19 @@ pub(super) async fn until_released(app: &TestApp, instance: &Value) {
 }
 
 #[tokio::test]
-async fn what_a_substitute_claimed_goes_back_when_the_absence_ends() {
+async fn tasks_claimed_by_a_substitute_are_released_when_the_absence_ends() {
     let app = TestApp::start().await;
     known(&app, &["sue", "tom"]).await;
     let timers = app.timers();
 
-    // It is ended early.
+    // The absence is ended early.
     let absence = away(&app, "reviewer", "sue").await;
     let instance = taken(&app, "sue", "doc-1").await;
     delete(&app, "admin", &absence).await.expect(200);
     until_released(&app, &instance).await;
     claimed(&app, "reviewer2", &instance).await;
 
-    // Its time is over.
+    // The absence ends at its time.
     away(&app, "reviewer", "sue").await;
     let instance = taken(&app, "sue", "doc-2").await;
     sql(
@@ -145,7 +145,7 @@ async fn what_a_substitute_claimed_goes_back_when_the_absence_ends() {
     app.engine.wake_workers();
     until_released(&app, &instance).await;
 
-    // A link of a chain is ended.
+    // One link of a chain ends.
     away(&app, "reviewer", "sue").await;
     let link = away(&app, "sue", "tom").await;
     let instance = taken(&app, "tom", "doc-3").await;
@@ -205,14 +205,14 @@ async fn chains_end_after_the_third_substitute() {
 }
 
 #[tokio::test]
-async fn inboxes_show_no_way_to_ones_own_request() {
+async fn inboxes_offer_no_way_to_decide_on_an_own_request() {
     let app = TestApp::start().await;
-    // The author stands in for a reviewer, and somebody for the author, who is a reviewer, too.
+    // The author is a substitute of a reviewer. The author is a reviewer, too, and has a substitute.
     absent(&app, "reviewer", "author", None).await;
     absent(&app, "author", "sue", None).await;
     member(&app, "authors", "writer").await;
     let task = &task_of(&app.started("doc-1").await);
-    // The chain by which she would stand in for the reviewer ends at the author, who requested it.
+    // Her chain of substitution for the reviewer ends at the author, who requested it.
     for person in ["author", "sue"] {
         assert_eq!(inbox(&app, person, "available").await, NOTHING, "{person}");
         let refused = tell(&app, person, task, "claim", json!({})).await;
@@ -225,7 +225,7 @@ async fn inboxes_show_no_way_to_ones_own_request() {
         assert_eq!(inbox(&app, person, "mine").await, NOTHING, "{person}");
     }
 
-    // What the author wrote back to herself is nobody else's.
+    // Nobody else gets the rework of the author.
     let reject = json!({ "outcome": "REJECT", "comment": "too short" });
     let decided = tell(&app, "reviewer", task, "decide", reject).await;
     let rework = task_of(&decided.expect(200)["instance"]);
@@ -240,7 +240,7 @@ async fn inboxes_show_no_way_to_ones_own_request() {
         "not_a_candidate"
     );
 
-    // Where nobody of the chain is a requester, she finds the work of the reviewer.
+    // If nobody in the chain is a requester, she sees the work of the reviewer.
     let other = approval_start("doc-2");
     let other = app.post("writer", "/v1/instances", other).await.started();
     let found = inbox(&app, "sue", "available").await;

@@ -1,4 +1,4 @@
-//! What is sent: nothing that the caller has already, long bodies compressed, and the root for whoever begins there.
+//! Conditional reads, compressed bodies, and the page at the root.
 
 use http_body_util::BodyExt as _;
 
@@ -14,7 +14,7 @@ fn tag(answer: &Answer) -> String {
 }
 
 #[tokio::test]
-async fn what_the_caller_has_is_not_sent_again() {
+async fn an_unchanged_response_is_not_sent_again() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
@@ -64,7 +64,7 @@ async fn what_the_caller_has_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn what_has_changed_is_sent_and_nothing_to_whom_it_is_closed() {
+async fn a_changed_response_is_sent_and_nothing_to_callers_without_access() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let path = format!("/v1/instances/{}", instance["id"].as_str().expect("an id"));
@@ -98,7 +98,7 @@ async fn what_has_changed_is_sent_and_nothing_to_whom_it_is_closed() {
 }
 
 #[tokio::test]
-async fn long_bodies_are_compressed_for_who_accepts_it() {
+async fn long_bodies_are_compressed_if_the_client_accepts_it() {
     let app = TestApp::start().await;
     let path = "/v1/definitions/document-approval/versions/1";
     let plain = app.get("author", path).await;
@@ -126,7 +126,7 @@ async fn long_bodies_are_compressed_for_who_accepts_it() {
 }
 
 #[tokio::test]
-async fn short_bodies_and_streams_are_sent_as_they_are() {
+async fn short_bodies_and_streams_are_not_compressed() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let decide = format!("/v1/tasks/{}/decide", task_of(&instance));
@@ -176,7 +176,7 @@ async fn the_root_leads_on() {
 }
 
 #[tokio::test]
-async fn a_path_that_leads_nowhere_has_a_page_for_browsers() {
+async fn an_unknown_path_has_a_page_for_browsers() {
     let app = TestApp::empty().await;
     let html = [("accept", "text/html,*/*;q=0.8")];
     for path in ["/inbox", "/v1/nothing", "/docs/nothing"] {

@@ -1,4 +1,4 @@
-//! The verification of one instance over the API: what it counts, what it finds, and who may ask.
+//! The verification of one instance over the API: its counts, its findings, and who may request it.
 
 use tokio::sync::oneshot;
 use wrkflw_core::ids::TenantId;
@@ -13,7 +13,7 @@ fn path(instance: &Value) -> String {
 }
 
 #[tokio::test]
-async fn an_untouched_instance_has_no_findings_and_a_changed_one_says_which() {
+async fn an_unchanged_instance_has_no_findings_and_a_changed_one_has_specific_ones() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let rejection = json!({ "outcome": "REJECT", "comment": "too short" });
@@ -41,7 +41,7 @@ async fn an_untouched_instance_has_no_findings_and_a_changed_one_says_which() {
 }
 
 #[tokio::test]
-async fn a_verification_needs_the_audit_and_an_instance_of_the_tenant() {
+async fn a_verification_needs_the_audit_permission_and_an_instance_of_the_tenant() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     app.get("author", &path(&instance))
@@ -52,7 +52,7 @@ async fn a_verification_needs_the_audit_and_an_instance_of_the_tenant() {
 }
 
 #[tokio::test]
-async fn a_verification_takes_no_place_of_other_long_work() {
+async fn a_verification_takes_no_slot_of_other_long_work() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let (go, going) = std::sync::mpsc::channel::<()>();
@@ -64,7 +64,7 @@ async fn a_verification_takes_no_place_of_other_long_work() {
         offload.run(tenant, work).await.expect("the tenant's place")
     };
     let verified = async {
-        begun.await.expect("the other work has the place");
+        begun.await.expect("the other work has the slot");
         let verified = app.get("admin", &path(&instance)).await.expect(200);
         go.send(()).expect("the other work waits");
         verified

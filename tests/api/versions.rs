@@ -3,9 +3,9 @@
 use super::definitions::{VERSIONS, publish_next, standing};
 use super::*;
 
-/// The host has read the version before the database was restored to a moment without it.
+/// The host has cached the version. Then the database was restored to a moment without it.
 #[tokio::test]
-async fn a_version_that_is_gone_is_not_shown_with_the_facts_of_an_earlier_one() {
+async fn a_lost_version_is_not_shown_with_facts_of_an_earlier_one() {
     let app = TestApp::start().await;
     publish_next(&app, "approvers").await;
     let path = format!("{VERSIONS}/2");
@@ -15,7 +15,7 @@ async fn a_version_that_is_gone_is_not_shown_with_the_facts_of_an_earlier_one() 
 }
 
 #[tokio::test]
-async fn a_retired_version_takes_no_instance() {
+async fn a_retired_version_starts_no_instance() {
     let app = TestApp::start().await;
     let running = app.started("doc-1").await;
     let retired = standing(&app, "retire", 1).await.expect(200);
@@ -48,11 +48,11 @@ async fn a_retired_version_takes_no_instance() {
         (&shown["active"], shown["retiredAt"].is_string()),
         (&json!(false), true)
     );
-    // What runs goes on.
+    // Running instances go on.
     app.decided("reviewer", &running, json!({ "outcome": "APPROVE" }))
         .await;
 
-    // Retiring another version leaves the active one as it is.
+    // Retiring another version does not affect the active one.
     publish_next(&app, "approvers").await;
     publish_next(&app, "authors").await;
     standing(&app, "activate", 3).await.expect(200);
@@ -63,7 +63,7 @@ async fn a_retired_version_takes_no_instance() {
 }
 
 #[tokio::test]
-async fn a_version_that_was_never_activated_takes_no_instance() {
+async fn a_version_that_was_never_activated_starts_no_instance() {
     let app = TestApp::empty().await;
     publish_next(&app, "reviewers").await;
     let start = app
@@ -82,7 +82,7 @@ async fn a_version_that_was_never_activated_takes_no_instance() {
 }
 
 #[tokio::test]
-async fn own_work_needs_a_permission_of_its_own() {
+async fn activating_own_work_needs_a_permission_of_its_own() {
     let app = TestApp::empty().await;
     publish_next(&app, "reviewers").await;
     grant(&app, "activator", &["definition:activate"]).await;
@@ -94,7 +94,7 @@ async fn own_work_needs_a_permission_of_its_own() {
     let problem = activate().await.problem(403, "permission_missing");
     assert_eq!(problem["reason"], "definition:activate-own-work");
 
-    // A flow without own work asks for no more than the plain permission.
+    // A flow without own work needs only the normal permission.
     app.publish("hostile", guests::hostile(), &json!({}))
         .await
         .expect(201);
@@ -125,9 +125,9 @@ async fn a_stopped_version_is_activated_once_it_is_resumed() {
     assert_eq!(app.started("doc-1").await["definitionVersion"], 2);
 }
 
-/// Whoever may migrate does not decide by it what instances run.
+/// The permission to migrate is not enough to choose which version instances use.
 #[tokio::test]
-async fn a_migration_needs_what_the_activation_of_its_version_needs() {
+async fn a_migration_needs_the_permission_to_activate_its_version() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     publish_next(&app, "approvers").await;
@@ -162,7 +162,7 @@ async fn a_migration_needs_what_the_activation_of_its_version_needs() {
         send(&path, body).await.expect(200);
     }
 
-    // It is active, so somebody with these permissions has decided that instances run it.
+    // The version is active, so a person with these permissions has already approved it for instances.
     standing(&app, "activate", 2).await.expect(200);
     grant(&app, "operator", &["instance:migrate"]).await;
     let (name, token) = bearer(&host, "bob", "default", &["operator"]);
@@ -173,7 +173,7 @@ async fn a_migration_needs_what_the_activation_of_its_version_needs() {
 }
 
 #[tokio::test]
-async fn changes_of_standing_are_audited_once_each() {
+async fn changes_of_a_versions_status_are_audited_once_each() {
     let app = TestApp::start().await;
     publish_next(&app, "approvers").await;
     for (what, version) in [
@@ -208,13 +208,13 @@ async fn changes_of_standing_are_audited_once_each() {
     ];
     assert_eq!(kinds, [&published[..], &changed[..]].concat());
     assert!(entries.iter().all(|(_, actor)| actor == "admin"));
-    // The rows of both versions are what the entries say.
+    // The rows of both versions equal the entries.
     let (_, findings) = crate::audit::everything(&app).await;
     assert_eq!(findings, []);
 }
 
 #[tokio::test]
-async fn a_dry_run_of_an_activation_says_what_it_affects_and_an_activation_is_undone() {
+async fn a_dry_run_of_an_activation_shows_its_effects_and_an_activation_is_undone() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     publish_next(&app, "approvers").await;
@@ -236,7 +236,7 @@ async fn a_dry_run_of_an_activation_says_what_it_affects_and_an_activation_is_un
     assert_eq!(tried("admin", 2).await.expect(200), expected);
     let again = tried("admin", 1).await.expect(200);
     assert_eq!(again["changed"], false, "it is active already");
-    // Refused as the activation is.
+    // Refused like the activation itself.
     tried("author", 2).await.problem(403, "permission_missing");
     tried("admin", 9).await.problem(404, "not_found");
     assert_eq!(rows(&app).await, before, "nothing is written");
@@ -281,7 +281,7 @@ async fn a_reinstated_version_is_activated_again() {
         (&shown["active"], &shown["retiredAt"]),
         (&json!(false), &Value::Null)
     );
-    // It is not activated by itself.
+    // It does not become active.
     app.post("author", "/v1/instances", approval_start("doc-1"))
         .await
         .problem(409, "no_active_version");

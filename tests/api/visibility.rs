@@ -1,4 +1,4 @@
-//! Who sees an instance of a definition that only participants see. `routes` walks every route with somebody who must not see.
+//! Who sees a restricted instance. `routes` calls every route as a person who must not see one.
 
 mod lists;
 mod operations;
@@ -8,11 +8,11 @@ mod routes;
 use super::*;
 use crate::support::guests::{committee, subflows};
 
-/// A host on which only participants and auditors see the instances of the active version of `committee`. Its second version is
-/// seen by everybody, its third by participants and the board. Nobody has a part in anything yet.
+/// A host on which only participants and auditors see instances of the active version of `committee`. Everybody sees those of its
+/// second version, and participants and the board those of its third. There are no participants yet.
 async fn chambers() -> TestApp {
     let app = TestApp::empty().await;
-    // As if the table were so large that statements of lists are planned once for a connection.
+    // Forces generic plans for the statements of lists, as for a large table.
     let large = "update pg_class set reltuples = 20000 where oid = 'task'::regclass";
     sql(&app, large).await;
     for config in [
@@ -49,7 +49,7 @@ async fn leave(app: &TestApp, group: &str, person: &str) {
     super::delete(app, "admin", &path).await.expect(200);
 }
 
-/// A vote by `author`: offered to `mara`, and to the office.
+/// A vote by `author`, offered to `mara` and to the office.
 async fn vote(app: &TestApp, entity: &str) -> Value {
     let offers =
         json!([{ "users": ["mara"], "label": "one" }, { "groups": ["office"], "label": "two" }]);
@@ -69,7 +69,7 @@ fn task(instance: &Value, number: usize) -> String {
     tasks[number]["id"].as_str().expect("an id").to_owned()
 }
 
-/// Whether this person sees the instance, which every way of reading must agree on.
+/// Whether this person sees the instance. All ways of reading must agree.
 async fn sees(app: &TestApp, person: &str, instance: &Value) -> bool {
     let id = id(instance);
     let shown = app.get(person, &format!("/v1/instances/{id}")).await;
@@ -104,7 +104,7 @@ async fn sees(app: &TestApp, person: &str, instance: &Value) -> bool {
     is_seen
 }
 
-/// The text of all events that this person is shown.
+/// The text of all events that this person receives.
 async fn read_events(app: &TestApp, person: &str) -> String {
     let (mut text, mut path) = (String::new(), "/v1/events?limit=100".to_owned());
     // The feed waits for older transactions of the whole server.
@@ -133,7 +133,7 @@ async fn participants_observers_and_a_permission_see_an_instance() {
     for person in ["stranger", "boss", "bea", "sue", "reviewer"] {
         assert!(!sees(&app, person, &instance).await, "{person}");
     }
-    // Everybody sees what another definition shows to the tenant.
+    // Everybody sees an instance of a definition without restrictions.
     app.with_approval().await;
     let open = app.started("doc-1").await;
     let listed = app.get("stranger", "/v1/instances").await.expect(200);
@@ -142,7 +142,7 @@ async fn participants_observers_and_a_permission_see_an_instance() {
 }
 
 #[tokio::test]
-async fn members_see_what_their_group_was_offered_while_they_are_members() {
+async fn members_see_offers_to_their_group_while_they_are_members() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     join(&app, "office", "stranger").await;
@@ -156,7 +156,7 @@ async fn members_see_what_their_group_was_offered_while_they_are_members() {
 }
 
 #[tokio::test]
-async fn who_owned_or_decided_sees_it_for_good() {
+async fn owners_and_deciders_see_the_instance_for_ever() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let two = task(&instance, 1);
@@ -193,19 +193,19 @@ async fn who_owned_or_decided_sees_it_for_good() {
 }
 
 #[tokio::test]
-async fn managers_see_what_their_people_have_a_part_in() {
+async fn managers_see_the_instances_of_their_people() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let path = "/v1/people/mara/manager";
     let put = app.put("admin", path, json!({ "manager": "boss" }));
     put.await.expect(200);
     assert!(sees(&app, "boss", &instance).await);
-    // An instance that the manager sees as such can be acted on like any other.
+    // A manager who sees an instance for this reason may act on it as usual.
     let refused = act(&app, "boss", &task(&instance, 0), "claim", json!({})).await;
     refused.problem(403, "forbidden");
     super::delete(&app, "admin", path).await.expect(200);
-    assert!(!sees(&app, "boss", &instance).await, "the manager of now");
-    // Those of members of a group are none of its managers, until the member takes the task.
+    assert!(!sees(&app, "boss", &instance).await, "the present manager");
+    // Managers of the members of a group do not see it, until the member takes the task.
     let put = app.put(
         "admin",
         "/v1/people/olaf/manager",
@@ -220,7 +220,7 @@ async fn managers_see_what_their_people_have_a_part_in() {
 }
 
 #[tokio::test]
-async fn a_substitute_sees_what_they_may_act_on() {
+async fn a_substitute_sees_instances_that_they_may_act_on() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let absence = |definition: Value| {
@@ -285,7 +285,7 @@ async fn a_migration_changes_who_sees_it() {
 }
 
 #[tokio::test]
-async fn whom_a_comment_mentions_takes_part_from_then_on() {
+async fn a_mentioned_person_is_a_participant_from_then_on() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     app.with_approval().await;
@@ -308,7 +308,7 @@ async fn whom_a_comment_mentions_takes_part_from_then_on() {
 }
 
 #[tokio::test]
-async fn who_mentions_themselves_sees_it_no_longer_than_before() {
+async fn people_who_mention_themselves_see_it_no_longer_than_before() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     join(&app, "office", "sue").await;
@@ -319,9 +319,9 @@ async fn who_mentions_themselves_sees_it_no_longer_than_before() {
     assert!(!sees(&app, "sue", &instance).await);
 }
 
-/// The entity is taken for others, too; by whom, only those learn who see it.
+/// The entity is occupied for everybody. Only those who see the instance learn by which one.
 #[tokio::test]
-async fn a_conflict_of_starts_names_no_instance_that_is_not_seen() {
+async fn a_start_conflict_does_not_name_an_unseen_instance() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let body = json!({ "definitionKey": "committee", "entityType": "motion", "entityId": "m-1", "data": { "assign": {} } });
@@ -340,9 +340,9 @@ async fn a_conflict_of_starts_names_no_instance_that_is_not_seen() {
     }
 }
 
-/// To be told that there is no such task would be wrong for good. A host that has not read the version yet fails to read it.
+/// The answer "no such task" would be wrong for ever. Here a host fails to read a version that it has not cached yet.
 #[tokio::test]
-async fn a_failure_of_the_host_is_not_told_as_a_missing_instance() {
+async fn a_failure_of_the_host_is_not_reported_as_a_missing_instance() {
     let app = chambers().await;
     let path = format!("/v1/tasks/{}/claim", task(&vote(&app, "m-1").await, 0));
     let refused = app.post("stranger", &path, json!({})).await;
@@ -355,9 +355,9 @@ async fn a_failure_of_the_host_is_not_told_as_a_missing_instance() {
     }
 }
 
-/// A signal finds the instance by its key, whoever sends it; the answer is that to a signal that is kept.
+/// A correlated signal reaches the instance, whoever sends it. The response is that to a buffered signal.
 #[tokio::test]
-async fn a_correlated_signal_is_taken_without_a_word_of_who_takes_it() {
+async fn a_correlated_signal_does_not_reveal_its_receiver() {
     let app = chambers().await;
     let published = app
         .publish("errand", subflows(), &json!({ "observers": [] }))
@@ -399,9 +399,9 @@ async fn a_correlated_signal_is_taken_without_a_word_of_who_takes_it() {
     assert_eq!(told["instanceId"], errand["id"]);
 }
 
-/// A stream has what its caller sees at the moment; who sees an instance later gets its later events.
+/// A stream has what its caller sees at the moment. A person who sees an instance later gets its later events.
 #[tokio::test]
-async fn a_stream_leaves_out_what_its_caller_does_not_see() {
+async fn a_stream_leaves_out_instances_that_its_caller_does_not_see() {
     let app = chambers().await;
     let host = app.host();
     let (_, stranger) = super::bearer(&host, "stranger", "default", &["user"]);
@@ -418,7 +418,7 @@ async fn a_stream_leaves_out_what_its_caller_does_not_see() {
     act(&app, "mara", &one, "claim", json!({}))
         .await
         .expect(200);
-    // The stream is past the claim when it has what follows.
+    // Once the stream has a later event, it has passed the claim.
     let later = app.start_answer("doc-2").await;
     let events = |started: &Value| started["events"].as_array().expect("events").len();
     for _ in 1..events(&open) + events(&later) {

@@ -1,4 +1,4 @@
-//! Webhooks: what receivers get and can verify, what happens when they do not accept, and where webhooks must not lead.
+//! Webhooks: messages that receivers can verify, failed deliveries, and forbidden addresses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) async fn deliveries(app: &TestApp, subscription: &Value, query: &str)
     page["data"].as_array().expect("data").clone()
 }
 
-/// Deliveries of a state, once there are so many.
+/// The deliveries in a state, once there are this many.
 pub(super) async fn waiting(
     app: &TestApp,
     subscription: &Value,
@@ -70,7 +70,7 @@ fn types(received: &[Received]) -> BTreeSet<&str> {
 }
 
 #[tokio::test]
-async fn events_and_notifications_arrive_signed() {
+async fn events_and_notifications_are_signed() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     let made = subscribe(&app, &hook.url, &["task.created", "notification.*"]).await;
@@ -110,15 +110,15 @@ async fn events_and_notifications_arrive_signed() {
     let listed = app.get("reviewer", "/v1/notifications").await.expect(200);
     assert_eq!(listed["data"][0]["id"], told.id());
     assert!(listed["data"][0]["sentAt"].is_string(), "{listed}");
-    // Where the event says that its schema is, it is.
+    // The schema is at the address that the event contains.
     let schema = told.body["dataschema"].as_str().expect("a URL");
     let schema = schema.strip_prefix("http://localhost:8080").expect("ours");
     app.get("", schema).await.expect(200);
 }
 
-/// The event that it was about is not sent in its place: nobody asked for that.
+/// The event behind the notification is not sent instead, because the receiver did not subscribe to it.
 #[tokio::test]
-async fn a_notification_that_has_expired_is_not_sent() {
+async fn an_expired_notification_is_not_sent() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500]);
@@ -150,7 +150,7 @@ async fn a_notification_that_has_expired_is_not_sent() {
 }
 
 #[tokio::test]
-async fn what_is_not_accepted_is_sent_again_under_its_id() {
+async fn a_refused_message_is_sent_again_under_the_same_id() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 302]);
@@ -171,7 +171,7 @@ async fn what_is_not_accepted_is_sent_again_under_its_id() {
 }
 
 #[tokio::test]
-async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
+async fn a_message_that_is_never_accepted_is_kept_until_a_retry() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 503]);
@@ -206,7 +206,7 @@ async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
 }
 
 #[tokio::test]
-async fn receivers_that_are_gone_are_called_no_longer() {
+async fn a_receiver_that_is_gone_is_not_called_any_more() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     hook.answers(&[410]);
@@ -225,7 +225,7 @@ async fn receivers_that_are_gone_are_called_no_longer() {
     );
     hook.next().await;
 
-    // So is one that accepted nothing many times over. What comes later is not even kept for the other.
+    // The same holds for a receiver that accepted nothing many times. Later events make no deliveries for the other one.
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
     sql(&app, "update subscription set failures = 19 where active").await;
     hook.answers(&[500, 500]);
@@ -259,7 +259,7 @@ async fn receivers_that_are_gone_are_called_no_longer() {
     );
 }
 
-/// A notifier whose clock stands still.
+/// A notifier with a stopped clock.
 fn frozen_at(app: &TestApp, milliseconds: i64) -> JoinSet<()> {
     let clock = Clock::Manual(Arc::new(AtomicI64::new(milliseconds)));
     let store = app.store().clone();
@@ -274,7 +274,7 @@ fn frozen_at(app: &TestApp, milliseconds: i64) -> JoinSet<()> {
 }
 
 #[tokio::test]
-async fn a_host_that_dies_with_a_delivery_loses_nothing() {
+async fn a_delivery_of_a_host_that_dies_is_not_lost() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
@@ -303,7 +303,7 @@ async fn a_host_that_dies_with_a_delivery_loses_nothing() {
     assert_eq!(queues(before).await, [(due[0].0, 0)]);
     let again = store.claim_deliveries(before, lease, &due).await;
     let again = again.expect("claims");
-    assert!(again.is_empty(), "a lease is for one");
+    assert!(again.is_empty(), "a delivery has one lease at a time");
 
     let _working = frozen_at(&app, lease.as_millisecond());
     assert_eq!(hook.next().await.id(), claimed[0].message.to_string());
@@ -340,7 +340,7 @@ async fn two_notifiers_send_each_message_once() {
     assert!(events.is_subset(&received));
     waiting(&app, &made, "pending", 0).await;
     assert!(hook.rest().is_empty());
-    // Asked to stop, they stop.
+    // Both stop when asked.
     for mut one in working {
         one.cancel.cancel();
         let stopping = one.tasks.join_next();
@@ -351,7 +351,7 @@ async fn two_notifiers_send_each_message_once() {
 }
 
 #[tokio::test]
-async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
+async fn subscribers_get_the_chosen_types_and_no_earlier_events() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     app.started("doc-1").await;
@@ -396,11 +396,11 @@ async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
 }
 
 #[tokio::test]
-async fn webhooks_lead_where_they_may() {
+async fn webhooks_call_only_permitted_addresses() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
-    // The name is public by its text; what it stands for is not.
+    // The name looks public, but resolves to a private address.
     let port = hook.url.rsplit(':').next().expect("a port");
     let by_name = subscribe(
         &app,
@@ -425,7 +425,7 @@ async fn webhooks_lead_where_they_may() {
 }
 
 #[tokio::test]
-async fn subscriptions_are_refused_that_cannot_be_served() {
+async fn invalid_subscriptions_are_refused() {
     let app = TestApp::start().await;
     let post = async |user, body: Value| app.post(user, "/v1/subscriptions", body).await;
     let long = format!("https://example.org/{}", "x".repeat(2_000));

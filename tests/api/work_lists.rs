@@ -1,4 +1,4 @@
-//! Filters and orders of the lists of tasks and instances: groups, entities, deadlines, words, and what has ended.
+//! Filters and orders of the lists of tasks and instances: groups, entities, deadlines, words, and ended work.
 
 mod bounds;
 
@@ -33,10 +33,7 @@ async fn with_committee() -> TestApp {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a table of questions and their answers"
-)]
+#[expect(clippy::too_many_lines, reason = "a table of requests and responses")]
 async fn tasks_are_found_by_group_entity_and_deadline() {
     let app = with_committee().await;
     let due = |hours: u32| json!([{ "after": hours * 3600, "do": "remind" }]);
@@ -98,7 +95,7 @@ async fn tasks_are_found_by_group_entity_and_deadline() {
         let found = ids(&app, "reviewer", &format!("/v1/tasks?{query}")).await;
         assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{query}");
     }
-    // Page by page in the order of deadlines, and the same in one.
+    // Page by page in the order of deadlines, with the same result as in one page.
     let (mut found, mut after) = (Vec::new(), String::new());
     loop {
         let path =
@@ -146,10 +143,7 @@ async fn tasks_are_found_by_group_entity_and_deadline() {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::too_many_lines,
-    reason = "a table of questions and their answers"
-)]
+#[expect(clippy::too_many_lines, reason = "a table of requests and responses")]
 async fn ended_tasks_are_found_by_owner_outcome_and_time() {
     let app = TestApp::start().await;
     let (first, second, third) = (
@@ -231,7 +225,7 @@ async fn ended_tasks_are_found_by_owner_outcome_and_time() {
         [rejected]
     );
 
-    // An instance tells its owners, past and present, and is found by them.
+    // An instance shows its owners, past and present, and is found by them.
     let path = format!("/v1/instances/{}", first["id"].as_str().expect("an id"));
     let shown = app.get("author", &path).await.expect(200);
     assert_eq!(
@@ -257,7 +251,7 @@ async fn ended_tasks_are_found_by_owner_outcome_and_time() {
     );
 }
 
-/// In a blind state nobody learns from a list who has decided.
+/// During a blind state, no list shows who has decided.
 #[tokio::test]
 async fn a_blind_decision_is_not_listed_before_its_state_ends() {
     let app = with_committee().await;
@@ -295,7 +289,7 @@ async fn a_blind_decision_is_not_listed_before_its_state_ends() {
 }
 
 #[tokio::test]
-async fn instances_are_found_that_are_late_or_stale() {
+async fn late_and_inactive_instances_are_found() {
     let app = with_committee().await;
     let deadline = json!([{ "after": 3600, "do": "remind" }]);
     let of_task =
@@ -391,7 +385,7 @@ async fn work_is_found_by_words() {
     let attribute = "insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, 'port', 'text', 'Old Harbour' from instance where entity_id = 'b'";
     sql(&app, attribute).await;
-    // A word is of one tenant: the neighbour's are not found.
+    // Words of a neighbour tenant are not found.
     Neighbour::of(&app).await.start("doc-17").await;
     for (q, expected) in [
         ("budget", vec![1, 0]),
@@ -437,9 +431,9 @@ async fn work_is_found_by_words() {
     assert_eq!(done, [json!(task_of(&started[0]))]);
 }
 
-/// Every list with pages, as the document has them.
+/// Every paged list of the OpenAPI document.
 #[tokio::test]
-async fn items_of_any_list_have_the_members_that_are_asked_for() {
+async fn items_of_any_list_have_the_requested_members() {
     let app = TestApp::start().await;
     claimed(&app, "reviewer", &app.started("doc-1").await).await;
     // All of them are in the feed now.
@@ -482,7 +476,7 @@ async fn items_of_any_list_have_the_members_that_are_asked_for() {
         seen += 1;
     }
     assert!(seen >= 5, "{seen} lists with items");
-    // A file has no fields.
+    // A file cannot select members.
     let custody = "/v1/entities/document/doc-1/custody?format=csv";
     assert_eq!(app.get("admin", custody).await.status, 200);
     let cut = app.get("admin", &format!("{custody}&fields=actor")).await;

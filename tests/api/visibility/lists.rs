@@ -1,4 +1,4 @@
-//! Pages for somebody who sees few of very many instances.
+//! Pages for a person who sees few of very many instances.
 
 use super::*;
 
@@ -13,7 +13,8 @@ const CROWD: &str = "insert into instance select (jsonb_populate_record(i, jsonb
     from task t, instance c where t.ordinal = 0 and c.entity_id like 'crowd %';
     analyze";
 
-/// So many other restricted instances with an open task each, half of them older and half newer than the first one, seen by nobody.
+/// This many other restricted instances with an open task each, half of them older and half newer than the first one. Nobody in the
+/// test sees them.
 async fn crowd(app: &TestApp, number: u32) {
     let statements = CROWD.replace("NUMBER", &number.to_string());
     for statement in statements.split(';') {
@@ -21,7 +22,7 @@ async fn crowd(app: &TestApp, number: u32) {
     }
 }
 
-/// All ids of a list, and how many pages it took.
+/// All ids of a list, and the number of pages.
 async fn all(app: &TestApp, person: &str, list: &str) -> (Vec<Value>, usize) {
     let (mut ids, mut pages, mut path) = (Vec::new(), 0, list.to_owned());
     loop {
@@ -41,7 +42,7 @@ async fn all(app: &TestApp, person: &str, list: &str) -> (Vec<Value>, usize) {
     }
 }
 
-/// Numbers are those of what somebody sees.
+/// Counts include only what the person sees.
 async fn counted(app: &TestApp) {
     for (person, instances, tasks) in [("olaf", 2, 4), ("stranger", 0, 0)] {
         let get = async |path: &str| app.get(person, path).await.expect(200);
@@ -62,16 +63,16 @@ async fn counted(app: &TestApp) {
     );
 }
 
-/// A look-up by the beginning of an id reads a bounded number of those of others, and says when there may be more.
+/// A lookup by the beginning of an id reads a limited number of unseen ids, and says when there may be more.
 #[tokio::test]
-async fn a_look_up_of_an_id_does_not_read_all_ids_of_others() {
+async fn a_lookup_of_an_id_does_not_read_all_unseen_ids() {
     let app = chambers().await;
     let seen = vote(&app, "m-1").await;
     crowd(&app, 1_100).await;
     let find = async |prefix: &str| app.get("olaf", &format!("/v1/ids/{prefix}")).await;
     let found = find("00000000").await.expect(200);
     assert_eq!(found, json!({ "data": [], "more": true }));
-    // Five begin so, and all are read.
+    // Five ids begin so, and all are read.
     find("00000000-0000-7000-8000-00000000100")
         .await
         .problem(404, "not_found");
@@ -80,9 +81,9 @@ async fn a_look_up_of_an_id_does_not_read_all_ids_of_others() {
     assert_eq!(found["more"], false, "{found}");
 }
 
-/// An operator who does not see every instance reads past the jobs of others page by page.
+/// An operator who does not see every instance gets a page that skips the jobs of unseen ones.
 #[tokio::test]
-async fn jobs_of_others_are_read_past_a_page_at_a_time() {
+async fn jobs_of_unseen_instances_are_skipped_a_page_at_a_time() {
     let app = chambers().await;
     let seen = vote(&app, "m-1").await;
     crowd(&app, 30_000).await;
@@ -110,9 +111,9 @@ async fn jobs_of_others_are_read_past_a_page_at_a_time() {
     }
 }
 
-/// An operator who does not see every instance gets the refusals about those that they see, by the instance or its task.
+/// An operator who does not see every instance gets the refusals about the seen ones, by the instance or its task.
 #[tokio::test]
-async fn refusals_about_others_are_left_out() {
+async fn refusals_about_unseen_instances_are_left_out() {
     let app = chambers().await;
     let seen = vote(&app, "m-1").await;
     join(&app, "office", "sue").await;
@@ -148,9 +149,9 @@ async fn refusals_about_others_are_left_out() {
     );
 }
 
-/// A refused start is about no instance, so an operator gets it who does not see every instance.
+/// A refused start belongs to no instance. So operators who do not see every instance get it, too.
 #[tokio::test]
-async fn refused_starts_are_not_left_out() {
+async fn refused_starts_are_listed() {
     let app = chambers().await;
     vote(&app, "m-1").await;
     super::grant(&app, "operator", &["dead-letter:read"]).await;
@@ -173,16 +174,16 @@ async fn refused_starts_are_not_left_out() {
     }
 }
 
-/// Kafka has refused everything that waits: the events of an instance, and a checkpoint.
+/// Kafka has refused all waiting records: the events of an instance, and a checkpoint.
 const PARKED: &str = "insert into outbox_event (partition, pos, tenant_id, instance_id, seq)
     select 0, nextval('event_pos'), id, '00000000-0000-0000-0000-000000000000', 1 from tenant where name = 'default';
     insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
     select tenant_id, instance_id, seq, partition, pos, 'too large', 3, now() from outbox_event;
     delete from outbox_event";
 
-/// A checkpoint is about no instance, so an operator sends it again who does not see every instance.
+/// A checkpoint belongs to no instance. So operators who do not see every instance can retry it.
 #[tokio::test]
-async fn refused_checkpoints_are_not_left_out() {
+async fn refused_checkpoints_are_listed() {
     const CHECKPOINTS: &str = "00000000-0000-0000-0000-000000000000";
     let app = chambers().await;
     let hidden = vote(&app, "m-1").await;
@@ -214,8 +215,8 @@ async fn refused_checkpoints_are_not_left_out() {
     get(&path).await.problem(404, "not_found");
 }
 
-/// Three thousand restricted instances, of which one in ten has the participants of the first one. A third is due at the same moment, and some tasks have
-/// a deadline of their own.
+/// Three thousand restricted instances. One in ten has the participants of the first one. A third is due at the same time, and some tasks
+/// have a deadline of their own.
 const DUE: &str = "insert into instance select (jsonb_populate_record(i, jsonb_build_object(
         'id', md5('due ' || n)::uuid, 'entity_id', 'due ' || n))).*
     from instance i, generate_series(1, 3000) n;
@@ -229,9 +230,9 @@ const DUE: &str = "insert into instance select (jsonb_populate_record(i, jsonb_b
     from participant p, (select id, substr(entity_id, 5)::int as n from instance where entity_id like 'due %') c where c.n % 10 = 0;
     analyze";
 
-/// A step that ends among tasks of the same moment leaves none out and shows none twice, beside tasks that everybody sees.
+/// A page may end among tasks with the same deadline. None is left out or repeated, also beside tasks that everybody sees.
 #[tokio::test]
-async fn by_deadline_a_participant_gets_each_task_once_and_in_order() {
+async fn a_participant_gets_each_task_once_in_order_of_deadlines() {
     let app = chambers().await;
     vote(&app, "m-1").await;
     for statement in DUE.split(';') {
@@ -264,7 +265,8 @@ async fn by_deadline_a_participant_gets_each_task_once_and_in_order() {
     }
 }
 
-/// Thirty thousand instances between theirs are read past: each list ends with its first page, or the second if that was full.
+/// Thirty thousand unseen instances lie between the seen ones. Each list ends with its first page, or the second if that was
+/// full.
 #[tokio::test]
 async fn a_participant_of_few_instances_gets_them_in_one_page() {
     let app = chambers().await;
@@ -308,7 +310,7 @@ async fn a_participant_of_few_instances_gets_them_in_one_page() {
         assert_eq!(all(&app, "mara", list).await, (tasks.clone(), 1), "{list}");
         assert_eq!(all(&app, "stranger", list).await, (Vec::new(), 1), "{list}");
     }
-    // Beside them are those that everybody sees.
+    // There are also instances that everybody sees.
     app.with_approval().await;
     let open = app.started("doc-1").await;
     let seen = all(&app, "olaf", "/v1/instances?limit=100").await;

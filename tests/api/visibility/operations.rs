@@ -1,11 +1,11 @@
-//! Operations that hide instances from those who requested them.
+//! Bulk operations that hide instances from their requesters.
 
 use wrkflw_engine::job_handlers::JobHandlers;
 use wrkflw_store::bulk::{Batch, Outcome};
 
 use super::*;
 
-/// An instance that everybody sees, and the claimed item of a migration of it by `sue`, which would hide it from her.
+/// An instance that everybody sees, and the claimed item of a migration by `sue` that would hide it from her.
 async fn hiding(app: &TestApp) -> (Value, Batch) {
     let activate = async |version: u32| {
         let path = format!("/v1/definitions/committee/versions/{version}/activate");
@@ -13,7 +13,7 @@ async fn hiding(app: &TestApp) -> (Value, Batch) {
     };
     activate(2).await;
     let instance = vote(app, "m-1").await;
-    // Who may only migrate does so to the active version.
+    // A person with only the permission to migrate may migrate to the active version.
     activate(1).await;
     super::grant(app, "mover", &["instance:migrate"]).await;
     let host = app.host();
@@ -28,9 +28,9 @@ async fn hiding(app: &TestApp) -> (Value, Batch) {
     (instance, batch.expect("a claim").expect("a batch"))
 }
 
-/// The item is run again, as after the death of a host between the commit and the record of it.
+/// The item is executed again, as if the host had died after the commit and before the result was recorded.
 #[tokio::test]
-async fn a_migration_that_hides_an_instance_is_done_when_it_is_tried_again() {
+async fn a_repeated_migration_that_hides_an_instance_is_done() {
     let app = chambers().await;
     let (instance, batch) = hiding(&app).await;
     for _ in 0..2 {
@@ -45,7 +45,7 @@ async fn a_migration_that_hides_an_instance_is_done_when_it_is_tried_again() {
 }
 
 #[tokio::test]
-async fn an_instance_that_its_requester_sees_no_longer_is_refused_as_not_found() {
+async fn an_instance_that_its_requester_does_not_see_any_more_is_refused_as_not_found() {
     let app = chambers().await;
     let (instance, batch) = hiding(&app).await;
     let path = format!("/v1/instances/{}/migrate", id(&instance));

@@ -1,13 +1,13 @@
-//! A stream that begins at an earlier position, behind events that the host keeps for its streams.
+//! A stream that begins at an earlier position than the events that the host has cached for its streams.
 
 use super::*;
 use crate::api::events::{Stream, repeat_first};
 
-/// More events than are read before a stream begins, and fewer than the host keeps.
+/// More events than the host reads before a stream begins, and fewer than it caches.
 const MANY: usize = 120;
 
-/// The host keeps each event with who saw its instance when it came. Since then somebody was mentioned in one instance, and another
-/// one was migrated to a version that they do not see.
+/// The host caches each event with the people who saw its instance then. Since then somebody was mentioned in one instance, and
+/// another instance was migrated to a version that they do not see.
 #[tokio::test]
 async fn a_stream_from_an_earlier_position_has_what_its_caller_sees_now() {
     let app = chambers().await;
@@ -16,7 +16,7 @@ async fn a_stream_from_an_earlier_position_has_what_its_caller_sees_now() {
     let (_, admin) = super::bearer(&host, "admin", "default", &["admin"]);
     let mut kept = Stream::at(&host, &admin, "/v1/events/stream", None).await;
     app.started("doc-1").await;
-    // From here on the host keeps what comes.
+    // From here on the host caches new events.
     kept.next().await;
     repeat_first(&app, MANY).await;
     let open = "/v1/definitions/committee/versions/2/activate";

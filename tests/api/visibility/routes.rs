@@ -1,5 +1,5 @@
-//! Every route of the document, called by somebody who has every permission but those to see all and to read the audit. What is
-//! there and not theirs to see is answered as what is not there.
+//! Every route of the OpenAPI document, called with every permission but those to see all instances and to read the audit. Unseen
+//! things must look like missing ones.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::api::openapi::{Operation, operations};
 use crate::api::{bearer, grant, sql};
 use crate::support::app::{ADMIN, Answer, Host, TestApp};
 
-/// Makes the instances of this world visible to nobody but whoever started them.
+/// Restricts the instances of this world to the people who started them.
 const RESTRICTED: &str = "update instance set observers = '{}';
     update task set restricted = true;
     update definition_version set restricted = true;
@@ -20,7 +20,7 @@ const RESTRICTED: &str = "update instance set observers = '{}';
     insert into job (tenant_id, id, kind, instance_id, due_at, payload, last_error)
     select tenant_id, id, 'deadline', id, now() + interval '1 day', '{}', 'no' from instance";
 
-/// The text without the moments that it names.
+/// The text without its timestamps.
 fn timeless(body: &Value) -> String {
     let text = body.to_string();
     let words = text.split_inclusive(['"', ' ']);
@@ -32,24 +32,24 @@ fn timeless(body: &Value) -> String {
         .collect()
 }
 
-/// How a route keeps to who sees an instance.
+/// How a route protects unseen instances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Keeps {
-    /// It names an instance, or what is about one, and answers 404 as for one that does not exist.
+    /// The route names an instance, or a part of one. It answers 404, as for a missing one.
     AsMissing,
-    /// It names none, and its answer has none that the caller does not see.
+    /// The route names no instance, and its response contains no unseen one.
     LeavesOut,
-    /// The permission to read the audit opens it, and it shows all.
+    /// The route needs the permission to read the audit, and then shows all.
     ByAudit,
-    /// It belongs to the tenant's operators by its permission, whatever it names: a subscription and what was sent to it.
+    /// The route is for operators of the tenant, whatever instance it shows: a subscription and its deliveries.
     ByOperator,
-    /// It acts on all instances at once, which needs the permission to see all.
+    /// The route acts on all instances, which needs the permission to see all.
     NeedsAll,
-    /// Another test of this file's parent calls it.
+    /// Another test in the parent of this file calls the route.
     Elsewhere,
 }
 
-/// Every operation of the document. A new one belongs in here, so that its author decides what it may show.
+/// Every operation of the document. The author of a new one must decide here what it may show.
 fn keeps(operation: &str) -> Option<Keeps> {
     Some(match operation {
         "getInstance"
@@ -119,7 +119,7 @@ fn keeps(operation: &str) -> Option<Keeps> {
     })
 }
 
-/// Lists in their other forms: each must be as if nothing were there.
+/// Further forms of lists. Each must look as if there were no instance.
 const FORMS: &[&str] = &[
     "/v1/instances?count=true&include=people,attributes,ahead",
     "/v1/instances?count=true&q=doc",
@@ -158,7 +158,7 @@ const FORMS: &[&str] = &[
     "/v1/entities/document/doc-1/history",
 ];
 
-/// The walk of one caller who must not see.
+/// The calls of one caller without access.
 struct Walk {
     world: World,
     host: Host,
@@ -176,7 +176,7 @@ impl Walk {
         let all: Vec<_> = all.filter(|permission| !but.contains(permission)).collect();
         grant(&world.app, "spy", &all).await;
         let (_, token) = bearer(&world.app.host(), "spy", "default", &["spy"]);
-        // The first host has the instance in its cache as it was before.
+        // The first host has cached the instance in its earlier state.
         let host = world.app.beside().await;
         Walk { world, host, token }
     }
@@ -191,7 +191,7 @@ impl Walk {
         self.host.send("", method, path, &headers, body).await
     }
 
-    /// What names something of the instance is answered as what is not there.
+    /// A route that names a part of the instance answers as for a missing one.
     async fn as_missing(&self, operation: &Operation, path: &str, answer: Answer) {
         let (world, called) = (&self.world, &operation.path);
         let names_an_instance = path.contains(&world.instance) || path.contains(&world.task);
@@ -212,13 +212,13 @@ impl Walk {
         assert_eq!((nothing.status, &told), (404, &expected), "{called}");
     }
 
-    /// What names no instance tells of none.
+    /// A route that names no instance does not show the unseen one.
     fn leaves_out(&self, name: &str, answer: &Answer) {
         assert!(answer.status < 500, "{name}: {}", answer.text);
         if name == "getDefinition" {
             assert_eq!(answer.body["running"], 0, "{}", answer.text);
         }
-        // A bulk command repeats the id that it was given, and answers for it as for none.
+        // A bulk command repeats the given id, and answers as for a missing one.
         if name == "bulkTasks" {
             let code = &answer.body["results"][0]["code"];
             assert_eq!(code, "not_found", "{}", answer.text);
@@ -232,7 +232,7 @@ impl Walk {
 }
 
 #[tokio::test]
-async fn no_route_tells_of_an_instance_that_the_caller_does_not_see() {
+async fn no_route_reveals_an_unseen_instance() {
     let walk = Walk::new().await;
     for operation in operations(&walk.world.app).await {
         let name = operation.described["operationId"].as_str().expect("an id");
@@ -250,11 +250,12 @@ async fn no_route_tells_of_an_instance_that_the_caller_does_not_see() {
                 answer.problem(403, "permission_missing");
             }
             Keeps::ByOperator => assert!(answer.status < 500, "{name}: {}", answer.text),
-            Keeps::Elsewhere => unreachable!("it was left out"),
+            Keeps::Elsewhere => unreachable!("the operation was left out"),
         }
     }
     for form in FORMS {
-        // What the walk has started itself is about another entity, and everybody sees it. Its operations are its own.
+        // The instances that these calls start are about another entity, and everybody sees them. Operations belong to their
+        // callers.
         let page = walk.send("GET", form, None).await.expect(200);
         let all = page["data"].as_array().expect("data");
         let own = |one: &Value| one.to_string().contains("doc-2") || one["requestedBy"] == "spy";
@@ -269,16 +270,15 @@ async fn no_route_tells_of_an_instance_that_the_caller_does_not_see() {
     let replay = json!({ "after": "earliest", "instanceId": instance, "reason": "curious" });
     let replayed = walk.send("POST", "/v1/events/replay", Some(replay));
     replayed.await.problem(404, "not_found");
-    // The same caller sees all of it with one permission more.
+    // With one more permission the same caller sees all of it.
     grant(&walk.world.app, "spy", &["instance:read-all"]).await;
     let path = format!("/v1/instances/{instance}");
     walk.send("GET", &path, None).await.expect(200);
 }
 
-/// A table of which each row is about an instance shows its reader the rows about what the viewer sees. A new one needs the policy,
-/// or a reason to be in this list.
+/// In a table about instances, a reader finds only rows about seen ones. A new table needs the policy, or a reason in this list.
 #[tokio::test]
-async fn every_table_about_instances_shows_its_reader_what_the_viewer_sees() {
+async fn every_table_about_instances_shows_only_rows_about_seen_ones() {
     let app = TestApp::empty().await;
     let open: Vec<String> = sqlx::query_scalar(
         "select c.relname::text from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -292,6 +292,6 @@ async fn every_table_about_instances_shows_its_reader_what_the_viewer_sees() {
     .fetch_all(app.database.admin_pool())
     .await
     .expect("the catalogue");
-    // Who takes part is what the policies look up. Streams and leaves have hashes, which only the audit shows.
+    // The policies look up the participants. Streams and leaves contain hashes, which only the audit shows.
     assert_eq!(open, ["audit_leaf", "audit_stream", "participant"]);
 }

@@ -1,8 +1,8 @@
-//! Filters that more rows pass than one look reads: no result is lost.
+//! Filters that match more rows than one step reads. No result is lost.
 
 use super::*;
 
-/// More rows than a search reads from one index, of fewer instances.
+/// More rows than a search reads from one index, for fewer instances.
 #[tokio::test]
 async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
     let app = TestApp::start().await;
@@ -26,7 +26,7 @@ async fn a_word_in_two_attributes_of_many_instances_finds_them_all() {
     assert_eq!(found, 2_600);
 }
 
-/// More words than the index has of one text.
+/// More words than the index stores of one text.
 #[tokio::test]
 async fn an_entity_behind_a_long_summary_is_found() {
     let app = TestApp::start().await;
@@ -40,7 +40,7 @@ async fn an_entity_behind_a_long_summary_is_found() {
     assert_eq!(tasks, [json!(task_of(&instance))]);
 }
 
-/// More states without tasks are due before than one look reads.
+/// More states without tasks are due earlier than one step reads.
 #[tokio::test]
 async fn a_task_is_found_by_its_deadline_behind_many_waits() {
     let app = with_committee().await;
