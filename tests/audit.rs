@@ -1,9 +1,9 @@
-//! What the audit proves: its entries rebuild the instance, its chain shows every change, and its evidence is enough
-//! to evaluate every command again. Decisions are sealed, and a verifier that reads rows alone names whatever was changed.
+//! What the audit proves: its entries rebuild the instance, its chain shows every change, and its evidence suffices to evaluate
+//! every command again. Decisions are sealed. A verifier that reads only rows names every change.
 //!
-//! `checkpoints` are what others can keep of it; `tampering` changes every column of every table of it,
-//! and `columns` those of all tables that entries give.
-//! `stream` reads an instance's entries as an auditor does, from the rows alone; `replay` runs commands again.
+//! `checkpoints` tests what others can keep of the audit. `tampering` changes every column of every table of the audit, and
+//! `columns` those of all tables that entries determine. `stream` reads an instance's entries from the rows alone, like an
+//! auditor; `replay` executes commands again.
 
 pub(crate) mod checkpoints;
 mod columns;

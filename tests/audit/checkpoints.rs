@@ -1,5 +1,5 @@
-//! Signed checkpoints: every entry is a leaf of some tree, whoever signs, and what somebody kept of them shows what the
-//! database itself could not.
+//! Signed checkpoints: every entry is a leaf of a tree, whichever host signs. A kept checkpoint shows changes that the database
+//! alone cannot show.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use wrkflw_store::outbox::Reach;
 use super::verify::{approved, behind};
 use crate::support::app::{TestApp, task_of};
 
-/// How long entries may wait for transactions of other tests on the same server.
+/// The longest time for which transactions of other tests on the same server delay entries.
 pub(super) const SETTLES_WITHIN: Duration = Duration::from_mins(1);
 
 pub(crate) fn keys(named: &[(&str, u8)]) -> CheckpointKeys {
@@ -34,7 +34,7 @@ pub(super) fn checkpointer(engine: &Engine, keys: &CheckpointKeys) -> Checkpoint
     Checkpointer::new(engine, Arc::new(keys.clone())).expect("a key that signs")
 }
 
-/// Signs until nothing is new.
+/// Signs until there are no new entries.
 pub(crate) async fn sign(engine: &Engine, keys: &CheckpointKeys) -> u32 {
     let (checkpointer, deadline) = (checkpointer(engine, keys), Instant::now() + SETTLES_WITHIN);
     let mut signed = 0;
@@ -75,7 +75,7 @@ async fn verify_of(
     (tally, findings)
 }
 
-/// Each finding as its code, what it is about, and its number.
+/// Each finding as its code, its subject and its number.
 fn codes(findings: &[Finding]) -> BTreeSet<String> {
     let brief = |finding: &Finding| {
         let seq = finding.seq.map(|seq| format!(" {seq}")).unwrap_or_default();
@@ -92,7 +92,7 @@ pub(super) async fn count(app: &TestApp, sql: &'static str) -> u64 {
     count.cast_unsigned()
 }
 
-/// What a consumer of events has kept.
+/// The checkpoints that a consumer of events has kept.
 async fn published(app: &TestApp) -> Vec<Checkpoint> {
     let mut kept = Vec::new();
     let outbox = app.store().outbox();
@@ -132,7 +132,7 @@ async fn every_entry_becomes_a_leaf_and_every_root_is_published() {
         .await
         .problem(403, "forbidden");
     approved(&app, "doc-3").await;
-    // The key is changed: the host keeps the old one, to go on from what it signed.
+    // The key is changed. The host keeps the old one, to verify its last checkpoint.
     let signed = signed + sign(&app.engine, &both).await;
     assert_eq!(sign(&app.engine, &both).await, 0, "nothing is new");
     let (tally, findings) = verify(&app, &both, &[]).await;
@@ -158,7 +158,7 @@ async fn every_entry_becomes_a_leaf_and_every_root_is_published() {
         serde_json::from_value::<Checkpoint>(event["data"].clone()).expect("data"),
         *last
     );
-    // Whoever has the newer key alone cannot tell of the older signature.
+    // A verifier with only the newer key cannot verify the older signature.
     let (tally, findings) = verify(&app, &keys(&[("two", 2)]), &[]).await;
     let older = kept.iter().filter(|kept| kept.key_id == "one");
     let expected = older.map(|kept| format!("checkpoint: signature_key {}", kept.number));
@@ -166,7 +166,7 @@ async fn every_entry_becomes_a_leaf_and_every_root_is_published() {
     assert_eq!(tally.signatures + findings.len() as u64, signed);
 }
 
-/// An entry whose transaction is slow has a smaller position than others that are long signed for.
+/// An entry of a slow transaction has a lower position than entries that were signed long ago.
 #[tokio::test]
 async fn late_commits_are_not_skipped() {
     let app = TestApp::start().await;
@@ -197,7 +197,7 @@ async fn late_commits_are_not_skipped() {
 }
 
 #[tokio::test]
-async fn of_many_hosts_one_signs_at_a_time() {
+async fn of_several_hosts_one_signs_at_a_time() {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
     let busy = async {
@@ -227,13 +227,13 @@ async fn of_many_hosts_one_signs_at_a_time() {
     assert_eq!(tally.leaves, tally.entries);
 }
 
-/// Somebody with all rights takes the past back as if it had never been: heads, leaves and checkpoints with it.
-/// As in a database that was taken back as a whole, or by somebody who knows what else shows it.
+/// Adapts the count of published events, as an intruder would who removes part of the past: heads, leaves and checkpoints. The result
+/// equals a database that was reset as a whole.
 const COUNTED_ANEW: &str =
     "update outbox_partition set settled = settled + missing_events() where partition = 0";
 
 #[tokio::test]
-async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
+async fn a_removed_past_is_detected_by_a_kept_checkpoint() {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
     approved(&app, "doc-1").await;
@@ -248,7 +248,7 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
          delete from state_instance where instance_id = '{gone}'; {COUNTED_ANEW}"
     );
     behind(&app, &everything).await;
-    // The log of leaves still knows the instance.
+    // The leaves still contain the instance.
     let (_, findings) = verify(&app, &keys, &[]).await;
     assert!(
         findings
@@ -267,14 +267,14 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
     assert_eq!(
         verify(&app, &keys, &[]).await.1,
         [],
-        "nothing here shows it"
+        "nothing in the database shows it"
     );
     let (_, findings) = verify(&app, &keys, &[earlier.clone(), kept.clone()]).await;
     assert_eq!(
         codes(&findings),
         [format!("checkpoint: rewound {}", kept.number)].into()
     );
-    // Another past of the same length is no better, even if the signer's key was stolen.
+    // A different past of the same length is detected, too, even if the signer's key was stolen.
     behind(&app, "update checkpoint_cursor set pos = pos").await;
     for number in 0..kept.size - earlier.size {
         let sql = format!(
@@ -290,7 +290,7 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
         codes(&findings),
         [format!("checkpoint: kept {}", kept.number)].into()
     );
-    // And a checkpoint that somebody made up is none.
+    // An invented checkpoint is not accepted.
     let mut made_up = kept;
     made_up.size = 1;
     let (_, findings) = verify(&app, &keys, &[made_up]).await;
@@ -303,7 +303,7 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
 }
 
 #[tokio::test]
-async fn a_tenant_that_is_gone_shows_against_what_was_kept() {
+async fn a_removed_tenant_is_detected_by_a_kept_checkpoint() {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
     approved(&app, "doc-1").await;
@@ -327,16 +327,16 @@ async fn a_tenant_that_is_gone_shows_against_what_was_kept() {
     }
     let (_, findings) = verify_of(&app, None, &keys, &kept).await;
     assert!(codes(&findings).is_superset(&gone), "{findings:?}");
-    // Its signature is verified as that of any other.
+    // Its signature is verified like any other.
     let (_, findings) = verify_of(&app, Some("other"), &keys, &[of_others]).await;
     let number = kept.len();
     let expected = ["rewound", "signature"].map(|code| format!("checkpoint: {code} {number}"));
     assert_eq!(codes(&findings), expected.into());
 }
 
-/// New entries are found without going through old ones, and without anything that a command would have to maintain by key.
+/// New entries are found without reading old ones, and without an index that commands would have to maintain.
 #[tokio::test]
-async fn what_is_new_is_found_by_position() {
+async fn new_entries_are_found_by_position() {
     let app = TestApp::start().await;
     let filled = "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, payload,
             salt, occurred_at, hash)
@@ -352,7 +352,7 @@ async fn what_is_new_is_found_by_position() {
         .await
         .expect("summaries");
     let mut connection = pool.acquire().await.expect("a connection");
-    // As in the transaction of the host that signs.
+    // The settings are those of the transaction of a signing host.
     for setting in [
         "plan_cache_mode = force_generic_plan",
         "enable_seqscan = off",
@@ -391,10 +391,10 @@ async fn what_is_new_is_found_by_position() {
         "{blocks:?} of {all}: {text}"
     );
     let filled = wrkflw_store::checkpoints::POSITIONS_MAX;
-    assert!(filled < 60_000, "one look takes a part");
+    assert!(filled < 60_000, "one pass takes a part");
 }
 
-/// What `GET /v1/checkpoints` says, newest first.
+/// The response of `GET /v1/checkpoints`, newest first.
 async fn listed(app: &TestApp) -> Vec<Value> {
     let page = app.get("admin", "/v1/checkpoints?limit=100").await;
     page.expect(200)["data"].as_array().expect("data").clone()
@@ -409,7 +409,7 @@ fn states(listed: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one story of a list")]
-async fn auditors_list_checkpoints_with_what_each_adds_and_whether_it_is_signed() {
+async fn auditors_list_checkpoints_with_their_entries_and_signatures() {
     let app = TestApp::start().await;
     let (first, second) = (keys(&[("one", 1)]), keys(&[("two", 2), ("one", 1)]));
     approved(&app, "doc-1").await;
@@ -446,7 +446,7 @@ async fn auditors_list_checkpoints_with_what_each_adds_and_whether_it_is_signed(
             )
         );
     }
-    // The entries that the newest adds begin behind its cursor.
+    // The entries of the newest checkpoint begin after its cursor.
     let newest = &all[0];
     let after = newest["entriesAfter"].as_str().expect("a cursor");
     let path = format!("/v1/audit?limit=1&after={after}");
@@ -457,7 +457,7 @@ async fn auditors_list_checkpoints_with_what_each_adds_and_whether_it_is_signed(
         (&oldest["firstLeaf"], &oldest["entriesAfter"]),
         (&json!(0), &Value::Null)
     );
-    // Pages go on where the last one ended.
+    // Pages continue where the last one ended.
     let page = app
         .get("admin", "/v1/checkpoints?limit=1")
         .await
@@ -471,7 +471,7 @@ async fn auditors_list_checkpoints_with_what_each_adds_and_whether_it_is_signed(
         .await
         .problem(403, "permission_missing");
 
-    // Behind the host's back: a checkpoint is changed, and one is removed.
+    // Directly in the database, a checkpoint is changed, and one is deleted.
     let change = "set session_replication_role = replica;
         update checkpoint set signed_at = signed_at + interval '1 second' where number = 1";
     crate::api::sql(&app, change).await;

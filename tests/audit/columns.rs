@@ -1,4 +1,5 @@
-//! What `audit verify` finds of every column of the database, and what by hand is put into tables that say who may do what.
+//! Findings of `audit verify` for every column of the database, and for rows that are inserted by hand into tables of
+//! permissions.
 
 mod by_hand;
 mod not_promised;
@@ -40,11 +41,7 @@ async fn every_column_is_proven_or_listed_with_a_reason() {
         .chain(NOT_PROMISED.iter().map(|(name, _)| name));
     let listed: Vec<&str> = named.copied().collect();
     let all: BTreeSet<&str> = listed.iter().copied().collect();
-    assert_eq!(
-        listed.len(),
-        all.len(),
-        "a column stands in the lists twice"
-    );
+    assert_eq!(listed.len(), all.len(), "a column is in the lists twice");
     let columns = columns(&app).await;
     let there: BTreeSet<&str> = columns.keys().map(String::as_str).collect();
     let unlisted: Vec<_> = there.difference(&all).collect();
@@ -57,7 +54,7 @@ async fn every_column_is_proven_or_listed_with_a_reason() {
     assert!(NOT_PROMISED.is_sorted_by_key(|(name, _)| name));
 }
 
-/// The part of the documentation that says what is not promised: a line for each reason of a table.
+/// The part of the documentation about unproven columns: a line for each reason of a table.
 fn documented() -> String {
     let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for (name, reason) in NOT_PROMISED {
@@ -85,7 +82,7 @@ fn documented() -> String {
 }
 
 #[test]
-fn the_documentation_lists_what_is_not_promised() {
+fn the_documentation_lists_the_unproven_columns() {
     let documented = documented();
     assert!(
         DOCS.contains(&documented),
@@ -93,7 +90,7 @@ fn the_documentation_lists_what_is_not_promised() {
     );
 }
 
-/// Something of everything that is proven. The ids of a completed instance, and of one that is under way.
+/// Creates rows of every proven kind. Returns the ids of an ended instance and of a running one.
 async fn history() -> (TestApp, String, String) {
     let app = TestApp::start().await;
     let completed = approved(&app, "doc-1").await.to_string();
@@ -152,10 +149,10 @@ async fn history() -> (TestApp, String, String) {
     (app, completed, id(&open).to_string())
 }
 
-/// A row that is changed.
+/// A row to change.
 struct Victim {
     row: String,
-    /// What a finding says of it: its id, or what its key holds.
+    /// How a finding names it: its id, or the values of its key.
     named: String,
 }
 
@@ -177,7 +174,7 @@ async fn text(app: &TestApp, sql: &str) -> String {
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-/// Those whose keys are known beforehand.
+/// The rows whose keys are known beforehand.
 fn known() -> [(&'static str, Victim); 11] {
     [
         (
@@ -224,7 +221,7 @@ fn known() -> [(&'static str, Victim); 11] {
     ]
 }
 
-/// One row of each table with a column that is proven, beside the tables of the audit itself.
+/// One row of each table with a proven column, besides the tables of the audit itself.
 async fn victims(app: &TestApp, completed: &str, open: &str) -> BTreeMap<&'static str, Victim> {
     let claimed = text(app, "select id::text from task where status = 'CLAIMED'").await;
     let decided = format!("select min(id::text) from task where instance_id = '{completed}'");
@@ -275,7 +272,7 @@ async fn victims(app: &TestApp, completed: &str, open: &str) -> BTreeMap<&'stati
     victims
 }
 
-/// Other values of a column.
+/// An expression for another value of a column.
 fn others(column: &str, (kind, nullable): &(String, bool)) -> Vec<String> {
     let name = column.split_once('.').map_or(column, |(_, name)| name);
     let quoted = format!("\"{name}\"");
@@ -304,7 +301,7 @@ fn others(column: &str, (kind, nullable): &(String, bool)) -> Vec<String> {
 fn names(finding: &Finding, table: &str, victim: &Victim) -> bool {
     let tables = [table.to_owned(), format!("{table} (")];
     let of_table = finding.detail.starts_with(&tables[1])
-        // What is compared column by column since the first release says so by its code.
+        // Columns that were compared since the first release have findings with a code of their own.
         || matches!((table, finding.code), ("instance", "instance" | "head" | "head_missing") | ("task", "task" | "decision_unrecorded"))
         || (table == "instance" && finding.code == "instance");
     of_table && (finding.detail.contains(&victim.named) || finding.id.to_string() == victim.named)
@@ -321,11 +318,11 @@ async fn is_found(app: &TestApp, table: &str, change: &str, victim: &Victim) {
 }
 
 #[tokio::test]
-async fn every_proven_column_that_is_changed_is_found_and_named() {
+async fn a_change_of_every_proven_column_is_found_and_named() {
     let (app, completed, open) = history().await;
     assert_eq!(everything(&app).await.1, []);
     let columns = columns(&app).await;
-    // Whoever changes rows behind a host's back takes such rules away first.
+    // An intruder with access to the database would remove such constraints first.
     let rules = "do $$ declare one record; begin
         for one in select conrelid::regclass as name, conname from pg_constraint
             where contype = 'c' and connamespace = 'public'::regnamespace
@@ -361,7 +358,7 @@ async fn every_proven_column_that_is_changed_is_found_and_named() {
     }
     assert_eq!(unmet, BTreeSet::new(), "no row of these is changed");
     assert!(changed > 100, "{changed} changes");
-    // And rows that are gone.
+    // Deleted rows are found, too.
     for (table, victim) in &mut victims {
         if matches!(
             *table,

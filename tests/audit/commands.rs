@@ -1,4 +1,4 @@
-//! Random commands by all people, refused ones among them, and everything that must hold of the audit afterwards.
+//! Random commands by all people, including refused ones, and all properties of the audit that must hold afterwards.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -26,12 +26,12 @@ const OUTCOMES: [&str; 5] = ["APPROVE", "REJECT", "SUBMIT", "ABANDON", "NONSENSE
 const CASES: u32 = 60;
 const STEPS_MAX: usize = 30;
 
-/// What somebody tries.
+/// A step that somebody tries.
 #[derive(Debug, Clone)]
 struct Step {
     user: usize,
     action: Action,
-    /// Done by somebody who may, if there is such a person; else by `user`, who mostly may not.
+    /// A person who may do it, if there is one. Otherwise `user`, who usually may not.
     fitting: bool,
     dry: bool,
 }
@@ -60,7 +60,7 @@ enum Action {
     Resume,
     Cancel,
     Start,
-    /// Somebody joins a group or leaves it, and the host looks again at who is able to do the work.
+    /// Somebody joins or leaves a group. Then the host reassesses the eligible people.
     Move,
 }
 
@@ -94,7 +94,7 @@ fn step() -> impl Strategy<Value = Step> {
         })
 }
 
-/// Numbers whose text matters: `1e2` must not come back as 100.
+/// Numbers whose text matters: `1e2` must not become 100.
 fn start_body(entity: &str) -> String {
     format!(
         r#"{{"definitionKey":"document-approval","entityType":"document","entityId":"{entity}",
@@ -112,7 +112,7 @@ async fn post(app: &TestApp, user: &str, path: &str, body: String) -> Answer {
         .await
 }
 
-/// Who may do it now, and which task is the one to be done.
+/// The person who may do it now, and the task.
 fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
     let (state, task) = (&instance["states"][0], &instance["states"][0]["tasks"][0]);
     let worker = match state["name"].as_str()? {
@@ -154,7 +154,7 @@ fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
     }
 }
 
-/// Tries the step; whether it had an effect.
+/// Tries the step. Returns whether it had an effect.
 async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut String) -> bool {
     if let Some(open) = instance["states"][0]["tasks"][0]["id"].as_str() {
         open.clone_into(task);
@@ -201,7 +201,7 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
             start_body(instance["entityId"].as_str().expect("an entity")),
         ),
     };
-    // A start may only be tried while it must be refused: another instance would be another case.
+    // A start is tried only while it must be refused. Another instance would be another case.
     let dry =
         step.dry || (matches!(step.action, Action::Start) && instance["endedAt"] != Value::Null);
     let answer = post(
@@ -231,7 +231,7 @@ async fn moved(app: &TestApp, step: &Step, instance: &mut Value) -> bool {
         ("reviewers", "reviewer2"),
         ("approvers", "approver"),
     ];
-    // Whoever leaves has the task in hand, if one of them has.
+    // If one of them owns the task, that one leaves.
     let owner = &instance["states"][0]["tasks"][0]["owner"];
     let in_flight = moving
         .into_iter()
@@ -272,7 +272,7 @@ async fn run(app: &TestApp, tenant: TenantId, entity: &str, steps: &[Step]) {
     prove(app, tenant, id, effects).await;
 }
 
-/// The same for an instance whatever has been done to it.
+/// The same for an instance with any history.
 pub(crate) async fn proven(app: &TestApp, id: InstanceId) {
     let tenant = app.store().tenant("default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
@@ -280,7 +280,7 @@ pub(crate) async fn proven(app: &TestApp, id: InstanceId) {
     prove(app, tenant, id, commands(&entries).count()).await;
 }
 
-/// The same of every instance that a test has left; and nothing in the database is other than entries tell.
+/// The same for every instance of a test. Also, no other row of the database differs from the entries.
 pub(crate) async fn prove_all(app: &TestApp) {
     prove_each(app).await;
     let (_, findings) = super::verify::everything(app).await;
@@ -299,7 +299,7 @@ async fn prove_each(app: &TestApp) {
     }
 }
 
-/// All that the audit promises of one instance.
+/// Checks all properties of the audit of one instance.
 pub(super) async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) {
     let pool = app.database.admin_pool();
     let entries = entries(pool, id).await;
@@ -349,7 +349,7 @@ pub(super) async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effec
     );
 }
 
-/// The chain holds, nothing is missing in it, and the instance's row knows its end.
+/// The chain is valid and complete, and the row of the instance has its end.
 async fn prove_order(app: &TestApp, stored: &Stored, entries: &[Entry]) {
     assert_eq!(broken_at(entries), None);
     let last = entries.last().expect("entries");
@@ -405,7 +405,7 @@ async fn prove_outbox(app: &TestApp, id: InstanceId, public: &[i64]) {
     assert_eq!(counted, (i64::try_from(public.len()).expect("few"), 1));
 }
 
-/// An outsider stands in for two people, one of whom stands in for the other.
+/// A person outside of the groups is a substitute of two people, one of whom is a substitute of the other.
 async fn absences(app: &TestApp) {
     let absences = "insert into absence
             (tenant_id, id, person_id, substitute_id, active_from, active_until, created_at, created_by)
@@ -432,7 +432,7 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
         failure_persistence: None,
         ..Config::default()
     };
-    // The same commands in every run, so that what they must amount to is known.
+    // Every run has the same commands, so the expected counts are known.
     let same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, same);
     let case = std::cell::Cell::new(0);
@@ -443,7 +443,7 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
         Ok(())
     });
     result.unwrap_or_else(|failure| panic!("{failure}"));
-    // A property that holds of nothing would hold as well.
+    // A property that never applies would hold, too, so the counts are checked.
     let count = |sql| {
         runtime
             .block_on(sqlx::query_scalar::<_, i64>(sql).fetch_one(app.database.admin_pool()))

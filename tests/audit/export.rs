@@ -1,5 +1,5 @@
-//! An export proves without the database what the database would: nothing is found in what nobody changed, and every change
-//! of the file is.
+//! An export proves without the database what the database would prove: an unchanged file has no findings, and every change of
+//! the file is found.
 
 mod parts;
 mod versions;
@@ -26,7 +26,7 @@ async fn export(app: &TestApp, which: &Which) -> Vec<Value> {
     lines.map(read).collect()
 }
 
-/// The lines as they are in the file.
+/// The lines of the file.
 async fn written(app: &TestApp, which: &Which) -> Vec<String> {
     let mut lines = Vec::new();
     let exporter = Exporter::new(app.engine.reader(), false, |line| {
@@ -48,7 +48,7 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    /// Without the keys of seals, without what somebody kept, and without a replay.
+    /// Without the keys of seals, without kept checkpoints, and without a replay.
     fn of(app: &'a TestApp, keys: &'a CheckpointKeys) -> Bench<'a> {
         Bench {
             app,
@@ -59,7 +59,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Finds something in these lines, or cannot read them.
+    /// Whether the verification of these lines has a finding or fails.
     async fn finds(&self, lines: &[Value], what: &str) {
         let found = self.verify(lines).await;
         assert!(
@@ -149,7 +149,7 @@ async fn an_export_is_verified_without_the_database() {
         );
         assert_eq!((tally.checkpoints, tally.signatures), (1, 1));
     }
-    // Who has no keys verifies the rest.
+    // A verifier without keys verifies the rest.
     let bare = Bench {
         seals: None,
         keys: &CheckpointKeys::default(),
@@ -173,7 +173,7 @@ async fn every_change_of_a_file_is_found() {
         let lines = export(&app, &which).await;
         assert_eq!(bench.verify(&lines).await.expect("a file").1, []);
         let taken_in = lines[1]["tenant"]["takenIn"].as_i64().expect("a position");
-        // Of each kind some; all of a checkpoint, and entries where the chain alone is no help.
+        // A sample of each kind; all of a checkpoint, and entries where the chain alone does not help.
         let chosen = |at: &usize| {
             let line = &lines[*at];
             let whole = which == Which::All;
@@ -201,7 +201,7 @@ async fn every_change_of_a_file_is_found() {
                 }
                 let labels = lines[at].get("leaf").is_some()
                     && ["kind", "id", "seq"].contains(&member.as_str());
-                // What is not under a checkpoint yet may lose what the chain does not cover.
+                // Entries that are not under a checkpoint yet may lose parts that the chain does not cover.
                 let late = lines[at]["entry"]["pos"]
                     .as_i64()
                     .is_some_and(|pos| pos > taken_in)
@@ -218,9 +218,9 @@ async fn every_change_of_a_file_is_found() {
     assert!(changed > 100, "{changed} members");
 }
 
-/// Only of an export of whole tenants can be said that a tenant should be in it.
+/// Only an export of whole tenants proves that a tenant should be in it.
 #[tokio::test]
-async fn checkpoints_that_were_kept_of_a_tenant_that_the_file_lacks_are_found() {
+async fn a_tenant_that_the_file_lacks_is_found_by_its_kept_checkpoints() {
     let (app, _, id) = history().await;
     let lines = export(&app, &Which::All).await;
     let part = export(&app, &Which::One(id)).await;
@@ -263,15 +263,15 @@ fn last_checkpoint(lines: &[Value]) -> Checkpoint {
         .expect("a checkpoint")
 }
 
-/// Makes the end of an export fit its lines again.
+/// Adapts the end of an export to its lines.
 fn recount(lines: &mut [Value]) {
     let before = lines.len() - 1;
     lines[before]["end"]["lines"] = json!(before);
 }
 
-/// In an export of an instance, where each entry has its own proof.
+/// In an export of an instance, each entry has a proof of its own.
 #[tokio::test]
-async fn proofs_and_checkpoints_that_are_taken_out_are_found() {
+async fn removed_proofs_and_checkpoints_are_found() {
     let (app, keys, id) = history().await;
     let lines = export(&app, &Which::One(id)).await;
     let bench = Bench::of(&app, &keys);
@@ -285,7 +285,7 @@ async fn proofs_and_checkpoints_that_are_taken_out_are_found() {
         let seq = lines[at]["entry"]["seq"].as_u64();
         let named: Vec<_> = findings.iter().map(|it| (it.code, it.id, it.seq)).collect();
         assert_eq!(named, [("leaf", id.0, seq)], "line {at}");
-        // The proofs of later entries show it, whatever the file says of itself.
+        // The proofs of later entries show it, whatever the file claims.
         other[1]["tenant"]["takenIn"] = json!(0);
         let (_, findings) = bench.verify(&other).await.expect("a file");
         let named: Vec<_> = findings.iter().map(|it| (it.code, it.id, it.seq)).collect();
@@ -305,7 +305,7 @@ async fn proofs_and_checkpoints_that_are_taken_out_are_found() {
     }
     let (_, findings) = bench.verify(&other).await.expect("a file");
     assert_eq!(codes(&findings), each, "{findings:#?}");
-    // Nothing in the file shows it any more, but what somebody kept does.
+    // The file itself does not show it any more, but a kept checkpoint does.
     other[1]["tenant"]["takenIn"] = json!(0);
     let (tally, findings) = bench.verify(&other).await.expect("a file");
     assert_eq!((tally.uncovered, findings), (tally.entries, vec![]));
@@ -318,7 +318,7 @@ async fn proofs_and_checkpoints_that_are_taken_out_are_found() {
     assert_eq!(codes(&findings), ["rewound"]);
 }
 
-/// Takes out the proof of an entry.
+/// Removes the proof of an entry.
 fn without_proof(line: &mut Value) {
     let entry = line["entry"].as_object_mut().expect("an entry");
     entry.remove("proof").expect("a proof");
@@ -329,7 +329,7 @@ fn codes(findings: &[Finding]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn entries_behind_the_last_checkpoint_need_no_proof() {
+async fn entries_after_the_last_checkpoint_need_no_proof() {
     let (app, keys, _) = history().await;
     let bench = Bench::of(&app, &keys);
     let about = |id: &str| {
@@ -338,12 +338,12 @@ async fn entries_behind_the_last_checkpoint_need_no_proof() {
             id: id.into(),
         })
     };
-    // It began behind the checkpoint.
+    // The instance began after the checkpoint.
     let lines = export(&app, &about("doc-3")).await;
     let (tally, findings) = bench.verify(&lines).await.expect("a file");
     assert_eq!(findings, []);
     assert_eq!((tally.leaves, tally.uncovered), (0, tally.entries));
-    // No checkpoint of the tenant was signed yet.
+    // No checkpoint of the tenant has been signed yet.
     let app = TestApp::start().await;
     app.started("doc-1").await;
     let lines = export(&app, &about("doc-1")).await;
@@ -364,7 +364,7 @@ async fn an_export_whose_proofs_lack_a_leaf_fails() {
     assert!(error.contains("leaves are missing"), "{error}");
 }
 
-/// Makes another value of the same kind; whether there is one.
+/// Replaces the value by another one of the same kind. Returns whether there is one.
 fn alter(value: &mut Value) -> bool {
     *value = match value.take() {
         Value::Number(number) => json!(number.as_u64().unwrap_or(0) + 1),
@@ -385,9 +385,9 @@ fn alter(value: &mut Value) -> bool {
     true
 }
 
-/// Of an instance without its row, tasks, decisions and seals would not be compared.
+/// For an instance without its row, tasks, decisions and seals would not be compared.
 #[tokio::test]
-async fn an_instance_does_not_pass_for_another_stream() {
+async fn an_instance_cannot_pass_as_another_kind_of_stream() {
     let (app, keys, id) = history().await;
     let mut lines = export(&app, &Which::All).await;
     for line in &mut lines {
@@ -404,7 +404,7 @@ async fn an_instance_does_not_pass_for_another_stream() {
 }
 
 #[tokio::test]
-async fn lines_that_are_missing_or_swapped_are_found() {
+async fn missing_and_swapped_lines_are_found() {
     let (app, keys, id) = history().await;
     let lines = export(&app, &Which::All).await;
     let bench = Bench::of(&app, &keys);
@@ -438,7 +438,7 @@ async fn lines_that_are_missing_or_swapped_are_found() {
         swapped.swap(at(kind), at(kind) + 1);
         bench.finds(&swapped, kind).await;
     }
-    // A whole instance, taken out of the file.
+    // A whole instance is removed from the file.
     let mine = |line: &Value| line["instance"]["id"] == json!(id);
     let first = lines.iter().position(mine).expect("the instance");
     let ends = |line: &Value| {
@@ -461,7 +461,7 @@ async fn lines_that_are_missing_or_swapped_are_found() {
             .all(|it| it.code == "entry_missing" && it.id == id.0),
         "{findings:#?}"
     );
-    // An export of a database that was taken back, against what somebody kept of it.
+    // An export of a database that was reset, compared with a kept checkpoint.
     let kept = last_checkpoint(&lines);
     behind(&app, "truncate audit_leaf; truncate checkpoint").await;
     let rewound = export(&app, &Which::All).await;

@@ -12,7 +12,7 @@ use crate::support::app::TestApp;
 /// The leaves of all tenants but the first.
 const OTHERS: &str = "select count(*) from audit_leaf where tenant_id <> 1";
 
-/// Refused attempts of a tenant.
+/// Inserts refused attempts of a tenant.
 async fn refused(app: &TestApp, tenant: &str, count: u32) {
     let copy = format!(
         "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, code, detail)
@@ -22,7 +22,7 @@ async fn refused(app: &TestApp, tenant: &str, count: u32) {
     behind(app, &copy).await;
 }
 
-/// Looks until the other tenants have so many leaves.
+/// Signs until the other tenants have this many leaves.
 async fn others_go_on(app: &TestApp, signer: &Checkpointer, leaves: u64) {
     let deadline = Instant::now() + SETTLES_WITHIN;
     while count(app, OTHERS).await < leaves {
@@ -32,9 +32,9 @@ async fn others_go_on(app: &TestApp, signer: &Checkpointer, leaves: u64) {
     }
 }
 
-/// The others are not kept waiting, and what waited becomes leaves when the checkpoint is restored.
+/// Other tenants are not delayed. When the checkpoint is restored, the waiting entries become leaves.
 #[tokio::test]
-async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
+async fn a_changed_tree_is_not_signed() {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
     approved(&app, "doc-1").await;
@@ -62,12 +62,12 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
         refused(&app, "other", 1).await;
         at_others += 1;
         others_go_on(&app, &signer, at_others).await;
-        // A further look finds the same.
+        // A second pass finds the same.
         let look = signer.look().await.expect("a look");
         assert!(matches!(look, Look::Signed { held: 1, .. }), "{look:?}");
         assert_eq!(count(&app, own).await, before, "{change}");
     }
-    // More than a look adds.
+    // More than one pass adds.
     refused(&app, "default", 12_000).await;
     refused(&app, "other", 1).await;
     others_go_on(&app, &signer, at_others + 1).await;
@@ -92,15 +92,15 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
     assert!(sign(&app.engine, &keys).await > 0);
     let (tally, findings) = verify(&app, &keys, &[]).await;
     assert_eq!(findings, []);
-    // A refused attempt is a leaf, and no entry.
+    // A refused attempt is a leaf, but no entry.
     assert_eq!(tally.leaves, tally.entries + 12_006);
     let held = "select count(*) from tenant where checkpoint_pos is not null";
     assert_eq!(count(&app, held).await, 0);
 }
 
-/// Also by a host that has known the key of no checkpoint so far, and tells that.
+/// Even a host that has known no key of a checkpoint before reports it.
 #[tokio::test]
-async fn a_key_that_nobody_has_keeps_no_other_tenant_waiting() {
+async fn a_missing_key_delays_no_other_tenant() {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
     let (store, roles) = (app.store(), BTreeMap::new());
@@ -115,7 +115,7 @@ async fn a_key_that_nobody_has_keeps_no_other_tenant_waiting() {
     let host = checkpointer(&app.engine, &keys);
     let deadline = Instant::now() + SETTLES_WITHIN;
     while host.look().await.is_ok() {
-        assert!(Instant::now() < deadline, "the key is not told");
+        assert!(Instant::now() < deadline, "the missing key is not reported");
         crate::support::pause().await;
     }
     refused(&app, "other", 1).await;

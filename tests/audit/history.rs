@@ -1,5 +1,5 @@
-//! Reading the audit of millions of entries: by cursor, by actor, type and time; each question looks at a bounded number of
-//! entries, by an index that is there.
+//! Reading an audit of millions of entries: by cursor, actor, type and time. Each request reads a limited number of entries by an
+//! existing index.
 
 use std::collections::BTreeSet;
 
@@ -59,7 +59,7 @@ async fn entries_are_found_by_actor_type_and_time() {
             .expect("a time")
     };
     let limit: jiff::Timestamp = middle.parse().expect("a time");
-    // Nothing of the tenant is there before it is under a checkpoint; then all of it.
+    // Entries appear only when a checkpoint covers them. Then all are listed.
     assert_eq!(all(&app, "/v1/audit", 100).await, Vec::<Value>::new());
     sign(&app.engine, &keys(&[("one", 1)])).await;
     for path in [of_one.as_str(), "/v1/audit"] {
@@ -102,7 +102,7 @@ async fn entries_are_found_by_actor_type_and_time() {
 }
 
 #[tokio::test]
-async fn a_list_says_when_its_last_checkpoint_was_signed() {
+async fn a_list_has_the_time_of_its_last_checkpoint() {
     let app = TestApp::start().await;
     approved(&app, "doc-1").await;
     let list = app.get("admin", "/v1/audit").await.expect(200);
@@ -115,9 +115,9 @@ async fn a_list_says_when_its_last_checkpoint_was_signed() {
     assert_eq!(list["lastCheckpointAt"], checkpoints["data"][0]["signedAt"]);
 }
 
-/// The times of checkpoints and of entries are of several hosts.
+/// Checkpoints and entries have the times of several hosts.
 #[tokio::test]
-async fn nothing_is_left_out_where_the_clock_of_the_signer_is_slow() {
+async fn nothing_is_left_out_if_the_clock_of_the_signer_is_slow() {
     let app = TestApp::start().await;
     approved(&app, "doc-1").await;
     sign(&app.engine, &keys(&[("one", 1)])).await;
@@ -140,7 +140,7 @@ async fn nothing_is_left_out_where_the_clock_of_the_signer_is_slow() {
 }
 
 #[tokio::test]
-async fn moments_of_other_years_are_no_filter() {
+async fn times_in_unusual_years_are_refused_as_filters() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let of_one = format!(
@@ -158,10 +158,10 @@ async fn moments_of_other_years_are_no_filter() {
 }
 
 const ENTRIES: u64 = 60_000;
-/// What the entries that one page examines, and their index, take with room to spare.
+/// An upper bound of the pages that one request reads from the table and the index.
 const PAGES_MAX: i64 = 900;
 
-/// Adds entries to an instance, of which a person of the name `rare` made two.
+/// Adds entries to an instance. The person `rare` made two of them.
 async fn fill(pool: &PgPool, id: &str) {
     for sql in [
         format!("insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
@@ -178,9 +178,9 @@ async fn fill(pool: &PgPool, id: &str) {
     }
 }
 
-/// A filled table, and the plans of what the host asks, under the reader's settings.
+/// The plans of the host's statements for a filled table, with the settings of the reader.
 #[tokio::test]
-async fn a_question_looks_at_a_bounded_number_of_entries() {
+async fn a_request_reads_a_limited_number_of_entries() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let id = instance["id"].as_str().expect("an id");
@@ -235,7 +235,7 @@ async fn a_question_looks_at_a_bounded_number_of_entries() {
         ] {
             let plan = explained_query(&app.database, beginning, &arguments).await;
             assert!(plan.to_string().contains(index), "{plan}");
-            // The part for the other order is in the plan and does not run.
+            // The plan contains the part for the other order, which is not executed.
             let read = pages(&plan);
             assert!(read < PAGES_MAX, "{read} pages: {plan}");
         }

@@ -1,4 +1,4 @@
-//! Migrated instances: the record proves of them what it proves of others, and says which version each command ran under.
+//! Migrated instances: the audit proves the same, and has the version of each command.
 
 use serde_json::json;
 use wrkflw::sample::DOCUMENT_APPROVAL;
@@ -23,7 +23,7 @@ async fn migrated_instances_replay_version_by_version() {
     let path = format!("/v1/instances/{id}/migrate");
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
     app.post("reviewer", &claim, json!({})).await.expect(200);
-    // She loses it: the second version asks others. Then the third asks reviewers again.
+    // She loses the task, because the second version offers it to others. Then the third offers it to reviewers again.
     for version in [2, 3] {
         let migrated = app.post("admin", &path, json!({ "version": version }));
         migrated.await.expect(200);

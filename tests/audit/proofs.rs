@@ -1,4 +1,4 @@
-//! That the proofs can fail: what was changed afterwards shows, whoever changed it.
+//! The proofs can fail: a later change is detected, whoever made it.
 
 use serde_json::{Value, json};
 use sqlx::Row as _;
@@ -17,7 +17,7 @@ pub(super) async fn tenant_of(app: &TestApp) -> TenantId {
     tenant.expect("a query").expect("a tenant")
 }
 
-/// An instance with a rejection, a rework and an approval in its past.
+/// An instance with a rejection, a rework and an approval.
 async fn approved(app: &TestApp) -> InstanceId {
     let instance = app.started("doc-1").await;
     let rejection = json!({ "outcome": "REJECT", "comment": "too short", "input": { "pages": 2 } });
@@ -40,7 +40,7 @@ async fn approved(app: &TestApp) -> InstanceId {
 }
 
 #[tokio::test]
-async fn a_change_behind_the_triggers_back_shows_in_the_chain() {
+async fn a_change_without_triggers_is_detected_by_the_chain() {
     let app = TestApp::start().await;
     let id = approved(&app).await;
     let pool = app.database.admin_pool();
@@ -56,7 +56,7 @@ async fn a_change_behind_the_triggers_back_shows_in_the_chain() {
         "update audit_entry set seq = 1008 where seq = 7; update audit_entry set seq = 7 where seq = 8;
          update audit_entry set seq = 8 where seq = 1008",
     ] {
-        // Rolled back, so that the next change is made to an intact chain.
+        // Rolled back, so that the next change applies to an intact chain.
         let mut transaction = pool.begin().await.expect("a transaction");
         for sql in ["alter table audit_entry disable trigger all", change] {
             sqlx::raw_sql(sql).execute(&mut *transaction).await.expect(sql);
@@ -67,7 +67,7 @@ async fn a_change_behind_the_triggers_back_shows_in_the_chain() {
 }
 
 #[tokio::test]
-async fn a_changed_fact_of_the_evidence_shows_in_the_replay() {
+async fn a_changed_fact_of_the_evidence_is_detected_by_the_replay() {
     let app = TestApp::start().await;
     let id = approved(&app).await;
     let tenant = tenant_of(&app).await;
@@ -87,7 +87,7 @@ async fn a_changed_fact_of_the_evidence_shows_in_the_replay() {
     }
 }
 
-/// By their place in the evidence, with values that they do not have.
+/// Pointers into the evidence, with values that differ from the recorded ones.
 fn other_facts() -> [(&'static str, Value); 15] {
     [
         ("/now", json!(much_later())),
@@ -112,7 +112,7 @@ fn other_facts() -> [(&'static str, Value); 15] {
 }
 
 #[tokio::test]
-async fn a_decision_is_sealed_in_all_its_parts() {
+async fn the_seal_covers_all_parts_of_a_decision() {
     let app = TestApp::start().await;
     let id = approved(&app).await;
     let tenant = tenant_of(&app).await;

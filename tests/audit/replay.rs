@@ -1,4 +1,4 @@
-//! Commands, run again by the host's own replay, and what tests ask of it beyond that.
+//! Replays commands with the host's own code, with additional checks for tests.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,10 +10,10 @@ use wrkflw_core::json::Json;
 use wrkflw_engine::Engine;
 use wrkflw_engine::replay::Sandboxed;
 
-/// Where a replay left the recorded way.
+/// The first difference of a replay from the audit.
 pub(super) type Difference = String;
 
-/// Runs a command again, and returns the instance after it.
+/// Replays a command, and returns the instance after it.
 pub(super) async fn replay(
     engine: &Engine,
     tenant: TenantId,
@@ -32,13 +32,13 @@ pub(super) async fn replay(
     Ok(replayed.instance)
 }
 
-/// What runs commands of this engine's database again.
+/// The replayer of this engine's database.
 pub(super) fn replayer(engine: &Engine) -> Replayer {
     let sandbox = Sandboxed(engine.sandbox().clone());
     Replayer::new(engine.reader().clone(), sandbox)
 }
 
-/// The host acts without being asked, and delivers a signal that was kept when its request is long answered.
+/// The host acts without a request, and delivers a buffered signal long after its request was answered.
 fn was_asked(evidence: &Value) -> Result<(), Difference> {
     let is_host = evidence["actor"]["id"] == "wrkflw:host";
     let is_signal = evidence["command"]["action"] == "signal";
@@ -49,7 +49,7 @@ fn was_asked(evidence: &Value) -> Result<(), Difference> {
     }
 }
 
-/// The evidence of an entry with one of its members changed.
+/// The evidence of an entry with one member changed.
 pub(super) fn altered(entry: &Entry, pointer: &str, value: serde_json::Value) -> Entry {
     let mut evidence = entry.draft.evidence.as_ref().expect("evidence").value();
     *evidence
@@ -60,7 +60,7 @@ pub(super) fn altered(entry: &Entry, pointer: &str, value: serde_json::Value) ->
     entry
 }
 
-/// A moment later than any that a test records.
+/// A time after all times that tests record.
 pub(super) fn much_later() -> Timestamp {
     Timestamp::from_second(32_503_680_000).expect("a time")
 }

@@ -1,4 +1,4 @@
-//! Verification runs recorded commands again: unchanged records give the same results, and each difference is a finding.
+//! Verification replays recorded commands: unchanged records give the same results, and each difference is a finding.
 
 use serde_json::json;
 use wrkflw_audit::keys::CheckpointKeys;
@@ -31,16 +31,16 @@ async fn verify(app: &TestApp, replayer: &Replayer) -> (Tally, Vec<Finding>) {
 }
 
 #[tokio::test]
-async fn what_was_recorded_comes_to_the_same_again() {
+async fn an_unchanged_audit_replays_to_the_same() {
     let app = TestApp::start().await;
     approved(&app, "doc-1").await;
     app.started("doc-2").await;
     let (tally, findings) = verify(&app, &replayer(&app.engine)).await;
     assert_eq!(findings, []);
-    // Two starts; four times a claim and a decision.
+    // Two starts; four claims and decisions.
     assert_eq!((tally.commands, tally.other_profiles), (10, 0));
     assert!(tally.evaluations > tally.commands, "{tally:?}");
-    // An auditor may use other limits: plans are still equal, and fuel is not compared.
+    // An auditor may use other limits. Then plans are compared, but not fuel.
     let settings = Settings {
         fuel_transition: 77_000_000,
         ..Settings::new(Compiler::InProcess)
@@ -50,7 +50,7 @@ async fn what_was_recorded_comes_to_the_same_again() {
     let (tally, findings) = verify(&app, &other).await;
     assert_eq!(findings, []);
     assert_eq!((tally.commands, tally.other_profiles), (10, 10));
-    // With too little fuel, nothing is proven. Nobody is accused of a change.
+    // With too little fuel, nothing is proven, and no change is reported.
     let settings = Settings {
         fuel_enter: 1000,
         ..Settings::new(Compiler::InProcess)
@@ -66,9 +66,9 @@ async fn what_was_recorded_comes_to_the_same_again() {
     }
 }
 
-/// The instance has more states than flow logic is shown, and many commands.
+/// The instance has more states than flow logic gets, and many commands.
 #[tokio::test]
-async fn a_long_history_comes_to_the_same_again() {
+async fn a_long_history_replays_to_the_same() {
     let app = TestApp::start().await;
     let mut instance = app.started("doc-1").await;
     for round in 0..52 {
@@ -88,15 +88,15 @@ async fn a_long_history_comes_to_the_same_again() {
     let path = format!("/v1/instances/{}/history", id(&instance));
     let history = app.get("admin", &path).await.expect(200);
     let state_instances = history["data"].as_array().expect("state_instances");
-    assert_eq!(state_instances.len(), 105, "people are shown all of them");
+    assert_eq!(state_instances.len(), 105, "people see all of them");
     let (tally, findings) = verify(&app, &replayer(&app.engine)).await;
     assert_eq!(findings, []);
     assert_eq!(tally.commands, 1 + 4 * 52);
 }
 
-/// Somebody forges chain, heads and rows consistently. Replay detects it without the seals.
+/// An intruder forges chain, heads and rows consistently. The replay detects it without the seals.
 #[tokio::test]
-async fn a_forged_history_does_not_run_again() {
+async fn a_forged_history_does_not_replay() {
     let app = TestApp::start().await;
     let id = approved(&app, "doc-1").await;
     let forged = forged(&entries(app.database.admin_pool(), id).await, |entry| {
@@ -142,7 +142,7 @@ async fn a_forged_history_does_not_run_again() {
     );
 }
 
-/// Rules of daylight saving time change, and due times were computed by those of their day.
+/// Rules of daylight saving time change. Recorded due times follow the rules of their time.
 #[tokio::test]
 async fn a_due_time_by_another_time_zone_database_is_no_difference() {
     let app = TestApp::empty().await;
@@ -196,7 +196,7 @@ async fn a_due_time_by_another_time_zone_database_is_no_difference() {
 }
 
 #[tokio::test]
-async fn what_commands_ran_on_is_named_where_it_is_gone_or_another() {
+async fn a_missing_or_changed_version_is_named() {
     let app = TestApp::start().await;
     approved(&app, "doc-1").await;
     for table in ["component", "definition_version"] {

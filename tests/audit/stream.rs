@@ -1,4 +1,4 @@
-//! An instance's entries, from the rows alone.
+//! An instance's entries, read from the rows alone.
 
 use jiff::Timestamp;
 use sqlx::Row as _;
@@ -59,7 +59,7 @@ fn entry(row: &PgRow) -> Entry {
     }
 }
 
-/// The first entry whose hash is not what the entries before it make it.
+/// The first entry whose hash does not follow from the entries before it.
 pub(super) fn broken_at(entries: &[Entry]) -> Option<u64> {
     let mut previous = Head::genesis(entries.first()?.stream).hash;
     for entry in entries {
@@ -79,7 +79,7 @@ pub(super) fn event(entry: &Entry) -> Event {
     event
 }
 
-/// The instance after these entries.
+/// The instance that results from these entries.
 pub(super) fn fold(before: Option<Instance>, entries: &[Entry]) -> Option<Instance> {
     entries.iter().fold(before, |instance, entry| {
         let draft = &entry.draft;
@@ -93,7 +93,7 @@ pub(super) fn fold(before: Option<Instance>, entries: &[Entry]) -> Option<Instan
     })
 }
 
-/// The entries command by command.
+/// The entries, grouped by command.
 pub(super) fn commands(entries: &[Entry]) -> impl Iterator<Item = &[Entry]> {
     entries.chunk_by(|one, next| one.draft.command == next.draft.command)
 }

@@ -1,5 +1,5 @@
-//! Every column of every table of the audit, changed by somebody with all rights, rows taken away and swapped: each is
-//! found, and the report names the entry. The columns are asked of the database, so that a new one cannot be forgotten.
+//! A superuser changes every column of every table of the audit, deletes rows and swaps rows. Each change is found, and the
+//! report names the entry. The test reads the columns from the database, so that a new one cannot be forgotten.
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row as _};
@@ -22,18 +22,18 @@ pub(super) const TABLES: [&str; 7] = [
     "refused_attempt",
 ];
 
-/// A row that is changed, and what the report must name: the kind and id of a stream, and an entry.
+/// A row to change, and what the report must name: the kind and id of a stream, and an entry.
 struct Victim {
     table: &'static str,
     row: String,
-    /// One of them.
+    /// The report must name one of these.
     named: Vec<Named>,
 }
 
 /// A stream's kind and id, and an entry of it.
 type Named = (String, String, Option<u64>);
 
-/// Three instances, a refusal, a delegation, three checkpoints.
+/// Three instances, a refusal, a delegation and three checkpoints.
 async fn history() -> (TestApp, String) {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
@@ -90,13 +90,13 @@ async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
             row: entry.clone(),
             named: one("instance", id, Some(5)),
         },
-        // A private entry of a stream that has no instance.
+        // A private entry of a stream without an instance.
         Victim {
             table: "audit_entry",
             row: format!("stream_id = '{definition}' and seq = 2"),
             named: one("definition", &definition, Some(2)),
         },
-        // The entry, or the place where its leaf was.
+        // The finding names the entry, or the position of its leaf.
         Victim {
             table: "audit_leaf",
             row: entry,
@@ -134,7 +134,7 @@ async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
     ]
 }
 
-/// Another value of this type.
+/// An expression for another value of this type.
 pub(super) fn other(column: &str, kind: &str) -> String {
     match (column, kind) {
         ("stream_kind", _) => {
@@ -170,7 +170,7 @@ async fn found(app: &TestApp, change: &str, victim: &Victim) {
 }
 
 #[tokio::test]
-async fn every_column_that_is_changed_is_found_and_named() {
+async fn a_change_of_every_column_is_found_and_named() {
     let (app, id) = history().await;
     let mut changed = 0;
     for victim in victims(&app, &id).await {
@@ -199,7 +199,7 @@ async fn every_column_that_is_changed_is_found_and_named() {
 }
 
 #[tokio::test]
-async fn rows_that_are_gone_or_swapped_are_found_and_named() {
+async fn deleted_and_swapped_rows_are_found_and_named() {
     let (app, id) = history().await;
     for victim in victims(&app, &id).await {
         let Victim { table, row, .. } = &victim;
@@ -234,7 +234,7 @@ async fn rows_that_are_gone_or_swapped_are_found_and_named() {
             swap("checkpoint", "number", "true", (2, 3)),
             of("checkpoint", &nobody, 2),
         ),
-        // The last ones of everything.
+        // The last rows of every table.
         (
             "checkpoint",
             "delete from checkpoint where number = (select max(number) from checkpoint)".to_owned(),
@@ -253,7 +253,7 @@ async fn rows_that_are_gone_or_swapped_are_found_and_named() {
     }
 }
 
-/// Entries that are no leaves yet need none.
+/// Entries that are not leaves yet do not need one.
 #[tokio::test]
 async fn deleted_leaves_are_found_in_the_verification_of_their_instance() {
     let (app, id) = history().await;

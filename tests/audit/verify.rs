@@ -1,4 +1,4 @@
-//! Verification without replay: unchanged rows have no findings, and every change by hand is a finding.
+//! Verification without replay: unchanged rows have no findings, and every manual change is a finding.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use wrkflw_core::json::Json;
 use super::stream::entries;
 use crate::support::app::{TestApp, task_of};
 
-/// Tables that the tests change by hand.
+/// The tables that the tests change by hand.
 const TABLES: [&str; 5] = [
     "audit_entry",
     "audit_stream",
@@ -63,7 +63,7 @@ pub(super) fn id(instance: &serde_json::Value) -> InstanceId {
     InstanceId(id.parse().expect("an id"))
 }
 
-/// An instance that was rejected, reworked and approved twice. The fourth decision completes it.
+/// An instance that was rejected, reworked and approved twice. The fourth decision ends it.
 pub(super) async fn approved(app: &TestApp, entity: &str) -> InstanceId {
     let instance = app.started(entity).await;
     let rejection = json!({ "outcome": "REJECT", "comment": "too short", "input": { "pages": 2 } });
@@ -103,7 +103,7 @@ async fn restore(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn what_nobody_changed_has_no_findings() {
+async fn unchanged_rows_have_no_findings() {
     let app = TestApp::start().await;
     approved(&app, "doc-1").await;
     let running = app.started("doc-2").await;
@@ -127,7 +127,7 @@ async fn what_nobody_changed_has_no_findings() {
     assert_eq!(tally.entries, stored.cast_unsigned());
 }
 
-/// A statement, and all findings that it must cause.
+/// A statement, and the findings that it must cause.
 type Change = (&'static str, Vec<&'static str>);
 
 fn changes_of_entries() -> Vec<Change> {
@@ -293,7 +293,7 @@ async fn every_change_is_named_with_its_entry() {
     assert_eq!(everything(&app).await.1, []);
 }
 
-/// The entries after `change`, with hashes that fit.
+/// The entries after `change`, with recomputed hashes.
 pub(super) fn forged(entries: &[Entry], change: impl Fn(&mut Entry)) -> Vec<Entry> {
     let stream = entries[0].stream;
     let mut head = Head::genesis(stream);
@@ -306,7 +306,7 @@ pub(super) fn forged(entries: &[Entry], change: impl Fn(&mut Entry)) -> Vec<Entr
 }
 
 #[tokio::test]
-async fn whoever_forges_the_whole_chain_lacks_the_key() {
+async fn an_intruder_who_forges_the_whole_chain_lacks_the_key() {
     let app = TestApp::start().await;
     let id = approved(&app, "doc-1").await;
     let pool = app.database.admin_pool();
@@ -359,7 +359,7 @@ fn keys(current: &str, all: &[(&str, u8)]) -> SealKeys {
 }
 
 #[tokio::test]
-async fn keys_rotate_and_old_ones_go_on_to_verify() {
+async fn keys_are_rotated_and_old_ones_still_verify() {
     let app = TestApp::start().await;
     let before = app.started("doc-1").await;
     let before = app
@@ -397,7 +397,7 @@ async fn keys_rotate_and_old_ones_go_on_to_verify() {
     let false_key = keys("newer", &[("newer", 9), ("test", 8)]);
     let (_, findings) = verify(&app, Some(&false_key), None, &Which::All).await;
     assert_eq!(brief(&findings), ["instance: seal 5"]);
-    // The chain of custody has the status of each seal.
+    // The chain of custody contains the status of each seal.
     let path = "/v1/entities/document/doc-1/custody";
     let statuses = |body: &serde_json::Value| {
         let data = body["data"].as_array().expect("data").clone();

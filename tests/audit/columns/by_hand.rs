@@ -1,4 +1,4 @@
-//! What an intruder puts into tables by hand, row by row; and what was there before entries told of it.
+//! Rows that an intruder inserts by hand, one by one; and rows from before entries recorded them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::super::verify::{approved, behind, brief, everything};
 use super::{history, restore};
 use crate::support::app::TestApp;
 
-/// What an intruder would do to approve what is none of their business, and what hides it afterwards.
+/// Rows by which an intruder could approve other people's work, or hide it afterwards.
 const BY_HAND: [(&str, &str, &str); 24] = [
     (
         "membership",
@@ -141,7 +141,7 @@ const BY_HAND: [(&str, &str, &str); 24] = [
 ];
 
 #[tokio::test]
-async fn what_is_put_in_by_hand_is_found() {
+async fn inserted_rows_are_found() {
     let (app, ..) = history().await;
     assert_eq!(everything(&app).await.1, []);
     let tables: BTreeSet<&str> = BY_HAND.iter().map(|(_, table, _)| *table).collect();
@@ -164,7 +164,7 @@ async fn what_is_put_in_by_hand_is_found() {
     assert_eq!(everything(&app).await.1, []);
 }
 
-/// Verification reads pages by ids and numbers. It begins with the lowest possible ones, which no host gives.
+/// Verification reads pages by ids and numbers. It begins with the lowest possible ones, which no host generates.
 #[tokio::test]
 async fn the_lowest_ids_hide_nothing() {
     let app = TestApp::start().await;
@@ -207,9 +207,9 @@ async fn the_lowest_ids_hide_nothing() {
     assert_eq!(everything(&app).await.1, []);
 }
 
-/// A database of a release whose entries told nothing of tenants: what roles permit is recorded once, as it is.
+/// A database of a release without entries about tenants: the permissions of roles are recorded once, in their present state.
 #[tokio::test]
-async fn what_roles_permit_is_recorded_where_no_entry_tells_of_it() {
+async fn permissions_of_roles_are_recorded_if_no_entry_has_them() {
     let app = TestApp::empty().await;
     let store = app.store();
     let now = app.engine.clock().now();
@@ -232,7 +232,7 @@ async fn what_roles_permit_is_recorded_where_no_entry_tells_of_it() {
     assert_eq!(told[0]["roles"], json!({ "user": ["task:act"] }));
 }
 
-/// Publishes all that waits, as if the broker took it; or refuses the last event, where that is wished.
+/// Publishes all waiting events, as if the broker acknowledged them. On request, the last event is refused.
 async fn publish(outbox: &Outbox, refuse: bool) {
     while let Some(claim) = outbox
         .claim(Reach::Everything, &BTreeMap::new())
@@ -255,7 +255,7 @@ async fn publish(outbox: &Outbox, refuse: bool) {
 }
 
 #[tokio::test]
-async fn an_event_that_was_taken_out_of_the_outbox_is_missed() {
+async fn an_event_that_was_deleted_from_the_outbox_is_found() {
     let app = TestApp::start().await;
     let outbox = app.store().outbox();
     let parked = app.started("doc-1").await;
@@ -276,7 +276,7 @@ async fn an_event_that_was_taken_out_of_the_outbox_is_missed() {
         assert_eq!(brief(&findings), ["outbox: outbox"]);
         let detail = &findings[0].detail;
         assert!(detail.ends_with("nor settled: 1"), "{detail}");
-        // And for good, once the others are gone.
+        // The finding remains after the others have been published.
         publish(&outbox, false).await;
     }
 }

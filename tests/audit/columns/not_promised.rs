@@ -1,11 +1,11 @@
-//! The columns that are promised to nobody, each with a reason that the documentation repeats. One line each, sorted.
+//! The columns that are not proven, each with a reason that the documentation repeats. One line each, sorted.
 
 use super::reasons::{
     ALLOCATED, CURSOR, DELIVERED, ENDURED, FIGURES, HISTORY, HOSTS, MUTED, OWN, PART, PREFERRED,
     PROGRESS, READ, REPLIES, SENT, SIGNALS, SIGNED_IN, SINCE, TOLD, WORK,
 };
 
-/// Not promised, and why.
+/// Not proven, and why.
 pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("allocation.definition_key", ALLOCATED),
     ("allocation.given_at", ALLOCATED),

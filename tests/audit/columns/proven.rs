@@ -1,7 +1,8 @@
-//! The columns that are proven: a change of one is found, and its table and row are named. Every column of every table is here or in
-//! [`not_promised`](super::not_promised). They are asked of the database, so that a new one cannot be forgotten. One line each, sorted.
+//! The columns that are proven: a change of one is found, and the finding names its table and row. The test reads all columns from the
+//! database. Each must be here or in [`not_promised`](super::not_promised), so that a new one cannot be forgotten. One line each,
+//! sorted.
 
-/// Found when they are changed.
+/// A change of these is found.
 pub(super) const PROVEN: &[&str] = &[
     "absence.active_from",
     "absence.active_until",

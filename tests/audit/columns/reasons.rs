@@ -1,4 +1,4 @@
-//! Why columns are promised to nobody. The documentation repeats each reason.
+//! Why columns are not proven. The documentation repeats each reason.
 
 pub(super) const ALLOCATED: &str =
     "when somebody was last given a task; it was recorded with each choice that rests on it";

@@ -1,4 +1,4 @@
-//! What an export of a part of a tenant does not show is counted.
+//! The counts of what an export of a part of a tenant does not contain.
 
 use wrkflw_audit::record::rows::Which;
 use wrkflw_core::checkpoint::Checkpoint;
@@ -7,7 +7,7 @@ use super::super::checkpoints::sign;
 use super::{Bench, export, history, last_checkpoint};
 
 #[tokio::test]
-async fn a_part_of_a_tenant_is_told_from_the_whole() {
+async fn an_export_of_a_part_is_distinguished_from_the_whole() {
     let (app, keys, id) = history().await;
     let older = last_checkpoint(&export(&app, &Which::All).await);
     sign(&app.engine, &keys).await;

@@ -1,4 +1,4 @@
-//! The versions in an export of a whole tenant are those that its entries published.
+//! The versions in an export of a whole tenant must be those that its entries published.
 
 use serde_json::{Value, json};
 use wrkflw_audit::record::rows::Which;
@@ -11,7 +11,7 @@ use crate::support::app::TestApp;
 use crate::support::guests;
 
 #[tokio::test]
-async fn a_version_that_was_not_published_so_is_found() {
+async fn a_version_that_was_not_published_in_this_form_is_found() {
     let (app, keys, _) = history().await;
     let lines = export(&app, &Which::All).await;
     let bench = Bench::of(&app, &keys);
@@ -37,7 +37,7 @@ async fn a_version_that_was_not_published_so_is_found() {
     };
     for (mut other, words) in [
         (
-            // No command depends on it.
+            // No command uses this version.
             changed("/graph/title", json!("Rubber stamp")),
             "graph is not what its entries give",
         ),
