@@ -1,4 +1,4 @@
-// What an auditor does: find what happened, verify it, and report it.
+// An auditor finds events, verifies them and reports them.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
@@ -18,7 +18,7 @@ test("the audit is searched by actor, type and time, and leads to the instance",
   for (let tries = 0; tries < 200 && !(await entry.count()); tries += 1) await page.goto(address);
   await entry.getByText("FLOW_STARTED").waitFor();
   await sound(page, "audit");
-  // Entries of later instances come first, unless the reader wants the oldest first.
+  // Entries of later instances come first, unless the reader chooses the oldest first.
   const leaves = async () => (await page.locator("tbody tr td:first-child .faint").allTextContents()).map(Number);
   const newest = await leaves();
   await page.getByLabel("Order").selectOption("Oldest first");
@@ -37,7 +37,7 @@ test("the audit is searched by actor, type and time, and leads to the instance",
   await page.context().close();
 });
 
-test("the audit of a time has what happened in it, from its first moment until before its last", async () => {
+test("the audit of a period has its entries, including the first moment and excluding the last", async () => {
   const { id } = await started(entity("timed"), "Plan");
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
   const address = `${url}/console/audit?actor=author&type=FLOW_STARTED`;
@@ -52,16 +52,16 @@ test("the audit of a time has what happened in it, from its first moment until b
     await page.waitForURL(/from=/);
     return entry.count();
   };
-  // From yesterday to tomorrow, so that the test may run over midnight.
+  // The period is from yesterday to tomorrow, so that the test may run over midnight.
   assert.equal(await within(day(-1), day(1)), 1);
   assert.equal(await within(day(-3), day(-1)), 0, "it was later");
   assert.equal(await within(day(1), day(2)), 0, "it was earlier");
   await page.getByText("No entry matches.").waitFor();
-  assert.equal(await page.getByLabel(/^From/).inputValue(), day(1), "the filter says what it does");
+  assert.equal(await page.getByLabel(/^From/).inputValue(), day(1), "the filter shows its effect");
   await page.context().close();
 });
 
-test("who may not read the audit has no link to it, and reads why", async () => {
+test("a person without the permission sees no link to the audit, and the reason", async () => {
   const page = await signedIn(browser, "reviewer");
   await page.goto(`${url}/console/audit`);
   await page.getByText("this needs the permission audit:read").waitFor();
@@ -69,7 +69,7 @@ test("who may not read the audit has no link to it, and reads why", async () => 
   await page.context().close();
 });
 
-test("an instance is verified in place, and what was changed behind the host is named", async () => {
+test("an instance is verified in place, and changes in the database are named", async () => {
   const { id } = await started(entity("verified"), "Plan");
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
   await page.goto(`${url}/console/instances/${id}?tab=audit`);
@@ -91,7 +91,7 @@ test("an instance is verified in place, and what was changed behind the host is 
 test("what the host did on its own is in the audit of an instance, as done by the host", async () => {
   const { id, task } = await started(entity("hosted"), "Plan");
   assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer2"))).status, 200);
-  // Whoever leaves the group loses its work.
+  // The owner loses the task by leaving the group.
   assert.equal((await api("DELETE", "/groups/reviewers/members/reviewer2")).status, 200);
   try {
     const released = async () => {
@@ -109,7 +109,7 @@ test("what the host did on its own is in the audit of an instance, as done by th
   }
 });
 
-test("each entry of an instance has its hash, and a decision its seal, also one that was broken", async () => {
+test("each entry of an instance shows its hash, and a decision its seal, also a broken one", async () => {
   const { id, task } = await started(entity("sealed"), "Plan");
   assert.equal((await api("POST", `/tasks/${task}/decide`, { outcome: "APPROVE" }, tokenOf("reviewer"))).status, 200);
   const entries = (await api("GET", `/instances/${id}/audit`)).body.data;
@@ -164,7 +164,7 @@ test("the chain of custody has every decision with its seal, is a file, and fits
   await page.context().close();
 });
 
-test("the report of self-approvals says what was examined, and names attempts that were refused", async () => {
+test("the report of self-approvals shows its counts and the refused attempts", async () => {
   const { task } = await started(entity("own"), "Plan");
   assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("author"))).status, 403);
   const page = await signedIn(browser, "admin");
@@ -184,7 +184,7 @@ test("the report of self-approvals says what was examined, and names attempts th
   await page.context().close();
 });
 
-test("who may not read the audit gets neither report, custody, file nor verification", async () => {
+test("a person without the permission gets no report, custody, file or verification", async () => {
   const { id } = await started(entity("hidden"), "Plan");
   const page = await signedIn(browser, "reviewer");
   for (const address of ["/console/audit/self-approvals", `/console/instances/${id}/custody`, `/console/entities/document/x/custody`]) {
@@ -199,7 +199,7 @@ test("who may not read the audit gets neither report, custody, file nor verifica
   await page.context().close();
 });
 
-test("checkpoints are listed with their signatures, and lead to the entries that each adds", async () => {
+test("checkpoints are listed with their signatures and links to their entries", async () => {
   await started(entity("signed"), "Plan");
   const page = await signedIn(browser, "admin");
   const rows = page.locator("tbody tr");
@@ -233,7 +233,7 @@ test("the entries that match are a file, one JSON object per line", async () => 
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
   const address = `${url}/console/audit?actor=author&type=FLOW_STARTED`;
   for (let tries = 0; tries < 200 && !(await page.locator("tr", { hasText: id }).count()); tries += 1) await page.goto(address);
-  // Asked for by the address of the link: a browser of the system may be set to save nothing.
+  // The test requests the address of the link, because the system's browser may block downloads.
   const href = await page.getByRole("link", { name: "Save as a file" }).getAttribute("href");
   const file = await page.request.get(url + href);
   assert.equal(file.headers()["content-disposition"], 'attachment; filename="audit.jsonl"');
@@ -243,7 +243,7 @@ test("the entries that match are a file, one JSON object per line", async () => 
   assert.deepEqual(lines.pop(), { next: null });
   assert.ok(lines.some((line) => line.streamId === id && line.hash.length === 64));
   assert.ok(lines.every((line) => line.actor === "author" && line.type === "FLOW_STARTED"));
-  // The next file of a longer list begins behind the last entry.
+  // The next file of a longer list begins after the last entry.
   const first = await api("GET", "/audit?actor=author&type=FLOW_STARTED&limit=1");
   const rest = await (await page.request.get(`${url}${href}&after=${encodeURIComponent(first.body.page.next)}`)).text();
   assert.equal(JSON.parse(rest.split("\n")[0]).id, lines[1].id);
@@ -263,7 +263,7 @@ test("days and moments of filters are those of the reader's zone", async () => {
   await page.goto(`${url}/console/audit?from=2999-01-02&until=2999-01-01`);
   await page.getByRole("alert").getByText("from must be before until").waitFor();
   await page.getByLabel("From (Pacific/Kiritimati)").waitFor();
-  // Clocks there are fourteen hours ahead of UTC.
+  // The clocks of this zone are fourteen hours ahead of UTC.
   const now = new Date();
   const there = new Date(now.getTime() + 14 * 3_600_000).toISOString().slice(0, 23);
   await page.goto(`${url}/console/instances/${id}/who`);

@@ -1,4 +1,4 @@
-// Comments that mention people, and the names by which the timeline shows them.
+// Comments that mention people, and the display names in the timeline.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
@@ -18,7 +18,7 @@ test("a comment mentions people by a picker, without scripts too, and shows thei
   await people.nth(1).fill('no"body<script>');
   await page.getByRole("button", { name: "Show what will happen" }).click();
   await page.getByRole("alert").waitFor();
-  assert.equal(await people.nth(1).getAttribute("aria-invalid"), "true", "the one that nobody has");
+  assert.equal(await people.nth(1).getAttribute("aria-invalid"), "true", "the unknown id");
   assert.equal(await people.nth(0).getAttribute("aria-invalid"), null);
   assert.equal(await people.nth(1).inputValue(), 'no"body<script>');
   await people.nth(1).fill("reviewer");

@@ -1,4 +1,4 @@
-// What a definer does: see the versions of a flow, what differs, activate one knowing what it affects, and take it back.
+// A definer sees the versions of a flow and their differences, activates a version with a preview, and undoes the activation.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, file, launch, profile, published as publishedOf, setting, signedIn, sound, tokenOf, url } from "./support.js";

@@ -1,4 +1,4 @@
-// The page of the API: what an operation takes and answers, with examples; a form to try it; the same request as a program writes it.
+// The page of the API: the input and output of an operation with examples, a form to try it, and the same request as a program.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, before, test } from "node:test";
@@ -24,7 +24,7 @@ test("an operation shows its schema, and a request and an answer that were recor
   await card.locator("summary", { hasText: /^200/ }).click();
   const answer = card.locator("details.response pre").first();
   assert.equal(JSON.parse(await answer.textContent()).result, "changed");
-  // A problem is told by its code, and codes are no text with backticks.
+  // A problem is identified by its code. Codes have no backticks.
   const refusal = card.locator(".response", { hasText: "task_taken" }).first();
   assert.ok(!(await refusal.textContent()).includes("`"));
   await sound(page, "docs-operation");
@@ -45,7 +45,7 @@ test("the page has every operation, and finds them by a word", async () => {
   await page.context().close();
 });
 
-test("an operation is tried with a token, and the same request runs in a shell and in Python", async () => {
+test("an operation is tried with a token, and the generated requests run in a shell and in Python", async () => {
   const { task, id } = await started(entity("docs"), "Plan");
   const [page, card] = await opened("post-v1-tasks-id-decide");
   const send = card.getByRole("button", { name: "Send" });
@@ -78,7 +78,7 @@ test("an operation is tried with a token, and the same request runs in a shell a
     assert.ok(python.includes(part), `${part} in ${python}`);
   }
   execFileSync("python3", ["-c", "import ast, sys; ast.parse(sys.stdin.read())"], { input: python });
-  // The next operation shows the language that was chosen.
+  // The next operation shows the chosen language.
   await page.goto(`${url}/docs#get-v1-me`);
   await page.locator("#get-v1-me pre.sample", { hasText: "requests.get(" }).waitFor();
   await page.context().close();

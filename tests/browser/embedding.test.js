@@ -1,4 +1,4 @@
-// The page of docs/embedding.md, as it stands there, served by the server of docs/embedding.md from another origin.
+// The page and the server of docs/embedding.md, unchanged, at another origin.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { accessible, api, entity, launch, pictures, profile, tokenOf, url } from "./support.js";
 
-/** How soon a page must show a change, in milliseconds. */
+/** The time limit for a page to show a change, in milliseconds. */
 const SOON = 1000;
 
 const pageText = readFileSync(new URL("../../docs/embedding.md", import.meta.url), "utf8");
@@ -51,7 +51,7 @@ after(async () => {
 
 let running;
 
-/** Starts an approval about the product's document, and ends the one before. */
+/** Starts an approval about the product's document, after the earlier one is cancelled. */
 async function started(title) {
   if (running) assert.equal((await api("POST", `/instances/${running}/cancel`, { reason: "the next test" })).status, 200);
   const body = { definitionKey: "document-approval", entityType: "rfa", entityId: number, data: { title } };
@@ -62,7 +62,7 @@ async function started(title) {
   return { id: instance.id, task: instance.states[0].tasks[0].id };
 }
 
-/** The product's page as a person who is signed in to the product. */
+/** The product's page for a person who is signed in to the product. */
 async function seen(person, options = {}, place = product) {
   const context = await profile(browser, { origins: [place.url, url], ...options });
   await context.addCookies([{ name: "person", value: person, url: place.url }]);
@@ -112,7 +112,7 @@ test("the banner comes before the content, and a reviewer decides in it", async 
   await page.context().close();
 });
 
-test("everything works by keyboard, and the focus goes where one is", async () => {
+test("everything works by keyboard, and the focus follows", async () => {
   await started(`Keys ${number}`);
   const page = await seen("reviewer");
   const element = page.locator("wrkflw-instance");
@@ -129,7 +129,7 @@ test("everything works by keyboard, and the focus goes where one is", async () =
   await page.context().close();
 });
 
-test("what others do is shown within a second, and a form that is being filled in stays", async () => {
+test("changes by others are shown within a second, and keep a form that is being filled in", async () => {
   const { task } = await started(`Live ${number}`);
   const page = await seen("reviewer");
   const element = page.locator("wrkflw-instance");
@@ -141,7 +141,7 @@ test("what others do is shown within a second, and a form that is being filled i
   await element.locator("li[aria-current=step]").getByText("Final review").waitFor({ timeout: SOON });
   assert.equal(await element.getByLabel("Comment").inputValue(), "Half a sentence");
 
-  // The race is lost: it says who was first.
+  // The decision came too late. The page names who was first.
   await element.getByRole("button", { name: "Show what will happen" }).click();
   const lost = element.getByRole("alert");
   await lost.getByText("Rita Reviewer").waitFor();
@@ -158,7 +158,7 @@ test("who may not decide sees why", async () => {
   const refused = element.getByRole("button", { name: "APPROVE" });
   await refused.waitFor();
   assert.ok(await refused.isDisabled());
-  // The reason stands beside the last of the buttons that are refused for it.
+  // The reason is beside the last button that is refused for it.
   const why = element.locator(".task .refused:last-child .faint");
   assert.equal((await why.textContent()).trim(), "You requested this, so somebody else works on it.");
   await accessible(page, "embedded-refused");
@@ -184,7 +184,7 @@ test("the product's colours, the language and the width of the element count", a
     const scheme = await element.evaluate((one) => getComputedStyle(one).colorScheme);
     assert.equal(scheme, theme);
   }
-  // Narrow in a wide page: what takes two columns elsewhere takes one.
+  // In a narrow element of a wide page, two columns become one.
   await page.evaluate(() => {
     const sheet = new CSSStyleSheet();
     sheet.replaceSync("main { box-sizing: content-box; width: 320px; padding: 0 }");
@@ -196,14 +196,14 @@ test("the product's colours, the language and the width of the element count", a
   await page.context().close();
 });
 
-test("an expired token is renewed without a word", async () => {
+test("an expired token is renewed without a message", async () => {
   await started(`Renewed ${number}`);
   const page = await seen("reviewer");
   const element = page.locator("wrkflw-instance");
   await element.getByRole("link", { name: "APPROVE" }).waitFor();
   let renewed = 0;
   page.on("request", (request) => (renewed += request.url().endsWith("/wrkflw-token") ? 1 : 0));
-  // The host refuses the token once, as it does when it has expired.
+  // The host refuses the token once, as if it had expired.
   let refused = 0;
   await page.route("**/embed/instance", (route) => {
     if (refused === 0 && route.request().method() === "POST") {
@@ -221,7 +221,7 @@ test("an expired token is renewed without a word", async () => {
 
 test("a token does not serve a page of another origin, and what the page has stays", async () => {
   await started(`Origin ${number}`);
-  // The same product at another port, whose server asks for tokens of the first origin.
+  // The same product at another port, whose server requests tokens for the first origin.
   const other = await startProduct(html.text.replaceAll("RFA-7", number));
   const page = await seen("reviewer", {}, other);
   const granted = await fetch(`${url}/v1/embed-tokens`, {

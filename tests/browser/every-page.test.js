@@ -1,22 +1,22 @@
-// What holds for every page: accessible in every language, and no text that overflows, however long a language makes it.
+// Requirements for every page: it is accessible in every language, and no text overflows in languages with long words.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
 import { accessible, api, entity, launch, lengthened, misfits, overflowing, pictures, profile, signedIn, started, tokenOf, unlengthened, url } from "./support.js";
 
-/** The schemes of the pictures in a language. No language changes a colour: the first has both. */
+/** The colour schemes that are checked in a language. Colours do not depend on the language, so the first one covers both. */
 const schemesOf = (locale) => (locale === "de" ? ["light", "dark"] : ["light"]);
 
 let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** A day so many days from now. */
+/** The date in this number of days. */
 function inDays(days) {
   return new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Every page with content, by name: who looks at it, and where. */
+/** Every page with content, by name: its reader and its address. */
 async function everyPage() {
   const name = entity("every");
   const { id, task } = await started(name, `Plan ${name}`);
@@ -81,11 +81,11 @@ async function everyPage() {
   return { reviewer, admin };
 }
 
-/** Opens each page as its reader in a language, and does this there. */
+/** Opens each page as its reader in a language, and calls the function. */
 async function eachPage(pages, locale, then) {
   for (const [person, addresses] of Object.entries(pages)) {
     const page = await signedIn(browser, person, { locale });
-    // No page changes while it is looked at: this is the answer where too many pages are open.
+    // No page changes during the check: the stream gets the response for too many open pages.
     await page.route("**/console/live*", (route) => route.fulfill({ status: 429 }));
     for (const [what, address] of Object.entries(addresses)) {
       await page.goto(url + address);
@@ -109,8 +109,8 @@ test("every page is accessible and fits in every language", async () => {
   assert.deepEqual(found, []);
 });
 
-test("every page for a person without a session is accessible and fits in every language", async (t) => {
-  // A form of another site, whose answer is a page of its own.
+test("every page without a session is accessible and fits in every language", async (t) => {
+  // A form of another site, whose response is a page of its own.
   const other = createServer((_, response) => {
     response.setHeader("content-type", "text/html");
     response.end(`<form method=post action="${url}/console/sign-in/demo"><button>go</button></form>`);
@@ -127,7 +127,7 @@ test("every page for a person without a session is accessible and fits in every 
       found.push(...(await misfits(page, `${name} in ${locale}`)));
       await pictures(page, `${name}-${locale}`, schemesOf(locale));
     };
-    // Whatever page one asks for, it is the sign-in.
+    // Any requested page shows the sign-in.
     await page.goto(`${url}/console/audit`);
     await page.locator("button[name=person]").first().waitFor();
     await seen("sign-in");

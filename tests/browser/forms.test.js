@@ -1,4 +1,4 @@
-// A form that a flow describes by a schema: a field of each kind, what each outcome requires, and what reaches the flow.
+// A form that a flow describes by a schema: a field of each kind, the requirements of each outcome, and the input of the flow.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, committee, entity, launch, signedIn, sound, url, vote } from "./support.js";
@@ -21,7 +21,7 @@ const PROPERTIES = {
   tags: { title: "Tags", type: "array", items: { type: "string" }, maxItems: 2 },
 };
 
-/** Each field by its label: what is entered, and what the flow gets. */
+/** Each field by its label: the entered text, and the value that the flow gets. */
 const FILLED = {
   Subject: ["Plan <b>A</b>", "Plan <b>A</b>"],
   Remarks: ["One line\nand another", "One line\nand another"],
@@ -91,12 +91,12 @@ test("a number reaches the flow with the digits that were typed", async () => {
   await page.context().close();
 });
 
-test("each outcome requires its own fields, and a refused value is named at its field", async () => {
+test("each outcome requires its own fields, and an error is shown at its field", async () => {
   const { page, decision } = await opened("YES", { javaScriptEnabled: false });
   const required = () => page.locator("#act [required]").evaluateAll((all) => all.map((one) => one.name).sort());
   assert.deepEqual(await required(), ["input.kind", "input.subject"]);
   await page.locator("#act").getByText("Subject (required)").waitFor();
-  // The browser itself holds the form back.
+  // The browser itself blocks the form.
   await page.getByRole("button", { name: "Show what will happen" }).click();
   assert.equal(await page.locator("#act [aria-invalid]").count(), 0, "nothing was sent");
   await field(page, "Subject").fill("Plan");
@@ -120,7 +120,7 @@ test("each outcome requires its own fields, and a refused value is named at its 
   }
 });
 
-test("what is wrong with a field is said in the language of the reader, with what its schema expects", async () => {
+test("an error of a field is in the language of the reader, with the expectation of its schema", async () => {
   const errors = {};
   for (const [locale, wanted] of Object.entries({
     en: { sum: "This must be at least 10.", count: "This must be: a whole number (such as 1500)", mail: "This is not in the format email.", tags: "Items: at most 2." },
@@ -128,7 +128,7 @@ test("what is wrong with a field is said in the language of the reader, with wha
     th: { sum: "ต้องไม่น้อยกว่า 10", count: "ต้องเป็น: จำนวนเต็ม (เช่น 1500)", mail: "ไม่อยู่ในรูปแบบ email", tags: "จำนวนรายการ: ไม่เกิน 2" },
   })) {
     const { page } = await opened("YES", { locale });
-    // The browser would hold some of them back in words of its own.
+    // The browser would block some of them with messages of its own.
     const form = page.locator("#act form").first();
     await form.evaluate((one) => (one.noValidate = true));
     await field(page, "Subject").fill("Plan");
@@ -155,7 +155,7 @@ test("what is wrong with a field is said in the language of the reader, with wha
   await page.context().close();
 });
 
-test("a field takes a number as its own message writes it, and none that means another number in the language", async () => {
+test("a field accepts a number in the form of its message, and refuses one that is ambiguous in the language", async () => {
   const { page, decision } = await opened("YES", { locale: "de" }, { type: "object", properties: { total: { title: "Total", type: "number", minimum: 1000 } } });
   const total = page.locator(`[name="input.total"]`);
   const refused = async (text, why) => {

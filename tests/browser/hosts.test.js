@@ -1,4 +1,4 @@
-// Two hosts of one database, and a browser at each: what somebody does at one is soon on the pages of the other.
+// Two hosts of one database, with a browser at each: an action at one host soon appears on the pages of the other.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { entity, keyOfDev, launch, setting, signedIn, started, tokenOf, url } from "./support.js";
 
-/** How soon another person's page must show a change, in milliseconds. */
+/** The time limit for another person's page to show a change, in milliseconds. */
 const SOON = 1000;
 
 /** A second host with the database and the secrets of the first. */
@@ -82,7 +82,7 @@ test("an action at one host is on a page of another host and browser within a se
   await reviewer.getByRole("button", { name: "Show what will happen" }).click();
   const confirm = reviewer.getByRole("button", { name: /^Confirm/ });
   await confirm.waitFor();
-  // From the click on, so that the second has the decision itself in it, too.
+  // Measured from the click, so the second includes the decision itself.
   await Promise.all([
     author.locator("#banner .badge", { hasText: "Rework" }).waitFor({ timeout: SOON }),
     confirm.click(),

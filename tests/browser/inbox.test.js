@@ -1,4 +1,4 @@
-// Many tasks at once, columns, saved views, drafts, and working through a view by keys.
+// Many tasks at once, columns, saved views, drafts, and work by keyboard.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, committee, entity, launch, signedIn, sound, sql, started, tokenOf, url, vote } from "./support.js";
@@ -7,7 +7,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** Starts as many approvals, with titles that end in A, B, C ... */
+/** Starts this many approvals, with titles that end in A, B, C ... */
 async function several(name, count) {
   const all = [];
   for (let i = 0; i < count; i += 1) all.push(await started(`${name}-${i}`, `${name} ${String.fromCharCode(65 + i)}`));
@@ -27,7 +27,7 @@ test("selected tasks are claimed together after a counted preview, without scrip
   await page.getByText("No task is selected.").waitFor();
   await page.getByRole("link", { name: "Back to the inbox" }).click();
   for (const one of ["A", "B", "C"]) await page.getByLabel(`Select: ${name} ${one}`).check();
-  // One of them is somebody else's by now.
+  // One of them belongs to somebody else now.
   assert.equal((await api("POST", `/tasks/${all[1].task}/claim`, {}, tokenOf("reviewer2"))).status, 200);
   await page.getByRole("button", { name: "Claim selected" }).click();
   await page.getByRole("heading", { name: "Claim 3 tasks" }).waitFor();
@@ -39,7 +39,7 @@ test("selected tasks are claimed together after a counted preview, without scrip
   for (const [i, owner] of [[0, "reviewer"], [1, "reviewer2"], [2, "reviewer"], [3, null]]) {
     assert.equal((await api("GET", `/tasks/${all[i].task}`)).body.task.owner, owner);
   }
-  // The same page sent again repeats its answer, and does nothing anew.
+  // Sending the same page again repeats its response and has no further effect.
   await page.reload();
   await page.getByRole("status").getByText("2 tasks are done. 1 was refused.").waitFor();
   await page.getByRole("link", { name: "Back to the inbox" }).click();
@@ -174,7 +174,7 @@ test("a view is saved, shown first, renamed and deleted, without scripts too", a
   const tab = tabs.getByRole("link", { name: 'My <b>"plan"</b>' });
   assert.equal(await tab.getAttribute("aria-current"), "page");
 
-  // It is what one sees first, and its tab leads to it from everywhere.
+  // The default view is the first page, and its tab links to it from everywhere.
   await page.goto(`${url}/console`);
   assert.equal(await page.locator(".row").count(), 2);
   await page.locator(".row").getByText(/document-approval \d/).first().waitFor();
@@ -225,10 +225,10 @@ test("the form of a view is accessible, and a default that does not work any mor
   await page.context().close();
 });
 
-/** A deadline so many seconds after the start that changes nothing. */
+/** A deadline that is due after this many seconds and changes nothing. */
 const due = (after) => ({ deadlines: [{ after, do: "remind" }] });
 
-test("what is urgent and what is due have a badge and a colour, and the moment on hover", async () => {
+test("urgent and due work has a badge and a colour, and shows the time on hover", async () => {
   const key = entity("due");
   await committee(key, { priorities: [{ name: "usual", atLeast: 1 }, { name: "pressing", atLeast: 100 }] });
   await vote(key, `${key} far`, { priority: 1, ...due(20 * 86_400) });
@@ -252,7 +252,7 @@ test("what is urgent and what is due have a badge and a colour, and the moment o
   await sound(page, "inbox-due");
   await page.context().close();
 
-  // Without scripts the page says it in UTC itself; a script says it as the language does.
+  // Without scripts the page shows the time in UTC. A script shows it in the language of the reader.
   const plain = await signedIn(browser, "reviewer", { javaScriptEnabled: false });
   const german = await signedIn(browser, "reviewer", { locale: "de", timezoneId: "Asia/Bangkok" });
   for (const [reader, form] of [[plain, (at) => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`], [german, (at) => at.toLocaleString("de", { timeZone: "Asia/Bangkok", hour: "2-digit", minute: "2-digit" })]]) {
@@ -266,7 +266,7 @@ test("what is urgent and what is due have a badge and a colour, and the moment o
   }
 });
 
-test("a filter leaves what matches, and an order puts first what is due first", async () => {
+test("a filter shows matches only, and the order by deadline shows the earliest first", async () => {
   const key = entity("sorted");
   await committee(key);
   await vote(key, `${key} C`, { priority: 10, ...due(3 * 86_400) });

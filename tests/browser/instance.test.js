@@ -1,4 +1,4 @@
-// What the pages of an instance show besides the work: the way on the diagram, and what each step changed.
+// The pages of an instance besides its tasks: the path on the diagram, and the changes of each step.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, committee, entity, launch, signedIn, sound, sql, started, tokenOf, url } from "./support.js";
@@ -24,7 +24,7 @@ test("each state of the diagram is a link, also by keyboard and without script",
   await page.keyboard.press("Enter");
   await page.locator(".step:target").getByText("Final review").waitFor();
   await page.goBack();
-  // A state that was not entered leads to what its version says of it.
+  // A state that was not entered links to its description in the version.
   await page.locator(".diagram a:has(.state.untouched)").first().click();
   await page.waitForURL(/\/console\/definitions\/document-approval\/\d+#state-/);
   await page.locator(".states li:target h3").waitFor();
@@ -62,7 +62,7 @@ test("the diagram has several sizes, by links and keys, and is drawn once", asyn
   await page.getByText("150 %").waitFor();
   await page.keyboard.press("-");
   await page.getByText("100 %").waitFor();
-  // The colours are those of the drawing's own styles, also for who chose dark on a light device.
+  // The drawing has its own colours, also for a reader who chose dark on a light device.
   const ground = () => page.locator(".diagram .canvas").evaluate((one) => getComputedStyle(one).fill);
   const light = await ground();
   await page.evaluate(() => (document.documentElement.dataset.theme = "dark"));
@@ -75,7 +75,7 @@ test("the diagram has several sizes, by links and keys, and is drawn once", asyn
   await page.context().close();
 });
 
-test("the data show what each step changed, and who did it", async () => {
+test("the data show the changes of each step, and by whom", async () => {
   const hostile = `"><img src=x onerror=alert(1)>`;
   const { id } = await started(entity("changed"), hostile);
   const page = await signedIn(browser, "author");
@@ -110,7 +110,7 @@ test("numbers of the data have the digits that were sent, as do those of its cha
 test("a step that changes the data shows the values before and after", async () => {
   const { id, task } = await started(entity("changed"), "Plan");
   assert.equal((await api("POST", `/tasks/${task}/decide`, { outcome: "APPROVE" }, tokenOf("reviewer"))).status, 200);
-  // The sample flow changes no data, so what it recorded is changed as another flow would have recorded it.
+  // The sample flow changes no data, so the test changes the recorded data as another flow would have.
   sql(`set session_replication_role = replica; update audit_entry set payload = (payload::jsonb || '{"data": {"title": "Better plan", "sum": 7}}')::text
     where stream_id = '${id}' and type = 'STATE_TRANSITIONED'`);
   const page = await signedIn(browser, "author");
@@ -127,14 +127,14 @@ test("a step that changes the data shows the values before and after", async () 
   await page.context().close();
 });
 
-test("a step tells to whom it was offered, who worked on it, and when; a later one what is done in it", async () => {
+test("a step shows the candidates, the owner and the times; a later step shows its description", async () => {
   const { id, task } = await started(entity("steps"), "Plan");
   const later = "The author changes the document as the rejection says, or gives it up.";
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
   const step = (name) => page.locator(".step", { has: page.getByRole("heading", { name, exact: true }) });
   await page.goto(`${url}/console/instances/${id}`);
   await step("First review").getByText("Waits for Reviewers").waitFor();
-  assert.equal(await step("First review").getByText("Offered to").count(), 0, "it waits for them, which says it already");
+  assert.equal(await step("First review").getByText("Offered to").count(), 0, "the text that it waits for them is enough");
   await page.locator(".step.pending", { hasText: "Rework" }).getByText(later).waitFor();
   assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer"))).status, 200);
   await page.reload();
@@ -148,15 +148,15 @@ test("a step tells to whom it was offered, who worked on it, and when; a later o
   const { left, enteredAt } = (await api("GET", `/instances/${id}/history`)).body.data[0];
   const times = await done.locator("p", { hasText: "ended" }).locator("time").evaluateAll((all) => all.map((one) => one.getAttribute("datetime")));
   assert.deepEqual(times.map((one) => Date.parse(one)), [enteredAt, left.at].map((one) => Date.parse(one)));
-  assert.equal(await done.getByText("Worked on by").count(), 0, "the decision says it already");
+  assert.equal(await done.getByText("Worked on by").count(), 0, "the decision is enough");
   await page.locator(".step.active", { hasText: "Rework" }).getByText(later).waitFor();
-  // Work that ended without a decision names who had it.
+  // Work that ended without a decision shows its owner.
   const stopped = await started(entity("stopped"), "Plan");
   assert.equal((await api("POST", `/tasks/${stopped.task}/claim`, {}, tokenOf("reviewer2"))).status, 200);
   assert.equal((await api("POST", `/instances/${stopped.id}/cancel`, { reason: "not needed" })).status, 200);
   await page.goto(`${url}/console/instances/${stopped.id}`);
   await page.locator(".step.done", { hasText: "First review" }).getByText("Worked on by Rita Reviewer").waitFor();
-  // Whoever stopped it by name, too; the directory may learn it later.
+  // The same for a person who is not in the directory yet.
   const { name } = (await api("GET", "/people/admin")).body;
   assert.notEqual(name, "admin");
   await page.locator("#banner").getByText(`${name}: not needed`, { exact: true }).waitFor();
@@ -178,7 +178,7 @@ test("a page that does not look for all related instances says so", async () => 
       insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'parent', i.id, 'entity_id', gen_random_uuid()))).*
       from instance i, generate_series(1, ${count}) where i.id = '${id}'`);
   try {
-    // Five pages of a hundred instances about the entity are looked through, of which this one is the first.
+    // The page searches five pages of a hundred instances about the entity. This instance is the first.
     const same = (count) =>
       sql(`set session_replication_role = replica;
         insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', gen_random_uuid(), 'status', 'COMPLETED', 'outcome', 'APPROVED', 'ended_at', now()))).*
@@ -202,11 +202,11 @@ test("a page that does not look for all related instances says so", async () => 
   await page.context().close();
 });
 
-test("an audit page behind more seals than are read says so", async () => {
+test("an audit page after more seals than are read says so", async () => {
   const { id, task } = await started(entity("sealed"), "Plan");
   assert.equal((await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer"))).status, 200);
   assert.equal((await api("POST", `/tasks/${task}/delegate`, { to: "reviewer2", reason: "Your field" }, tokenOf("reviewer"))).status, 200);
-  // Further delegations, as if the task had gone to and fro.
+  // Further delegations, as if the task had been delegated and returned many times.
   const before = Number(sql(`select count(*) from audit_entry where stream_id = '${id}'`));
   const delegated = (count) =>
     sql(`set session_replication_role = replica;
@@ -220,7 +220,7 @@ test("an audit page behind more seals than are read says so", async () => {
   delegated(1050);
   await page.goto(`${url}/console/instances/${id}?tab=audit`);
   for (let number = 1; await page.getByRole("link", { name: "Next page" }).count(); number += 1) {
-    // A page reads the seals as far as its last entry.
+    // A page reads the seals up to its last entry.
     const last = Number((await page.locator(".record > li").count()) + (number - 1) * 50);
     assert.equal(await notice.count(), last > before + 999 ? 1 : 0, `page ${number}`);
     await page.getByRole("link", { name: "Next page" }).click();
@@ -247,12 +247,12 @@ test("a restart and what it restarts lead to each other", async () => {
   await page.context().close();
 });
 
-test("events say whether Kafka has them and what became of them at webhooks, with links to both", async () => {
+test("events show their status in Kafka and at webhooks, with links to both", async () => {
   const { id } = await started(entity("published"), "Plan");
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
   await page.goto(`${url}/console/instances/${id}?tab=events`);
   const lines = page.locator(".record > li");
-  // The feed has an event once transactions that began before it have ended.
+  // The feed has an event only when all earlier transactions have ended.
   for (let tries = 0; tries < 100 && (await lines.count()) < 2; tries += 1) await page.reload();
   await lines.first().locator(".standings").getByText("Waiting").waitFor();
   const error = `too large "><img src=x onerror=alert(1)>`;
@@ -284,7 +284,7 @@ test("events say whether Kafka has them and what became of them at webhooks, wit
   await scripted.goto(`${url}/console/instances/${id}?tab=events`);
   await sound(scripted, "events-delivered");
   await scripted.context().close();
-  // Deliveries are for operators. Others see the events alone.
+  // Only operators see deliveries. Others see the events alone.
   const author = await signedIn(browser, "author");
   await author.goto(`${url}/console/instances/${id}?tab=events`);
   await author.locator(".record > li").first().waitFor();

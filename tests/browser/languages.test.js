@@ -1,4 +1,4 @@
-// What the host refuses is said in the language of the reader, with what is to be mended.
+// Refusals by the host are in the language of the reader, with advice.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, signedIn, sql, started, tokenOf, url } from "./support.js";
@@ -18,7 +18,7 @@ test("a page says in the language of the reader why it is refused", async () => 
   await page.context().close();
 });
 
-test("a form says in the language of the reader what is to be mended, and keeps the API's detail", async () => {
+test("a form shows in the language of the reader what to correct, and the API's detail", async () => {
   const name = entity("zweimal");
   const first = await started(name, `Plan ${name}`);
   const page = await signedIn(browser, "author", { locale: "de" });
@@ -35,7 +35,7 @@ test("a form says in the language of the reader what is to be mended, and keeps 
   await page.context().close();
 });
 
-test("who suspended a task, and why, is said of an action on it", async () => {
+test("an action on a suspended task shows who suspended it and why", async () => {
   const { id, task } = await started(entity("pause"), "Ein Plan in der Pause");
   const page = await signedIn(browser, "reviewer", { locale: "de" });
   await page.goto(`${url}/console/instances/${id}?action=claim&task=${task}`);
@@ -62,7 +62,7 @@ test("numbers are written as in the language of the reader", async () => {
   sql(`delete from dead_letter where instance_id = '${id}'`);
 });
 
-test("what many decisions at once lack is said in the language of the reader", async () => {
+test("the error of a bulk decision is in the language of the reader", async () => {
   const name = entity("together");
   await started(`${name}-1`, `${name} Plan`);
   const page = await signedIn(browser, "reviewer", { locale: "de" });

@@ -1,4 +1,4 @@
-// Pages change while they are open, and keys do what the mouse does.
+// Open pages change by themselves, and keys work like the mouse.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
@@ -7,7 +7,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** How soon another person's page must show a change, in milliseconds. */
+/** The time limit for another person's page to show a change, in milliseconds. */
 const SOON = 1000;
 
 /** Opens an address, and returns when its stream is open. */
@@ -34,7 +34,7 @@ test("another person's decision is on an open page within a second, and the focu
   await page.context().close();
 });
 
-test("what is typed stays while the page changes", async () => {
+test("typed text is kept while the page changes", async () => {
   const { id, task } = await started(entity("typed"), "Typed");
   const page = await signedIn(browser, "reviewer");
   await opened(page, `/console/instances/${id}?action=decide&task=${task}&outcome=REJECT`);
@@ -56,7 +56,7 @@ test("new work is announced, and the rows do not jump", async () => {
   await started(`${name}-2`, `${name} 2`);
   const news = page.getByRole("status").getByRole("link", { name: "2 new tasks – show" });
   await news.waitFor({ timeout: 2 * SOON });
-  assert.equal(await page.locator(".row").count(), 1, "the rows are those that one looks at");
+  assert.equal(await page.locator(".row").count(), 1, "the visible rows do not change");
   await sound(page, "inbox-news");
   await news.click();
   assert.equal(await page.locator(".row").count(), 3);
@@ -93,7 +93,7 @@ test("an inbox and a decision by keys alone", async () => {
   await page.context().close();
 });
 
-test("a session that is ended elsewhere is out at its next step", async () => {
+test("a session that is ended elsewhere is signed out at its next request", async () => {
   const [first, second] = [await signedIn(browser, "approver"), await signedIn(browser, "approver")];
   await first.goto(`${url}/console/me`);
   await sound(first, "me");
@@ -103,7 +103,7 @@ test("a session that is ended elsewhere is out at its next step", async () => {
   assert.match(await client.getAttribute("title"), /^Mozilla/);
   const before = await first.locator("#sessions + ul > li").count();
   assert.ok(before >= 2);
-  // The newest sign-in is the first of the list; this browser's has no button.
+  // The newest sign-in is the first of the list. The session of this browser has no button.
   await first.getByRole("button", { name: "Sign out there" }).first().click();
   assert.equal(await first.locator("#sessions + ul > li").count(), before - 1);
   await second.goto(`${url}/console`);

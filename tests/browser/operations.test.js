@@ -1,4 +1,4 @@
-// What an operator does: see what needs somebody, find the cause, send again or discard, and read what came of it.
+// An operator sees what needs attention, finds the cause, retries or discards, and sees the result.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
@@ -80,7 +80,7 @@ test("an instance shows who could act on it, now and at a moment of its past", a
   await api("DELETE", `/groups/reviewers/members/reviewer2`);
   await page.reload();
   assert.equal(await page.getByText("Rita Reviewer").count(), 0);
-  // With all three digits of the milliseconds, which the page leaves out where they are zero.
+  // With three digits of milliseconds. The page leaves them out if they are zero.
   await page.getByLabel("At (UTC)").fill(new Date(before).toISOString().slice(0, 23));
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByText("Rita Reviewer").waitFor();
@@ -91,7 +91,7 @@ test("an instance shows who could act on it, now and at a moment of its past", a
   await page.context().close();
 });
 
-/** The waiting events of an instance are refused again, or have reached Kafka. */
+/** Marks the waiting events of an instance as refused again, or as published. */
 function kafka(id, error) {
   if (!error) return sql(`delete from outbox_event where instance_id = '${id}'`);
   return sql(`with moved as (delete from outbox_event where instance_id = '${id}' returning *)
@@ -118,7 +118,7 @@ test("refused events are grouped by error, and the chosen ones are sent again wi
   await outcome.getByText("Waiting").waitFor();
   assert.equal((await api("GET", `/dead-letters/${other}`)).status, 404);
   assert.equal((await api("GET", `/dead-letters/${one}`)).status, 200, "the others stay");
-  // Without scripts, one looks again.
+  // Without scripts, the reader reloads the page.
   kafka(other, "the topic is locked");
   await page.getByRole("link", { name: "Look again" }).click();
   await outcome.getByText("Refused again").waitFor();
@@ -159,10 +159,10 @@ test("all events with one error are sent again, and the page follows what become
   await sound(page, "dead-letters-sent");
   kafka(first);
   kafka(second, "the broker is gone again");
-  // By itself.
+  // The page updates itself.
   await standing(first).getByText("Published").waitFor();
   await standing(second).getByText("the broker is gone again").waitFor();
-  // One event's page follows it, too.
+  // The page of a single event updates itself, too.
   await standing(second).getByRole("link").click();
   await page.getByRole("link", { name: "Send again" }).click();
   await page.getByLabel("Reason").fill("Once more");
@@ -174,7 +174,7 @@ test("all events with one error are sent again, and the page follows what become
   await page.context().close();
 });
 
-test("all refused events are discarded with a reason, after a page has said what that means", async () => {
+test("all refused events are discarded with a reason, after a page with the consequences", async () => {
   const ids = [await refused(tooLarge), await refused("the topic does not exist")];
   const waiting = (await api("GET", "/dead-letters?limit=100")).body.data.length;
   const page = await signedIn(browser, "admin");
@@ -193,7 +193,7 @@ test("all refused events are discarded with a reason, after a page has said what
   await page.context().close();
 });
 
-test("more events than one command sends are counted, paged and said to be left", async () => {
+test("more events than one command sends are counted and paged, and the page says how many are left", async () => {
   const id = await refused(tooLarge);
   const columns = "tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at";
   sql(`insert into dead_letter (${columns}) select tenant_id, instance_id, seq + more, partition, pos + more, error, 1, now()
@@ -214,7 +214,7 @@ test("more events than one command sends are counted, paged and said to be left"
   await page.getByRole("button", { name: "Confirm: Send again" }).click();
   await page.getByText("More events of this instance wait. Do it again for them.").waitFor();
   assert.equal(Number(sql(`select count(*) from dead_letter where instance_id = '${id}'`)), waiting - 1000);
-  // The list of all instances says so, too.
+  // The list of all instances shows the same.
   sql(`with moved as (delete from outbox_event where instance_id = '${id}' returning *)
     insert into dead_letter (${columns}) select tenant_id, instance_id, seq, partition, pos, 'still too large', 1, now() from moved`);
   await page.goto(`${url}/console/operations/dead-letters`);
@@ -226,7 +226,7 @@ test("more events than one command sends are counted, paged and said to be left"
   sql(`delete from dead_letter where instance_id = '${id}'; delete from outbox_event where instance_id = '${id}'`);
 });
 
-test("a refused event shows its content, and is discarded with what that means", async () => {
+test("a refused event shows its content, and is discarded after a page with the consequences", async () => {
   const id = await refused(tooLarge);
   const page = await signedIn(browser, "admin");
   await page.goto(`${url}/console/operations/dead-letters/${id}`);
@@ -279,7 +279,7 @@ test("a webhook delivery shows its attempts, and a retry its real outcome", asyn
   await page.locator("#preview").getByText("It is sent at once").waitFor();
   await page.getByRole("button", { name: "Confirm: Send again" }).click();
   await page.getByText("It is sent again. The attempt appears below.").waitFor();
-  // The page shows the outcome by itself.
+  // The page updates itself with the result.
   await page.locator("#standing").getByText("Accepted").waitFor();
   await page.locator("tbody tr").first().getByText("200").waitFor();
   await api("DELETE", `/subscriptions/${subscription.id}`);
@@ -320,7 +320,7 @@ test("deliveries that were given up are grouped by error, and some are sent agai
   await page.locator("fieldset", { hasText: "the connection was refused" }).getByLabel("All with this error").uncheck();
   await page.getByRole("button", { name: "Send the chosen ones again" }).click();
   await page.getByText("2 deliveries are sent again.").waitFor();
-  // The page follows them by itself.
+  // The page updates itself.
   for (const one of [late, slow]) await page.locator("#sent li", { hasText: one }).getByText("Accepted").waitFor();
   assert.equal(await page.locator("#sent li").count(), 2);
   await page.locator(`input[name=item][value="${closed}"]`).check();
@@ -335,7 +335,7 @@ test("deliveries that were given up are grouped by error, and some are sent agai
   await page.context().close();
 });
 
-test("who may not operate sees in each panel why, and no link to it", async () => {
+test("a person without the permission sees the reason in each panel, and no link", async () => {
   const page = await signedIn(browser, "reviewer");
   assert.equal(await page.getByRole("link", { name: "Operation", exact: true }).count(), 0);
   await page.goto(`${url}/console/operations`);
@@ -344,13 +344,13 @@ test("who may not operate sees in each panel why, and no link to it", async () =
   await page.context().close();
 });
 
-test("figures over time are drawn with their numbers, and lead to what is behind them", async () => {
+test("figures over time are drawn with their numbers, and link to their sources", async () => {
   const { task } = await started(entity("counted"), "Plan");
   const own = await api("POST", `/tasks/${task}/claim`, {}, tokenOf("author"));
   assert.equal(own.body.reason, "own_request");
   const page = await signedIn(browser, "admin");
   const card = (name) => page.locator(".panel", { has: page.getByRole("heading", { name, exact: true }) });
-  // Hosts write what they counted every ten seconds, and the page shows it by itself.
+  // Hosts write their counts every ten seconds. The page updates itself.
   await page.goto(`${url}/console/operations`);
   await card("Refusals").getByRole("link", { name: "own_request" }).waitFor();
   for (const [name, line] of [
@@ -384,7 +384,7 @@ test("figures over time are drawn with their numbers, and lead to what is behind
   await page.context().close();
 });
 
-test("an open page of figures shows what happened meanwhile, and what was unfolded stays so", async () => {
+test("an open page of figures updates itself, and keeps its unfolded parts", async () => {
   const page = await signedIn(browser, "admin");
   const stream = page.waitForResponse((answer) => answer.url().includes("/console/live"));
   await page.goto(`${url}/console/operations`);
@@ -395,7 +395,7 @@ test("an open page of figures shows what happened meanwhile, and what was unfold
   const number = async () => Number((await figure.locator("strong").textContent()).split(" ")[0]);
   const before = await number();
   await started(entity("meanwhile"), "Plan");
-  // Counts are written after up to ten seconds, and the page waits for that before it reads them.
+  // Counts are written after up to ten seconds. The page waits for that before it reads them.
   const rises = async () => {
     for (let tries = 0; tries < 200; tries += 1) {
       if ((await number()) > before) return;

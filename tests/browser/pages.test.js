@@ -7,7 +7,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-test("an author starts a flow, and sees before who will get it", async () => {
+test("an author starts a flow, and sees beforehand who gets the work", async () => {
   const name = entity("start");
   const page = await signedIn(browser, "author");
   await page.getByRole("link", { name: "Start", exact: true }).click();
@@ -28,7 +28,7 @@ test("an author starts a flow, and sees before who will get it", async () => {
 
 test("a flow beyond the first page is found and started, by the search of the page, the next page, and Ctrl K", async (t) => {
   const key = `zz-${entity("beyond")}`;
-  // More than two pages of other flows, without an audit of their publication.
+  // More than two pages of other flows, inserted without audit entries.
   sql(`insert into definition select (jsonb_populate_record(d, jsonb_build_object('key', 'z-' || n, 'id', gen_random_uuid(), 'active_version', 1))).*
     from definition d, generate_series(1, 120) n where d.key = 'document-approval';
     insert into definition_version select (jsonb_populate_record(v, jsonb_build_object('key', 'z-' || n))).*
@@ -80,7 +80,7 @@ test("a flow beyond the first page is found and started, by the search of the pa
   await page.context().close();
 });
 
-test("who may not start a flow reads why", async () => {
+test("a person who may not start a flow sees the reason", async () => {
   const page = await signedIn(browser, "outsider");
   await page.goto(`${url}/console/start?definition=document-approval`);
   await page.getByLabel(/Type of the entity/).fill("document");
@@ -105,7 +105,7 @@ test("search finds instances and people", async () => {
   await page.getByText("Rita Reviewer").waitFor();
   await page.goto(`${url}/console/search?q=${name}-nothing`);
   await page.getByText("Nothing matches").waitFor();
-  // A query without a word keeps its place, and says why it finds nothing.
+  // A query without a word keeps its form, and says why it finds nothing.
   await page.goto(`${url}/console/search?q=--`);
   await page.getByRole("heading", { name: "Search" }).waitFor();
   await page.getByRole("alert").waitFor();
@@ -129,7 +129,7 @@ test("search finds pages and actions that one may open, and flows", async () => 
   await page.locator('main a[href="/console/definitions/document-approval"]').getByText("Document approval", { exact: true }).waitFor();
   await page.locator('main a[href*="document-approval"]', { hasText: "Start: Document approval" }).click();
   await page.getByLabel(/Id of the entity/).waitFor();
-  // What one may not open is not offered.
+  // Pages that the person may not open are not offered.
   await found("checkpoints");
   await page.getByText("Nothing matches").waitFor();
   await page.context().close();
@@ -160,7 +160,7 @@ test("notifications are listed, counted, and marked as read", async () => {
   const before = await button.count();
   await button.first().click();
   assert.equal(await button.count(), before - 1);
-  // On a later page, the reader stays there.
+  // On a later page, the reader stays on that page.
   sql(`insert into notification
     select (jsonb_populate_record(null::notification, to_jsonb(n) || jsonb_build_object('id', gen_random_uuid(), 'read_at', null))).*
     from (select * from notification where instance_id = '${id}' and recipient = 'author' limit 1) n, generate_series(1, 60)`);

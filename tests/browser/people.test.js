@@ -1,4 +1,4 @@
-// What an administrator of people does: find somebody, see what a change would leave to nobody, and make it.
+// An administrator finds people, sees which open tasks a change would orphan, and makes the change.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
@@ -7,10 +7,10 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** A text that would do harm if a page took it for markup. */
+/** A text that would be harmful if a page took it for markup. */
 const hostile = `"><img src=x onerror=alert(1)> \u202e`;
 
-/** A new person, whom no other test knows. */
+/** A new person, unknown to all other tests. */
 async function person(name) {
   const id = entity("person");
   assert.equal((await api("PUT", `/people/${id}`, { name })).status, 200);
@@ -69,10 +69,10 @@ test("a group has pages of members, and each can be taken out", async () => {
   await page.context().close();
 });
 
-test("a change shows the open tasks that it would leave to nobody, before it is made", async () => {
+test("a change shows beforehand the open tasks that nobody could do afterwards", async () => {
   const { id } = await started(entity("orphan"), "Plan");
   const members = (await api("GET", "/groups/reviewers")).body.members;
-  // One reviewer is left, so that each open review depends on them.
+  // One reviewer is left, so each open review depends on that one.
   for (const one of members.filter((one) => one !== "reviewer")) await api("DELETE", `/groups/reviewers/members/${one}`);
   const page = await signedIn(browser, "admin", { javaScriptEnabled: false });
   await page.goto(`${url}/console/groups/reviewers`);
@@ -84,7 +84,7 @@ test("a change shows the open tasks that it would leave to nobody, before it is 
   await page.getByRole("link", { name: "Do not do it" }).click();
   for (const one of members) await api("PUT", `/groups/reviewers/members/${one}`);
   await page.goto(`${url}/console/groups/reviewers?do=remove-member&of=reviewer#act`);
-  // Work of other tests may depend on this reviewer alone, but this task does not any more.
+  // Tasks of other tests may depend on this reviewer alone, but this task does not any more.
   await preview.getByText(/left to nobody/).waitFor();
   assert.equal(await preview.locator(`a[href="/console/instances/${id}/who"]`).count(), 0);
   await page.context().close();
@@ -110,7 +110,7 @@ test("a membership begins and ends, with its effect shown before", async () => {
   await page.context().close();
 });
 
-test("what was changed since its preview is previewed again", async () => {
+test("a change is previewed again if the data has changed since its preview", async () => {
   const id = await person("Mara");
   const page = await signedIn(browser, "admin");
   await page.goto(`${url}/console/people/${id}?do=rename#act`);
@@ -217,7 +217,7 @@ test("a role shows what it permits, and what a change adds and takes", async () 
   await page.context().close();
 });
 
-test("who may not change the directory sees no link, no form, and no roles", async () => {
+test("a person without the permission sees no link, no form, and no roles", async () => {
   const page = await signedIn(browser, "reviewer");
   assert.equal(await page.getByRole("link", { name: "People", exact: true }).count(), 0);
   for (const address of ["/console/people?do=add-person", "/console/people/author?do=rename", "/console/groups/reviewers?do=add-member"]) {
@@ -230,7 +230,7 @@ test("who may not change the directory sees no link, no form, and no roles", asy
   await sound(page, "group-forbidden");
   await page.goto(`${url}/console/roles`);
   await page.getByText("this needs the permission role:read").waitFor();
-  // A form that is sent nevertheless is refused by the API, and says so.
+  // The API refuses a form that is sent nevertheless, and the page shows it.
   await page.goto(`${url}/console/people/author`);
   await page.evaluate(() => {
     const token = document.querySelector("input[name=token]").value;

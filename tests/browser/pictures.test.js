@@ -30,7 +30,7 @@ async function decided(task, person, outcome, comment) {
   return body.instance.states[0].tasks[0]?.id;
 }
 
-/** A document that was sent back once, and waits for its final review. */
+/** A document that was sent back once and waits for its final review. */
 async function reviewed() {
   const { id, task } = await started("2027-014", "Travel policy 2027");
   shown.push(id);

@@ -1,4 +1,4 @@
-// What a person prefers is kept by the host, and every page follows it, in whatever browser they sign in.
+// The host stores a person's preferences, and every page follows them in every browser.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
@@ -37,7 +37,7 @@ test("language, zone and theme are chosen once, for every browser and page", asy
   const format = { dateStyle: "medium", timeStyle: "short", timeZone: "Asia/Bangkok" };
   assert.equal(await time.getAttribute("title"), new Intl.DateTimeFormat("de", format).format(at));
 
-  // The footer changes the choice of the person, and the form takes it back.
+  // The footer changes the preference of the person, and the form changes it back.
   await other.getByRole("button", { name: "ไทย" }).click();
   assert.equal(await html(other, "lang"), "th");
   const kept = await api("GET", "/me/preferences", undefined, tokenOf("reviewer2"));
@@ -50,11 +50,11 @@ test("language, zone and theme are chosen once, for every browser and page", asy
   await other.context().close();
 });
 
-test("who changes the language of a form that was sent, or of the sign-in, stays there", async () => {
+test("a change of the language stays on a sent form and on the sign-in", async () => {
   const { id, task } = await started(entity("language"), "A plan in two languages");
   const page = await signedIn(browser, "reviewer2");
   await page.goto(`${url}/console/instances/${id}?action=decide&task=${task}&outcome=REJECT`);
-  // The second sending comes from the answer to the first one.
+  // The second request is sent from the response to the first one.
   for (const [text, then] of [["", "[aria-invalid]"], ["The sum is wrong", "#preview"]]) {
     const comment = page.locator("#act textarea[name=comment]");
     await comment.evaluate((one) => one.removeAttribute("required"));
@@ -76,7 +76,7 @@ test("who changes the language of a form that was sent, or of the sign-in, stays
   await page.context().close();
 });
 
-test("without scripts, moments are in the zone that one chose", async () => {
+test("without scripts, times are in the chosen zone", async () => {
   const begun = await started(entity("zone"), "A plan without scripts");
   await api("PUT", "/me/preferences", { mutedNotifications: [], timeZone: "Asia/Bangkok" }, tokenOf("reviewer2"));
   const page = await signedIn(browser, "reviewer2", { javaScriptEnabled: false });
@@ -85,7 +85,7 @@ test("without scripts, moments are in the zone that one chose", async () => {
   await page.context().close();
 });
 
-test("absences and whom one stands in for are in a calendar", async () => {
+test("the calendar shows absences and substitutions", async () => {
   const now = Date.now();
   const day = 24 * 60 * 60 * 1000;
   const body = { substitute: "reviewer", from: new Date(now - day).toISOString(), until: new Date(now + 40 * day).toISOString() };
@@ -108,12 +108,12 @@ test("absences and whom one stands in for are in a calendar", async () => {
   assert.ok([200, 204].includes((await api("DELETE", `/people/author/absences/${id}`)).status));
 });
 
-/** A day so many days from now, in Bangkok, which is seven hours ahead of UTC all year. */
+/** The date in this number of days in Bangkok, which is seven hours ahead of UTC all year. */
 const inDays = (days) => new Date(Date.now() + days * 86_400_000 + 7 * 3_600_000).toISOString().slice(0, 10);
-/** The moment at which a day begins there, as the host writes it. */
+/** The beginning of a day there, in the format of the host. */
 const startOf = (day) => new Date(`${day}T00:00:00+07:00`).toISOString().replace(".000", "");
 
-/** Goes to a day of the calendar, in whatever month it is. */
+/** Selects a day of the calendar in any month. */
 async function toDay(page, day) {
   const link = page.locator(".month a.day", { has: page.locator(`time[datetime="${day}"]`) });
   for (let months = 0; months < 3 && !(await link.count()); months += 1) await page.getByRole("link", { name: "Next month" }).click();
@@ -126,7 +126,7 @@ test("an absence is entered in the calendar: a day, a second one for a range, an
   const page = await signedIn(browser, "reviewer2", { javaScriptEnabled: false });
   await page.goto(`${url}/console/me`);
   assert.equal(await page.locator(`.month a.day time[datetime="${inDays(-1)}"]`).count(), 0, "the past is over");
-  // By keyboard: each day is a link that says what it is for.
+  // By keyboard: each day is a link with a description.
   const day = await toDay(page, first);
   assert.match(await day.innerText(), /Enter an absence/);
   await day.focus();
@@ -178,7 +178,7 @@ test("a page of another site, and a form without the token, changes no preferenc
   await page.context().close();
 });
 
-test("one chooses what one is notified of, also without scripts", async () => {
+test("a person chooses their notifications, also without scripts", async () => {
   const token = tokenOf("reviewer2");
   const muted = async () => (await api("GET", "/me/preferences", undefined, token)).body.mutedNotifications;
   await api("PUT", "/me/preferences", { mutedNotifications: [], theme: "dark" }, token);
@@ -195,7 +195,7 @@ test("one chooses what one is notified of, also without scripts", async () => {
     assert.deepEqual((await muted()).sort(), ["MENTION", "TIMEOUT_WARNING"]);
     assert.deepEqual([await form.getByLabel("Due soon").isChecked(), await form.getByLabel("Escalated").isChecked()], [false, true]);
     if (javaScriptEnabled) await sound(page, "me-notified");
-    // The other choices stay as they are.
+    // The other choices do not change.
     assert.equal((await api("GET", "/me/preferences", undefined, token)).body.theme, "dark");
     for (const name of ["Due soon", "You were mentioned"]) await form.getByLabel(name).check();
     await form.getByRole("button", { name: "Save" }).click();

@@ -1,4 +1,4 @@
-// An identity provider, `oidc-provider` on this machine, and a host at which people sign in by it.
+// An identity provider, `oidc-provider` on this machine, and a host whose people sign in there.
 import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { keyOfDev, setting } from "./support.js";
 
 const SECRET = "a secret of the client & of the provider";
 
-/** A port that is free now. */
+/** A port that is free at this moment. */
 export async function freePort() {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -18,14 +18,14 @@ export async function freePort() {
   return port;
 }
 
-/** What the provider says of people. Others have the tenant and role of everybody. */
+/** The claims of particular people. Others have the default tenant and role. */
 const PEOPLE = {
   stranger: { tenant: "nowhere", roles: ["user"] },
   admin: { tenant: "default", roles: ["admin"] },
   roleless: { tenant: "default", roles: 7 },
 };
 
-/** The provider for a host at `host`. Its name is another than the host's, so browsers take it for another site. */
+/** The provider for a host at `host`. It has another host name, so browsers take it for another site. */
 export async function startProvider(host) {
   const port = await freePort();
   const issuer = `http://localhost:${port}`;
@@ -46,7 +46,7 @@ export async function startProvider(host) {
     conformIdTokenClaims: false,
     cookies: { keys: ["a key of the tests"] },
     features: { backchannelLogout: { enabled: true } },
-    // It calls no address of this machine otherwise.
+    // Otherwise it would refuse to call addresses of this machine.
     fetch: (url, options) => fetch(url, { ...options, dispatcher: undefined }),
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id, ...(PEOPLE[id] ?? { tenant: "default", roles: ["user"] }) }) }),
     jwks: { keys: [key] },
@@ -70,7 +70,7 @@ export async function startProvider(host) {
   return { issuer, key: privateKey, failures, asked, stop };
 }
 
-/** A host on the database of the other one, at `url`, with these further settings. */
+/** A host on the database of the host at `url`, with these further settings. */
 export async function startHost(url, options) {
   const home = setting("WRKFLW_TEST_HOME");
   const env = {

@@ -1,4 +1,4 @@
-// Signing in and out at an identity provider, and what somebody who means harm tries on the way.
+// Sign-in and sign-out at an identity provider, and attacks on them.
 import assert from "node:assert/strict";
 import { sign } from "node:crypto";
 import { createServer } from "node:http";
@@ -26,7 +26,7 @@ async function fresh() {
 
 const pathOf = (page) => new URL(page.url()).pathname;
 
-/** To the provider, as far as its question who one is. */
+/** Goes to the provider, up to its sign-in form. */
 async function toProvider(page, to = "/console") {
   await page.goto(host.url + to);
   await page.getByRole("link", { name: "Sign in with the identity provider" }).click();
@@ -53,7 +53,7 @@ async function signIn(page, person, to) {
 
 const session = async (page) => (await page.context().cookies(host.url)).find((one) => one.name === "__Host-wrkflw-session");
 
-test("one signs in at the provider, and is where one wanted to go", async () => {
+test("a person signs in at the provider, and is on the requested page", async () => {
   const page = await fresh();
   await page.goto(`${host.url}/console/me`);
   await accessible(page, "sign-in with a provider");
@@ -66,7 +66,7 @@ test("one signs in at the provider, and is where one wanted to go", async () => 
   await page.context().close();
 });
 
-test("one signs out here and at the provider, which then asks again, and no address of the host has a token", async () => {
+test("a person signs out here and at the provider, which then asks again, and no address of the host contains a token", async () => {
   const page = await fresh();
   const addresses = [];
   page.on("request", (request) => addresses.push(request.url()));
@@ -77,13 +77,13 @@ test("one signs out here and at the provider, which then asks again, and no addr
   await page.getByRole("button", { name: "Yes, sign me out" }).click();
   await page.waitForURL(`${host.url}/console/sign-in`);
   await toProvider(page);
-  assert.equal(await page.locator("input[name=login]").count(), 1, "the provider asks who one is");
+  assert.equal(await page.locator("input[name=login]").count(), 1, "the provider shows its sign-in form");
   for (const address of addresses.filter((one) => one.startsWith(host.url))) assert.doesNotMatch(address, /eyJ/);
   assert.doesNotMatch(host.log(), /eyJ|code=/);
   await page.context().close();
 });
 
-test("what a person without a session sees of the provider is accessible in every language", async () => {
+test("the pages of the sign-in with a provider are accessible in every language", async () => {
   for (const locale of ["en", "de", "th"]) {
     const context = await browser.newContext({ locale });
     const page = await context.newPage();
@@ -102,8 +102,8 @@ test("what a person without a session sees of the provider is accessible in ever
     await page.waitForURL(`${provider.issuer}/interaction/**`);
     await name(page, "author");
     await consent(page);
-    // The script of the page leads on to the provider at once. Without it the page stays, and axe can look at it: where scripts
-    // are switched off, axe does not run either.
+    // The script of the page redirects to the provider at once. So the test blocks the page's scripts. It does not switch off
+    // scripts in the browser, because axe needs them.
     await context.route("**/*.js", (route) => route.abort());
     await page.locator("form[action='/console/sign-out'] button").click();
     await page.locator("a[data-onward]").waitFor();
@@ -112,7 +112,7 @@ test("what a person without a session sees of the provider is accessible in ever
   }
 });
 
-test("without scripts one signs out at the provider by a link", async () => {
+test("without scripts a person signs out at the provider by a link", async () => {
   const context = await browser.newContext({ locale: "en", javaScriptEnabled: false });
   const page = await context.newPage();
   await signIn(page, "author");
@@ -123,7 +123,7 @@ test("without scripts one signs out at the provider by a link", async () => {
   await context.close();
 });
 
-test("who signs out at the provider is out here at once", async () => {
+test("a person who signs out at the provider is signed out here at once", async () => {
   const [page, other] = [await fresh(), await fresh()];
   await signIn(page, "reviewer2");
   await signIn(other, "reviewer2");
@@ -135,14 +135,14 @@ test("who signs out at the provider is out here at once", async () => {
   await page.goto(`${host.url}/console`);
   assert.equal(pathOf(page), "/console/sign-in");
   await other.goto(`${host.url}/console`);
-  assert.equal(pathOf(other), "/console", "another session at the provider goes on");
+  assert.equal(pathOf(other), "/console", "another session at the provider is kept");
   await page.context().close();
   await other.context().close();
 });
 
 test("a code counts once, and only in the browser that asked for it", async () => {
   const [attacker, victim] = [await fresh(), await fresh()];
-  // The attacker keeps the address with their own code, for the victim to open: login CSRF.
+  // The attacker keeps the callback address with their own code, for the victim to open: login CSRF.
   await toProvider(attacker);
   await name(attacker, "outsider");
   await attacker.context().clearCookies({ name: "__Host-wrkflw-sign-in" });
@@ -155,7 +155,7 @@ test("a code counts once, and only in the browser that asked for it", async () =
   await victim.getByRole("alert").getByText("began in another browser").waitFor();
   assert.equal(await session(victim), undefined);
 
-  // With a sign-in of their own under way, too; and that one goes on.
+  // The same while the victim's own sign-in is under way, which can still be completed.
   await toProvider(victim);
   const second = await victim.context().newPage();
   await second.goto(planted);
@@ -164,7 +164,7 @@ test("a code counts once, and only in the browser that asked for it", async () =
   await consent(victim);
   assert.equal(pathOf(victim), "/console");
 
-  // A code that was stolen is of no use in the attacker's own sign-in: it has another verifier.
+  // A stolen code is useless in the attacker's own sign-in, which has another verifier.
   const again = await fresh();
   await toProvider(again);
   const begun = (await again.context().cookies(host.url)).find((one) => one.name === "__Host-wrkflw-sign-in");
@@ -181,13 +181,13 @@ test("a code counts once, and only in the browser that asked for it", async () =
   for (const one of [attacker, victim, again]) await one.context().close();
 });
 
-test("an address that was used, and one with another state or sender, signs nobody in", async () => {
+test("a used callback address, and one with another state or issuer, signs nobody in", async () => {
   const page = await fresh();
   const addresses = [];
   page.on("request", (request) => addresses.push(request.url()));
   await signIn(page, "reviewer");
   const used = addresses.find((one) => one.includes("/console/sign-in/return?"));
-  // A page without a session reloads itself, which may come after the address is opened. So it is opened in another one.
+  // A page without a session reloads itself, possibly after the test has opened the address. So the test uses another page.
   await page.close();
   await page.context().clearCookies({ name: "__Host-wrkflw-session" });
   const next = await page.context().newPage();
@@ -206,7 +206,7 @@ test("an address that was used, and one with another state or sender, signs nobo
     assert.match(await answer.text(), /began in another browser/, JSON.stringify(query));
     assert.equal(answer.headers.get("set-cookie"), null, "the sign-in goes on");
   }
-  // Only codes of errors are shown: no text of whoever made the address.
+  // The page shows only codes of errors, no texts from the address.
   const refused = await back({ state, error: "access_denied", error_description: "call 555 1234" });
   const text = await refused.text();
   assert.match(text, /refused the sign-in: access_denied/);
@@ -217,7 +217,7 @@ test("an address that was used, and one with another state or sender, signs nobo
   await other.context().close();
 });
 
-test("a sign-in begins a session of its own, and leads nowhere but into the console", async () => {
+test("a sign-in begins a new session, and redirects only into the console", async () => {
   const page = await fresh();
   await signIn(page, "reviewer");
   const first = await session(page);
@@ -251,7 +251,7 @@ test("a page of another site begins no sign-in", async () => {
   await page.context().close();
 });
 
-test("who has no tenant here, or no usable role, is told what to mend", async () => {
+test("a person without a tenant or a usable role sees what to correct", async () => {
   for (const [person, said] of [["stranger", "there is no tenant nowhere"], ["roleless", "put the claim roles into the ID token"]]) {
     const page = await fresh();
     await signIn(page, person);
@@ -301,13 +301,13 @@ test("only the provider ends sessions, and each of its tokens once", async () =>
   }
   await page.reload();
   assert.equal(pathOf(page), "/console", "still signed in");
-  // The page of an ended session leads to the sign-in by itself, so this is looked at in another one.
+  // The page of an ended session redirects to the sign-in, so the test uses another page.
   await page.close();
   assert.equal(await post(good), 200);
   const next = await page.context().newPage();
   await next.goto(`${host.url}/console`);
   assert.equal(pathOf(next), "/console/sign-in");
-  // The provider still knows who it is, and asks nothing.
+  // The provider still has a session of the person, and shows no form.
   await next.getByRole("link", { name: "Sign in with the identity provider" }).click();
   await next.waitForURL(`${host.url}/console`);
   assert.equal(await post(good), 400, "it was used before");

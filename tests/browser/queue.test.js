@@ -1,4 +1,4 @@
-// Working through a view by keys: after a decision the next task opens. Comments that are not sent yet are kept.
+// Working through a view by keyboard: after a decision the next task opens. Unsent comments are kept.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, signedIn, sound, started, tokenOf, url } from "./support.js";
@@ -40,7 +40,7 @@ test("a view is worked through by keys alone: after a decision the next task ope
     await page.getByText("Your decision is recorded. This is the next task.").waitFor();
     await page.getByRole("heading", { name: `${name} ${next}` }).waitFor();
   }
-  // After the last one, the list says that nothing is left.
+  // After the last task, the list says that nothing is left.
   await page.keyboard.press("r");
   await page.getByRole("button", { name: "Show what will happen" }).waitFor();
   await page.keyboard.press("c");
@@ -54,7 +54,7 @@ test("a view is worked through by keys alone: after a decision the next task ope
   await page.context().close();
 });
 
-test("without scripts a view is worked through by links, and a colleague's work is passed over", async () => {
+test("without scripts a view is worked through by links, and a colleague's work is skipped", async () => {
   const name = entity("links");
   const all = await several(name, "ABC");
   const page = await signedIn(browser, "reviewer", { javaScriptEnabled: false });
@@ -67,7 +67,7 @@ test("without scripts a view is worked through by links, and a colleague's work 
   await page.getByText("Task 1 / 1").waitFor();
   await page.getByRole("link", { name: "Back to the list" }).click();
   assert.equal(await page.locator(".row").count(), 1);
-  // Whatever an address names as the list, its links stay in the console.
+  // Whatever list the address names, the links stay in the console.
   await page.goto(`${url}/console/instances/${all[2].id}?queue=${encodeURIComponent("//evil.example/?view=available\"><script>")}`);
   const leave = await page.getByRole("link", { name: "Back to the list" }).getAttribute("href");
   assert.match(leave, /^\/console\?/);
@@ -133,7 +133,7 @@ test("without scripts a draft is kept by a button, and by the preview", async ()
   await page.context().close();
 });
 
-test("a draft that cannot be kept says why, and what is written stays", async () => {
+test("a draft that cannot be saved shows the reason, and its text is kept", async () => {
   const { id, task } = await started(entity("late"), "Plan");
   const page = await signedIn(browser, "reviewer");
   await page.goto(`${url}/console/instances/${id}?action=decide&task=${task}&outcome=REJECT`);

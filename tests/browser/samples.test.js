@@ -17,7 +17,7 @@ const TYPES = {
 let browser;
 let host;
 
-/** A host as a newcomer starts it, with the samples. */
+/** A host with the samples, as a newcomer starts it. */
 async function startDev() {
   const folder = mkdtempSync(path.join(tmpdir(), "wrkflw-samples-"));
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("WRKFLW_")));
@@ -88,7 +88,7 @@ for (const [type, [number, title]] of Object.entries(TYPES)) {
     await element.getByRole("link", { name: "APPROVE" }).click();
     await element.getByRole("button", { name: "Confirm: APPROVE" }).click();
     await element.locator(".badge.good", { hasText: "APPROVED" }).waitFor();
-    // A completed document offers nothing any more.
+    // A completed document offers no action.
     assert.equal(await element.getByRole("link", { name: /APPROVE|REJECT/ }).count(), 0);
     assert.deepEqual(page.context().complaints, []);
     await page.context().close();

@@ -1,4 +1,4 @@
-// Getting in and out: one click in development, cookies, forms of other sites, frames.
+// Sign-in and sign-out: one click in development, cookies, forms of other sites, frames.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { after, before, test } from "node:test";
@@ -9,7 +9,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-test("the first page leads to the sign-in, and from there to where one wanted to go", async () => {
+test("the first page redirects to the sign-in, and from there to the requested page", async () => {
   const context = await profile(browser);
   const page = await context.newPage();
   await page.goto(url);
@@ -35,7 +35,7 @@ test("the cookie is for this host alone, and no script sees it", async () => {
   await page.context().close();
 });
 
-test("who signs out is out, also with the old cookie", async () => {
+test("after a sign-out, the old cookie is not accepted", async () => {
   const page = await signedIn(browser, "reviewer");
   const cookies = await page.context().cookies();
   await page.getByRole("button", { name: "Sign out" }).click();
@@ -70,7 +70,7 @@ test("forms of other sites, and forms without the token of the session, change n
   await page.reload();
   assert.equal(new URL(page.url()).pathname, "/console", "still signed in");
 
-  // A page of another site sends the form with the browser itself.
+  // A page of another site lets the browser send the form.
   const evil = createServer((_, response) => {
     response.setHeader("content-type", "text/html");
     response.end(`<form method=post action="${url}/console/sign-out"><button>go</button></form>`);
@@ -115,7 +115,7 @@ test("a browser shows no page of the console inside a page of another site", asy
   await page.context().close();
 });
 
-test("a host that is not for development has no demo people, neither on its page nor by their form", async () => {
+test("a production host has no demo people, neither on its page nor by their form", async () => {
   const host = await startHost(`http://127.0.0.1:${await freePort()}`, { WRKFLW_JWT_SECRET: "0123456789abcdef0123456789abcdef" });
   try {
     const page = await (await profile(browser, { origins: [host.url, url] })).newPage();
@@ -136,7 +136,7 @@ test("a host that is not for development has no demo people, neither on its page
   }
 });
 
-test("the language is that of the browser until one chooses another", async () => {
+test("the language is that of the browser until a person chooses another", async () => {
   const context = await profile(browser, { locale: "de-DE" });
   const page = await context.newPage();
   await page.goto(`${url}/console/sign-in`);

@@ -1,4 +1,4 @@
-// The browser, people who are signed in, and what every page must hold.
+// The browser, signed-in people, and the requirements for every page.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,14 +11,14 @@ import { chromium } from "playwright-core";
 const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
-/** A setting that `scripts/browser.sh` makes. */
+/** A setting of `scripts/browser.sh`. */
 export function setting(name) {
   const value = process.env[name];
   assert.ok(value, `${name} is not set: run scripts/browser.sh`);
   return value;
 }
 
-/** A key of `wrkflw dev`, for another host that verifies what it has sealed. Its name follows from its secret. */
+/** A key of `wrkflw dev`, for another host that verifies its seals. The name of the key follows from its secret. */
 export function keyOfDev(secret) {
   const digest = createHash("sha256").update(secret).digest("hex");
   return `dev-${digest.slice(0, 8)}:${secret}`;
@@ -27,7 +27,7 @@ export function keyOfDev(secret) {
 export const url = setting("WRKFLW_TEST_URL");
 const screenshots = setting("WRKFLW_TEST_SCREENSHOTS");
 
-/** Without these, Chromium asks hosts of its maker at every start. */
+/** Without these, Chromium calls hosts of its vendor at every start. */
 const QUIET = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
   "--disable-component-update", "--disable-sync",
@@ -37,10 +37,10 @@ export function launch() {
   return chromium.launch({ executablePath: setting("WRKFLW_TEST_BROWSER"), args: QUIET });
 }
 
-/** The profiles whose test has not closed them. */
+/** The profiles that are still open. */
 const open = new Set();
 
-// A test that failed shows what its pages showed: mostly it waited for a text, and another one was there.
+// A failed test prints the texts of its pages. Usually it waited for a text, and the page showed another one.
 afterEach(async (one) => {
   if (one.passed === false) {
     for (const page of [...open].flatMap((context) => context.pages())) {
@@ -51,7 +51,7 @@ afterEach(async (one) => {
   await Promise.all([...open].map((context) => context.close()));
 });
 
-/** A new profile of the browser. It fails on a request to other origins than these and on anything that the page's console complains of. */
+/** A new profile of the browser. It fails on requests to other origins than these, and on all errors in the page's console. */
 export async function profile(browser, { origins = [url], ...options } = {}) {
   const context = await browser.newContext({ locale: "en", ...options });
   const complaints = [];
@@ -61,7 +61,7 @@ export async function profile(browser, { origins = [url], ...options } = {}) {
     if (!origins.some((origin) => request.url().startsWith(origin))) complaints.push(`a request to ${request.url()}`);
   });
   context.on("console", (message) => {
-    // A refusal is an answer with such a status, and pages show it.
+    // A refusal is a response with such a status, which pages show.
     const isStatus = message.text().startsWith("Failed to load resource: the server responded with a status of 4");
     if (["error", "warning"].includes(message.type()) && !isStatus) complaints.push(message.text());
   });
@@ -69,7 +69,7 @@ export async function profile(browser, { origins = [url], ...options } = {}) {
   return Object.assign(context, { complaints });
 }
 
-/** A page of somebody who signed in by one click. */
+/** A page of a person who has signed in by one click. */
 export async function signedIn(browser, person, options) {
   const context = await profile(browser, options);
   const page = await context.newPage();
@@ -82,9 +82,9 @@ export async function signedIn(browser, person, options) {
 /** The rules of axe that depend on colours. */
 const OF_COLOURS = ["color-contrast", "link-in-text-block"];
 
-/** axe finds nothing in this page: all rules in light, those of colours in dark. */
+/** Checks that axe finds nothing in this page: all rules in the light scheme, those of colours in the dark one. */
 export async function accessible(page, what) {
-  // A script of the tests, not of the page: the policy of the page does not concern it.
+  // The script belongs to the test. The content security policy of the page does not apply to it.
   await page.evaluate(axe);
   for (const [colorScheme, runOnly] of [["light", undefined], ["dark", OF_COLOURS]]) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -96,7 +96,7 @@ export async function accessible(page, what) {
   await page.emulateMedia({ colorScheme: "light" });
 }
 
-/** Pictures of this page: in these schemes, and on a narrow screen, where nothing may stick out. */
+/** Takes pictures of this page in these schemes and on a narrow screen, on which nothing may overflow. */
 export async function pictures(page, name, schemes = ["light", "dark"]) {
   const size = page.viewportSize();
   for (const colorScheme of schemes) {
@@ -111,20 +111,20 @@ export async function pictures(page, name, schemes = ["light", "dark"]) {
   await page.setViewportSize(size);
 }
 
-/** All that every page must hold: accessible, fits a narrow screen, and no complaint so far. */
+/** Checks the requirements for every page: accessible, fits a narrow screen, and no error so far. */
 export async function sound(page, name) {
   await accessible(page, name);
   await pictures(page, name);
   assert.deepEqual(page.context().complaints, [], name);
 }
 
-/** A narrow phone and a common notebook, in CSS pixels. */
+/** The widths of a narrow phone and a common notebook, in CSS pixels. */
 const WIDTHS = [360, 1280];
 
-/** The texts of a page as a language would have them whose words are half as long again, with marks above and below the letters. */
+/** Replaces the texts of a page by texts of a language whose words are half as long again, with marks above and below the letters. */
 export function lengthened() {
   const marked = { a: "ą̊", e: "ę̈", i: "ï", o: "ǫ̈", u: "ų̈", A: "Å", E: "Ë", I: "Ï", O: "Ö", U: "Ü", n: "ñ", s: "š", g: "ĝ", y: "ÿ" };
-  // A word between other signs than letters and digits; ids and digests are the same in every language.
+  // Replaces words between characters other than letters and digits. Ids and digests are the same in every language.
   const word = /(?<![\p{L}\p{N}_-])\p{L}{2,}(?![\p{L}\p{N}_-])/gu;
   const longer = (text) =>
     text.replace(word, (one) => [...one].map((letter) => marked[letter] ?? letter).join("") + "ö".repeat(Math.ceil(one.length / 2)));
@@ -140,15 +140,15 @@ export function lengthened() {
   for (const field of document.querySelectorAll("[placeholder]")) field.placeholder = longer(field.placeholder);
 }
 
-/** How many words of the page are as they were. */
+/** The number of words of the page that were not replaced. */
 export function unlengthened() {
   const texts = [...document.querySelectorAll("main h1, main h2, main button, main .badge, main label")];
   return texts.filter((one) => /(?<![\p{L}\p{N}_-])\p{L}{2,}(?<!ö)(?![\p{L}\p{N}\p{M}_-])/u.test(one.textContent)).length;
 }
 
-/** The elements whose text does not fit into them, or that stick out of the window. */
+/** The elements whose text overflows, or that stick out of the window. */
 export function overflowing() {
-  // What only a screen reader reads.
+  // Elements for screen readers only.
   const clipped = (element) => element && (getComputedStyle(element).clipPath !== "none" || clipped(element.parentElement));
   const scrolls = (element) => ["auto", "scroll"].includes(getComputedStyle(element).overflowX);
   const within = (element) => element && (scrolls(element) || within(element.parentElement));
@@ -156,7 +156,7 @@ export function overflowing() {
   const below = (root) => [...root.querySelectorAll("*")].flatMap((one) => [one, ...(one.shadowRoot ? below(one.shadowRoot) : [])]);
   for (const element of below(document.body)) {
     const box = element.getBoundingClientRect();
-    // The last is shown when it gets the focus.
+    // The last one is shown when it gets the focus.
     const unseen = clipped(element) || !element.checkVisibility({ visibilityProperty: true }) || element.closest("svg, .skip");
     if (unseen) continue;
     const spills = element.clientWidth > 0 && element.scrollWidth > element.clientWidth + 1 && !scrolls(element) && !["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
@@ -166,7 +166,7 @@ export function overflowing() {
   return found;
 }
 
-/** What overflows in this page, at each width. */
+/** The elements that overflow in this page, at each width. */
 export async function misfits(page, what) {
   const size = page.viewportSize();
   const found = [];
@@ -178,11 +178,11 @@ export async function misfits(page, what) {
   return found;
 }
 
-/** Sends the confirmed form of an action on this page twice, one after the other, and gives what the answers are: a redirection is opaque. */
+/** Sends the confirmed form of an action on this page twice, one after the other. Returns the responses; a redirect is opaque. */
 export function sentTwice(page) {
   return page.locator("#act form").first().evaluate(async (form) => {
     const body = [...new FormData(form), ["step", "confirm"]];
-    // A field of the form has the name `action`.
+    // A field of the form is called `action`, so the attribute must be read by name.
     const address = form.getAttribute("action");
     const send = async () => (await fetch(address, { method: "POST", body: new URLSearchParams(body), redirect: "manual" })).type;
     return [await send(), await send()];
@@ -196,12 +196,12 @@ export function tokenOf(person) {
   return setting(`WRKFLW_TEST_${person.toUpperCase()}`);
 }
 
-/** A text is JSON already, such as with numbers that JavaScript would round. */
+/** A text is already JSON, for example with numbers that JavaScript would round. */
 function json(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Calls the API itself, as the administrator or somebody else. */
+/** Calls the API, as the administrator or as another person. */
 export async function api(method, route, body, token = tokenOf("admin")) {
   const response = await fetch(`${url}/v1${route}`, {
     method,
@@ -212,12 +212,12 @@ export async function api(method, route, body, token = tokenOf("admin")) {
   return { status: response.status, body: text ? JSON.parse(text) : null, text };
 }
 
-/** Does what no caller of the API can bring about. */
+/** Runs statements for states that no caller of the API can cause. */
 export function sql(statement) {
   return execFileSync("psql", ["--no-psqlrc", "--quiet", "--tuples-only", "--set=ON_ERROR_STOP=1", setting("WRKFLW_TEST_DATABASE"), "-c", statement], { encoding: "utf8" });
 }
 
-/** Publishes a component with a config, and gives the version. */
+/** Publishes a component with a config, and returns the version. */
 export async function published(key, component, config, { note, name } = {}) {
   const form = new FormData();
   form.append("component", new Blob([component]), name ?? "component");
@@ -230,19 +230,19 @@ export async function published(key, component, config, { note, name } = {}) {
   return body.version;
 }
 
-/** A file that a setting names. */
+/** Writes a file for a setting. */
 export function file(name) {
   return readFileSync(setting(name));
 }
 
-/** A vote as the active version of a flow: its config sets inputs and the names of priorities, the data of an instance who votes. */
+/** Publishes a vote and activates it. Its config sets inputs and the names of priorities. The data of an instance sets who votes. */
 export async function committee(key, config = {}) {
   const version = await published(key, file("WRKFLW_TEST_COMMITTEE"), { instanceTitle: "{/title}", ...config });
   assert.equal((await api("POST", `/definitions/${key}/versions/${version}/activate`, { force: true })).status, 200);
   return version;
 }
 
-/** Starts a vote with this assignment, by default of the reviewers. */
+/** Starts a vote with this assignment. The default is one offer to the reviewers. */
 export async function vote(key, title, assign = {}) {
   const offered = { offers: [{ groups: ["reviewers"] }], needed: 1, ...assign };
   const answer = await api("POST", "/instances", { definitionKey: key, entityType: "vote", entityId: entity("vote"), data: { title, assign: offered } });
@@ -260,7 +260,7 @@ export async function started(id, title) {
   return { id: instance.id, task: instance.states[0].tasks[0].id };
 }
 
-/** A name that no other entity of this run has. */
+/** A name that is unique in this run. */
 export function entity(what) {
   entities += 1;
   return `${what}-${process.pid}-${entities}`;

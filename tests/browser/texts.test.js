@@ -1,4 +1,4 @@
-// Texts that people, flows and files supply are texts on every page: none becomes an element, and none runs.
+// Texts from people, flows and files are shown as text on every page. None becomes an element, and none is executed.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, file, launch, published, signedIn, sql, tokenOf, url } from "./support.js";
@@ -7,7 +7,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-/** Each would make an element of the class `evil`, or run, where a page takes it for more than a text. */
+/** Each of these would create an element of the class `evil` or run a script, if a page did not escape it. */
 const CORPUS = [
   "<b class=evil>x</b>",
   `"><img class=evil src=x onerror="window.hit=1">`,
@@ -24,10 +24,10 @@ const CORPUS = [
   "%3Cb%20class=evil%3E",
 ];
 
-/** All of the corpus, as one text. */
+/** The whole corpus as one text. */
 const ALL = CORPUS.join(" ");
 
-/** Texts of the sample flow, each with one of the same length in bytes: a component is a file whose texts its author chooses. */
+/** Texts of the sample flow, each with a replacement of the same length in bytes. The author of a component chooses its texts. */
 const FLOW_TEXTS = {
   "Document approval": "<p class=evil>flow",
   "First review": "<p id=evil>x",
@@ -45,7 +45,7 @@ function component() {
   return bytes;
 }
 
-/** Publishes the flow with these texts and this config, and activates it though the config names groups that do not exist. */
+/** Publishes the flow with these texts and this config. Activates it although the config names groups that do not exist. */
 async function activated(key, config) {
   const version = await published(key, component(), config, { name: ALL, note: ALL });
   const active = await api("POST", `/definitions/${key}/versions/${version}/activate`, { force: true });
@@ -53,7 +53,7 @@ async function activated(key, config) {
   return version;
 }
 
-/** Nothing of this page came from a text. */
+/** Checks that no text created anything in this page. */
 async function tame(page, what) {
   const found = await page.evaluate(() => ({
     hit: window.hit,
@@ -70,7 +70,7 @@ test("texts of people, flows and files are shown as texts on every page", async 
   await api("PUT", `/people/${person}`, { name: ALL.slice(0, 200) });
   await api("PUT", `/groups/${key}`, { name: CORPUS[1] });
   for (const member of ["reviewer", person]) assert.equal((await api("PUT", `/groups/${key}/members/${member}`)).status, 200);
-  // The approvers are a group that nobody has made, with a name that is an attack.
+  // The approvers are a group that does not exist, whose name is an attack.
   const version = await activated(key, { reviewers: key, approvers: CORPUS[0] });
   const ids = [];
   for (const [number, attack] of CORPUS.entries()) {
@@ -94,7 +94,7 @@ test("texts of people, flows and files are shown as texts on every page", async 
   await done(`/instances/${ids[2].id}/suspend`, { reason: ALL }, "admin");
   await done(`/instances/${ids[3].id}/cancel`, { reason: ALL }, "admin");
 
-  // Beside the active version another one, whose config differs; refused events, and a job that fails.
+  // Another version beside the active one, with a different config; refused events, and a failing job.
   const other = await published(key, component(), { reviewers: CORPUS[1], approvers: key }, { note: ALL });
   const quoted = ALL.replaceAll("'", "''");
   sql(`with moved as (delete from outbox_event where instance_id = '${ids[5].id}' returning *)
@@ -102,7 +102,7 @@ test("texts of people, flows and files are shown as texts on every page", async 
     select tenant_id, instance_id, seq, partition, pos, '${quoted}', 3, now() from moved`);
   sql(`insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error)
     select tenant_id, gen_random_uuid(), 'deadline', id, now() + interval '1 day', '{}', 4, '${quoted}' from instance where id = '${ids[5].id}'`);
-  // The notifier writes them a moment after what they tell.
+  // The notifier writes notifications a moment after the events.
   const told = new Set();
   for (const until = Date.now() + 20_000; told.size < ids.length && Date.now() < until; ) {
     const { data } = (await api("GET", "/notifications?limit=100", undefined, tokenOf("reviewer"))).body;
@@ -158,10 +158,10 @@ test("texts of people, flows and files are shown as texts on every page", async 
       await page.goto(url + address);
       await tame(page, `${address} for ${reader}`);
     }
-    // No complaint of the browser either: its policy had nothing to stop.
+    // The browser reports nothing: the content security policy had nothing to block.
     assert.deepEqual(page.context().complaints, [], reader);
     if (reader === "admin") {
-      // The texts are on these pages, so each of them had something to show wrongly.
+      // The texts are on these pages, so each page could have shown them wrongly.
       for (const address of [`/console/definitions/${key}/${other}?against=${version}`, "/console/operations/dead-letters", "/console/operations/jobs", `/console/people/${person}`, `/console/instances/${second.id}/custody`]) {
         await page.goto(url + address);
         assert.match(await page.locator("body").innerText(), /<b class=evil>/, address);
@@ -172,7 +172,7 @@ test("texts of people, flows and files are shown as texts on every page", async 
   sql(`delete from job where instance_id = '${ids[5].id}'`);
 });
 
-test("the texts of the corpus are attacks: they work where a page takes them for more", async () => {
+test("the texts of the corpus are attacks: they work on a page that does not escape them", async () => {
   const page = await (await browser.newContext()).newPage();
   await page.setContent(ALL);
   await assert.rejects(tame(page, "a page that escapes nothing"));

@@ -1,4 +1,4 @@
-// A way back after a decision, in a flow that has one: the approval of a purchase, which the manager may take back until finance decides.
+// A decision is undone by the flow: the manager may take the approval of a purchase back until finance decides.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, file, launch, published, sentTwice, signedIn, sound, tokenOf, url } from "./support.js";
@@ -7,7 +7,7 @@ const FLOW = "purchase-approval";
 const FINANCE = ["reviewer", "fay", "finn", "flora"];
 
 let browser;
-/** The purchases of these tests. Other tests find no work of theirs. */
+/** The purchases of these tests. Other tests have no tasks of them. */
 const purchases = [];
 before(async () => {
   browser = await launch();
@@ -77,11 +77,11 @@ test("a signal that is confirmed twice is sent once", async () => {
   assert.deepEqual(await sentTwice(page), ["opaqueredirect", "opaqueredirect"]);
   const signals = async () => (await api("GET", `/instances/${id}/signals`)).body.data.length;
   assert.equal(await signals(), 1);
-  // With something else in it, it was not sent before.
+  // With another input, the signal was not sent before.
   await page.locator("#act").getByLabel("JSON").fill(`{"iban": "DE1"}`);
   assert.deepEqual(await sentTwice(page), ["basic", "basic"]);
   assert.equal(await signals(), 1);
-  // A third one comes of a form that was not sent before, and is too late.
+  // A third signal comes from a form that was not sent before, and is too late.
   const other = await approved();
   await other.page.getByRole("status").getByRole("link", { name: "Take the approval back" }).click();
   await other.page.locator("#preview").waitFor();
@@ -94,13 +94,13 @@ test("a signal that is confirmed twice is sent once", async () => {
   await other.page.context().close();
 });
 
-test("where others have gone on since, there is no way back", async () => {
+test("after somebody else has acted, the undo is refused", async () => {
   const { id, page } = await approved();
   const { body } = await api("GET", `/instances/${id}`);
   const [task] = body.states[0].tasks.filter((one) => JSON.stringify(one.candidates).includes('"reviewer"'));
   const decision = { outcome: "APPROVE", input: { costCentre: "4711" } };
   assert.equal((await api("POST", `/tasks/${task.id}/decide`, decision, tokenOf("reviewer"))).status, 200);
-  // The same address again: the page of just after the decision.
+  // The same address again: the page just after the decision.
   await page.reload();
   await page.getByText("Your decision is recorded.").waitFor();
   assert.equal(await page.getByRole("status").getByRole("link", { name: "Take the approval back" }).count(), 0);

@@ -1,4 +1,4 @@
-// What a reviewer does all day: find work, see it, decide it. Also without scripts, and against a colleague.
+// A reviewer's day: find work, read it, decide it. Also without scripts, and concurrently with a colleague.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, entity, launch, sentTwice, signedIn, sound, started, tokenOf, url } from "./support.js";
@@ -7,7 +7,7 @@ let browser;
 before(async () => (browser = await launch()));
 after(() => browser.close());
 
-test("an inbox says why it is empty, and what one may claim instead", async () => {
+test("an empty inbox says why, and what the reader may claim instead", async () => {
   const page = await signedIn(browser, "outsider");
   await page.getByText("Nothing waits for you.").waitFor();
   await page.getByRole("link", { name: "Mine" }).click();
@@ -48,7 +48,7 @@ test("a reviewer claims, sees what a decision will do, and decides", async () =>
   await page.getByText("Yours").waitFor();
   await sound(page, "instance");
 
-  // What a reviewer needs is before the rest of the page, and refused actions say why.
+  // Everything that a reviewer needs comes first on the page, and refused actions show the reason.
   const order = await page.evaluate(() => {
     const banner = document.querySelector("#banner");
     const timeline = document.querySelector("#timeline");
@@ -72,7 +72,7 @@ test("a reviewer claims, sees what a decision will do, and decides", async () =>
   await page.getByText("Rob Reviewer: APPROVE").waitFor();
   await page.locator("blockquote", { hasText: "Well done" }).waitFor();
 
-  // The active step alone is indigo and pulses, but not for those who want no motion.
+  // Only the active step is indigo and pulses. It does not pulse for readers who prefer reduced motion.
   await page.emulateMedia({ reducedMotion: "no-preference" });
   const look = (selector) =>
     page.locator(selector).first().evaluate((step) => {
@@ -86,7 +86,7 @@ test("a reviewer claims, sees what a decision will do, and decides", async () =>
   await page.context().close();
 });
 
-test("a decision that needs a comment says so at the field, and keeps what was written", async () => {
+test("a decision that needs a comment says so at the field, and keeps the text", async () => {
   const name = entity("reject");
   const { id } = await started(name, `Plan ${name}`);
   const page = await signedIn(browser, "reviewer");
@@ -103,7 +103,7 @@ test("a decision that needs a comment says so at the field, and keeps what was w
   await page.getByRole("button", { name: "Show what will happen" }).click();
   await page.locator("#preview").getByText("Rework").waitFor();
   assert.equal(await page.getByLabel("Comment").inputValue(), "The sum is wrong");
-  assert.equal(await key(), first, "however often it is sent, it is one form");
+  assert.equal(await key(), first, "a form that is sent repeatedly stays one form");
   await page.getByRole("button", { name: "Confirm: REJECT" }).click();
   await page.getByText("Your decision is recorded.").waitFor();
   await page.context().close();
@@ -124,7 +124,7 @@ test("a comment on an instance needs words, and stands below the timeline", asyn
   await page.context().close();
 });
 
-test("of two reviewers one wins, and the other reads who, what, and what is open now", async () => {
+test("of two reviewers one wins, and the other sees who decided what, and what is open now", async () => {
   const name = entity("race");
   const { id } = await started(name, `Plan ${name}`);
   const [first, second] = [await signedIn(browser, "reviewer"), await signedIn(browser, "reviewer2")];
@@ -157,7 +157,7 @@ test("a confirmed form that is sent twice decides once", async () => {
   await page.context().close();
 });
 
-test("a claim that is confirmed twice is done once, and one of a task that is one's own already changes nothing", async () => {
+test("a claim that is confirmed twice is done once, and a claim of an own task changes nothing", async () => {
   const { id, task } = await started(entity("claimed"), "Plan");
   const page = await signedIn(browser, "reviewer");
   const address = `${url}/console/instances/${id}?action=claim&task=${task}`;
@@ -174,7 +174,7 @@ test("a claim that is confirmed twice is done once, and one of a task that is on
   await page.context().close();
 });
 
-test("who hands on a task that was decided meanwhile reads who decided it, and how", async () => {
+test("a person who delegates a task that was decided meanwhile sees who decided it, and how", async () => {
   const { id, task } = await started(entity("late"), "Plan");
   const page = await signedIn(browser, "admin");
   await page.goto(`${url}/console/instances/${id}`);
@@ -189,7 +189,7 @@ test("who hands on a task that was decided meanwhile reads who decided it, and h
   await page.context().close();
 });
 
-test("a reviewer hands work on by a picker of people", async () => {
+test("a reviewer delegates work with a picker of people", async () => {
   const name = entity("delegate");
   const { id, task } = await started(name, `Plan ${name}`);
   await api("POST", `/tasks/${task}/claim`, {}, tokenOf("reviewer"));
@@ -207,7 +207,7 @@ test("a reviewer hands work on by a picker of people", async () => {
   await page.context().close();
 });
 
-test("delegated work is given back, released, and handed to somebody by a picker of people", async () => {
+test("delegated work is resolved, released, and reassigned with a picker of people", async () => {
   const name = entity("handed");
   const { id, task } = await started(name, `Plan ${name}`);
   const owner = async () => (await api("GET", `/tasks/${task}`)).body.task.owner;
@@ -248,7 +248,7 @@ test("delegated work is given back, released, and handed to somebody by a picker
   await admin.context().close();
 });
 
-test("of two browsers that confirm at the same time one wins, and the other reads who", async () => {
+test("of two browsers that confirm at the same time one wins, and the other sees who", async () => {
   const browsers = [await launch(), await launch()];
   try {
     for (let round = 0; round < 3; round += 1) {
@@ -289,7 +289,7 @@ test("finding, reading and deciding work without scripts", async () => {
   await page.context().close();
 });
 
-test("texts of people and flows are texts: none runs as a script", async () => {
+test("texts of people and flows are shown as text: none runs as a script", async () => {
   const name = entity("xss");
   const attack = '"><img src=x onerror="window.hit=1"><script>window.hit=1</script>{{7*7}}';
   const { id } = await started(name, attack);
@@ -338,7 +338,7 @@ test("a page weighs little: script and all, compressed", async () => {
     const parts = await page.evaluate(() => performance.getEntriesByType("resource").map((one) => [one.name, one.initiatorType]));
     let [script, all] = [0, 0];
     for (const [part, kind] of [[url + address, "page"], ...parts]) {
-      // Node decodes what it gets, so the length on the wire is asked for as a stream.
+      // Node decompresses the body. So the test reads the compressed length from a stream.
       const bytes = await weight(part, cookie);
       all += bytes;
       if (kind === "script") script += bytes;
