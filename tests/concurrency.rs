@@ -50,7 +50,7 @@ async fn three_hosts() -> (TestApp, Vec<Host>) {
     (app, hosts)
 }
 
-/// Publishes the committee in these versions and activates the first.
+/// Publishes these versions of the committee and activates the first.
 async fn vote_on(app: &TestApp, configs: &[Value]) {
     for config in configs {
         let published = app.publish("committee", committee(), config).await;

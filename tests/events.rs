@@ -1,5 +1,5 @@
-//! The relay against a real broker, seen by an independent consumer: nothing lost, nothing reordered within an
-//! instance, nothing told that was rolled back.
+//! The relay with a real broker, observed by an independent consumer: no event is lost, those of an instance stay in order, and
+//! nothing that was rolled back is published.
 
 pub(crate) mod consumer;
 pub(crate) mod database;
@@ -25,7 +25,7 @@ use crate::support::kafka::{OwnBroker, create_topic, shared_address};
 
 const CLAIMED: &str = r#"{"owner":"reviewer","state":"s","task":"t","type":"TASK_CLAIMED"}"#;
 
-/// A relay at work.
+/// A running relay.
 struct Running {
     cancel: CancellationToken,
     task: JoinHandle<()>,
@@ -60,7 +60,7 @@ fn spawn(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(work)
 }
 
-/// The shared broker, with a topic that only this database's events go to.
+/// The shared broker, with a topic for the events of this database only.
 fn settings(database: &Database) -> KafkaSettings {
     KafkaSettings {
         brokers: shared_address(),
@@ -157,7 +157,7 @@ async fn structured_mode_is_one_document() {
 }
 
 #[tokio::test]
-async fn all_arrives_in_order_though_two_relays_share_the_work_and_one_leaves() {
+async fn events_arrive_in_order_from_two_relays_of_which_one_stops() {
     let database = Database::create().await;
     let settings = settings(&database);
     let first = Running::start(database.outbox(), &settings);
@@ -176,7 +176,7 @@ async fn all_arrives_in_order_though_two_relays_share_the_work_and_one_leaves() 
 }
 
 #[tokio::test]
-async fn a_broker_that_is_down_delays_events_and_loses_none() {
+async fn an_unavailable_broker_delays_events_and_loses_none() {
     let (broker, database) = (OwnBroker::start().await, Database::create().await);
     let settings = KafkaSettings {
         brokers: broker.address().to_owned(),
@@ -235,7 +235,7 @@ async fn a_relay_without_a_broker_stops_at_once() {
 }
 
 #[tokio::test]
-async fn what_was_rolled_back_is_never_told() {
+async fn a_rolled_back_event_is_never_published() {
     let database = Database::create().await;
     let settings = settings(&database);
     let relay = Running::start(database.outbox(), &settings);
@@ -262,7 +262,7 @@ async fn what_was_rolled_back_is_never_told() {
 }
 
 #[tokio::test]
-async fn an_approval_over_http_is_told_from_start_to_end_and_dry_runs_are_not() {
+async fn an_approval_over_http_is_published_from_start_to_end_and_dry_runs_are_not() {
     let app = TestApp::start().await;
     let topic = topic_of(&app.database);
     let settings = KafkaSettings {
@@ -283,7 +283,7 @@ async fn an_approval_over_http_is_told_from_start_to_end_and_dry_runs_are_not() 
     let reviewed = app.decided("reviewer", &instance, approve.clone()).await;
     let approved = app.decided("approver", &reviewed, approve).await;
     assert_eq!(approved["status"], "COMPLETED");
-    // A checkpoint of the audit is for those who prove decisions, and has a topic of its own.
+    // Checkpoints of the audit are for auditors, and have a topic of their own.
     let keys = crate::audit::checkpoints::keys(&[("one", 1)]);
     let signed = crate::audit::checkpoints::sign(&app.engine, &keys).await;
     let mut proofs = Consumer::of(&settings.brokers, &settings.checkpoint_topic).await;
@@ -332,7 +332,7 @@ async fn an_approval_over_http_is_told_from_start_to_end_and_dry_runs_are_not() 
 }
 
 #[tokio::test]
-async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken() {
+async fn a_late_commit_with_a_lower_position_is_neither_skipped_nor_overtaken() {
     let database = Database::create().await;
     let settings = settings(&database);
     create_topic(&settings.brokers, &settings.topic, 1, &[]).await;
@@ -343,7 +343,7 @@ async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken(
 
     let mut stalling = database.pool().begin().await.expect("a transaction");
     let late = record(&mut *stalling, 0, stalled, CLAIMED).await;
-    // Enough marks pass for the floor to follow, were it not for the stalled transaction.
+    // Enough marks pass for the floor to rise, if there were no stalled transaction.
     let begun = Instant::now();
     let mut published = 1;
     while begun.elapsed() < Duration::from_secs(2) {
@@ -361,7 +361,7 @@ async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken(
     consumer.receive(published + 2).await;
     consumer.assert_in_order();
 
-    // Once nobody stalls, the floor follows.
+    // Once no transaction is stalled, the floor rises.
     while floor_of_lane(&database).await < late {
         database.record(0, busy, CLAIMED).await;
         database.drained().await;
@@ -371,7 +371,7 @@ async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken(
 }
 
 #[tokio::test]
-async fn a_mark_is_younger_than_every_writer_that_drew_before_it() {
+async fn a_mark_is_younger_than_every_writer_that_took_a_position_before_it() {
     let database = Database::create().await;
     let instance = database.instance().await;
     let mut stalling = database.pool().begin().await.expect("a transaction");
@@ -393,7 +393,7 @@ async fn floor_of_lane(database: &Database) -> i64 {
         .expect("a partition")
 }
 
-/// A checkpoint is an event without an entry in the audit of an instance.
+/// A checkpoint is an event that has no entry in the audit of an instance.
 #[tokio::test]
 async fn the_age_of_the_backlog_counts_checkpoints_and_no_replays() {
     let database = Database::create().await;

@@ -1,4 +1,4 @@
-//! A document's way through approval, over HTTP.
+//! The approval of a document over HTTP.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Who gets the work of a state, and what happens when nobody is left: over HTTP, with a flow whose assignments stand in
-//! the data of each instance.
+//! Who gets the work of a state, and what happens when nobody is eligible: over HTTP, with a flow whose assignments are in the
+//! data of each instance.
 
 mod allocation;
 mod assignment;
@@ -40,14 +40,14 @@ use crate::audit::commands::prove_all;
 use crate::support::app::{Answer, TestApp};
 use crate::support::guests::committee;
 
-/// A host on which committees vote.
+/// A host with the flow of committees.
 async fn chambers() -> TestApp {
     let app = TestApp::empty().await;
     offer(&app, "committee", committee(), json!({})).await;
     app
 }
 
-/// Publishes a flow and activates it, although the directory may not have what it names.
+/// Publishes a flow and activates it, even if the directory lacks names of its config.
 async fn offer(app: &TestApp, key: &str, component: &[u8], config: Value) {
     app.publish(key, component, &config).await.expect(201);
     let path = format!("/v1/definitions/{key}/versions/1/activate");
@@ -58,7 +58,7 @@ async fn offer(app: &TestApp, key: &str, component: &[u8], config: Value) {
 /// Longer than anything here takes on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The time of a host, which stands until it is moved.
+/// The time of a host, which the test moves.
 struct Time(Arc<AtomicI64>);
 
 impl Time {
@@ -76,12 +76,12 @@ impl Time {
         self.clock().now()
     }
 
-    /// So many seconds later.
+    /// Moves the time by this many seconds.
     fn pass(&self, seconds: i64) {
         self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
     }
 
-    /// So many seconds later, once these hosts have done what is due by then.
+    /// Moves the time, and waits until these hosts have run everything due by then.
     async fn work(&self, app: &TestApp, engines: &[&Engine], seconds: i64) {
         self.pass(seconds);
         for engine in engines {
@@ -99,11 +99,11 @@ impl Time {
             }
         };
         let settled = tokio::time::timeout(TIMEOUT, settled).await;
-        settled.expect("what is due is done in time");
+        settled.expect("due work is done in time");
     }
 }
 
-/// A host on which committees vote, and its time.
+/// A host with the flow of committees, and its time.
 async fn chambers_at() -> (TestApp, Time) {
     let time = Time::begin();
     let app = TestApp::empty_at(time.clock()).await;

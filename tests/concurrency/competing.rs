@@ -12,8 +12,8 @@ struct Competitor {
     body: Value,
     /// Whether it is on the instance, not on its task.
     whole: bool,
-    /// What the decider is told if this command came first: the code, and the reason or what the conflict names. None if the
-    /// decision succeeds all the same.
+    /// The response to the decider if this command came first: the code, and the reason or the conflict. None if the decision
+    /// succeeds anyway.
     told: Option<(&'static str, Value)>,
 }
 

@@ -95,7 +95,7 @@ fn falsified_histories_are_found(histories: &[History]) {
             history.calls.remove(*place);
             changes.len() > 1
         }),
-        ("a look shows what is long over", |history| {
+        ("a read shows an outdated state", |history| {
             let first = history.calls[0].clone();
             let last = history
                 .calls

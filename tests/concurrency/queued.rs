@@ -415,7 +415,7 @@ async fn a_refusal_depends_on_the_stored_state() {
     send(2, fixture.yes(2));
     within(fixture.waiting(2)).await;
     run("select setval('gate', 2)").await;
-    // The two queued ones are being committed when another request comes, whose caller cannot be read yet.
+    // The two queued commands are being committed when another request arrives, whose caller cannot be read yet.
     within(fixture.waiting(0)).await;
     reached(2).await;
     within(async {

@@ -1,4 +1,4 @@
-//! Definitions of which an instance is the only one about its entity, whichever definition another one is of.
+//! Definitions that are sole per entity: while an instance runs, no other instance of any definition runs about the same entity.
 
 use tokio::task::JoinSet;
 
@@ -63,7 +63,7 @@ fn lost_to(answer: Answer, running: &Value) {
 }
 
 #[tokio::test]
-async fn a_sole_instance_keeps_others_of_any_definition_away() {
+async fn a_sole_instance_blocks_others_of_any_definition() {
     let app = fixture().await;
     let sole = start(&app, "sole", "1").await.started();
     for key in ["sole", "other-sole", "plain"] {
@@ -71,7 +71,7 @@ async fn a_sole_instance_keeps_others_of_any_definition_away() {
         let dry = "/v1/instances?dryRun=true";
         lost_to(app.post("author", dry, body(key, "1")).await, &sole);
     }
-    // Another entity is free, and this one once the instance has ended. A suspended one has not.
+    // Another entity is free. This entity is free once the instance has ended, but not while it is suspended.
     start(&app, "plain", "2").await.expect(201);
     let reason = json!({ "reason": "wait" });
     command(&app, &sole, "suspend", reason).await.expect(200);
@@ -79,7 +79,7 @@ async fn a_sole_instance_keeps_others_of_any_definition_away() {
     cancel(&app, &sole).await;
     let plain = start(&app, "plain", "1").await.started();
     lost_to(start(&app, "sole", "1").await, &plain);
-    // It restarts only where nothing runs.
+    // It can be restarted only if nothing else runs.
     let restart = format!("/v1/instances/{}/restart", id(&sole));
     lost_to(app.post("author", &restart, json!({})).await, &plain);
     cancel(&app, &plain).await;
@@ -88,7 +88,7 @@ async fn a_sole_instance_keeps_others_of_any_definition_away() {
 }
 
 #[tokio::test]
-async fn definitions_that_are_not_sole_run_beside_each_other() {
+async fn definitions_that_are_not_sole_run_concurrently() {
     let app = fixture().await;
     publish(&app, "plain-too", &json!({})).await;
     let first = start(&app, "plain", "1").await.started();
@@ -97,9 +97,9 @@ async fn definitions_that_are_not_sole_run_beside_each_other() {
     prove_all(&app).await;
 }
 
-/// Whatever the order in which they arrive, one of two starts through two hosts wins, and the other is told which.
+/// In any order of arrival, one of two starts through two hosts wins, and the response to the other one names the winner.
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_starts_at_once_one_wins() {
+async fn of_two_concurrent_starts_one_wins() {
     let app = fixture().await;
     let hosts = [app.host(), app.beside().await];
     for (round, keys) in [
@@ -127,9 +127,9 @@ async fn of_two_starts_at_once_one_wins() {
     prove_all(&app).await;
 }
 
-/// The start looks after it has waited for the one that is under way, and sees it.
+/// The start reads after it has waited for the concurrent one, and finds it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_waits_for_one_under_way() {
+async fn a_start_waits_for_a_concurrent_one() {
     let app = fixture().await;
     let model = start(&app, "sole", "model").await.started();
     let cases = [("plain", true, 1), ("sole", false, 2), ("sole", true, 3)];
@@ -197,7 +197,7 @@ async fn blocked(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn a_migration_to_a_sole_version_needs_the_entity_free() {
+async fn a_migration_to_a_sole_version_needs_a_free_entity() {
     let app = fixture().await;
     let instance = start(&app, "plain", "1").await.started();
     publish(&app, "plain", &json!({ "sole": true })).await;
@@ -210,7 +210,7 @@ async fn a_migration_to_a_sole_version_needs_the_entity_free() {
     cancel(&app, &beside).await;
     command(&app, &instance, "migrate", to(2)).await.expect(200);
     lost_to(start(&app, "beside", "1").await, &instance);
-    // And back.
+    // The migration back.
     command(&app, &instance, "migrate", to(1)).await.expect(200);
     start(&app, "beside", "1").await.expect(201);
     prove_all(&app).await;

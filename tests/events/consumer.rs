@@ -1,4 +1,4 @@
-//! An independent consumer: it knows Kafka and CloudEvents, and nothing of wrkflw.
+//! An independent consumer: it uses Kafka and CloudEvents, and no code of wrkflw.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -13,11 +13,11 @@ pub(crate) const TIMEOUT: Duration = Duration::from_mins(1);
 pub(crate) struct Consumer {
     inner: StreamConsumer,
     pub(crate) received: Vec<Received>,
-    /// Of the events received: some come more than once.
+    /// The received events; some come more than once.
     ids: HashSet<String>,
 }
 
-/// One record as it came.
+/// One record as it was received.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     pub(crate) key: String,
@@ -26,7 +26,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// In a header, or in the document of the structured mode.
+    /// The event id, from a header or from the document of the structured mode.
     pub(crate) fn id(&self) -> &str {
         let header = self.headers.get("ce_id").map(String::as_str);
         header
@@ -65,7 +65,7 @@ impl Consumer {
         }
     }
 
-    /// Receives until `done` says so of everything received.
+    /// Receives until `done` holds for everything received.
     pub(crate) async fn receive_until(&mut self, done: impl Fn(&[Received]) -> bool) {
         while !done(&self.received) {
             self.receive_one().await;
@@ -80,11 +80,11 @@ impl Consumer {
         assert_eq!(self.ids.len(), count);
     }
 
-    /// The timeout is for the next record, not for all of them: a machine may be slow, but an existing record must come.
+    /// The timeout is for each record, not for all of them: a machine may be slow, but an existing record must come.
     async fn receive_one(&mut self) {
         let arriving = async {
             loop {
-                // A broker that is down is tried again by the client.
+                // The client retries while a broker is down.
                 if let Ok(message) = self.inner.recv().await {
                     return message;
                 }
@@ -114,7 +114,7 @@ impl Consumer {
         self.received.push(received);
     }
 
-    /// How many records the broker has, as far as it answers.
+    /// The number of records of the topic, if the broker responds.
     fn sent(&self) -> String {
         let assignment = self.inner.assignment().expect("an assignment");
         let counted = assignment.elements().into_iter().map(|partition| {
@@ -131,7 +131,7 @@ impl Consumer {
         }
     }
 
-    /// The sequence numbers of each instance in the order of arrival, repetitions left out as a consumer does.
+    /// The sequence numbers of each instance in the order of arrival, without repetitions.
     pub(crate) fn sequences(&self) -> HashMap<String, Vec<u64>> {
         let mut sequences: HashMap<String, Vec<u64>> = HashMap::new();
         let mut seen = HashSet::new();
@@ -146,7 +146,7 @@ impl Consumer {
         sequences
     }
 
-    /// Every instance's events from 1 on, in order and without a gap.
+    /// Checks that each instance has its events from 1 on, in order and without a gap.
     pub(crate) fn assert_in_order(&self) {
         for (instance, sequence) in self.sequences() {
             let expected: Vec<u64> = (1..=sequence.len() as u64).collect();
@@ -172,7 +172,7 @@ pub(crate) async fn partitions(brokers: &str, topic: &str) -> i32 {
             }
             assert!(
                 std::time::Instant::now() < deadline,
-                "the topic {topic} never came to be"
+                "the topic {topic} was never created"
             );
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -1,4 +1,4 @@
-//! What a host would write into its database, written directly: every case is then a few lines away.
+//! Rows that a host would write, written directly, so that a test takes a few lines.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) struct Database {
     store: Store,
 }
 
-/// The tenant that tests write as.
+/// The tenant of the tests.
 const TENANT: i32 = 1;
 
 impl Database {
@@ -39,7 +39,7 @@ impl Database {
         self.store.outbox()
     }
 
-    /// Connections that may do anything.
+    /// Connections as the superuser.
     pub(crate) fn pool(&self) -> &PgPool {
         self.inner.admin_pool()
     }
@@ -75,13 +75,13 @@ impl Database {
         record_many(self.pool(), instances, each).await;
     }
 
-    /// Until nothing waits in the outbox.
+    /// Waits until the outbox is empty.
     pub(crate) async fn drained(&self) {
         self.eventually("select not exists (select from outbox_event)")
             .await;
     }
 
-    /// Until `condition` holds.
+    /// Waits until `condition` holds.
     pub(crate) async fn eventually(&self, condition: &'static str) {
         let deadline = tokio::time::Instant::now() + TIMEOUT;
         while !sqlx::query_scalar::<_, bool>(condition)
@@ -109,7 +109,7 @@ impl Database {
     }
 }
 
-/// Writes one public event of `instance`, as part of whatever transaction `executor` is in; tells its position.
+/// Writes one public event of `instance` in the transaction of `executor`. Returns its position.
 pub(crate) async fn record<'e>(
     executor: impl Executor<'e, Database = Postgres>,
     partition: i16,
@@ -171,7 +171,7 @@ pub(crate) async fn record_many(pool: &PgPool, instances: i32, each: i32) {
     .expect("events");
 }
 
-/// The name of a database, which nothing else has.
+/// A unique name for a database.
 pub(crate) fn topic_of(database: &TestDatabase) -> String {
     database.name().to_owned()
 }

@@ -1,4 +1,4 @@
-//! Events that Kafka refuses for good are parked, with the later ones of their instance, and hold up no others.
+//! Events that Kafka refuses permanently are parked, with the later ones of their instance. Others are not delayed.
 
 use super::*;
 use crate::support::proxy::{Condition, Proxy, Server};
@@ -21,7 +21,7 @@ async fn an_event_too_large_for_the_broker_is_parked_with_its_followers() {
     let database = Database::create().await;
     let mut settings = settings(&database);
     create_topic(&settings.brokers, &settings.topic, 1, &[LIMIT]).await;
-    // Several requests are under way when one is refused: those behind it must not arrive.
+    // Several requests are in flight when one is refused. Those after it must not arrive.
     let small_requests = ("batch.num.messages".to_owned(), "4".to_owned());
     settings.properties.extend([small_requests]);
     refuses_only_the_poisoned_instance(database, settings).await;
@@ -35,7 +35,7 @@ fn huge() -> String {
     )
 }
 
-/// The poisoned event stands between events of its own instance and of neighbours in the same partition and partition.
+/// The refused event is between events of its own instance and of neighbours in the same and in other partitions.
 async fn refuses_only_the_poisoned_instance(database: Database, settings: KafkaSettings) {
     let (poisoned, neighbour) = (database.instance().await, database.instance().await);
     let huge = huge();
@@ -87,7 +87,7 @@ async fn refuses_only_the_poisoned_instance(database: Database, settings: KafkaS
     );
 }
 
-/// A broker that is so slow that a claim has no time to send all of its events one by one.
+/// The broker is so slow that a claim has no time to send all of its events one by one.
 #[tokio::test]
 async fn an_event_too_large_for_a_slow_broker_is_parked() {
     let (proxy, database) = (Proxy::open().await, Database::create().await);

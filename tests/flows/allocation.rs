@@ -1,4 +1,4 @@
-//! Work that the host gives to one of its candidates, in turn or to whoever has the least.
+//! Tasks that the host allocates to a candidate: in turn, or to the candidate with the fewest tasks.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ async fn owned(app: &TestApp) -> BTreeMap<String, i64> {
 async fn everybody_has_their_turn() {
     let app = chambers().await;
     desk(&app, &["benny", "betty", "bodo", "author"]).await;
-    // The requester has no turn, and the tasks of other states and versions are other turns.
+    // The requester has no turn. Other states and versions have turns of their own.
     for (number, person) in (1..).zip(["benny", "betty", "bodo", "benny", "betty"]) {
         let instance = vote(&app, &format!("m-{number}"), given("round-robin")).await;
         assert_eq!(owner(&instance), person, "{instance}");
@@ -52,7 +52,7 @@ async fn everybody_has_their_turn() {
 }
 
 #[tokio::test]
-async fn whoever_owns_the_least_gets_more() {
+async fn the_candidate_with_the_fewest_tasks_gets_the_next() {
     let app = chambers().await;
     desk(&app, &["benny", "betty"]).await;
     let named = |owner: &str| json!({ "assign": { "offers": [{ "owner": owner }] } });
@@ -64,10 +64,10 @@ async fn whoever_owns_the_least_gets_more() {
         instances.push(vote(&app, entity, given("least-loaded")).await);
     }
     let owners: Vec<_> = instances.iter().map(owner).collect();
-    // At the fifth both own two, and betty was given one before.
+    // At the fifth task both own two. The last task of betty is older.
     assert_eq!(owners, ["betty", "benny", "betty"]);
 
-    // It can be given back, and is then open to all.
+    // It can be released, and is then open to all.
     let task = &tasks(&instances[0])[0];
     let path = |verb: &str| format!("/v1/tasks/{}/{verb}", id(task));
     let yes = json!({ "outcome": "YES" });
@@ -81,7 +81,7 @@ async fn whoever_owns_the_least_gets_more() {
 }
 
 #[tokio::test]
-async fn the_absent_get_nothing_and_if_nobody_is_left_it_is_open() {
+async fn absent_people_get_no_task_and_without_others_it_is_open() {
     let (app, time) = chambers_at().await;
     desk(&app, &["benny", "betty"]).await;
     let until = time.now() + Duration::from_hours(24);
@@ -103,10 +103,10 @@ async fn the_absent_get_nothing_and_if_nobody_is_left_it_is_open() {
     prove_all(&app).await;
 }
 
-/// Commands that run at the same moment do not see each other's choice. What is promised: each task goes to one of the candidates,
-/// and what comes later evens it out.
+/// Commands that run at the same time do not see each other's allocation. Each task goes to one of the candidates, and later
+/// allocations even out the numbers.
 #[tokio::test]
-async fn starts_at_the_same_moment_are_evened_out_later() {
+async fn allocations_of_concurrent_starts_are_evened_out_later() {
     const PEOPLE: [&str; 4] = ["benny", "betty", "bodo", "bruno"];
     const AT_ONCE: usize = 12;
     let app = chambers().await;
@@ -123,7 +123,7 @@ async fn starts_at_the_same_moment_are_evened_out_later() {
     }
     let most = owned(&app).await.into_values().max().expect("owners");
     let most = usize::try_from(most).expect("few");
-    // As many as make all equal, one after the other.
+    // One after the other, until all have the same number.
     for number in 0..most * PEOPLE.len() - AT_ONCE {
         vote(&app, &format!("later-{number}"), given("least-loaded")).await;
     }

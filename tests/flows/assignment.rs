@@ -1,4 +1,4 @@
-//! Approver types, direct assignment, priority and labels.
+//! Kinds of candidates, assigned owners, priorities and labels.
 
 use super::*;
 
@@ -12,7 +12,7 @@ async fn voted(app: &TestApp, user: &str, task: &Value, outcome: &str) -> Value 
     app.post(user, &decide, decision).await.expect(200)["instance"].clone()
 }
 
-/// Only `able` of the three may claim the only task, which is offered to these candidates.
+/// The only task is offered to these candidates. Of the three, only `able` may claim it.
 async fn reaches(app: &TestApp, entity: &str, data: Value, candidates: Value, able: &str) {
     let instance = vote(app, entity, data).await;
     let task = &tasks(&instance)[0];
@@ -35,7 +35,7 @@ async fn reaches(app: &TestApp, entity: &str, data: Value, candidates: Value, ab
 }
 
 #[tokio::test]
-async fn each_type_of_approver_reaches_its_people() {
+async fn each_kind_of_candidate_reaches_its_people() {
     let app = chambers().await;
     manager(&app, "reviewer2", "approver").await;
     let of = |offer: Value| json!({ "assign": { "offers": [offer] }, "managerId": "reviewer" });
@@ -72,7 +72,7 @@ async fn each_type_of_approver_reaches_its_people() {
 }
 
 #[tokio::test]
-async fn any_of_a_list_decide_until_enough_have() {
+async fn any_of_a_list_decide_until_the_quorum_is_reached() {
     let app = chambers().await;
     let of = |needed: u32| {
         let offers = ["reviewer", "reviewer2", "approver"].map(|user| json!({ "users": [user] }));
@@ -104,12 +104,12 @@ async fn any_of_a_list_decide_until_enough_have() {
         .problem(409, "task_taken");
     assert_eq!(problem["conflict"]["action"], "cancelled");
 
-    // Too many rejections end it as early.
+    // Too many rejections end it early, too.
     let instance = vote(&app, "three-of-three", of(3)).await;
     let after = voted(&app, "reviewer", &tasks(&instance)[0], "NO").await;
     assert_eq!(after["outcome"], "REJECTED");
     assert_eq!(audited(&app, &instance, "TASK_CANCELLED").await.len(), 2);
-    // More than there are tasks cannot be asked for.
+    // A quorum must not exceed the number of tasks.
     let body = json!({
         "definitionKey": "committee", "entityType": "motion", "entityId": "four-of-three", "data": of(4),
     });
@@ -118,7 +118,7 @@ async fn any_of_a_list_decide_until_enough_have() {
 }
 
 #[tokio::test]
-async fn work_is_owned_labelled_and_urgent() {
+async fn work_has_owners_labels_and_priorities() {
     let app = chambers().await;
     let offer = json!({ "owner": "reviewer", "label": "Check the sum" });
     let assign = json!({ "offers": [offer], "priority": 7 });

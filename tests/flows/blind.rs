@@ -1,9 +1,9 @@
-//! A vote in which nobody is told how others voted, until it ends.
+//! A vote in which nobody learns how others voted until it ends.
 
 use super::*;
 use crate::support::until_so;
 
-/// The data of the instance's events of this type, once there are so many.
+/// The data of the instance's published events of this type, once there are this many.
 async fn published(app: &TestApp, instance: &Value, kind: &str, count: usize) -> Vec<Value> {
     let look = async || {
         let page = app.get("admin", "/v1/events?limit=100").await.expect(200);
@@ -28,7 +28,7 @@ fn hides(event: &Value, members: &[&str]) {
     );
 }
 
-/// A vote of two, of whom `reviewer` has voted.
+/// A vote of two people. `reviewer` has voted.
 async fn half_done(app: &TestApp) -> Value {
     let offers = ["reviewer", "reviewer2"].map(|user| json!({ "users": [user] }));
     let assign = json!({ "offers": offers, "needed": 2, "blind": true });
@@ -37,13 +37,13 @@ async fn half_done(app: &TestApp) -> Value {
     let input = json!({ "data": { "votes": 1 } });
     let vote = json!({ "outcome": "YES", "comment": "between us", "input": input });
     let after = decide(app, "reviewer", first, vote).await;
-    // Who decided sees it.
+    // The decider sees it.
     assert_eq!(after["states"][0]["blind"], true);
     assert_eq!(tasks(&after)[0]["decision"]["comment"], "between us");
     after
 }
 
-/// Nobody tries out how the vote stands.
+/// No dry run or refusal reveals the count of votes.
 async fn dry_runs_are_refused(app: &TestApp, instance: &Value) {
     let second = &tasks(instance)[1];
     let of_instance = format!("/v1/instances/{}", id(instance));
@@ -93,7 +93,7 @@ async fn both_are_disclosed(app: &TestApp, instance: &Value) {
 }
 
 #[tokio::test]
-async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
+async fn votes_are_hidden_until_the_vote_ends() {
     let app = chambers().await;
     let instance = half_done(&app).await;
     let (first, second) = (&tasks(&instance)[0], &tasks(&instance)[1]);
@@ -116,7 +116,7 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
         (&hidden["status"], &hidden["owner"], &hidden["decision"]),
         (&json!("COMPLETED"), &Value::Null, &Value::Null)
     );
-    // Whoever tries to decide it, too, learns only that it is decided.
+    // A person who tries to decide the same task learns only that it is decided.
     let decide_first = format!("{of_task}/decide");
     let problem = app
         .post("reviewer2", &decide_first, json!({ "outcome": "NO" }))
@@ -125,7 +125,7 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     assert_eq!(problem["conflict"]["action"], "decided");
     assert!(problem["conflict"]["by"].is_null(), "{problem}");
     assert!(problem["conflict"]["outcome"].is_null(), "{problem}");
-    // What others get in answer to their own commands.
+    // The responses to commands of other people.
     let claimed = format!("/v1/tasks/{}/claim?dryRun=true", id(second));
     let answer = app.post("reviewer2", &claimed, json!({})).await;
     assert!(!answer.text.contains("between us"), "{}", answer.text);
@@ -154,11 +154,11 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     prove_all(&app).await;
 }
 
-/// Who changed the data and how, as this person is told.
+/// The changes of the data and their actors, as this person sees them.
 async fn told_of_change(app: &TestApp, person: &str, instance: &Value) -> Value {
     let path = format!("/v1/instances/{}/changes", id(instance));
     let page = app.get(person, &path).await.expect(200);
-    // Behind the start.
+    // After the start.
     let step = &page["data"][1];
     assert_eq!(
         (&step["state"], &step["changes"]),
@@ -171,7 +171,7 @@ async fn told_of_change(app: &TestApp, person: &str, instance: &Value) -> Value 
 }
 
 #[tokio::test]
-async fn a_change_of_the_data_does_not_tell_whose_vote_made_it() {
+async fn a_change_of_the_data_does_not_reveal_its_vote() {
     let app = chambers().await;
     let instance = half_done(&app).await;
     let (hidden, told) = (json!([null, null]), json!(["reviewer", "YES"]));
@@ -186,7 +186,7 @@ async fn a_change_of_the_data_does_not_tell_whose_vote_made_it() {
 }
 
 #[tokio::test]
-async fn two_votes_of_one_moment_do_not_tell_of_each_other() {
+async fn two_concurrent_votes_do_not_reveal_each_other() {
     let (app, _standing) = chambers_at().await;
     let offers = ["reviewer", "reviewer2", "approver"].map(|user| json!({ "users": [user] }));
     let assign = json!({ "offers": offers, "needed": 3, "blind": true });
@@ -231,9 +231,9 @@ async fn a_cancelled_vote_is_disclosed() {
     prove_all(&app).await;
 }
 
-/// A dry run of it counts, and tells nothing of votes.
+/// A dry run of a bulk cancellation counts it, and reveals no votes.
 #[tokio::test]
-async fn a_dry_run_of_many_cancellations_counts_a_blind_vote_as_done() {
+async fn a_dry_run_of_a_bulk_cancellation_counts_a_blind_vote_as_done() {
     let app = chambers().await;
     half_done(&app).await;
     let body = json!({ "definitionKey": "committee", "version": 1, "reason": "no longer wanted" });
@@ -243,7 +243,7 @@ async fn a_dry_run_of_many_cancellations_counts_a_blind_vote_as_done() {
     assert!(!dry.to_string().contains("between us"), "{dry}");
 }
 
-/// A blind vote of three, of whom `reviewer` has asked for advice. It is asked for beside the vote.
+/// A blind vote of three people. `reviewer` has asked for advice, which is a branch beside the vote.
 async fn advised(app: &TestApp) -> Value {
     offer(app, "committee", committee(), json!({ "advice": true })).await;
     let offers = ["reviewer", "reviewer2", "approver"].map(|user| json!({ "users": [user] }));
@@ -256,7 +256,7 @@ async fn advised(app: &TestApp) -> Value {
     decide(app, "reviewer", &tasks(&instance)[0], ask).await
 }
 
-/// What led to the advice, and what ended it, as this person is told.
+/// What began the advice and what ended it, as this person sees it.
 async fn told_of_advice(app: &TestApp, person: &str, instance: &Value) -> Value {
     let path = format!("/v1/instances/{}/history", id(instance));
     let history = app.get(person, &path).await.expect(200);
@@ -273,7 +273,7 @@ async fn told_of_advice(app: &TestApp, person: &str, instance: &Value) -> Value 
 }
 
 #[tokio::test]
-async fn nobody_is_told_which_vote_began_a_branch_or_cancelled_it() {
+async fn the_vote_that_began_or_cancelled_a_branch_is_hidden() {
     let app = TestApp::empty().await;
     let asked = advised(&app).await;
     let of_instance = format!("/v1/instances/{}", id(&asked));
@@ -324,7 +324,7 @@ async fn nobody_is_told_which_vote_began_a_branch_or_cancelled_it() {
 }
 
 #[tokio::test]
-async fn a_task_that_goes_back_does_not_tell_who_voted() {
+async fn a_released_task_does_not_reveal_who_voted() {
     let app = chambers().await;
     let offer = json!({ "users": ["reviewer", "reviewer2"] });
     let assign = json!({ "offers": [offer, offer, offer], "needed": 2, "blind": true });

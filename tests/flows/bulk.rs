@@ -1,4 +1,4 @@
-//! One action on many tasks: each has a result of its own, and none fails because of another.
+//! Bulk commands on tasks: each task has a result of its own, and none fails because of another.
 
 use super::*;
 
@@ -23,7 +23,7 @@ async fn bulk(app: &TestApp, who: &str, body: Value) -> Value {
     app.post(who, "/v1/tasks/bulk", body).await.expect(200)
 }
 
-/// Status and code of each.
+/// Status and code of each result.
 fn told(results: &Value) -> Vec<(u64, String)> {
     let results = results["results"].as_array().expect("results").iter();
     let one = |result: &Value| {
@@ -41,7 +41,7 @@ fn fine(count: usize) -> Vec<(u64, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_task_has_its_own_result_in_the_order_given() {
+async fn each_task_has_its_own_result_in_the_given_order() {
     let app = chambers().await;
     let motions = motions(&app, 3).await;
     let mut all = ids(&motions);
@@ -50,7 +50,7 @@ async fn each_task_has_its_own_result_in_the_order_given() {
     all.push(motions[0]["id"].clone());
     let claim = json!({ "action": "claim", "taskIds": all });
 
-    // Dry, nothing happens.
+    // A dry run has no effect.
     let dry = app
         .post("reviewer", "/v1/tasks/bulk?dryRun=true", claim.clone())
         .await;
@@ -94,7 +94,7 @@ fn all_of(motions: &[Value]) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeat_repeats_every_reply() {
+async fn a_repetition_returns_every_reply() {
     let app = chambers().await;
     let motions = motions(&app, 12).await;
     let host = app.host();
@@ -125,7 +125,7 @@ async fn a_repeat_repeats_every_reply() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_stands_for_one_request_on_many_tasks() {
+async fn a_key_identifies_one_bulk_request() {
     let app = chambers().await;
     let motions = motions(&app, 3).await;
     let host = app.host();
@@ -135,7 +135,7 @@ async fn a_key_stands_for_one_request_on_many_tasks() {
         let path = "/v1/tasks/bulk";
         host.send("reviewer", "POST", path, &key, body).await
     };
-    // A dry run keeps no key.
+    // A dry run stores no key.
     let dry = [("idempotency-key", "many")];
     let path = "/v1/tasks/bulk?dryRun=true";
     let tried = host.send("reviewer", "POST", path, &dry, claim(&motions[1..]));
@@ -145,7 +145,7 @@ async fn a_key_stands_for_one_request_on_many_tasks() {
     let other = send("many", claim(&motions[1..2])).await;
     other.problem(422, "idempotency_key_reused");
 
-    // A command on one task had the key.
+    // A command on one task has used the key.
     let one = format!(
         "/v1/tasks/{}/claim",
         ids(&motions)[1].as_str().expect("an id")
@@ -158,16 +158,16 @@ async fn a_key_stands_for_one_request_on_many_tasks() {
     let still = shown(&app, &motions[2]).await;
     assert_eq!(still["revision"], 1, "nobody has claimed it");
 
-    // The other way round.
+    // The reverse case.
     let key = [("idempotency-key", "many")];
     let one = one.replace("claim", "release");
     let released = host.send("reviewer", "POST", &one, &key, Some(json!({})));
     released.await.problem(422, "idempotency_key_reused");
 }
 
-/// A refusal is not kept under the key: a repeat tries it again.
+/// A refusal is not stored under the key: a repetition tries the task again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repeat_does_what_the_first_request_did_not() {
+async fn a_repetition_does_what_the_first_request_did_not() {
     let app = chambers().await;
     let motions = motions(&app, 2).await;
     let host = app.host();
@@ -195,7 +195,7 @@ async fn a_repeat_does_what_the_first_request_did_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tasks_are_found_given_away_decided_and_given_back() {
+async fn tasks_are_selected_reassigned_decided_and_released() {
     let app = chambers().await;
     let motions = motions(&app, 4).await;
     let found = json!({ "view": "available", "definitionKey": "committee", "state": "Vote", "label": "vote" });
@@ -230,7 +230,7 @@ async fn tasks_are_found_given_away_decided_and_given_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_filter_takes_what_the_list_of_open_tasks_takes() {
+async fn the_filter_accepts_the_filters_of_the_list_of_open_tasks() {
     let app = chambers().await;
     motions(&app, 3).await;
     for (narrowed, found) in [
@@ -250,11 +250,11 @@ async fn the_filter_takes_what_the_list_of_open_tasks_takes() {
         let claimed = app.post("reviewer", path, claim).await.expect(200);
         assert_eq!(told(&claimed), fine(found), "{filter}");
     }
-    // A reason is as long as in the command on one task: in characters.
+    // A reason has the same length limit as for one task: in characters.
     for (length, status) in [(2_000, 200), (2_001, 422)] {
         let reason = "д".repeat(length);
         let body = json!({ "action": "reassign", "to": "reviewer", "reason": reason, "filter": { "view": "all" } });
-        // The key is not used in a dry run, so a filter is no reason against it.
+        // A dry run ignores the key, so it permits a filter.
         let host = app.host();
         let key = [("idempotency-key", "a-key")];
         let answer = host.send(
@@ -275,7 +275,7 @@ async fn the_filter_takes_what_the_list_of_open_tasks_takes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_decides_on_their_own_request_in_bulk() {
     let app = chambers().await;
-    // `author` is a reviewer, too, and asked for the first two.
+    // `author` is a reviewer, too, and requested the first two.
     let own = motions(&app, 2).await;
     let assign = json!({ "offers": [{ "groups": ["reviewers"] }], "needed": 1 });
     let body = json!({
@@ -311,7 +311,7 @@ async fn nobody_decides_on_their_own_request_in_bulk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_no_task_could_take_is_refused_as_a_whole() {
+async fn an_invalid_bulk_request_is_refused_as_a_whole() {
     let app = chambers().await;
     let motion = motions(&app, 1).await;
     let task = ids(&motion);

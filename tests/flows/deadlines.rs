@@ -1,9 +1,9 @@
-//! Deadlines over HTTP: each action, with real flow logic, when the host's clock says so.
+//! Deadlines over HTTP: each action, with real flow logic, at the time of the host's clock.
 
 use super::*;
 use wrkflw_engine::budgets::Budgets;
 
-/// A vote of the reviewers under one deadline of its task.
+/// A vote of the reviewers whose task has one deadline.
 fn under(deadline: &Value) -> Value {
     let offer = json!({ "groups": ["reviewers"], "deadlines": [deadline] });
     json!({
@@ -16,7 +16,7 @@ async fn passed(app: &TestApp, instance: &Value) -> Vec<Value> {
     audited(app, instance, "DEADLINE_PASSED").await
 }
 
-/// Types and data of the public events about this instance that bear one of these names.
+/// Types and data of the published events about this instance with one of these names.
 async fn told(app: &TestApp, instance: &Value, kinds: &[&str]) -> Vec<(String, Value)> {
     let events = app.events().await;
     let about = events.iter().filter(|event| {
@@ -38,7 +38,7 @@ async fn told(app: &TestApp, instance: &Value, kinds: &[&str]) -> Vec<(String, V
 }
 
 #[tokio::test]
-async fn whoever_has_late_work_is_reminded_again_and_again() {
+async fn the_owner_of_late_work_is_reminded_repeatedly() {
     let (app, time) = chambers_at().await;
     let data = under(&json!({ "after": 60, "every": 3600, "do": "remind" }));
     let instance = vote(&app, "remind", data).await;
@@ -49,7 +49,7 @@ async fn whoever_has_late_work_is_reminded_again_and_again() {
     assert_eq!(passed(&app, &instance).await, [] as [Value; 0]);
     time.work(&app, &[&app.engine], 1).await;
     claim(&app, "reviewer", task).await;
-    // Five minutes late, after two that were missed.
+    // Five minutes late, after two missed reminders.
     time.work(&app, &[&app.engine], 3 * 3600 + 300).await;
     timers.stop().await;
 
@@ -110,9 +110,9 @@ async fn late_work_goes_back_to_the_queue() {
     prove_all(&app).await;
 }
 
-/// Work that is in progress for too long returns to the queue, whenever it was claimed.
+/// A task that is claimed for too long is released, whenever it was claimed.
 #[tokio::test]
-async fn work_in_progress_for_too_long_goes_back_to_the_queue() {
+async fn a_task_that_is_claimed_for_too_long_is_released() {
     let (app, time) = chambers_at().await;
     let data = under(&json!({ "after": 600, "since": "claim", "do": "release" }));
     let instance = vote(&app, "claims", data).await;
@@ -123,7 +123,7 @@ async fn work_in_progress_for_too_long_goes_back_to_the_queue() {
     };
     assert_eq!(now(&instance), (json!("PENDING"), Value::Null));
     let timers = app.timers();
-    // Nobody owns it for an hour: nothing is due.
+    // Nobody owns it for an hour, so nothing is due.
     time.work(&app, &[&app.engine], 3600).await;
     for (round, person) in ["reviewer", "reviewer2", "reviewer"]
         .into_iter()
@@ -143,10 +143,10 @@ async fn work_in_progress_for_too_long_goes_back_to_the_queue() {
         );
         let back = shown(&app, &instance).await;
         assert_eq!(now(&back), (json!("PENDING"), Value::Null));
-        // In the queue time does not count.
+        // The time without an owner does not count.
         time.work(&app, &[&app.engine], 900).await;
     }
-    // Released before, and claimed by another: what was left of the first claim does not matter.
+    // Released early, then claimed by another person: the rest of the first claim does not count.
     claim(&app, "reviewer", &task).await;
     time.work(&app, &[&app.engine], 500).await;
     let path = format!("/v1/tasks/{}/release", id(&task));
@@ -164,9 +164,9 @@ async fn work_in_progress_for_too_long_goes_back_to_the_queue() {
     prove_all(&app).await;
 }
 
-/// In working days, from a claim on a Friday evening; a state as a whole has no claim.
+/// In working days, from a claim on a Friday evening. A state as a whole has no claim.
 #[tokio::test]
-async fn a_claim_begins_working_days_by_the_calendar() {
+async fn working_days_since_a_claim_follow_the_calendar() {
     let (app, time) = chambers_at().await;
     app.put("admin", "/v1/calendars/office", office_week())
         .await
@@ -175,7 +175,7 @@ async fn a_claim_begins_working_days_by_the_calendar() {
     let instance = vote(&app, "friday", under(&deadline)).await;
     let task = tasks(&instance)[0].clone();
     time.pass(4 * 86_400 + 10 * 3600);
-    // A dry run says the same, and changes nothing.
+    // A dry run returns the same, and changes nothing.
     let path = format!("/v1/tasks/{}/claim?dryRun=true", id(&task));
     let tried = app.post("reviewer", &path, json!({})).await.expect(200);
     let monday = "2026-01-12T16:30:00Z";
@@ -237,7 +237,7 @@ async fn late_work_goes_to_others() {
 }
 
 #[tokio::test]
-async fn a_trigger_moves_on_or_is_refused() {
+async fn a_deadline_fires_a_trigger_or_is_refused() {
     let (app, time) = chambers_at().await;
     let deadline = json!({ "after": 60, "do": "LATE" });
     let ends = vote(&app, "ends", under(&deadline)).await;
@@ -299,16 +299,16 @@ fn office_week() -> Value {
     })
 }
 
-/// Receipts are awaited for seven working days: a holiday and two weekends pass meanwhile.
+/// Receipts are due after seven working days, with a holiday and two weekends in between.
 #[tokio::test]
-async fn working_days_end_with_the_hours_of_the_last_one() {
+async fn the_last_working_day_ends_with_its_hours() {
     let (app, time) = chambers_at().await;
     app.put("admin", "/v1/calendars/office", office_week())
         .await
         .expect(200);
     let deadline = json!({ "days": 7, "working": "office", "do": "LATE" });
     let instance = vote(&app, "receipts", under(&deadline)).await;
-    // From Monday, the fifth; the sixth is a holiday.
+    // The first day is Monday, the fifth. The sixth is a holiday.
     let due_at = "2026-01-15T14:00:00Z";
     assert_eq!(tasks(&instance)[0]["dueAt"], due_at);
     let timers = app.timers();
@@ -367,7 +367,7 @@ async fn deadlines_rest_while_an_instance_is_suspended() {
 }
 
 #[tokio::test]
-async fn work_that_is_escalated_to_its_requester_is_not_theirs_to_decide() {
+async fn work_escalated_to_its_requester_is_not_theirs_to_decide() {
     let (app, time) = chambers_at().await;
     let offer =
         json!({ "groups": ["reviewers"], "deadlines": [{ "after": 60, "do": "escalate" }] });
@@ -398,9 +398,9 @@ async fn work_that_is_escalated_to_its_requester_is_not_theirs_to_decide() {
     prove_all(&app).await;
 }
 
-/// A refusal would be tried again for ever, and the later jobs of the instance would wait for it.
+/// A refusal would be retried for ever, and block the later jobs of the instance.
 #[tokio::test]
-async fn what_follows_from_a_deadline_may_open_more_than_a_command() {
+async fn the_effects_of_a_deadline_may_open_more_jobs_than_a_command() {
     let (app, time) = chambers_at().await;
     let budgets = Budgets {
         open_jobs_max: 1,

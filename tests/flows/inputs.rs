@@ -1,4 +1,5 @@
-//! What transitions say of their input: titles and forms for people, the rule for comments, the schema of decisions and signals.
+//! What transitions declare about their input: titles and forms for people, the comment rule, and the schema of decisions and
+//! signals.
 
 use super::*;
 use crate::support::guests::order_handling;
@@ -10,7 +11,7 @@ fn amount() -> Value {
     })
 }
 
-/// YES asks for an amount and a comment; NO takes no comment.
+/// YES requires an amount and a comment; NO permits no comment.
 async fn told() -> TestApp {
     let app = TestApp::empty().await;
     let transitions = json!({
@@ -87,7 +88,7 @@ async fn a_task_shows_its_outcomes() {
 }
 
 #[tokio::test]
-async fn a_decision_keeps_to_what_its_outcome_asks_for() {
+async fn a_decision_satisfies_the_rules_of_its_outcome() {
     let app = told().await;
     let instance = vote(&app, "asked", owned()).await;
     let path = format!("/v1/tasks/{}/decide", id(&tasks(&instance)[0]));
@@ -122,9 +123,9 @@ async fn a_decision_keeps_to_what_its_outcome_asks_for() {
     assert_eq!(ended["instance"]["outcome"], "APPROVED");
 }
 
-/// Buttons say what is still to be filled in, and flow logic is asked although nothing is yet.
+/// Actions list what is still required, and flow logic is called although nothing is filled in yet.
 #[tokio::test]
-async fn the_actions_say_what_an_outcome_asks_for() {
+async fn actions_show_the_requirements_of_an_outcome() {
     let app = told().await;
     let instance = vote(&app, "buttons", owned()).await;
     let path = format!("/v1/instances/{}/actions", id(&instance));
@@ -152,7 +153,7 @@ async fn the_actions_say_what_an_outcome_asks_for() {
 }
 
 #[tokio::test]
-async fn definitions_with_wrong_rules_are_refused() {
+async fn definitions_with_invalid_rules_are_refused() {
     let app = TestApp::empty().await;
     for (transition, code) in [
         (
@@ -188,9 +189,9 @@ async fn definitions_with_wrong_rules_are_refused() {
     }
 }
 
-/// The payload of a signal, received now or kept until a state takes it.
+/// The payload of a signal, taken at once or buffered.
 #[tokio::test]
-async fn a_signal_keeps_to_the_schema_of_its_transition() {
+async fn a_signal_satisfies_the_schema_of_its_transition() {
     let app = TestApp::empty().await;
     offer(&app, "order-handling", order_handling(), json!({})).await;
     let data = json!({

@@ -1,5 +1,5 @@
-//! Branches that come to one join at the same moment, through two hosts: the join begins once, with all of them or with as many
-//! as it waits for.
+//! Branches that arrive at one join at the same time, through two hosts. The join begins once, with all branches or with the
+//! declared count.
 
 use tokio::task::JoinSet;
 
@@ -10,7 +10,7 @@ const ROUNDS: usize = 12;
 const BRANCHES: usize = 8;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_join_begins_once_whoever_comes_last() {
+async fn a_join_begins_once_whichever_branch_is_last() {
     let app = TestApp::start().await;
     let published = app.publish("branches", branches(), &json!({})).await;
     published.expect(201);
@@ -34,7 +34,7 @@ async fn a_join_begins_once_whoever_comes_last() {
             let claimed = app.post("reviewer", &path(task, "claim"), json!({})).await;
             claimed.expect(200);
         }
-        // In each round others end, and in one all but the last.
+        // In each round other branches end, and in one round all but the last.
         let ends = round % BRANCHES;
         let mut callers = JoinSet::new();
         for (number, task) in tasks.iter().enumerate() {
@@ -56,10 +56,7 @@ async fn a_join_begins_once_whoever_comes_last() {
         assert_eq!(arrivals.len(), came);
         let order = &arrivals[came - 1]["state"]["predecessors"];
         assert_eq!(order.as_array().map(Vec::len), Some(came));
-        assert_eq!(
-            &here[0]["predecessorIds"], order,
-            "in the order of their coming"
-        );
+        assert_eq!(&here[0]["predecessorIds"], order, "in the order of arrival");
         for (number, arrival) in arrivals.iter().enumerate() {
             assert_eq!(arrival["state"]["predecessors"][number], order[number]);
         }
@@ -71,10 +68,10 @@ async fn a_join_begins_once_whoever_comes_last() {
     }
 }
 
-/// Eight branches race to a join that waits for three: three arrive, the others are told that their work is gone, and every
-/// decision can be proven.
+/// Eight branches race to a join that waits for three. Three arrive, the others are refused because their work is cancelled, and
+/// every decision can be proven.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_counted_join_takes_as_many_as_it_waits_for() {
+async fn a_counted_join_takes_its_count_of_branches() {
     let app = TestApp::start().await;
     offer(&app, "branches", branches(), json!({ "count": 3 })).await;
     let hosts = [app.host(), app.beside().await];

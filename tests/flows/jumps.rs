@@ -1,11 +1,11 @@
-//! Deadlines under a clock that jumps: each acts once, and no entry is older than the one before it.
+//! Deadlines with a clock that jumps: each acts once, and the times of entries never decrease.
 
 use super::*;
 
 const DAY: i64 = 24 * 3600;
 
 #[tokio::test]
-async fn a_deadline_acts_once_however_the_clock_jumps() {
+async fn a_deadline_acts_once_if_the_clock_jumps() {
     let (app, time) = chambers_at().await;
     let offer =
         json!({ "groups": ["reviewers"], "deadlines": [{ "after": 3600, "do": "remind" }] });
@@ -14,12 +14,12 @@ async fn a_deadline_acts_once_however_the_clock_jumps() {
     });
     let instance = vote(&app, "jumps", data).await;
     let timers = app.timers();
-    // Before it is due the clock goes back: nothing happens, and nothing is lost.
+    // The clock goes back before the deadline is due. Nothing happens, and nothing is lost.
     time.work(&app, &[&app.engine], -DAY).await;
     assert_eq!(audited(&app, &instance, "DEADLINE_PASSED").await.len(), 0);
     time.work(&app, &[&app.engine], 2 * DAY).await;
     assert_eq!(audited(&app, &instance, "DEADLINE_PASSED").await.len(), 1);
-    // Back before it was due, and over it again.
+    // The clock goes back before the deadline, and past it again.
     time.work(&app, &[&app.engine], -2 * DAY).await;
     let task = tasks(&instance)[0].clone();
     claim(&app, "reviewer", &task).await;

@@ -1,4 +1,4 @@
-//! Words for people: the title and the summary of an instance, descriptions, and names of priorities.
+//! Display texts: the title and the summary of an instance, descriptions, and names of priorities.
 
 use super::*;
 use crate::api::notifications::{notifier, settings};
@@ -131,7 +131,7 @@ async fn a_change_of_the_data_changes_title_and_summary() {
         &retitled[0]["previousSummary"],
     );
     assert_eq!(before, (&title, &json!("0 votes so far")));
-    // What happened before keeps the words of its time.
+    // Earlier events keep their texts.
     let started = published(&app, "flow.started").await;
     assert_eq!(started[0]["instanceSummary"], "0 votes so far");
     prove_all(&app).await;

@@ -1,4 +1,4 @@
-//! Deadlines when hosts die, are away, work beside each other, or meet a decision: each acts once, in its order.
+//! Deadlines when hosts die, are down, work concurrently, or race with a decision: each acts once, in its order.
 
 use futures_util::future::BoxFuture;
 use tokio::sync::mpsc;
@@ -15,7 +15,7 @@ use crate::support::app::Timers;
 /// Longer than the lease of a job.
 const LEASE: i64 = 61;
 
-/// What is watched by rows and what instances say is to be watched.
+/// Compares the jobs of deadlines with the open deadlines of running instances.
 const WATCHED: &str = "with stay as (
         select s.deadlines::jsonb as deadlines from state_instance s join instance i using (tenant_id)
         where s.instance_id = i.id and i.status = 'RUNNING' and s.left_at is null and s.deadlines is not null
@@ -43,7 +43,7 @@ async fn count(app: &TestApp, sql: &'static str) -> i64 {
     count.await.expect("a count")
 }
 
-/// Deadlines that are open and watched, and those where the two differ.
+/// The number of open deadlines with a job, and of differences.
 async fn watched(app: &TestApp) -> (i64, i64) {
     let both = sqlx::query_as(WATCHED).fetch_one(app.database.admin_pool());
     both.await.expect("counts")
@@ -59,7 +59,7 @@ fn started(engine: &Engine) -> Timers {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_hosts_one_does_what_is_due() {
+async fn of_two_hosts_one_runs_due_deadlines() {
     const INSTANCES: i64 = 30;
     let (app, time) = chambers_at().await;
     let other = beside(&app, &time).await;
@@ -110,7 +110,7 @@ async fn of_two_hosts_one_does_what_is_due() {
     prove_all(&app).await;
 }
 
-/// A host that dies with a job in flight, before or after it is done.
+/// A host that dies with a job in flight, before or after the job is done.
 struct Dying {
     engine: Engine,
     is_done: bool,
@@ -178,7 +178,7 @@ async fn claimed_jobs_of_a_dead_host_are_done_once_by_another() {
 }
 
 #[tokio::test]
-async fn after_an_outage_all_that_is_overdue_acts_in_its_order() {
+async fn after_an_outage_overdue_deadlines_act_in_order() {
     let (app, time) = chambers_at().await;
     let deadlines = json!([
         { "after": 180, "do": "escalate" },
@@ -207,7 +207,7 @@ async fn after_an_outage_all_that_is_overdue_acts_in_its_order() {
         ("escalate", Some(35_820)),
     ];
     assert_eq!(told, expected);
-    // Reminded while he had it; it was nobody's when it was escalated.
+    // The owner was reminded. Nobody owned the task when it was escalated.
     let reminded = audited(&app, &instance, "TASK_REMINDED").await;
     assert_eq!(
         reminded[0]["recipients"],
@@ -221,9 +221,9 @@ async fn after_an_outage_all_that_is_overdue_acts_in_its_order() {
     prove_all(&app).await;
 }
 
-/// Flow logic always fails over the escalation. The reminder needs none.
+/// Flow logic always fails for the escalation. The reminder needs no flow logic.
 #[tokio::test]
-async fn a_deadline_that_is_stuck_holds_up_no_other() {
+async fn a_failing_deadline_delays_no_other() {
     let (app, time) = chambers_at().await;
     let deadlines = json!([
         { "after": 60, "do": "escalate" },
@@ -270,7 +270,7 @@ async fn a_deadline_that_is_stuck_holds_up_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_decision_and_a_deadline_at_once_one_wins() {
+async fn of_a_concurrent_decision_and_a_deadline_one_wins() {
     const INSTANCES: usize = 24;
     let (app, time) = chambers_at().await;
     let other = beside(&app, &time).await;
@@ -288,7 +288,7 @@ async fn of_a_decision_and_a_deadline_at_once_one_wins() {
     for engine in [&app.engine, &other] {
         engine.wake_workers();
     }
-    // From the end, where the hosts have not come yet.
+    // From the end of the list, which the hosts reach last.
     for path in paths.into_iter().rev() {
         let host = app.host();
         callers.spawn(async move {

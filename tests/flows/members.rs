@@ -1,4 +1,4 @@
-//! A task for each member of a group: who joins and leaves, and how many must decide.
+//! A task for each member of a group: joining, leaving, and the quorum.
 
 use super::unassignable::becoming;
 use super::*;
@@ -15,7 +15,7 @@ fn each(needed: Value) -> Value {
     json!({ "offers": [{ "eachMember": "board" }], "needed": needed, "exclude": ["boris"] })
 }
 
-/// To whom each task that was not withdrawn is offered, in order.
+/// The candidates of each task that was not withdrawn, in order.
 fn voters(instance: &Value) -> Vec<&str> {
     let tasks = tasks(instance).iter();
     let open = tasks.filter(|task| task["status"] != "CANCELLED");
@@ -42,7 +42,7 @@ fn task_for<'a>(instance: &'a Value, person: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn each_member_votes_and_one_rejection_ends_nothing() {
+async fn each_member_votes_and_one_rejection_does_not_end_the_vote() {
     let app = chambers().await;
     board(
         &app,
@@ -79,7 +79,7 @@ async fn each_member_votes_and_one_rejection_ends_nothing() {
 }
 
 #[tokio::test]
-async fn who_leaves_loses_the_task_and_who_joins_gets_one_when_it_is_offered_anew() {
+async fn a_former_member_loses_the_task_and_a_new_one_gets_a_task_when_it_is_offered_anew() {
     let app = chambers().await;
     board(&app, &["benny", "betty", "bodo"]).await;
     let data = json!({

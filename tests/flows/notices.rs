@@ -1,9 +1,9 @@
-//! Who is told when deadlines pass: reminders to those who have the work, and escalations to those who lost it.
+//! Notifications of deadlines: reminders to people who have the work, and escalations to people who lost it.
 
 use super::*;
 use crate::api::notifications::{notifier, settings};
 
-/// The kinds and recipients that a person was told of, oldest first, once there are so many.
+/// The kinds and recipients of a person's notifications, oldest first, once there are this many.
 async fn told(app: &TestApp, person: &str, count: usize) -> Vec<(String, String)> {
     let reading = async {
         loop {
@@ -34,7 +34,7 @@ fn lines(told: &[(String, String)]) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn a_reminder_reaches_the_owner_and_an_escalation_who_had_the_work() {
+async fn a_reminder_notifies_the_owner_and_an_escalation_the_former_owner() {
     let (app, time) = chambers_at().await;
     let _working = notifier(&app, settings(&[]));
     let offer = json!({ "groups": ["reviewers"], "deadlines": [

@@ -1,4 +1,4 @@
-//! Orders over HTTP: two checks side by side by different people, a join, a due date, and ways back.
+//! Orders over HTTP: two parallel checks by different people, a join, a due date, and transitions back.
 
 use super::*;
 use crate::support::guests::order_handling;
@@ -89,7 +89,7 @@ async fn checked(app: &TestApp, entity: &str) -> Value {
 }
 
 #[tokio::test]
-async fn an_order_is_checked_by_two_and_shipped() {
+async fn an_order_is_checked_by_two_people_and_shipped() {
     let (app, _) = company().await;
     let instance = checked(&app, "1").await;
     assert_eq!(states(&instance), ["Shipping"]);
@@ -114,7 +114,7 @@ async fn nobody_does_both_checks() {
         ["StockReservation", "CreditCheck"].map(|state| task_in(&instance, state));
     claim(&app, "both", &credit).await;
     decide(&app, "both", &stock, outcome("RESERVE")).await;
-    // Both checks had begun: the other one is taken from whoever has done this one.
+    // Both checks had begun. The person who did this one loses the task of the other one.
     let released = audited(&app, &instance, "TASK_RELEASED").await;
     assert_eq!(
         (&released[0]["task"], &released[0]["reason"]),
@@ -139,7 +139,7 @@ async fn nobody_does_both_checks() {
 }
 
 #[tokio::test]
-async fn a_refusal_ends_the_other_branch() {
+async fn a_refusal_cancels_the_other_branch() {
     let (app, _) = company().await;
     let instance = accepted(&app, "1").await;
     let other = task_in(&instance, "StockReservation");
@@ -156,7 +156,7 @@ async fn a_refusal_ends_the_other_branch() {
         .await
         .problem(409, "task_taken");
 
-    // The other way round: what has arrived already goes, too.
+    // The reverse order: a branch that has arrived at the join is cancelled, too.
     let instance = accepted(&app, "2").await;
     step(
         &app,
@@ -172,12 +172,12 @@ async fn a_refusal_ends_the_other_branch() {
 }
 
 #[tokio::test]
-async fn what_went_wrong_is_done_again() {
+async fn failed_steps_are_repeated() {
     let (app, _) = company().await;
     let instance = checked(&app, "1").await;
     let path = format!("/v1/instances/{}/diagram.svg", id(&instance));
     let drawn = app.get("admin", &path).await.text;
-    // Through the router, into both checks and out of both.
+    // Through the router into both checks, and out of both.
     let taken = drawn.matches(r#"<g class="label taken">"#).count();
     assert_eq!(taken, 5, "{drawn}");
     let mut shown = instance["states"].as_array().expect("states").iter();
@@ -290,9 +290,9 @@ async fn orders_are_found_by_attributes_of_every_type() {
     prove_all(&app).await;
 }
 
-/// Without rounding in its last step, the logic would read 441.7279999999999.
+/// With binary rounding, the logic would read 441.7279999999999.
 #[tokio::test]
-async fn a_float_is_found_by_the_number_that_was_sent() {
+async fn a_float_is_found_by_the_sent_number() {
     let (app, _) = company().await;
     let body = json!({
         "definitionKey": "order-handling", "entityType": "order", "entityId": "1",
@@ -307,7 +307,7 @@ async fn a_float_is_found_by_the_number_that_was_sent() {
     assert_eq!(page["data"][0]["id"], instance["id"], "{page}");
 }
 
-/// The bank knows the order's number only.
+/// The bank knows only the number of the order.
 async fn paid(app: &TestApp, entity: &str) -> u16 {
     let body = json!({ "correlation": entity, "id": format!("payment-{entity}"), "input": {} });
     app.post("author", "/v1/signals/PAID", body).await.status
@@ -346,7 +346,7 @@ async fn an_order_waits_only_once_for_its_payment_in_advance() {
 }
 
 #[tokio::test]
-async fn a_payment_may_come_before_it_is_waited_for() {
+async fn a_payment_may_come_before_its_wait_state() {
     let (app, time) = company().await;
     assert_eq!(paid(&app, "78").await, 202);
     let instance = ordered(&app, "78", json!(10), true).await;

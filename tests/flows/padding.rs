@@ -1,9 +1,9 @@
-//! Long texts: nobody gains by padding what they write, and nothing that people write stops an instance.
+//! Long texts: padding gives no advantage, and no text stops an instance.
 
 use super::*;
 use crate::support::guests::purchase_approval;
 
-/// So much is written into each decision: more than an instance's logic could be told of several.
+/// The size of the padding of each decision. Flow logic could not get several of this size in full.
 const PADDING: usize = 60_000;
 const VOTERS: usize = 30;
 
@@ -11,13 +11,13 @@ fn voter(number: usize) -> String {
     format!("voter-{number:03}")
 }
 
-/// What a document of an input and its comment may carry.
+/// The limits of a document for an input and its comment.
 fn padded(outcome: &str, padding: usize) -> Value {
     let comment = "c".repeat(padding.min(16_000));
     json!({ "outcome": outcome, "comment": comment, "input": { "costCentre": "4711", "padding": "x".repeat(padding) } })
 }
 
-/// A manager who is in finance too approves, with so much padding; where the instance is then.
+/// A manager who is also in finance approves with this much padding. Returns the next state.
 async fn approved_by_manager(app: &TestApp, entity: &str, padding: usize) -> Value {
     let data = json!({ "amount": 60, "currency": "EUR", "supplier": "Desks Ltd" });
     let body = json!({
@@ -50,7 +50,7 @@ async fn padding_buys_no_second_vote() {
         let offered = tasks(&instance).iter();
         let asked: Vec<_> = offered.map(|task| &task["candidates"][0]["id"]).collect();
         assert_eq!(asked, ["fay", "finn", "flora", "fred"], "{entity}");
-        // What logic was not told is no secret.
+        // Texts that flow logic did not get are still visible to people.
         let path = format!("/v1/instances/{}/actions", id(&instance));
         let explained = app.get("fay", &path).await.expect(200);
         let omitted = json!({ "texts": usize::from(padding > 0), "states": 0, "actions": 0 });
@@ -87,9 +87,9 @@ async fn padded_votes_stop_no_vote() {
     prove_all(&app).await;
 }
 
-/// More open tasks than one answer explains.
+/// More open tasks than one response explains.
 #[tokio::test]
-async fn an_answer_that_leaves_actions_out_says_how_many() {
+async fn a_response_counts_the_actions_that_it_leaves_out() {
     const TASKS: usize = 110;
     // An owner may release, delegate, reassign, reset and suspend, and has the flow's own YES, NO and MORE.
     const ACTIONS: usize = 8 * TASKS;

@@ -1,8 +1,8 @@
-//! What consumers are told of a change: names and titles, what it was before, and no more of an input than its flow permits.
+//! The payloads of events for consumers: names and titles, earlier values, and the public fields of an input only.
 
 use super::*;
 
-/// YES asks for an amount, which is public, and for a remark, which is not.
+/// YES requires an amount, which is public, and a remark, which is not.
 async fn chambers_with_a_form() -> TestApp {
     let app = TestApp::empty().await;
     let input = json!({
@@ -25,7 +25,7 @@ async fn told(app: &TestApp, kind: &str) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_decision_tells_the_public_fields_of_its_input_and_what_changed() {
+async fn a_decision_publishes_the_public_fields_of_its_input_and_the_changes() {
     let app = chambers_with_a_form().await;
     let offers =
         json!({ "assign": { "offers": [{ "owner": "reviewer", "label": "Vote on it" }] } });
@@ -73,7 +73,7 @@ async fn a_decision_tells_the_public_fields_of_its_input_and_what_changed() {
 }
 
 #[tokio::test]
-async fn every_event_keeps_to_the_schema_that_it_names_and_the_index_has_all_schemas() {
+async fn every_event_satisfies_its_schema_and_the_index_has_all_schemas() {
     let app = chambers_with_a_form().await;
     let instance = vote(
         &app,

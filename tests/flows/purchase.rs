@@ -1,4 +1,4 @@
-//! Purchases over HTTP: who approves, when it is enough, what is late, and what others are told.
+//! Purchases over HTTP: who approves, the quorum, late work, and notifications.
 
 use super::*;
 use crate::support::app::Answer;
@@ -6,7 +6,7 @@ use crate::support::guests::purchase_approval;
 
 const FINANCE: [&str; 5] = ["fay", "finn", "flora", "frank", "fred"];
 
-/// Purchases are approved here; meg manages ann, max manages meg, fiona manages fay.
+/// The directory of the purchases: meg manages ann, max manages meg, fiona manages fay.
 pub(super) async fn company() -> (TestApp, Time) {
     let time = Time::begin();
     let app = TestApp::empty_at(time.clock()).await;
@@ -29,7 +29,7 @@ pub(super) async fn company() -> (TestApp, Time) {
     (app, time)
 }
 
-/// Asked for by ann.
+/// A purchase requested by ann.
 pub(super) async fn purchase(app: &TestApp, amount: Value, more: Value) -> Value {
     let mut data = json!({ "amount": amount, "currency": "EUR", "supplier": "Desks Ltd" });
     let (into, from) = (data.as_object_mut(), more.as_object());
@@ -48,7 +48,7 @@ pub(super) fn reject() -> Value {
     json!({ "outcome": "REJECT", "comment": "Too dear." })
 }
 
-/// The open task that is offered to this person, or to this group.
+/// The open task that is offered to this person or group.
 #[track_caller]
 fn task_for(instance: &Value, candidate: &str) -> Value {
     let all = tasks(instance).iter();
@@ -65,7 +65,7 @@ fn task_for(instance: &Value, candidate: &str) -> Value {
         .clone()
 }
 
-/// Each decides on the task that is theirs.
+/// Each person decides their own task.
 pub(super) async fn follow(app: &TestApp, instance: &Value, decisions: &[(&str, Value)]) -> Value {
     let mut now = shown(app, instance).await;
     for (user, decision) in decisions {
@@ -79,7 +79,7 @@ fn state(instance: &Value) -> &str {
     instance["states"][0]["name"].as_str().unwrap_or("none")
 }
 
-/// The data of the flow's own events of this name.
+/// The data of the flow's custom events of this name.
 async fn published(app: &TestApp, name: &str) -> Vec<Value> {
     sqlx::query_scalar("select payload::jsonb from audit_entry where type = 'CUSTOM' and payload::jsonb ->> 'name' = $1 order by pos")
         .bind(name)
@@ -88,9 +88,9 @@ async fn published(app: &TestApp, name: &str) -> Vec<Value> {
         .expect("events")
 }
 
-/// A token says who somebody is. The directory need not know them, and whoever asks is told so.
+/// A token identifies a person. The directory need not contain them, and the eligibility shows that.
 #[tokio::test]
-async fn who_of_finance_is_not_in_the_directory_is_told_apart() {
+async fn people_of_finance_who_are_not_in_the_directory_are_shown_as_unknown() {
     let (app, _) = company().await;
     let config = json!({ "finance": ["fay", "finn", "flora", "ghost"], "cfoAbove": 50000 });
     let key = "purchase-approval";
@@ -136,7 +136,7 @@ async fn who_of_finance_is_not_in_the_directory_is_told_apart() {
 }
 
 #[tokio::test]
-async fn a_manager_then_two_of_finance_approve() {
+async fn a_manager_and_then_two_of_finance_approve() {
     let (app, _) = company().await;
     let instance = purchase(&app, json!(1999.9), json!({})).await;
     assert_eq!(
@@ -186,7 +186,7 @@ async fn a_requester_does_not_choose_who_approves() {
     prove_all(&app).await;
 }
 
-/// The host keeps the promise of the graph, whoever asks and in whose name.
+/// The host enforces the separate states of the graph for every person and in whoever's name they act.
 #[tokio::test]
 async fn nobody_approves_in_two_steps() {
     let (app, _) = company().await;
@@ -210,7 +210,7 @@ async fn nobody_approves_in_two_steps() {
     assert_eq!(*excluded, expected, "{explained}");
     let task = task_for(&at_cfo, "cfo");
     let path = |action: &str| format!("/v1/tasks/{}/{action}", id(&task));
-    // mia stands in for meg.
+    // mia is a substitute of meg.
     let refused = [
         ("meg", "claim", json!({})),
         ("meg", "decide", approve()),
@@ -238,7 +238,7 @@ async fn nobody_approves_in_two_steps() {
 }
 
 #[tokio::test]
-async fn a_vote_ends_when_too_few_are_left_to_approve() {
+async fn a_vote_ends_when_too_few_voters_are_left() {
     let (app, _) = company().await;
     let instance = purchase(&app, json!(30), json!({})).await;
     let votes = [
@@ -339,7 +339,7 @@ async fn late_work_is_reminded_of_and_goes_to_the_next_manager() {
     claim(&app, "fay", &task_for(&at_finance, "fay")).await;
     time.work(&app, &[&app.engine], 72 * 3600).await;
     timers.stop().await;
-    // One of five, by whoever is responsible for her; the others have nobody above them but the office.
+    // One of the five tasks goes to her manager. The other people have no manager, so theirs go to the office.
     let votes = [("fiona", approve())];
     let open = follow(&app, &instance, &votes).await;
     assert_eq!(
@@ -405,9 +405,9 @@ async fn only_a_requester_withdraws_and_at_every_step() {
     prove_all(&app).await;
 }
 
-/// What the config names is looked up: told when the version is published, and needed to activate it.
+/// The names in the config are looked up: unknown ones are reported when the version is published, and block its activation.
 #[tokio::test]
-async fn what_the_config_names_has_to_exist() {
+async fn the_names_of_a_config_must_exist() {
     let app = TestApp::empty().await;
     let sla = json!({ "remindHours": 4, "escalateHours": 16, "calendar": "office" });
     let config = json!({ "finance": FINANCE, "managerSla": sla });
@@ -424,7 +424,7 @@ async fn what_the_config_names_has_to_exist() {
     unknown.extend(finance.map(|person| format!("person {person}")));
     unknown.push("calendar office".to_owned());
     assert_eq!(named(&published["warnings"], "kind", "name"), unknown);
-    // Where the config has the name; the groups are the flow's own defaults.
+    // A name of the config has a pointer. The groups are the flow's own defaults, which have none.
     let warnings = published["warnings"].as_array().expect("a list");
     let pointers: Vec<_> = warnings.iter().map(|one| &one["pointer"]).collect();
     assert_eq!(pointers[0], &Value::Null);
@@ -458,7 +458,7 @@ async fn what_the_config_names_has_to_exist() {
         named(&problem["errors"], "code", "detail"),
         ["unknown_calendar there is no calendar office"]
     );
-    // By force, which the audit keeps.
+    // By force, which is recorded in the audit.
     let forced = app
         .post("admin", path, json!({ "force": true }))
         .await

@@ -1,10 +1,10 @@
-//! How often the database is asked: a directory that stays as it is costs decisions nothing.
+//! The number of database statements: an unchanged directory costs decisions none.
 
 use super::*;
 use crate::support::app::task_of;
 use crate::support::statements::Statements;
 
-/// How many statements the start of a document's approval takes, the claim of its review, and the decision.
+/// The number of statements of the start of a document's approval, the claim of its review, and the decision.
 async fn asked(app: &TestApp, statements: &Statements, entity: &str) -> [usize; 3] {
     statements.since_last();
     let instance = app.started(entity).await;
@@ -19,13 +19,13 @@ async fn asked(app: &TestApp, statements: &Statements, entity: &str) -> [usize; 
     [start, claimed, statements.since_last()]
 }
 
-/// On one thread, so that all statements are sent from it.
+/// On one thread, which sends all statements.
 #[tokio::test]
-async fn a_directory_that_stays_as_it_is_is_asked_once() {
+async fn an_unchanged_directory_is_read_once() {
     let app = TestApp::start().await;
     let statements = Statements::count();
-    // The first start is loaded and committed, and one statement asks who the reviewers are. After that all of it is cached: a
-    // start, a claim and a decision are only committed.
+    // The first start is loaded and committed, and one statement reads the reviewers. Then all of it is cached: a start, a claim
+    // and a decision take only the commit.
     let first = asked(&app, &statements, "doc-1").await;
     assert_eq!(
         asked(&app, &statements, "doc-2").await,
@@ -33,7 +33,7 @@ async fn a_directory_that_stays_as_it_is_is_asked_once() {
         "{first:?}"
     );
     assert_eq!(asked(&app, &statements, "doc-3").await, [1, 1, 1]);
-    // Whoever joins is known at once: a start by cached rows is not committed, and all is read again.
+    // A new member counts at once: a start with cached rows is not committed, and everything is read again.
     member(&app, "approvers", "newcomer").await;
     assert_eq!(asked(&app, &statements, "doc-4").await, [4, 2, 2]);
     assert_eq!(asked(&app, &statements, "doc-5").await, [1, 1, 1]);

@@ -1,9 +1,9 @@
-//! What flow logic is told of people: nothing but who they are, unless its definition reads more.
+//! What flow logic gets about people: only their ids, unless its definition reads more.
 
 use super::*;
 use crate::support::guests::hostile;
 
-/// What a version's logic is told of who starts an instance: it refuses, and says so.
+/// What a version's logic gets about the starter. The flow refuses, with this in the message.
 async fn told(app: &TestApp, key: &str) -> String {
     let body = json!({
         "definitionKey": key, "entityType": "thing", "entityId": "1",
@@ -15,7 +15,7 @@ async fn told(app: &TestApp, key: &str) -> String {
 }
 
 #[tokio::test]
-async fn logic_is_told_the_groups_and_permissions_that_its_definition_reads() {
+async fn logic_gets_the_groups_and_permissions_that_its_definition_reads() {
     let app = TestApp::start().await;
     for (key, config, reads) in [
         (

@@ -1,4 +1,4 @@
-//! What was recorded of an instance becomes a scenario, which passes with the same component and fails with another config.
+//! A recorded instance becomes a scenario, which passes with the same component and fails with another config.
 
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
@@ -9,7 +9,7 @@ use super::*;
 use crate::scenarios::played;
 use crate::support::guests::purchase_approval;
 
-/// The scenario of an instance, from its audit as the API shows it.
+/// The scenario of an instance, made from its audit in the API.
 async fn scenario(app: &TestApp, instance: &Value, rules: &str) -> String {
     let path = format!("/v1/instances/{}/audit?limit=100", id(instance));
     let page = app.get("admin", &path).await.expect(200);
@@ -34,7 +34,7 @@ async fn a_recorded_purchase_passes_and_shows_what_another_config_changes() {
     let engines = [&app.engine];
     let instance = purchase(&app, json!(50000.01), json!({})).await;
     time.work(&app, &engines, DAY).await;
-    // It climbs to meg's manager, who is absent.
+    // It escalates to meg's manager, who is absent.
     time.work(&app, &engines, DAY).await;
     let from = app.engine.clock().now();
     let until = from + Duration::from_hours(24);
@@ -65,14 +65,14 @@ async fn a_recorded_purchase_passes_and_shows_what_another_config_changes() {
     }
     let (passed, said) = played(purchase_approval(), &yaml);
     assert!(passed, "{said}{yaml}");
-    // Another limit: the CFO is not asked any more.
+    // With another limit, the CFO is not needed any more.
     let other = yaml.replace("cfoAbove: 50000", "cfoAbove: 60000");
     assert_ne!(other, yaml);
     let (passed, said) = played(purchase_approval(), &other);
     assert!(!passed, "{said}");
     assert!(said.contains("decide APPROVE by"), "{said}");
     assert!(said.contains(r#"states: expected "Cfo", got []"#), "{said}");
-    // Without the amount, too.
+    // The same without the amount.
     let masked = scenario(&app, &instance, "mask: [/amount]").await;
     let (passed, said) = played(purchase_approval(), &masked);
     assert!(!passed && said.contains(r#"expected "Cfo""#), "{said}");

@@ -1,4 +1,4 @@
-//! A reviewer asks for other reviewers while some are at work.
+//! A reviewer adds other reviewers while some of them work.
 
 use super::*;
 

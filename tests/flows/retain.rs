@@ -1,10 +1,10 @@
-//! Work that goes to a candidate who knows the instance.
+//! Tasks that go to a candidate who is familiar with the instance.
 
 use super::*;
 use crate::support::guests::branches;
 
 #[tokio::test]
-async fn who_decided_before_owns_the_next_work_they_are_a_candidate_for() {
+async fn the_last_decider_owns_the_next_task_as_a_candidate() {
     let app = TestApp::empty().await;
     offer(&app, "branches", branches(), json!({})).await;
     let items = json!([
@@ -21,7 +21,7 @@ async fn who_decided_before_owns_the_next_work_they_are_a_candidate_for() {
         let task = instance["states"][place]["tasks"][0].clone();
         decide(&app, person, &task, go.clone()).await;
     }
-    // `approver` decided last, and is no reviewer.
+    // `approver` decided last, but is no reviewer.
     let met = shown(&app, &instance).await;
     let task = &met["states"][0]["tasks"][0];
     assert_eq!(
@@ -30,7 +30,7 @@ async fn who_decided_before_owns_the_next_work_they_are_a_candidate_for() {
     );
     let path = format!("/v1/tasks/{}/decide", id(task));
     app.post("reviewer", &path, go.clone()).await.expect(403);
-    // It is a task as if claimed, so it can be given back.
+    // The task is as if claimed, so it can be released.
     let release = format!("/v1/tasks/{}/release", id(task));
     app.post("reviewer2", &release, json!({})).await.expect(200);
     let done = app.post("reviewer", &path, go).await.expect(200);

@@ -25,7 +25,7 @@ async fn branch(app: &TestApp, data: Value) -> Value {
     app.post("admin", "/v1/instances", body).await.started()
 }
 
-/// A non-interrupting deadline: the reminder stands beside the work, which its owner keeps, and the join waits for both.
+/// A non-interrupting deadline: the reminder is a branch beside the work, which its owner keeps. The join waits for both.
 #[tokio::test]
 async fn a_deadline_begins_a_reminder_beside_the_work() {
     let time = Time::begin();
@@ -56,7 +56,7 @@ async fn a_deadline_begins_a_reminder_beside_the_work() {
     assert_eq!(drawn.status, 200);
     assert!(drawn.text.contains("Reminder"), "{}", drawn.text);
 
-    // The dry run of the owner says what the real decision then does.
+    // The owner's dry run predicts the effect of the real decision.
     let path = format!("/v1/tasks/{}/decide", id(&work));
     let go = json!({ "outcome": "GO" });
     let trial = format!("{path}?dryRun=true");
@@ -152,7 +152,7 @@ fn task_of<'a>(instance: &'a Value, key: &str) -> &'a Value {
     &state.expect("an item at work")["tasks"][0]
 }
 
-/// Decides the items one after the other; the join waits for the last one.
+/// Decides the items one after the other. The join waits for the last one.
 async fn finish_items(app: &TestApp, instance: &Value) {
     for (person, key) in [
         ("reviewer", "bolt"),
@@ -168,7 +168,7 @@ async fn finish_items(app: &TestApp, instance: &Value) {
     }
 }
 
-/// Consumers see the key of an item, and not its data.
+/// Consumers see the key of an item, but not its data.
 async fn published_without_data(app: &TestApp) {
     let is_published = async {
         loop {
@@ -185,7 +185,7 @@ async fn published_without_data(app: &TestApp) {
     assert!(!events.contains("\"group\":\"approvers\""), "{events}");
 }
 
-/// One branch per item, offered to the group that its data names; others are found while these are at work.
+/// One branch per item, offered to the group in its data. Further items begin while these are in progress.
 #[tokio::test]
 async fn every_item_has_a_branch_and_the_join_waits_for_all() {
     let app = TestApp::empty().await;
@@ -212,7 +212,7 @@ async fn every_item_has_a_branch_and_the_join_waits_for_all() {
     sent.expect(200);
     let shown_now = shown(&app, &instance).await;
     assert_eq!(keys(&shown_now), ["bolt", "nut", "washer"]);
-    // The same item once more is a mistake of the flow, and changes nothing.
+    // The same item again is a fault of the flow, and changes nothing.
     let again = app.post("admin", &path, more(washer, "second")).await;
     let problem = again.problem(424, "logic_fault");
     let detail = problem["detail"].as_str().expect("a detail");

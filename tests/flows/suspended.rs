@@ -1,4 +1,4 @@
-//! A suspended task over HTTP: who suspends it, what is refused, and what becomes of its deadlines.
+//! A suspended task over HTTP: who suspends it, refused commands, and its deadlines.
 
 use super::*;
 
@@ -22,7 +22,7 @@ async fn passed(app: &TestApp, instance: &Value) -> usize {
     audited(app, instance, "DEADLINE_PASSED").await.len()
 }
 
-/// The task as a list of all open tasks shows it.
+/// The task in a list of all open tasks.
 async fn listed(app: &TestApp, task: &Value) -> Value {
     let page = app.get("admin", "/v1/tasks?view=all").await.expect(200);
     let mut tasks = page["data"].as_array().expect("tasks").iter();
@@ -31,7 +31,7 @@ async fn listed(app: &TestApp, task: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn its_owner_suspends_a_task_and_its_deadline_waits() {
+async fn an_owner_suspends_a_task_and_its_deadline_pauses() {
     let (app, time) = chambers_at().await;
     let (instance, task) = voted(&app, "waits").await;
     claim(&app, "reviewer", &task).await;
@@ -94,7 +94,7 @@ async fn its_owner_suspends_a_task_and_its_deadline_waits() {
 async fn the_host_resumes_a_task_at_the_time_that_was_set() {
     let (app, time) = chambers_at().await;
     let (instance, task) = voted(&app, "until").await;
-    // Of a task that nobody owns, only operators.
+    // Only operators can suspend a task without an owner.
     let until = json!({ "until": "2026-01-05T10:00:00Z" });
     let own = tell(&app, "reviewer", &task, "suspend", until.clone()).await;
     own.problem(403, "forbidden");
@@ -142,9 +142,9 @@ async fn the_host_resumes_a_task_at_the_time_that_was_set() {
     prove_all(&app).await;
 }
 
-/// The state's deadline goes on. It takes the task from its owner, which ends the suspension; so does an operator.
+/// The state's deadline is not paused. It releases the task, which ends the suspension; so does an operator.
 #[tokio::test]
-async fn whoever_loses_a_task_loses_its_suspension() {
+async fn a_suspension_ends_when_the_owner_loses_the_task() {
     let (app, time) = chambers_at().await;
     let (instance, task) = voted(&app, "loses").await;
     let (other, second) = voted(&app, "reassigned").await;

@@ -1,10 +1,10 @@
-//! Nobody is eligible: the fallbacks, the state that says so, and how it heals without anybody touching the instance.
+//! Nobody is eligible: the fallbacks, the unassignable state, and how it recovers when the directory changes.
 
 use super::*;
 use crate::api::notifications::{notifier, settings};
 use crate::support::app::task_of;
 
-/// The instance once it is as `is_so` says. Commits of this host tell when to look again.
+/// The instance once `is_so` holds. Commits of this host wake the loop.
 pub(super) async fn becoming(
     app: &TestApp,
     instance: &Value,
@@ -35,7 +35,7 @@ async fn listed(app: &TestApp, filter: &str) -> Vec<String> {
     lines.map(|line| id(line).to_owned()).collect()
 }
 
-/// What `/metrics` says of it.
+/// The value in `/metrics`.
 async fn unassignable_total(app: &TestApp) -> u64 {
     let text = app.get("", "/metrics").await.text;
     let line = text
@@ -80,7 +80,7 @@ async fn an_empty_group_goes_to_the_manager_then_the_fallback_group() {
 }
 
 #[tokio::test]
-async fn an_automatic_change_of_candidates_is_told_as_an_escalation() {
+async fn an_automatic_change_of_candidates_is_published_as_an_escalation() {
     let app = chambers().await;
     let _working = notifier(&app, settings(&[]));
     group(&app, "bench").await;
@@ -146,7 +146,7 @@ async fn an_automatic_change_of_candidates_is_told_as_an_escalation() {
 }
 
 #[tokio::test]
-async fn a_state_without_anybody_says_so_and_heals_with_the_first_member() {
+async fn an_unassignable_state_recovers_with_the_first_member() {
     let app = chambers().await;
     group(&app, "bench").await;
     let counted = unassignable_total(&app).await;
@@ -193,7 +193,7 @@ async fn a_state_without_anybody_says_so_and_heals_with_the_first_member() {
     assert_eq!(listed(&app, "unassignable=true").await, [id(&nobody)]);
     let told = audited(&app, &stuck, "STATE_ASSIGNABLE").await;
     assert_eq!(told.len(), 1);
-    // A manager of the initiator is found later, too.
+    // A manager of the initiator who is entered later counts, too.
     manager(&app, "author", "approver").await;
     let found = becoming(&app, &nobody, |instance| since(instance).is_null()).await;
     assert_eq!(
@@ -206,7 +206,7 @@ async fn a_state_without_anybody_says_so_and_heals_with_the_first_member() {
 }
 
 #[tokio::test]
-async fn the_last_member_leaves_and_an_owner_gives_back_what_they_may_not_have() {
+async fn the_last_member_leaves_and_an_owner_loses_a_task_that_they_may_not_have() {
     let app = chambers().await;
     group(&app, "bench").await;
     for person in ["benny", "betty"] {
@@ -234,7 +234,7 @@ async fn the_last_member_leaves_and_an_owner_gives_back_what_they_may_not_have()
 }
 
 #[tokio::test]
-async fn a_reassessment_that_finds_nothing_new_leaves_no_trace() {
+async fn a_reassessment_without_changes_leaves_no_trace() {
     let app = chambers().await;
     let offers = json!([{ "groups": ["reviewers"] }]);
     let instance = vote(&app, "calm", json!({ "assign": { "offers": offers } })).await;
@@ -261,7 +261,7 @@ async fn a_reassessment_that_finds_nothing_new_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn the_short_answer_to_a_start_says_so() {
+async fn the_short_response_to_a_start_shows_it() {
     let app = chambers().await;
     for (entity, users, is_told) in [
         ("short", json!([]), true),

@@ -1,4 +1,4 @@
-//! Fifty vote at once, through two hosts, on a state that needs twenty-five.
+//! Fifty people vote concurrently, through two hosts, in a state that needs twenty-five votes.
 
 use tokio::task::JoinSet;
 
@@ -7,7 +7,7 @@ use crate::support::app::Answer;
 
 const VOTERS: usize = 50;
 const NEEDED: usize = 25;
-/// The last ones vote NO: too few to decide anything.
+/// The last ones vote NO, too few to change the result.
 const CONTRARY: usize = 20;
 
 fn voter(number: usize) -> String {
@@ -34,7 +34,7 @@ async fn count(app: &TestApp, sql: &'static str) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 #[expect(clippy::too_many_lines, reason = "one table of counts")]
-async fn fifty_vote_at_once_and_the_state_ends_once() {
+async fn fifty_vote_concurrently_and_the_state_ends_once() {
     let app = chambers().await;
     group(&app, "voters").await;
     for number in 0..VOTERS {
