@@ -1,4 +1,4 @@
-//! A request that is sent again does nothing again.
+//! A repeated request has no further effect.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
@@ -28,7 +28,7 @@ async fn start(host: &Host, entity: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn a_repeat_gets_the_stored_reply() {
+async fn a_repetition_gets_the_stored_reply() {
     let app = TestApp::start().await;
     let first = start(&app.host(), "doc-1").await;
     assert_eq!(
@@ -57,7 +57,7 @@ async fn a_repeat_gets_the_stored_reply() {
     );
 }
 
-/// Repeats a request as this person, with these roles. Each path has a key of its own.
+/// Repeats a request as this person with these roles. Each path has a key of its own.
 async fn repeat(host: &Host, person: &str, roles: &[&str], path: &str, body: &Value) -> Answer {
     let token = format!("Bearer {}", host.token_of(person, "default", roles));
     let key = if path == "/v1/tasks/bulk" {
@@ -71,7 +71,7 @@ async fn repeat(host: &Host, person: &str, roles: &[&str], path: &str, body: &Va
 }
 
 #[tokio::test]
-async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
+async fn a_reply_is_returned_only_to_callers_who_may_still_have_it() {
     let app = TestApp::start().await;
     let host = app.host();
     let first = start(&host, "doc-1").await;
@@ -91,7 +91,7 @@ async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
     for (person, path, body) in [("author", begin, &start), ("reviewer", &claim, &json!({}))] {
         let known = repeat(&host, person, &["user"], path, body).await;
         assert_eq!(known.headers["idempotency-replayed"], "true");
-        // The roles are gone, by the token; and the refusal tells nothing of what there was.
+        // The token has no roles any more, and the refusal does not reveal that a reply exists.
         let answer = repeat(&host, person, &["nobody"], path, body).await;
         assert!(!answer.text.contains("\"states\""), "{}", answer.text);
         answer.problem(403, "permission_missing");
@@ -103,7 +103,7 @@ async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
     let known = one(&["user"]).await.expect(200);
     assert_eq!(known["results"][0]["replayed"], true);
     one(&["nobody"]).await.problem(403, "permission_missing");
-    // This answer was whole: it is for those alone who may still read instances. Their own answers are short.
+    // A full reply is only for callers who may still read instances. Their own new replies would be short.
     let grant = "insert into role_permission select id, 'starter', 'instance:start' from tenant where name = 'default'";
     sqlx::query(grant)
         .execute(app.database.admin_pool())
@@ -121,7 +121,7 @@ async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
         let short = host.send("", "POST", begin, &headers, Some(start_body("doc-2")));
         short.await.expect(201);
     }
-    // By the tenant's table, as well.
+    // The same by the tenant's table of roles.
     sqlx::query("delete from role_permission where permission = 'instance:start'")
         .execute(app.database.admin_pool())
         .await
@@ -131,9 +131,9 @@ async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
         .problem(403, "permission_missing");
 }
 
-/// Whoever can write to the table does not make the host say what it never said.
+/// An intruder with write access to the table cannot make the host return a reply that it never gave.
 #[tokio::test]
-async fn a_reply_that_was_changed_is_not_shown_again() {
+async fn a_changed_reply_is_not_returned() {
     let app = TestApp::start().await;
     start(&app.host(), "doc-1").await.expect(201);
     start(&app.host(), "doc-1").await.expect(201);
@@ -145,13 +145,13 @@ async fn a_reply_that_was_changed_is_not_shown_again() {
 }
 
 #[tokio::test]
-async fn a_key_stands_for_one_request() {
+async fn a_key_identifies_one_request() {
     let app = TestApp::start().await;
     start(&app.host(), "doc-1").await.expect(201);
     start(&app.host(), "doc-2")
         .await
         .problem(422, "idempotency_key_reused");
-    // Another principal's key is another key.
+    // The same key of another principal is independent.
     let other = app
         .host()
         .send(
@@ -166,7 +166,7 @@ async fn a_key_stands_for_one_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twins_in_flight_get_the_same_reply() {
+async fn concurrent_repetitions_get_the_same_reply() {
     let app = TestApp::start().await;
     let hosts = [app.host(), app.beside().await];
     let mut twins = JoinSet::new();
@@ -200,7 +200,7 @@ async fn twins_in_flight_get_the_same_reply() {
 }
 
 #[tokio::test]
-async fn a_refused_request_keeps_no_reply() {
+async fn a_refused_request_stores_no_reply() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
@@ -232,7 +232,7 @@ async fn aged(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn keys_are_forgotten_after_a_day() {
+async fn keys_are_deleted_after_a_day() {
     let app = TestApp::start().await;
     let first = start(&app.host(), "doc-1").await.expect(201);
     aged(&app).await;
@@ -241,9 +241,9 @@ async fn keys_are_forgotten_after_a_day() {
     assert_ne!(first["instance"]["id"], second["instance"]["id"]);
 }
 
-/// Clocks of hosts jump. What they keep for each other is judged by the database's.
+/// Clocks of hosts jump. The age of shared rows is measured by the database's clock.
 #[tokio::test]
-async fn a_host_whose_clock_is_wrong_neither_forgets_early_nor_is_forgotten_early() {
+async fn a_host_with_a_wrong_clock_deletes_nothing_early_and_loses_nothing_early() {
     let app = TestApp::start().await;
     let first = start(&app.host(), "doc-1").await;
     let id = first.body["instance"]["id"].as_str().expect("an id");
@@ -273,9 +273,9 @@ async fn a_host_whose_clock_is_wrong_neither_forgets_early_nor_is_forgotten_earl
     assert_eq!(count(&app.database, instances).await, 2);
 }
 
-/// A sweep takes what nobody holds, and waits for nobody: so it is in nobody's way for good, and never a victim.
+/// A sweep deletes only unlocked rows and waits for no lock. So it blocks nobody for long, and is never the victim of a deadlock.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sweep_passes_over_what_somebody_holds() {
+async fn a_sweep_skips_locked_rows() {
     let app = TestApp::start().await;
     start(&app.host(), "doc-1").await.expect(201);
     let key = [("idempotency-key", "k-2")];
@@ -306,11 +306,11 @@ async fn a_sweep_passes_over_what_somebody_holds() {
     assert_eq!(count(&app.database, keys).await, 0);
 }
 
-/// Whatever keeps a start from being committed without a word of why, it does not ask for it without a pause.
+/// A start that repeatedly fails to commit for an unknown reason is retried with pauses.
 #[tokio::test]
-async fn a_start_that_never_comes_about_pauses_and_gives_up() {
+async fn a_start_that_never_commits_pauses_and_gives_up() {
     let app = TestApp::start().await;
-    // A sequence counts what is rolled back, too.
+    // A sequence counts rolled back attempts, too.
     let swallowed = "create sequence asked;
         create function swallow() returns trigger language plpgsql security definer as $$ begin perform nextval('public.asked'); return null; end $$;
         create trigger swallow before insert on instance for each row execute function swallow()";
@@ -324,13 +324,13 @@ async fn a_start_that_never_comes_about_pauses_and_gives_up() {
         .fetch_one(app.database.admin_pool())
         .await
         .expect("a count");
-    // Eight at once, then pauses that double from 10 ms to half a second: the eighteenth would come too late.
+    // Eight attempts at once, then pauses that double from 10 ms to half a second. The eighteenth attempt would be too late.
     assert!(asked <= 17, "{asked} commits in two seconds");
 }
 
-/// A start and another command with one key, at the same moment: the start has looked, and finds the key taken as it writes.
+/// A start and another command with one key at the same time: the start finds the key free, and then taken when it writes.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_and_a_command_with_one_key_do_not_both_act() {
+async fn a_start_and_a_command_with_one_key_do_not_both_take_effect() {
     let app = TestApp::start().await;
     app.put("admin", "/v1/groups/authors/members/reviewer", json!({}))
         .await
@@ -354,7 +354,7 @@ async fn a_start_and_a_command_with_one_key_do_not_both_act() {
 }
 
 #[tokio::test]
-async fn a_dry_run_keeps_no_key() {
+async fn a_dry_run_stores_no_key() {
     let app = TestApp::start().await;
     let dry = app
         .host()

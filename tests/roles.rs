@@ -1,4 +1,4 @@
-//! The four roles of the database, and the rules of its schema: what the host cannot do, even where its code is wrong.
+//! The four roles of the database, and the rules of its schema: what the host cannot do even if its code is wrong.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use crate::support::app::{TestApp, task_of};
 
-/// Never changed, never deleted.
+/// Rows are never changed or deleted.
 const APPEND_ONLY: [&str; 6] = [
     "audit_entry",
     "audit_leaf",
@@ -19,7 +19,7 @@ const APPEND_ONLY: [&str; 6] = [
     "delegation_seal",
     "refused_attempt",
 ];
-/// Decides who may do what: each change counts.
+/// Tables that determine permissions. Each change increases the access mark.
 const COUNTED: [&str; 6] = [
     "absence",
     "calendar",
@@ -28,11 +28,11 @@ const COUNTED: [&str; 6] = [
     "person",
     "role_permission",
 ];
-/// Changes of these count as well: another version is active, or a version is stopped.
+/// Changes of these increase it as well: another active version, or a stopped version.
 const CHANGE_COUNTED: [&str; 2] = ["definition_changed", "definition_version_changed"];
-/// Worked through in its own order, across all tenants.
+/// Processed in its own order, across all tenants.
 const NOT_BY_TENANT: [&str; 1] = ["outbox_event"];
-/// All that these roles hold of these privileges.
+/// All privileges of these kinds that the roles have: the role, the kind, the tables.
 const GRANTS: [(&str, &str, &[&str]); 5] = [
     (
         "relay",
@@ -83,7 +83,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
         ],
     ),
 ];
-/// What the notifier would have written.
+/// Rows that the notifier would write.
 const TOLD: &str = "
     insert into notification (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
     select tenant_id, id, 'STATUS_CHANGED', 'user', initiator, id, id, started_at from instance;
@@ -96,7 +96,7 @@ const TOLD: &str = "
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
 const RESTRICT_VIOLATION: &str = "23001";
 
-/// A service in which every table of a tenant that readers see has a row.
+/// A service with a row in every table that has tenants and that readers may read.
 async fn used() -> TestApp {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
@@ -171,7 +171,7 @@ async fn connection(app: &TestApp, role: &str) -> PgConnection {
     connection
 }
 
-/// Runs a statement and takes it back; its SQLSTATE when it failed.
+/// Executes a statement and rolls it back. Returns its SQLSTATE if it failed.
 async fn attempt(connection: &mut PgConnection, sql: &str) -> Result<(), String> {
     let mut transaction = connection.begin().await.expect("a transaction");
     let done = execute(&mut transaction, sql).await;
@@ -212,7 +212,7 @@ async fn tenant_tables(app: &TestApp) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn nobody_changes_what_only_grows() {
+async fn nobody_changes_append_only_tables() {
     let app = used().await;
     let mut writer = connection(&app, "wrkflw_writer").await;
     let mut owner = connection(&app, "wrkflw_owner").await;
@@ -239,7 +239,7 @@ async fn nobody_changes_what_only_grows() {
                 Err(RESTRICT_VIOLATION.into()),
                 "{change}"
             );
-            // What an intruder would have to do, and what the chain is for.
+            // An intruder would have to do this. The chain detects it.
             let disarmed = format!("alter table {table} disable trigger all; {change}");
             assert_eq!(attempt(&mut superuser, &disarmed).await, Ok(()), "{change}");
             assert_eq!(
@@ -255,7 +255,7 @@ async fn nobody_changes_what_only_grows() {
 async fn the_reader_sees_one_tenant() {
     let app = used().await;
     let mut reader = connection(&app, "wrkflw_reader").await;
-    // Copies of rows are about instances that their tenant does not have.
+    // The copied rows belong to instances that their tenant does not have.
     let part = "insert into participant select tenant_id, id, 'user', initiator from instance";
     let part = sqlx::query(part).execute(app.database.admin_pool());
     part.await.expect("a participant");
@@ -289,7 +289,7 @@ async fn the_reader_sees_one_tenant() {
         seen += 1;
     }
     assert!(seen >= 14, "{seen} tables");
-    // Nor is there anything where nobody ever made the setting.
+    // Nothing is visible if the setting was never made.
     let mut fresh = connection(&app, "wrkflw_reader").await;
     let count: i64 = sqlx::query_scalar("select count(*) from instance")
         .fetch_one(&mut fresh)
@@ -299,7 +299,7 @@ async fn the_reader_sees_one_tenant() {
 }
 
 #[tokio::test]
-async fn each_role_may_do_its_own_work_only() {
+async fn each_role_may_only_do_its_own_work() {
     let app = TestApp::empty().await;
     let granted = names(
         &app,
@@ -331,7 +331,7 @@ async fn each_role_may_do_its_own_work_only() {
         ),
         BTreeSet::new()
     );
-    // Of subscriptions, columns are granted: all but the secret.
+    // Column privileges on subscriptions: all columns but the secret.
     for secret in ["idempotency_key", "subscription", "notifier_cursor"] {
         assert!(!of("reader", &["select"]).contains(secret), "{secret}");
     }
@@ -369,7 +369,7 @@ async fn the_host_runs_as_these_roles() {
         instance["id"].as_str().expect("an id")
     );
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
-    // The login is a superuser, whom no missing grant stops: where one does, the role has taken its place.
+    // The login is a superuser, who bypasses all privileges. A refusal proves that the session has taken on the role.
     for (role, table) in [
         ("wrkflw_reader", "audit_entry"),
         ("wrkflw_writer", "instance"),

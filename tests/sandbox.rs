@@ -30,14 +30,14 @@ const NOW: &str = "2026-11-20T18:00:00.250Z";
 
 fn settings() -> Settings {
     Settings {
-        // A shared, busy machine must not turn a verdict about fuel into one about time.
+        // On a shared, busy machine, a result about fuel must not become one about time.
         deadline_ms: 2_000,
         queue_ms_max: 60_000,
         ..Settings::new(Compiler::InProcess)
     }
 }
 
-/// One sandbox for the tests that need nothing special of it.
+/// A sandbox for all tests without special requirements.
 fn sandbox() -> Sandbox {
     static SHARED: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(settings()).expect("sandbox"));
     SHARED.clone()
@@ -109,7 +109,7 @@ fn actor(id: &str) -> Actor {
     }
 }
 
-/// The decision that asks `function` to misbehave.
+/// A decision whose input asks `function` to misbehave.
 fn wanting(behaviour: &str, function: &str) -> Occurrence {
     let source = Source::Task {
         task: "t".into(),
@@ -120,7 +120,7 @@ fn wanting(behaviour: &str, function: &str) -> Occurrence {
     occurrence("GO", source, &input)
 }
 
-/// Asks the hostile guest.
+/// Calls the hostile guest.
 async fn ask(sandbox: &Sandbox, question: Question) -> Result<Evaluation, GuestError> {
     ask_about(sandbox, &instance("{}"), question).await
 }

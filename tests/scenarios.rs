@@ -17,7 +17,7 @@ impl Place {
         Place(folder)
     }
 
-    /// Runs scenarios with a component. Returns whether all passed, and what was said.
+    /// Runs scenarios with a component. Returns whether all passed, and the output.
     fn test(&self, component: &[u8], more: &[&Path]) -> (bool, String) {
         let file = self.0.join("component.wasm");
         fs::write(&file, component).expect("our own folder");
@@ -39,7 +39,7 @@ impl Drop for Place {
     }
 }
 
-/// Runs one scenario with a component. Returns whether it passed, and what was said.
+/// Runs one scenario with a component. Returns whether it passed, and the output.
 pub(crate) fn played(component: &[u8], scenario: &str) -> (bool, String) {
     let place = Place::new();
     let file = place.0.join("scenario.yaml");

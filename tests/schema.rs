@@ -1,4 +1,4 @@
-//! The schema that the migrations make is the committed one: whoever changes it sees the change, and so does the reviewer.
+//! The schema after all migrations equals the committed file, so that author and reviewer see each change.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::structure::queries;
 use crate::support::own_postgres::client;
 use crate::support::postgres::{TestDatabase, database};
 
-/// Stands before the schema.
+/// The header of the file.
 const HEADER: &str = "-- What the migrations make, as pg_dump tells it. All belongs to wrkflw_owner where nothing else is said.\n";
-/// What a dump says of itself and of the session that loads it, and the owner that everything has.
+/// Lines about the dump and its session, and the owner of everything.
 const LEFT_OUT: [&str; 4] = ["--", "\\", "SET ", "SELECT pg_catalog.set_config("];
 const OWNED: &str = " OWNER TO wrkflw_owner;";
-/// What begins something of many lines.
+/// The first lines of statements with several lines.
 const LONG: [&str; 2] = ["CREATE FUNCTION ", "CREATE TABLE "];
-/// A server that was built without lz4 has none of these.
+/// A server without lz4 has none of these.
 const COMPRESSION: &str = " SET COMPRESSION lz4;";
 
-/// A dump without what differs from one server or release to the next.
+/// A dump without the differences between servers and releases.
 fn normalised(dump: &str) -> String {
     let lines = dump.lines().filter(|line| {
         let left_out = LEFT_OUT.iter().any(|start| line.starts_with(start));
@@ -47,7 +47,7 @@ async fn compresses(database: &TestDatabase) -> bool {
 )]
 async fn the_schema_is_the_committed_one() {
     let database = database(async |url: &str| Store::migrate(url).await).await;
-    // The migrator's own table belongs to the login.
+    // The table of the migration library belongs to the login.
     let arguments = ["--schema-only", "--exclude-table=_sqlx_migrations", "-d"];
     let dump = client("pg_dump", &[&arguments[..], &[database.url()]].concat()).await;
     let made = normalised(&dump);
@@ -82,8 +82,8 @@ async fn never_null(database: &TestDatabase) -> BTreeSet<String> {
     found.into_iter().collect()
 }
 
-/// The first difference between what a query was compiled with and what the database says of it. For nullability only the columns
-/// of tables are compared: that of an outer join depends on the plan.
+/// The first difference between the compiled description of a query and the database. Nullability is compared only for columns of
+/// tables, because that of an outer join depends on the plan.
 fn outdated(compiled: &Value, described: &Value, never_null: &BTreeSet<String>) -> Option<String> {
     for part in ["columns", "parameters"] {
         let (compiled, described) = (&compiled[part], &described[part]);
@@ -102,9 +102,9 @@ fn outdated(compiled: &Value, described: &Value, never_null: &BTreeSet<String>) 
     })
 }
 
-/// The queries are compiled with what `.sqlx` says of them.
+/// The queries are compiled with the descriptions in `.sqlx`.
 #[tokio::test]
-async fn the_database_takes_each_query_as_it_was_compiled() {
+async fn the_database_agrees_with_each_compiled_query() {
     let database = database(async |url: &str| Store::migrate(url).await).await;
     let (queries, never_null) = (queries::all(), never_null(&database).await);
     assert!(queries.len() > 300, "only {} queries", queries.len());

@@ -1,4 +1,4 @@
-//! Instances that go over to another version: one by one, and many at once in the background.
+//! Migrating instances to another version: one by one, and many in the background.
 
 mod many;
 mod one;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::support::app::{Answer, TestApp};
 use crate::support::guests::committee;
 
-/// A host on which committees vote, of whom three may: `ida`, `jim` and `kay`. The second version calls the vote a
-/// ballot, the third leaves it to an empty bench, the fourth wants a budget, and the fifth asks others.
+/// A host with the flow of committees, with the voters `ida`, `jim` and `kay`. The second version calls the vote a ballot, the
+/// third offers it to an empty bench, the fourth requires a budget, and the fifth has other voters.
 async fn chambers() -> TestApp {
     let app = TestApp::empty().await;
     for config in [
@@ -40,7 +40,7 @@ async fn chambers() -> TestApp {
     app
 }
 
-/// Starts a vote about an entity of this id: three tasks, two of which must be decided alike.
+/// Starts a vote about an entity of this id: three tasks, two of which must have the same outcome.
 async fn vote(app: &TestApp, entity: &str) -> Value {
     let offer = |label: &str| json!({ "groups": ["voters"], "label": label });
     let offers = [offer("one"), offer("two"), offer("three")];
@@ -75,7 +75,7 @@ async fn shown(app: &TestApp, instance: &Value) -> Value {
     app.get("admin", &path).await.expect(200)
 }
 
-/// The instance as an answer to a command has it: without what is only shown by itself.
+/// The instance as in the response to a command, without members that only its own page has.
 fn as_answered(mut shown: Value) -> Value {
     let members = shown.as_object_mut().expect("an instance");
     let further = [

@@ -60,9 +60,9 @@ async fn a_job_inserted_again_is_not_ended_by_its_former_worker() {
     assert_eq!(store.next_due().await.expect("a look"), None);
 }
 
-/// What works in portions has gone on, so its earlier failures do not add up.
+/// Jobs that work in portions have made progress, so their earlier failures do not add up.
 #[tokio::test]
-async fn the_attempts_of_a_job_that_is_put_off_are_counted_anew() {
+async fn the_attempts_of_a_postponed_job_are_counted_anew() {
     let fixture = Fixture::new().await;
     let (id, store) = (fixture.job(clock::new_id(), noon()).await, &fixture.store);
     for attempt in 1..=3 {
@@ -79,9 +79,9 @@ async fn the_attempts_of_a_job_that_is_put_off_are_counted_anew() {
     assert_eq!((again[0].id, again[0].attempts), (id, 1));
 }
 
-/// A deadline that is inserted when the instance is resumed does not overtake what came before.
+/// A deadline that is inserted when the instance is resumed does not overtake earlier jobs.
 #[tokio::test]
-async fn a_job_at_rest_keeps_its_place() {
+async fn a_postponed_job_keeps_its_place() {
     let fixture = Fixture::new().await;
     let (instance, store) = (clock::new_id(), &fixture.store);
     let first = fixture.job(instance, noon()).await;
@@ -93,7 +93,7 @@ async fn a_job_at_rest_keeps_its_place() {
         );
         let next = noon() + seconds(rests + 15);
         store.rest_job(&claimed[0], next).await.expect("a rest");
-        // The worker believes that it is done.
+        // The worker assumes that the job is done.
         store.finish_job(&claimed[0]).await.expect("nothing");
         assert_eq!(store.failing_jobs().await.expect("a count"), 0);
     }
@@ -114,9 +114,10 @@ async fn a_job_at_rest_keeps_its_place() {
     }
 }
 
-/// Of one instance, a start of a child and another job may rest at a time. The end of one attempt does not make the other one due.
+/// One start of a child and one other job of an instance may be postponed at a time. The end of one attempt does not make the
+/// other one due.
 #[tokio::test]
-async fn two_jobs_at_rest_do_not_wake_each_other() {
+async fn two_postponed_jobs_do_not_wake_each_other() {
     let fixture = Fixture::new().await;
     let (instance, store) = (clock::new_id(), &fixture.store);
     let start = fixture.job(instance, noon()).await;
@@ -163,9 +164,9 @@ async fn only_the_earliest_job_of_an_instance_is_claimed() {
     }
 }
 
-/// What fails for ever, such as flow logic over one deadline, does not stop the others for ever.
+/// A job that always fails, such as a deadline whose flow logic fails, does not block the others for ever.
 #[tokio::test]
-async fn a_job_that_is_stuck_holds_up_no_other() {
+async fn a_failing_job_blocks_no_other() {
     let fixture = Fixture::new().await;
     let (instance, store) = (clock::new_id(), &fixture.store);
     let first = fixture.job(instance, noon() - seconds(3)).await;
@@ -222,7 +223,7 @@ async fn a_job_with_an_expired_lease_is_claimed_again() {
 }
 
 #[tokio::test]
-async fn a_job_that_its_commit_put_off_is_not_ended() {
+async fn a_job_that_its_commit_postponed_is_not_ended() {
     let fixture = Fixture::new().await;
     fixture.job(clock::new_id(), noon()).await;
     let claimed = fixture.claim(noon(), 1).await;
@@ -239,7 +240,7 @@ async fn a_job_that_its_commit_put_off_is_not_ended() {
 }
 
 #[tokio::test]
-async fn the_next_moment_is_that_of_a_job_that_can_be_claimed() {
+async fn the_next_wake_up_is_for_a_job_that_can_be_claimed() {
     let fixture = Fixture::new().await;
     let busy = clock::new_id();
     fixture.job(busy, noon()).await;

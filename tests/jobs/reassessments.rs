@@ -49,7 +49,7 @@ impl Fixture {
             assert_eq!(stopped, []);
             assert!(i64::try_from(instances.len()).expect("few") <= limit);
             assert!(instances.is_sorted_by_key(|(_, passed)| passed.after));
-            // A walk that ends its turn behind one of them finds those after it.
+            // A pass that ends at one of these instances finds the later ones.
             for (number, (_, passed)) in instances.iter().enumerate() {
                 let rest = self.page(principal, *passed, limit).await.instances;
                 let rest: BTreeSet<_> = rest.into_iter().map(|(one, _)| one).collect();
@@ -170,7 +170,7 @@ async fn open_work_of_the_principal_is_found_and_no_other() {
             .concerned(&Candidate::User("crew".into()), limit)
             .await;
         assert_eq!(found, BTreeSet::from([namesake]), "{limit}");
-        // The initiator may have got a manager, who is the first to be asked for help.
+        // The initiator may have got a manager, who is the first fallback.
         let found = fixture
             .concerned(&Candidate::User("ann".into()), limit)
             .await;
@@ -180,7 +180,7 @@ async fn open_work_of_the_principal_is_found_and_no_other() {
 
 /// The tasks of several instances are created in turn, as those of a quorum and of a later state are.
 #[tokio::test]
-async fn each_instance_of_a_page_is_found_once_in_the_order_of_the_walk() {
+async fn each_instance_of_a_page_is_found_once_in_order() {
     let fixture = Fixture::new().await;
     let mut all = Vec::new();
     for _ in 0..3 {
@@ -198,14 +198,14 @@ async fn each_instance_of_a_page_is_found_once_in_the_order_of_the_walk() {
     let page = fixture.page(&crew, Mark::BEGINNING, 100).await;
     let order: Vec<_> = page.instances.iter().map(|(one, _)| *one).collect();
     assert_eq!(order, all);
-    // Behind the last instance there is nothing more of the page.
+    // After the last instance the page has nothing more.
     let (_, passed) = page.instances[2];
     let rest = fixture.page(&crew, passed, 100).await;
     assert_eq!(rest.instances, []);
 }
 
 #[tokio::test]
-async fn what_was_claimed_for_the_absent_is_found_by_each_link_of_their_chain() {
+async fn tasks_claimed_for_absent_people_are_found_by_each_link_of_the_chain() {
     let fixture = Fixture::new().await;
     let (for_ann, own) = (
         fixture.instance("RUNNING").await,
@@ -234,7 +234,7 @@ async fn what_was_claimed_for_the_absent_is_found_by_each_link_of_their_chain() 
     }
     assert_eq!(found("dot").await, BTreeSet::from([for_ann, own]));
     assert_eq!(found("eve").await, BTreeSet::new());
-    // The end of the first link was a change of its own, whose principal is the absent person.
+    // The end of the first link was a change of its own. Its principal is the absent person.
     fixture
         .run("update absence set ended_at = now() where person_id = 'ann'")
         .await;
@@ -242,9 +242,9 @@ async fn what_was_claimed_for_the_absent_is_found_by_each_link_of_their_chain() 
     assert_eq!(found("bob").await, BTreeSet::new());
 }
 
-/// The statement that finds such work reads none of what others own.
+/// The statement that finds such tasks reads none of other owners.
 #[tokio::test]
-async fn what_was_claimed_for_the_absent_is_read_by_keys() {
+async fn tasks_claimed_for_absent_people_are_read_by_keys() {
     let app = TestApp::empty().await;
     let others = "insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at)
         select 1, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 0, 'l', 'CLAIMED', 'p' || n, '[]', now()
@@ -267,7 +267,7 @@ async fn what_was_claimed_for_the_absent_is_read_by_keys() {
 }
 
 #[tokio::test]
-async fn a_reassessment_is_claimed_by_one_and_goes_on_where_it_stopped() {
+async fn a_reassessment_is_claimed_by_one_worker_and_continues_where_it_stopped() {
     let fixture = Fixture::new().await;
     change(&fixture.database, "group", "crew", noon()).await;
     change(&fixture.database, "user", "rob", noon() + seconds(3600)).await;

@@ -1,4 +1,4 @@
-//! The job worker: what it runs, how often, and when it stops.
+//! The job worker: which jobs it runs, how often, and how it stops.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -158,7 +158,7 @@ async fn failures_are_tried_again_and_panics_are_failures() {
         let id = fixture.leave(clock::new_id(), 0).await;
         let timers = fixture.timers();
         assert_eq!(fixture.asked().await.attempts, 1);
-        // After a second, by itself.
+        // After a second, without another wake-up.
         assert_eq!(fixture.asked().await.attempts, 2);
         assert_eq!(fixture.left().await, [(id, 2, Some(error.to_owned()))]);
         fixture.handlers.gate.add_permits(1);
@@ -244,7 +244,7 @@ async fn two_workers_do_each_job_once() {
     assert_eq!((done.len(), fixture.left().await), (60, vec![]));
 }
 
-/// As during an upgrade: another host is a release ahead.
+/// As during an upgrade, when another host has a newer release.
 #[tokio::test]
 async fn a_kind_that_this_host_does_not_know_is_left_for_others() {
     let fixture = WorkerFixture::new([]).await;

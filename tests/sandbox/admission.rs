@@ -1,4 +1,4 @@
-//! What may be published, and every reason why not.
+//! Which components may be published, and every reason for a refusal.
 
 use wrkflw_core::graph::{FiredBy, StateKind};
 use wrkflw_sandbox::AdmitError;
@@ -37,7 +37,7 @@ async fn a_config_is_refused_with_the_flows_own_message() {
 }
 
 #[tokio::test]
-async fn a_describe_that_misbehaves_is_a_refusal() {
+async fn a_misbehaving_describe_is_a_refusal() {
     for behaviour in ["spin", "trap", "recurse", "allocate"] {
         let config = format!(r#"{{"behaviour":"{behaviour}","function":"describe"}}"#);
         let problems = refused(guests::hostile(), &config).await;
@@ -46,7 +46,7 @@ async fn a_describe_that_misbehaves_is_a_refusal() {
 }
 
 #[tokio::test]
-async fn an_extension_that_the_host_does_not_know_is_refused() {
+async fn an_extension_unknown_to_the_host_is_refused() {
     for (behaviour, of) in [
         ("extended", "the definition has the extension `telepathy`"),
         ("extended_state", "a state has the extension `telepathy`"),
@@ -64,7 +64,7 @@ async fn an_extension_that_the_host_does_not_know_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_no_component_is_called_by_its_name() {
+async fn a_file_that_is_no_component_is_refused_with_its_kind() {
     let module = wat::parse_str("(module)").expect("module");
     for (bytes, named) in [
         (&module[..], "a core WebAssembly module"),

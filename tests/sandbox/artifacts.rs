@@ -1,4 +1,4 @@
-//! Machine code on disk: loaded after a restart, never trusted unverified, made once.
+//! Machine code on disk: loaded after a restart, always verified, and compiled once.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::*;
 
 const KEY: [u8; 32] = [7; 32];
 
-/// A folder of this test alone, removed with it.
+/// A folder of this test, which is removed after it.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -42,7 +42,7 @@ impl Drop for Folder {
     }
 }
 
-/// Asks, and tells how often the component's bytes were wanted.
+/// Calls a component. Returns how often its bytes were read.
 async fn go(sandbox: &Sandbox, component: &[u8]) -> usize {
     let count = AtomicUsize::new(0);
     let fetch = async || {
@@ -75,14 +75,14 @@ async fn a_restart_loads_from_disk() {
     assert_eq!(go(&restarted, guests::hostile()).await, 0);
 }
 
-/// What somebody did to a file.
+/// A change of a file.
 type Alteration = (String, Box<dyn Fn(&mut Vec<u8>)>);
 
-/// A byte of each part of the file, some anywhere, and files cut short anywhere.
+/// Changes one byte in each part of the file, at many positions, or cuts the file at many positions.
 fn alterations(length: usize) -> Vec<Alteration> {
     const MAGIC_ENDS: usize = 8;
     const MAC_ENDS: usize = MAGIC_ENDS + 32;
-    // Multiples of a large prime visit the whole file, other places for every length of it.
+    // Multiples of a large prime cover the whole file, with other positions for each length.
     let anywhere = (1..=24).map(|n: usize| n.wrapping_mul(2_654_435_761) % length);
     let places = [
         0,
@@ -118,7 +118,7 @@ fn quarantined() -> u64 {
 }
 
 #[tokio::test]
-async fn an_altered_file_is_set_aside_and_compiled_anew() {
+async fn a_changed_file_is_set_aside_and_compiled_again() {
     let folder = Folder::new("altered");
     let component = crate::support::raw::Raw::default().component();
     let fetches = async || go(&folder.sandbox(), &component).await;
@@ -131,21 +131,21 @@ async fn an_altered_file_is_set_aside_and_compiled_anew() {
         let mut bytes = good.clone();
         alter(&mut bytes);
         fs::write(&file, &bytes).expect("altered");
-        // The caller is served, from code made anew.
+        // The call is answered by newly compiled code.
         assert_eq!(fetches().await, 1, "{what}");
         let aside = folder.files("quarantined");
         assert_eq!(aside.len(), 1, "{what}");
         assert_eq!(fs::read(&aside[0]).expect("kept as found"), bytes, "{what}");
         assert!(quarantined() > before, "{what} is not counted");
-        // What was made anew is good again.
+        // The newly compiled file is valid again.
         assert_eq!(fetches().await, 0, "{what}");
         fs::remove_file(&aside[0]).expect("removed");
     }
 }
 
-/// The same code under a header that another version of the host, or an engine set up otherwise, would have given it.
+/// The same code under the header of another host version, or of an engine with other settings.
 #[tokio::test]
-async fn code_of_another_engine_is_not_taken() {
+async fn code_of_another_engine_is_not_used() {
     let folder = Folder::new("engines");
     let component = crate::support::raw::Raw::default().component();
     assert_eq!(go(&folder.sandbox(), &component).await, 1);
@@ -156,7 +156,7 @@ async fn code_of_another_engine_is_not_taken() {
         .expect("a name")
         .to_owned();
     let (component_part, engine) = name.rsplit_once('-').expect("digest and engine");
-    // An older engine's file beside ours is not looked at, whatever it holds.
+    // The file of an older engine beside the present one is not read.
     let older: String = engine.chars().rev().collect();
     fs::write(
         folder
@@ -167,7 +167,7 @@ async fn code_of_another_engine_is_not_taken() {
     .expect("written");
     assert_eq!(go(&folder.sandbox(), &component).await, 0);
     assert_eq!(folder.files("quarantined").len(), 0);
-    // Another magic number is another format, which this program never wrote with its key.
+    // Another magic number means another format, which this program never wrote with its key.
     let mut bytes = fs::read(&file).expect("an artifact");
     bytes[..8].copy_from_slice(b"wrkflwA0");
     fs::write(&file, bytes).expect("written");
@@ -176,7 +176,7 @@ async fn code_of_another_engine_is_not_taken() {
 }
 
 #[tokio::test]
-async fn code_of_another_component_or_key_is_not_taken() {
+async fn code_of_another_component_or_key_is_not_used() {
     let folder = Folder::new("swapped");
     let other = guests::another(guests::hostile(), "other");
     go(&folder.sandbox(), guests::hostile()).await;
@@ -192,7 +192,7 @@ async fn code_of_another_component_or_key_is_not_taken() {
 }
 
 #[tokio::test]
-async fn the_folder_stays_within_its_bound() {
+async fn the_folder_stays_within_its_size_limit() {
     let folder = Folder::new("bounded");
     go(&folder.sandbox(), guests::hostile()).await;
     let one = fs::metadata(&folder.files("cwasm")[0])
@@ -216,7 +216,7 @@ async fn the_folder_stays_within_its_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_that_ask_at_once_compile_once() {
+async fn concurrent_calls_compile_once() {
     let sandbox = Sandbox::new(settings()).expect("sandbox");
     let asked = (0..16).map(|_| go(&sandbox, guests::hostile()));
     let counts = futures_util::future::join_all(asked).await;
@@ -231,7 +231,7 @@ async fn bytes_of_another_digest_are_refused() {
     let error = error.expect_err("refused");
     assert_eq!(error.code(), "logic_unavailable");
 
-    // Failing is not remembered.
+    // The failure is not cached.
     let fetch = async || Ok::<_, Infallible>(guests::hostile().to_vec());
     sandbox
         .warm(&pinned(guests::hostile()), fetch)

@@ -1,4 +1,4 @@
-//! Compiling in a child process: started with the hidden command as the program starts itself.
+//! Compilation in a child process, started with the hidden command of the program.
 
 use std::fs::{File, OpenOptions};
 use std::future::{Ready, ready};
@@ -34,7 +34,7 @@ async fn a_child_compiles_what_this_process_runs() {
 }
 
 #[tokio::test]
-async fn a_compiler_that_is_not_there_is_the_operators_matter() {
+async fn a_missing_compiler_is_a_problem_for_the_operator() {
     let sandbox = Sandbox::new(Settings {
         compiler: Compiler::Child("/nowhere/wrkflw".into()),
         ..settings()
@@ -44,9 +44,9 @@ async fn a_compiler_that_is_not_there_is_the_operators_matter() {
     assert!(cause.to_string().contains("/nowhere/wrkflw"), "{cause}");
 }
 
-/// Feeds the child directly, past the scan that would refuse these bytes.
+/// Sends bytes directly to the child. The scan would refuse them.
 #[test]
-fn the_child_tells_a_bad_component_from_a_failure_of_its_own() {
+fn the_child_distinguishes_a_bad_component_from_its_own_failure() {
     let mut child = Command::new(PROGRAM)
         .arg(COMPILE_COMMAND)
         .env_clear()
@@ -64,9 +64,9 @@ fn the_child_tells_a_bad_component_from_a_failure_of_its_own() {
     assert!(!output.stderr.is_empty());
 }
 
-/// One of the limits that the child sets itself, as the easiest to run into: it writes no files.
+/// One of the limits that the child sets for itself, and the easiest to test: it cannot write files.
 #[test]
-fn the_child_lives_under_limits() {
+fn the_child_runs_under_limits() {
     let path = std::env::temp_dir().join(format!("wrkflw-child-{}", std::process::id()));
     let file = File::create(&path).expect("file");
     let mut child = Command::new(PROGRAM)
@@ -85,8 +85,8 @@ fn the_child_lives_under_limits() {
     assert_eq!((written, status.code()), (0, None), "{status}");
 }
 
-/// A sandbox whose compiler is this script, in a folder that also has the pipe `gate`. Another process writes the script: while
-/// this one had it open, no child could start it.
+/// A sandbox whose compiler is this script, in a folder with the named pipe `gate`. Another process writes the script, because a
+/// file that this process has open for writing cannot be executed.
 fn scripted(folder: &Folder, script: &str, queue_ms_max: u64) -> Sandbox {
     const MADE: &str = r#"mkdir "$0" && mkfifo "$0/gate" && printf '%s\n' "$1" > "$0/compiler" && chmod 700 "$0/compiler""#;
     let script = format!("#!/bin/sh\ncd {}\n{script}", folder.path().display());
@@ -105,12 +105,12 @@ fn scripted(folder: &Folder, script: &str, queue_ms_max: u64) -> Sandbox {
     sandbox.expect("sandbox")
 }
 
-/// Compiles once somebody has had the gate open and closes it.
+/// Compiles after the gate was opened and closed.
 fn gated() -> String {
     format!("read line < gate\nexec {PROGRAM} \"$@\"")
 }
 
-/// The gate, open, once the compiler waits at it.
+/// Opens the gate once the compiler waits at it.
 async fn reached(folder: &Folder) -> File {
     let gate = folder.path().join("gate");
     let open = move || OpenOptions::new().write(true).open(gate);
@@ -124,7 +124,7 @@ fn no_bytes() -> Ready<Result<Vec<u8>, &'static str>> {
 }
 
 #[tokio::test]
-async fn a_compilation_goes_on_when_its_callers_have_gone_away() {
+async fn a_compilation_continues_after_its_callers_disconnect() {
     let folder = Folder::new("gone");
     let sandbox = scripted(&folder, &gated(), 60_000);
     let pinned = pinned(guests::hostile());
@@ -138,7 +138,7 @@ async fn a_compilation_goes_on_when_its_callers_have_gone_away() {
 }
 
 #[tokio::test]
-async fn few_calls_wait_for_a_compilation_that_takes_long() {
+async fn a_slow_compilation_has_a_limited_number_of_waiting_calls() {
     let folder = Folder::new("long");
     let sandbox = scripted(&folder, &gated(), 1);
     let patient = settings().concurrency;
@@ -148,7 +148,7 @@ async fn few_calls_wait_for_a_compilation_that_takes_long() {
     let cause = refused.expect("a call").expect_err("too many wait").cause;
     assert_eq!(cause, Cause::Loading);
     assert_eq!(cause.code(), "logic_unavailable");
-    // Who comes now is told at once.
+    // Further calls are refused at once.
     let begun = Instant::now();
     assert_eq!(super::cause(&sandbox, "ok").await, Cause::Loading);
     assert!(begun.elapsed() < Duration::from_secs(2));
@@ -164,7 +164,7 @@ async fn few_calls_wait_for_a_compilation_that_takes_long() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_compiled_is_not_tried_again_at_once() {
+async fn a_failed_compilation_is_not_retried_at_once() {
     let folder = Folder::new("refused");
     let sandbox = scripted(&folder, "exit 3", 60_000);
     let pinned = pinned(guests::hostile());
@@ -176,7 +176,7 @@ async fn what_cannot_be_compiled_is_not_tried_again_at_once() {
 }
 
 #[tokio::test]
-async fn a_compiler_that_is_killed_from_outside_says_nothing_of_the_component() {
+async fn a_compiler_killed_from_outside_says_nothing_about_the_component() {
     for (signal, code) in [
         ("KILL", "logic_unavailable"),
         ("TERM", "logic_unavailable"),
@@ -191,7 +191,7 @@ async fn a_compiler_that_is_killed_from_outside_says_nothing_of_the_component() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_host_that_starts_loads_active_versions() {
+async fn a_starting_host_loads_active_versions() {
     let app = TestApp::start().await;
     app.publish("not-active", guests::hostile(), &serde_json::json!({}))
         .await

@@ -1,4 +1,4 @@
-//! Every way to misbehave ends in its own error, and others do not notice.
+//! Every misbehaviour ends in its own error, and others are not affected.
 
 use super::*;
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::app::TestApp;
 
 #[tokio::test]
-async fn each_way_to_misbehave_ends_in_its_own_error() {
+async fn each_misbehaviour_ends_in_its_own_error() {
     let sandbox = sandbox();
     for behaviour in ["spin", "grow"] {
         let budget = settings().fuel_transition;
@@ -46,7 +46,7 @@ async fn each_way_to_misbehave_ends_in_its_own_error() {
 }
 
 #[tokio::test]
-async fn a_trap_tells_the_author_where() {
+async fn a_trap_shows_the_author_its_position() {
     let Cause::Trapped(trap) = cause(&sandbox(), "trap").await else {
         panic!("no trap");
     };
@@ -71,7 +71,7 @@ async fn recursion_ends_at_the_stack_limit() {
 }
 
 #[tokio::test]
-async fn hoarding_memory_ends_at_the_memory_limit() {
+async fn growing_memory_ends_at_the_memory_limit() {
     let cause = cause(&sandbox(), "allocate").await;
     assert!(
         matches!(cause, Cause::MemoryExhausted { bytes_max, .. } if bytes_max == 64 << 20),
@@ -92,7 +92,7 @@ async fn a_guest_with_fuel_left_ends_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn facts_too_large_for_a_guest_are_not_handed_over() {
+async fn facts_too_large_for_a_guest_are_not_passed() {
     let data = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_100 << 10));
     let question = entering(&["Work"]);
     let error = ask_about(&sandbox(), &instance(&data), question).await;
@@ -130,7 +130,7 @@ async fn errors_name_definition_version_digest_and_function() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn other_flows_go_on_while_one_loops() {
+async fn other_flows_continue_while_one_loops() {
     let sandbox = Sandbox::new(Settings {
         fuel_transition: 5_000_000_000,
         deadline_ms: 100,
@@ -151,7 +151,7 @@ async fn other_flows_go_on_while_one_loops() {
     for _ in 0..20 {
         ask_other(&sandbox, &peaceful).await.expect("answers");
     }
-    // Whoever had waited for them would have seen most of them end.
+    // A caller who had waited for them would have seen most of them end.
     let mut ended = 0;
     while let Some(cause) = loops.try_join_next() {
         let cause = cause.expect("joined");
@@ -181,7 +181,7 @@ async fn ask_other(sandbox: &Sandbox, component: &[u8]) -> Result<Evaluation, Gu
 }
 
 #[tokio::test]
-async fn a_call_that_finds_no_turn_is_told_so() {
+async fn a_call_that_gets_no_thread_in_time_is_refused() {
     let sandbox = Sandbox::new(Settings {
         fuel_transition: 5_000_000_000,
         deadline_ms: 1_000,
@@ -222,9 +222,9 @@ fn limits_beyond_the_safe_maximum_are_refused() {
     );
 }
 
-/// These limits are constants of a host. A sample flow needs no more than the least of each.
+/// These limits are constants of a host. For a sample flow, the minimum of each is enough.
 #[tokio::test]
-async fn a_sandbox_with_every_limit_at_its_least_serves() {
+async fn a_sandbox_with_every_limit_at_its_minimum_serves() {
     let least = Settings {
         fuel_start: 1_000_000,
         fuel_transition: 1_000_000,

@@ -1,4 +1,4 @@
-//! Questions and answers cross the boundary whole, and leave nothing behind.
+//! Calls and answers cross the boundary completely, and leave no state behind.
 
 use wrkflw_core::answer::{Attribute, AttributeValue, Principal, Reason, Refusal, Violation, Work};
 use wrkflw_core::graph::Read;
@@ -10,7 +10,7 @@ use wrkflw_core::instance::{
 use super::*;
 
 #[tokio::test]
-async fn refusals_plans_and_work_come_back() {
+async fn refusals_plans_and_work_are_returned() {
     let sandbox = sandbox();
     let verdict = async |behaviour: &str| {
         let data = format!(r#"{{"behaviour":"{behaviour}","function":"start"}}"#);
@@ -70,9 +70,9 @@ async fn refusals_plans_and_work_come_back() {
     }
 }
 
-/// Whether an answer makes sense is for the core to judge; the sandbox hands it over as it is.
+/// The core checks whether an answer makes sense. The sandbox returns it unchanged.
 #[tokio::test]
-async fn well_formed_nonsense_is_handed_on() {
+async fn a_well_formed_answer_without_sense_is_passed_on() {
     let sandbox = sandbox();
     let given = async |behaviour| plan(transition(&sandbox, behaviour).await.expect("answers"));
     assert_eq!(
@@ -91,7 +91,7 @@ async fn well_formed_nonsense_is_handed_on() {
 }
 
 #[tokio::test]
-async fn nothing_survives_from_one_call_to_the_next() {
+async fn no_state_survives_a_call() {
     for _ in 0..3 {
         let plan = plan(transition(&sandbox(), "remember").await.expect("answers"));
         assert_eq!(plan.notes[0].message, "call 1");
@@ -99,14 +99,14 @@ async fn nothing_survives_from_one_call_to_the_next() {
 }
 
 #[tokio::test]
-async fn bits_of_what_is_no_number_are_canonical() {
+async fn bits_of_nan_are_canonical() {
     let plan = plan(transition(&sandbox(), "nan").await.expect("answers"));
     let bits: Vec<_> = plan.notes.iter().map(|note| &note.message).collect();
     assert_eq!(bits, ["7ff8000000000000"; 5]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_question_takes_the_same_fuel() {
+async fn equal_calls_use_equal_fuel() {
     let sandbox = sandbox();
     let first = transition(&sandbox, "ok").await.expect("answers");
     assert!(first.fuel > 0);
@@ -119,7 +119,7 @@ async fn the_same_question_takes_the_same_fuel() {
     assert_eq!(elsewhere.fuel, first.fuel);
 }
 
-/// What the guest says it was given, as Rust's debug text of the contract's types.
+/// What the guest received, as Rust's debug text of the contract's types.
 async fn echo(instance: &Instance, mut occurrence: Occurrence) -> String {
     occurrence.input = json(r#"{"behaviour":"echo"}"#);
     let question = Question::Transition(occurrence.into());
@@ -131,7 +131,7 @@ async fn echo(instance: &Instance, mut occurrence: Occurrence) -> String {
 }
 
 #[tokio::test]
-async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
+async fn a_start_has_its_actor_and_times_with_milliseconds() {
     let data = r#"{"behaviour":"echo","function":"start"}"#;
     let question = Question::Start(actor("author"));
     let evaluation = ask_about(&sandbox(), &instance(data), question).await;
@@ -151,7 +151,7 @@ async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
 }
 
 #[tokio::test]
-async fn sources_are_told_with_what_happened() {
+async fn sources_have_the_facts_of_their_events() {
     let at = NOW.parse().expect("instant");
     let sources: [(Source, &[&str]); 4] = [
         (
@@ -230,7 +230,7 @@ fn state_instance(number: u128, tasks: Vec<Task>) -> StateInstance {
 }
 
 #[tokio::test]
-async fn the_newest_hundred_states_left_are_told() {
+async fn the_newest_hundred_past_states_are_passed() {
     let mut instance = instance("{}");
     instance.past = (0..150)
         .map(|number| PastState {
@@ -250,7 +250,7 @@ async fn the_newest_hundred_states_left_are_told() {
 }
 
 #[tokio::test]
-async fn tasks_are_told_with_their_owner_and_decision() {
+async fn tasks_have_their_owner_and_decision() {
     let at = "2026-11-20T11:00:00Z".parse().expect("instant");
     let decision = Decision {
         outcome: "GO".into(),
@@ -292,7 +292,7 @@ async fn tasks_are_told_with_their_owner_and_decision() {
     }
 }
 
-/// As much as an instance may come to, near enough: a crowd that votes at length, a long history, large settings.
+/// Roughly the largest instance: a crowd that votes with long texts, a long history, large settings.
 fn crowded() -> Instance {
     let at = "2026-11-20T11:00:00Z".parse().expect("instant");
     let decided = |number: u128, said: usize| {
@@ -345,7 +345,7 @@ fn crowded() -> Instance {
 }
 
 #[tokio::test]
-async fn the_largest_facts_are_within_the_budget_of_a_flow() {
+async fn the_largest_facts_are_within_the_limits_of_a_flow() {
     let component = guests::purchase_approval();
     let person = |number| format!(r#""{}-{number}""#, "p".repeat(400));
     let people: Vec<_> = (0..150).map(person).collect();

@@ -1,7 +1,7 @@
-//! Same facts, same component, same answer: random questions, each asked twice in fresh instances of the code as it
-//! was compiled here, and twice of the code as it was stored. Answer, refusal, failure and fuel are the same four times.
+//! Same facts, same component, same answer: random calls, each made twice in fresh instances of the newly compiled code, and
+//! twice of the stored code. Answer, refusal, failure and fuel are equal all four times.
 //!
-//! `WRKFLW_SOAK` set asks ten times as many.
+//! With `WRKFLW_SOAK`, ten times as many.
 
 use serde_json::{Value, json as value};
 use wrkflw::sample::DOCUMENT_APPROVAL;
@@ -16,11 +16,11 @@ use super::artifacts::Folder;
 use super::*;
 use crate::support::length::at_length;
 
-/// For each of the guests, which makes ten thousand in all.
+/// For each of the guests, ten thousand in total.
 const QUESTIONS: u64 = 3_334;
 const QUESTIONS_LONG: u64 = 10 * QUESTIONS;
 
-/// Numbers that look random and are the same on every run: `SplitMix64`.
+/// Pseudo-random numbers, the same in every run: `SplitMix64`.
 struct Random(u64);
 
 impl Random {
@@ -74,7 +74,7 @@ impl Random {
         members.into_iter().collect()
     }
 
-    /// Data or input that the guests read, or that means nothing to them.
+    /// Data or input that the guests read, or that they ignore.
     fn document(&mut self) -> Json {
         let behaviour = self.one(&BEHAVIOURS);
         let function = self.one(&["start", "transition", "enter"]);
@@ -258,7 +258,7 @@ const STATES: [&str; 7] = [
     "Nowhere",
 ];
 const TRIGGERS: [&str; 7] = ["APPROVE", "REJECT", "SUBMIT", "YES", "NO", "LATE", "GO"];
-/// Of the hostile guest: all but those that only wall time ends.
+/// The behaviours of the hostile guest, except those that only wall time ends.
 const BEHAVIOURS: [&str; 20] = [
     "ok",
     "deny",
@@ -286,7 +286,7 @@ fn json_of(value: &Value) -> Json {
     json(&value.to_string())
 }
 
-/// What must be the same: the answer with its fuel, or the failure.
+/// What must be equal: the answer with its fuel, or the failure.
 async fn told(
     sandbox: &Sandbox,
     guest: &(Pinned, &'static [u8]),
@@ -309,7 +309,7 @@ async fn told(
         .map_err(|error| error.cause)
 }
 
-/// Little fuel, so that what burns all of it does not take the test's time; much wall time, on a busy machine.
+/// Little fuel, so that a call that uses all of it is fast. Much wall time, for a busy machine.
 fn frugal() -> Settings {
     Settings {
         fuel_start: 1_000_000,
@@ -324,7 +324,7 @@ fn questions() -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_random_questions_have_one_answer_each() {
+async fn random_calls_have_one_answer_each() {
     let folder = Folder::new("same");
     let guests = [DOCUMENT_APPROVAL, guests::hostile(), guests::committee()]
         .map(|component| (pinned(component), component));
@@ -378,7 +378,7 @@ async fn ten_thousand_random_questions_have_one_answer_each() {
     let answered: u64 = counts.iter().map(|(answered, _)| answered).sum();
     let failed: u64 = counts.iter().map(|(_, failed)| failed).sum();
     assert_eq!(answered + failed, 3 * questions());
-    // Both ways to end were well tried.
+    // Both results occurred often.
     assert!(
         answered > questions() && failed > questions() / 20,
         "{answered} answered, {failed} failed"

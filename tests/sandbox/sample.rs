@@ -1,4 +1,4 @@
-//! The sample flow that the binary carries, as the sandbox runs it.
+//! The sample flow in the binary, run by the sandbox.
 
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw_core::check;
@@ -6,7 +6,7 @@ use wrkflw_core::check;
 use super::*;
 
 #[tokio::test]
-async fn the_sample_is_admitted_and_its_graph_is_sound() {
+async fn the_sample_is_admitted_and_its_graph_is_valid() {
     let admitted = sandbox().admit(DOCUMENT_APPROVAL, &json("{}")).await;
     let admission = admitted.expect("admitted");
     assert_eq!(check::check(&admission.graph), []);
@@ -16,7 +16,7 @@ async fn the_sample_is_admitted_and_its_graph_is_sound() {
 }
 
 #[tokio::test]
-async fn a_config_it_does_not_know_is_refused() {
+async fn an_unknown_setting_is_refused() {
     let refused = sandbox()
         .admit(DOCUMENT_APPROVAL, &json(r#"{"reviwers":"x"}"#))
         .await;
@@ -32,9 +32,9 @@ async fn a_start_with_good_data_is_allowed() {
     assert_eq!(asked.expect("answers").answer, Answer::Start(Ok(())));
 }
 
-/// The least memory that the component is let in with is what it begins with: nothing is left to grow.
+/// The least memory with which the component is admitted is its initial memory, so the memory cannot grow.
 #[tokio::test]
-async fn an_ordinary_question_is_answered_in_the_memory_that_a_component_begins_with() {
+async fn a_usual_call_needs_only_the_initial_memory() {
     const PAGE: usize = 64 << 10;
     for pages in 16..64 {
         let sandbox = Sandbox::new(Settings {

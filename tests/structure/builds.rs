@@ -5,14 +5,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What cargo would do to build the tests.
+/// The build plan of cargo for the tests.
 fn unit_graph() -> Value {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(["test", "--workspace", "--no-run", "--locked", "--offline"])
         .args(["--unit-graph", "-Z", "unstable-options"])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
-        // The graph is printed on request of nightly features only.
+        // Cargo prints the graph only with nightly features.
         .env("RUSTC_BOOTSTRAP", "1");
     let done = cargo.output().expect("cargo");
     let said = String::from_utf8_lossy(&done.stderr);

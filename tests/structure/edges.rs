@@ -15,14 +15,14 @@ const EDGES: [(&str, &[&str]); 12] = [
             "server", "store",
         ],
     ),
-    // It calls the API as any client does. The core gives it ids, the engine sessions.
+    // It calls the API as any client does. The core provides ids, and the engine sessions.
     ("console", &["core", "engine", "runtime", "server"]),
     ("core", &["fault"]),
     (
         "engine",
         &["audit", "core", "fault", "runtime", "sandbox", "store"],
     ),
-    // Active only in processes that tests run.
+    // Active only in processes that tests start.
     ("fault", &[]),
     ("relay", &["core", "fault", "runtime", "store"]),
     ("runtime", &[]),
@@ -42,7 +42,7 @@ const CONFINED: [(&str, &[&str]); 8] = [
     ("saphyr-parser", &["scenario"]),
     // One HTTP client for all.
     ("hyper-rustls", &["runtime"]),
-    // What the API shows is said where it is shown.
+    // Texts of the API are where the API is.
     ("utoipa", &["server"]),
 ];
 
@@ -192,7 +192,8 @@ fn purity(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The host knows nothing of the SDK. The SDK knows the core alone, in its harness for tests, which no component is built with.
+/// The host knows nothing of the SDK. The SDK uses the core alone, in its harness for tests. Components are built without the
+/// harness.
 fn border(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (crate_, other) in [("host/", "guest-sdk"), ("guest-sdk/", "host")] {

@@ -1,4 +1,4 @@
-//! The query metadata in `.sqlx`, by which the checked queries compile: each file is of a query that the host has.
+//! The query metadata in `.sqlx`, with which the checked queries are compiled: each file belongs to a query of the host.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::tree::Tree;
 
-/// What `.sqlx` says of each query, in the order of their texts.
+/// The contents of `.sqlx`, in the order of the texts of the queries.
 pub(crate) fn all() -> Vec<Value> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.sqlx");
     let files = std::fs::read_dir(folder).expect("the repository has the queries");
@@ -23,16 +23,16 @@ pub(crate) fn text(query: &Value) -> &str {
     query["query"].as_str().expect("a query")
 }
 
-/// A text without what a literal of Rust may spell in another way.
+/// The text without differences that Rust literals permit.
 fn bare(text: &str) -> String {
     let is_kept = |letter: &char| !letter.is_whitespace() && *letter != '\\';
     text.chars().filter(is_kept).collect()
 }
 
-/// What a macro of the store puts around the text of a query.
+/// The text that a macro of the store adds around a query.
 const AROUND: [&str; 2] = ["select to_jsonb(r) as \"row!\" from (", ") r"];
 
-/// The queries that no source has.
+/// The files whose query is in no source.
 fn unused<'a>(queries: &'a [Value], sources: &Tree) -> Vec<&'a str> {
     let files = [".rs", ".sql"].map(|ending| sources.files("host/", ending));
     let files = files.into_iter().flatten();
@@ -48,7 +48,7 @@ fn unused<'a>(queries: &'a [Value], sources: &Tree) -> Vec<&'a str> {
 }
 
 #[test]
-fn each_query_is_one_of_the_host() {
+fn each_file_belongs_to_a_query_of_the_host() {
     let queries = all();
     let unused = unused(&queries, &Tree::read());
     assert!(

@@ -1,13 +1,13 @@
-//! Rules for files: not too long, a module doc at the beginning, and no words that put work off.
+//! Rules for files: a maximum length, a module doc at the beginning, and no words that postpone work.
 
 use super::tree::{File, Finding, Tree, places};
 use super::{assert_tidy, fake, rules};
 
-/// Lines of a file, its tests not counted.
+/// The maximum number of lines of a file, without its tests.
 const LENGTH_MAX: usize = 500;
-/// Files that are longer, and how long they may be. Entries are removed; none is added.
+/// Longer files, with their maximum. Entries are removed, never added.
 const LONGER: [(&str, usize); 0] = [];
-/// Files that a program makes. Nobody reads them from top to bottom.
+/// Generated files, which nobody reads from top to bottom.
 const MADE: [&str; 1] = ["guest-sdk/src/bindings/generated.rs"];
 /// The folders with our own sources.
 const SOURCES: [&str; 6] = [
@@ -20,10 +20,10 @@ const SOURCES: [&str; 6] = [
 ];
 /// Files with fewer lines need no module doc.
 const INTRODUCED_FROM: usize = 20;
-/// Files that must not compile: their text is the test data.
+/// Files that must not compile, because they are test data.
 const SPECIMENS: &str = "guest-sdk/wrong-use/tests/wrong/";
 
-/// The beginnings of the paths that are checked.
+/// The prefixes of checked paths.
 const NAMED: [&str; 9] = [
     "bench/",
     "docs/",
@@ -105,7 +105,7 @@ fn introductions(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
-/// Paths from the root of the repository, in pages and comments.
+/// Checks paths from the root of the repository, in pages and comments.
 fn names(tree: &Tree) -> Vec<Finding> {
     let stands = |name: &str| {
         let mut below = tree.files(name, "");

@@ -1,4 +1,4 @@
-//! The files of the repository, read once, and what rules find in them.
+//! The files of the repository, read once, and the findings of rules in them.
 
 use std::fmt;
 use std::fs;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 /// Generated, or not ours.
 const SKIPPED: [&str; 5] = ["target", "node_modules", ".git", ".sqlx", ".wrkflw"];
-/// Deeper folders than ours indicate a mistake, or a link to a parent folder.
+/// Deeper folders indicate a mistake, or a link to a parent folder.
 const DEPTH_MAX: usize = 12;
 
 pub(super) struct Tree(Vec<File>);
 
 pub(super) struct File {
-    /// From the root of the repository, with `/`.
+    /// The path from the root of the repository, with `/`.
     pub(super) path: String,
     pub(super) text: String,
 }
 
-/// A broken rule, and where.
+/// A violation of a rule, and its position.
 #[derive(Debug)]
 pub(super) struct Finding {
     pub(super) path: String,
@@ -32,7 +32,7 @@ impl fmt::Display for Finding {
 }
 
 impl Tree {
-    /// The repository's texts.
+    /// The files of the repository.
     pub(super) fn read() -> Tree {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
@@ -108,7 +108,7 @@ impl File {
             .filter(|(_, line)| !line.trim_start().starts_with("//"))
     }
 
-    /// Lines up to the tests at the end.
+    /// The number of lines before the tests at the end.
     pub(super) fn length(&self) -> usize {
         let lines: Vec<_> = self.text.lines().collect();
         let tests = lines.windows(2).position(|pair| {

@@ -16,7 +16,7 @@ const SPOKEN: [&str; 10] = [
     "README.md",
     "SECURITY.md",
 ];
-/// This file names the words.
+/// This file contains the words.
 const LIST: &str = "tests/structure/words.rs";
 
 /// A replaced word and what is said instead. Whole words, in any case, in code, comments and pages.

@@ -8,10 +8,10 @@ const API: &str = "host/server/src/";
 const ENGINE: &str = "host/engine/src/";
 const STORE: &str = "host/store/src/";
 
-/// The beginnings of statements that change something.
+/// Prefixes of statements that write.
 const WRITING: [&str; 3] = ["insert into", "update", "delete from"];
 
-/// The API names no `Store`. `Error::Store`, a variant of the engine's error, is allowed.
+/// The API must not name `Store`. `Error::Store`, a variant of the engine's error, is allowed.
 fn named(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files(API, ".rs") {
@@ -26,7 +26,7 @@ fn named(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// The engine hands its `Store` to nobody outside.
+/// The engine must not return its `Store`.
 fn handed_out(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files(ENGINE, ".rs") {
@@ -48,7 +48,7 @@ fn handed_out(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What a `Reader` asks changes nothing.
+/// The statements of a `Reader` must not write.
 fn written(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files(STORE, ".rs") {

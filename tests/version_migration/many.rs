@@ -1,4 +1,4 @@
-//! Many instances: an operation in the background, on whichever host, each item once.
+//! Many instances: an operation in the background, on any host. Each item runs once.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,7 +20,7 @@ use crate::support::until_so;
 
 /// How long an operation may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(2);
-/// How long a thread is blocked at most. A task waits less for a thread on a busy machine.
+/// The longest time for which a thread is blocked. A task waits a shorter time for a thread, also on a busy machine.
 const BLOCKED_MAX: Duration = Duration::from_secs(20);
 
 fn all_over(version: u32) -> Value {
@@ -41,7 +41,7 @@ async fn operation(app: &TestApp, id: &str) -> Value {
     app.get("admin", &path).await.expect(200)
 }
 
-/// Reads until it is so: other hosts say nothing when they are done.
+/// Polls until the condition holds, because other hosts do not notify this one.
 async fn until(app: &TestApp, id: &str, is_so: impl Fn(&Value) -> bool) -> Value {
     until_so(async || operation(app, id).await, is_so).await
 }
@@ -51,11 +51,11 @@ async fn count(app: &TestApp, sql: &'static str) -> i64 {
     count.await.expect("a count")
 }
 
-/// Does as the engine does, up to a number of items; then it hangs, as a host that is about to die.
+/// Runs items like the engine, up to a limit. Then it hangs, like a host that is about to die.
 struct Dying {
     engine: Engine,
     left: Semaphore,
-    /// The next item is carried out, and nobody notes it.
+    /// The next item is executed, but its result is not recorded.
     last_words: Semaphore,
 }
 
@@ -87,12 +87,12 @@ impl JobHandlers for Dying {
     }
 }
 
-/// An item blocks its thread, as a long check does, until another one has begun.
+/// Each item blocks its thread until another one has begun.
 #[derive(Default)]
 struct Blocking {
     begun: Mutex<u32>,
     another: Condvar,
-    /// The items that waited in vain.
+    /// The number of items that waited in vain.
     alone: AtomicU32,
 }
 
@@ -122,7 +122,7 @@ impl JobHandlers for Blocking {
     }
 }
 
-/// An item may hold what others wait for: the commit of another tenant's command, which its own has joined.
+/// An item may block what others wait for: another tenant's commit in the same batch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_item_that_blocks_its_thread_blocks_no_other_item() {
     let app = chambers().await;
@@ -139,7 +139,7 @@ async fn an_item_that_blocks_its_thread_blocks_no_other_item() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_hosts_migrate_two_hundred_though_one_dies() {
+async fn two_hosts_migrate_two_hundred_instances_although_one_dies() {
     const INSTANCES: usize = 200;
     let app = chambers().await;
     for number in 0..INSTANCES {
@@ -174,14 +174,14 @@ async fn two_hosts_migrate_two_hundred_though_one_dies() {
         (&done["done"], &done["refused"], &done["failed"]),
         (&json!(INSTANCES), &json!(0), &json!(0))
     );
-    // None twice, none left out.
+    // No item ran twice, none was left out.
     assert_eq!(count(&app, committed).await, 200);
     let each = "select count(distinct stream_id) from audit_entry where type = 'FLOW_MIGRATED'";
     assert_eq!(count(&app, each).await, 200);
     let over = "select count(*) from instance where definition_version = 2";
     assert_eq!(count(&app, over).await, 200);
 
-    // Every item can be read, page by page.
+    // All items can be read page by page.
     let (mut seen, mut after) = (BTreeSet::new(), String::new());
     loop {
         let path = format!("/v1/operations/{id}/items?result=done&limit=90{after}");
@@ -207,7 +207,7 @@ async fn each_item_has_its_own_result() {
     app.post("admin", &cancel, json!({ "reason": "Moot." }))
         .await
         .expect(200);
-    // What the fourth version wants: no plan of the flow would give it.
+    // The fourth version requires a member that no plan of the flow adds.
     let sql = "update instance set revision = 2, data = '{\"assign\":{\"offers\":[{\"groups\":[\"voters\"]}]},\"budget\":1}' where id = $1::uuid";
     sqlx::query(sql)
         .bind(id(&fits))
@@ -215,7 +215,7 @@ async fn each_item_has_its_own_result() {
         .await
         .expect("an update");
 
-    // A dry run counts and tries, and writes nothing.
+    // A dry run counts and tries items, and writes nothing.
     let dry = app
         .post("admin", "/v1/migrations?dryRun=true", all_over(4))
         .await
@@ -250,7 +250,7 @@ async fn each_item_has_its_own_result() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn operations_are_narrowed_repeated_stopped_and_bounded() {
+async fn operations_are_filtered_repeated_stopped_and_limited() {
     let app = chambers().await;
     let wanted = vote(&app, "m-1").await;
     vote(&app, "m-2").await;
@@ -275,7 +275,7 @@ async fn operations_are_narrowed_repeated_stopped_and_bounded() {
         .await
         .problem(422, "idempotency_key_reused");
 
-    // Nobody works on it yet. Stopped, it is left alone.
+    // No worker runs. A stopped operation is not started.
     let path = format!(
         "/v1/operations/{}/stop",
         first["id"].as_str().expect("an id")
@@ -298,7 +298,7 @@ async fn operations_are_narrowed_repeated_stopped_and_bounded() {
     let permitted = app.post("author", "/v1/migrations", all_over(2)).await;
     permitted.problem(403, "permission_missing");
 
-    // One of the ten does it, the others find it done.
+    // One of the ten requests starts it, the others find it.
     let timers = app.timers();
     let left = "select count(*) from bulk_operation where ended_at is null";
     until_so(async || count(&app, left).await, |left: &i64| *left == 0).await;
@@ -307,9 +307,9 @@ async fn operations_are_narrowed_repeated_stopped_and_bounded() {
     assert_eq!(count(&app, totals).await, 2 * 100 + 18);
 }
 
-/// A host has claimed all of them. Its next batch begins when it is done with these.
+/// A host has claimed all items. Its next batch begins after these.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stopped_operation_leaves_alone_what_has_not_begun() {
+async fn a_stopped_operation_leaves_unstarted_items_alone() {
     const MANY: usize = 60;
     const BEGUN_MAX: i64 = 32;
     let app = chambers().await;
@@ -341,9 +341,9 @@ async fn a_stopped_operation_leaves_alone_what_has_not_begun() {
     assert!((1..=BEGUN_MAX).contains(&cancelled), "{cancelled}");
 }
 
-/// The time of the request is over with the first page. The others are for another operation.
+/// The time of the request ends with the first page. The other instances are for another operation.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_choice_ends_with_the_time_of_the_request() {
+async fn a_selection_ends_with_the_time_of_the_request() {
     let app = chambers().await;
     vote(&app, "m-1").await;
     let copies = "insert into instance
@@ -362,7 +362,7 @@ async fn a_choice_ends_with_the_time_of_the_request() {
         let mut body = body.clone();
         let filter = json!({ "afterInstanceId": last });
         if total == 1 {
-            // Behind those of the operation before, which are all there still.
+            // After those of the operation before, which still exist.
             body["filter"] = filter.clone();
         }
         let begun = host.send("admin", "POST", "/v1/cancellations", &[], Some(body));
@@ -378,9 +378,9 @@ async fn a_choice_ends_with_the_time_of_the_request() {
     }
 }
 
-/// Somebody rescues instances before the operation comes to them: one runs under another version, one is suspended.
+/// Two instances change before the operation reaches them: one is migrated to another version, one is suspended.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancellation_leaves_alone_what_is_no_longer_meant() {
+async fn a_cancellation_skips_instances_that_do_not_match_any_more() {
     let app = chambers().await;
     let (moved, suspended) = (vote(&app, "m-1").await, vote(&app, "m-2").await);
     let meant = vote(&app, "m-3").await;

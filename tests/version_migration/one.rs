@@ -1,4 +1,4 @@
-//! One instance: what it keeps, what is refused, and what a dry run shows.
+//! One instance: what it keeps, refusals, and dry runs.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn open(instance: &Value) -> Vec<(&str, &Value)> {
         .collect()
 }
 
-/// The types of all events, and the version that each tells.
+/// The types of all events, each with its version.
 async fn versions(app: &TestApp) -> Vec<(String, Option<u64>)> {
     let events = app.events().await;
     let told = events.iter().map(|event| {
@@ -30,7 +30,7 @@ async fn versions(app: &TestApp) -> Vec<(String, Option<u64>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn votes_and_owners_stay_and_the_new_version_goes_on() {
+async fn votes_and_owners_are_kept_and_the_new_version_applies() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let (first, second) = (task(&instance, 0), task(&instance, 1));
@@ -61,14 +61,14 @@ async fn votes_and_owners_stay_and_the_new_version_goes_on() {
     );
     assert_eq!(as_answered(shown(&app, &instance).await), *after);
 
-    // The second vote that agrees ends it, by the rules of the new version.
+    // The second equal vote ends it, by the rules of the new version.
     let done = act(&app, "jim", second, "decide", json!({ "outcome": "YES" })).await;
     assert_eq!(done.expect(200)["instance"]["outcome"], "APPROVED");
     let history = format!("/v1/instances/{}/history", id(&instance));
     let history = app.get("admin", &history).await.expect(200);
     assert_eq!(history["data"][0]["name"], "Ballot");
 
-    // Each event tells the version that it happened under.
+    // Each event has the version under which it happened.
     let versions = versions(&app).await;
     let place = versions
         .iter()
@@ -90,7 +90,7 @@ async fn votes_and_owners_stay_and_the_new_version_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_does_not_fit_is_refused_and_named() {
+async fn an_impossible_migration_is_refused_with_the_reason() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let refused = async |body: Value| {
@@ -146,9 +146,9 @@ async fn what_does_not_fit_is_refused_and_named() {
         .expect(200);
 }
 
-/// Neither which instances nor which versions there are. A dry run tells no more than the migration.
+/// The refusal reveals neither instances nor versions. A dry run shows no more than the migration.
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_migrate_does_not_learn_what_there_is() {
+async fn who_may_not_migrate_does_not_learn_what_exists() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let missing = "00000000-0000-7000-8000-000000000000";
@@ -166,7 +166,7 @@ async fn who_may_not_migrate_does_not_learn_what_there_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_is_left_alone_with_work() {
+async fn a_migration_that_leaves_work_to_nobody_is_refused() {
     let app = chambers().await;
     let instance = vote(&app, "m-1").await;
     let bench = json!({ "version": 3 });
@@ -185,7 +185,7 @@ async fn nobody_is_left_alone_with_work() {
         );
         assert_eq!(shown(&app, &instance).await, before);
     }
-    // A suspended instance rests under the new version, too.
+    // A suspended instance stays suspended under the new version.
     let migrated = migrate(&app, &instance, ballot()).await.expect(200);
     assert_eq!(migrated["instance"]["status"], "SUSPENDED");
     let path = format!("/v1/instances/{}/resume", id(&instance));
@@ -233,7 +233,7 @@ async fn a_dry_run_shows_both_sides_and_writes_nothing() {
         .await
         .problem(422, "nobody_left");
 
-    // What was shown is what comes, and a repeat changes nothing more.
+    // The migration has the shown result, and a repetition changes nothing more.
     let path = format!("/v1/instances/{}/migrate", id(&instance));
     let host = app.host();
     let key = [("idempotency-key", "go-over")];
@@ -298,9 +298,9 @@ async fn a_dry_run_shows_both_sides_only_to_who_may_read_instances() {
     }
 }
 
-/// Whoever was asked under the version that was left, and is not asked under the new one, sees the task no more.
+/// A candidate of the old version who is none of the new one does not see the task any more.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_others_are_asked_for_is_out_of_sight_for_the_first() {
+async fn a_task_is_hidden_from_candidates_of_the_old_version() {
     let app = chambers().await;
     app.put("admin", "/v1/groups/reviewers/members/kay", json!({}))
         .await
@@ -310,7 +310,7 @@ async fn a_task_that_others_are_asked_for_is_out_of_sight_for_the_first() {
     act(&app, "kay", kept, "claim", json!({})).await.expect(200);
     let migrated = migrate(&app, &instance, json!({ "version": 5 })).await;
     migrated.expect(200);
-    // Her claim stands; then she gives it back to those who are asked now.
+    // Her claim is kept. Then she releases it to the new candidates.
     act(&app, "kay", kept, "release", json!({}))
         .await
         .expect(200);
