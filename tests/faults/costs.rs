@@ -37,7 +37,7 @@ const TRIALS: usize = 3;
 /// The interval of requests to `/livez`, and of decisions.
 const PROBED: Duration = Duration::from_millis(10);
 const PACE: Duration = Duration::from_millis(60);
-/// How long a measurement waits for at least one answer to each attacker.
+/// How long a measurement waits for at least one response to each attacker.
 const WATCHED_MAX: Duration = Duration::from_secs(20);
 /// The longest time that `/livez` may take.
 const LIVE_MAX: Duration = Duration::from_millis(500);

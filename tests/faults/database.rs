@@ -237,7 +237,7 @@ async fn pass_bare(mut client: TcpStream, server: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A way to the server as through a pooler that ignores `options`: its port, and what keeps it open.
+/// A connection to the server as through a pooler that ignores `options`: its port, and the task that keeps it open.
 async fn pooler(server: PathBuf) -> (u16, JoinSet<()>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -252,16 +252,21 @@ async fn pooler(server: PathBuf) -> (u16, JoinSet<()>) {
     (port, open)
 }
 
-/// A pooler of transactions gives a session, with its role and its viewer, to one client after the other.
+/// A pooler in transaction mode gives a session, with its role and its viewer, to one client after the other.
 #[tokio::test]
-async fn a_way_to_the_database_that_drops_settings_is_refused() {
+async fn a_connection_that_drops_settings_is_refused() {
     let postgres = OwnPostgres::start().await;
     Store::migrate(postgres.url()).await.expect("migrations");
     let (port, _open) = pooler(postgres.socket()).await;
     let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable");
-    PgConnection::connect(&url).await.expect("it is a way");
+    PgConnection::connect(&url)
+        .await
+        .expect("the connection works");
     let store = Store::connect(&url, PoolSizes::default()).expect("a URL");
-    let error = store.ready().await.expect_err("it is no way for a host");
+    let error = store
+        .ready()
+        .await
+        .expect_err("a host refuses the connection");
     let words = error.to_string();
     assert!(
         words.contains("drops the settings of the connection"),
@@ -290,7 +295,7 @@ async fn a_transaction_of_another_database_that_holds_back_the_feed_is_measured(
     let mut transaction = other.begin().await.expect("begun");
     let begun = sqlx::raw_sql("select pg_current_xact_id()").execute(&mut *transaction);
     begun.await.expect("a number");
-    // What ends later waits for it.
+    // Later transactions wait for it.
     run("select pg_current_xact_id()").await;
     host.metric_reaches(HELD, |seconds| seconds > 0.0).await;
     transaction.rollback().await.expect("its end");
@@ -394,7 +399,7 @@ async fn a_read_without_an_answer_fails_in_time_and_frees_its_connection() {
     let viewer = Viewer::all(TenantId(1));
     let read = || timeout(READ_MAX, store.dead_letters(&viewer, None, 10));
     store.calendars(TenantId(1)).await.expect("a first read");
-    // It has been returned before it is lost.
+    // The connection was returned to the pool before it is lost.
     while store.usage()[1].2 == 0 {
         tokio::task::yield_now().await;
     }

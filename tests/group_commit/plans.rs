@@ -18,8 +18,8 @@ const STOPS: &str = include_str!("../../host/store/src/definitions/stops.rs");
 const NOTIFIER: &str = include_str!("../../host/store/src/notifier.rs");
 const FEED: &str = include_str!("../../host/store/src/feed.rs");
 const DESCRIBED: &str = include_str!("../../host/store/src/described.rs");
-/// Indexes that are read by the tenant alone, or as a whole. Each has few rows: the tenant's own, its stopped versions, which are a hundred at most,
-/// and one for each restore of the database.
+/// Indexes that are read by the tenant alone, or as a whole. Each has few rows: the tenant's own row, its stopped versions (a hundred at
+/// most), or one row for each restore of the database.
 const SMALL: [&str; 3] = [
     "tenant_pkey",
     "definition_version_stopped",

@@ -10,7 +10,7 @@ use crate::support::plug::{Gate, Plug, within};
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(20);
-/// Far longer than a statement waits for a row lock, far shorter than forever.
+/// Far longer than the lock timeout of a statement, and far below the timeouts of the test.
 const AT_MOST: Duration = Duration::from_secs(15);
 
 /// The number of sessions that wait for a lock.
@@ -242,9 +242,9 @@ async fn a_start_in_doubt_that_runs_late_starts_no_second_instance() {
     assert_eq!(count(&app, "select count(*) from instance").await, 1);
 }
 
-/// The first look after the lost answer finds no effect yet. The next attempt loads the instance with the effect.
+/// The first lookup after the lost response finds no effect yet. The next attempt loads the instance with the effect.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_in_doubt_that_lands_before_the_next_load_is_not_repeated() {
+async fn a_commit_in_doubt_that_succeeds_before_the_next_load_is_not_repeated() {
     const SAID: &str = "select count(*) from audit_entry where type = 'FLOW_COMMENTED'";
     let app = TestApp::start().await;
     let wire = Wire::to(app.database.url()).await;
@@ -263,7 +263,7 @@ async fn a_commit_in_doubt_that_lands_before_the_next_load_is_not_repeated() {
             .begin()
             .await
             .expect("a transaction");
-        // A load reads this table. Neither the commit nor the look does.
+        // A load reads this table. Neither the commit nor the lookup does.
         sqlx::query("lock table membership in access exclusive mode")
             .execute(&mut *holder)
             .await

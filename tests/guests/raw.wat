@@ -1,5 +1,5 @@
-;; A flow written by hand, to do what no compiler of an honest language would let through. It behaves, until a test
-;; puts code in one of the places that are marked {{so}}; `tests/support/raw.rs` does that and lays out the data.
+;; A handwritten flow, for behaviour that no compiler of a normal language generates. It is correct until a test inserts
+;; code at a placeholder such as {{so}}. `tests/support/raw.rs` inserts it and lays out the data.
 ;;
 ;; The flow: `Work`, a task of the reviewers, goes on `GO` to `Done`.
 (module
@@ -11,7 +11,7 @@
   (global $work i32 (i32.const {{work}}))
   (data (i32.const 0x8000) "{{data}}")
   {{also}}
-  ;; Never frees: an instance lives for one call.
+  ;; Frees nothing, because an instance lives for one call.
   (func (export "cabi_realloc") (param $old i32) (param $old_size i32) (param $align i32) (param $size i32) (result i32)
     (local $at i32)
     {{realloc}}

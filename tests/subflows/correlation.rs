@@ -113,7 +113,7 @@ async fn the_oldest_waiting_instance_of_the_definition_takes_the_signal() {
 }
 
 #[tokio::test]
-async fn a_whole_answer_is_repeated_for_those_alone_who_may_still_read_instances() {
+async fn a_full_reply_is_repeated_only_for_callers_who_may_read_instances() {
     let app = fixture().await;
     begin(&app, "1", waiting("order 7", false)).await;
     let grant = "insert into role_permission select id, 'sender', 'instance:signal' from tenant where name = 'default'";
@@ -292,7 +292,7 @@ async fn a_sender_who_may_not_read_instances_is_shown_no_data() {
 }
 
 #[tokio::test]
-async fn names_of_one_tenant_mean_nothing_in_another() {
+async fn correlation_keys_of_one_tenant_do_not_exist_in_another() {
     let app = fixture().await;
     let subflow = begin(&app, "1", waiting("order 7", true)).await;
     let roles = std::collections::BTreeMap::from([("user", &["instance:signal"][..])]);

@@ -23,7 +23,7 @@ async fn instances(app: &TestApp) -> i64 {
     counted(app, "select count(*) from instance").await
 }
 
-/// A flow that starts itself five times in each instance comes to an end by the limit.
+/// A flow that starts itself five times in each instance ends by the limit.
 #[tokio::test]
 async fn one_start_makes_no_more_instances_than_its_budget() {
     let budgets = Budgets {
@@ -331,7 +331,7 @@ async fn a_start_in_flight_stays_until_it_is_done() {
     assert_eq!(kinds, ["cancel_child", "start_child"]);
 }
 
-/// A detached child keeps its place when its parent has left the state: it is no way around the bound.
+/// A detached child keeps its place when its parent has left the state, so it does not bypass the limit.
 #[tokio::test]
 async fn a_detached_child_keeps_its_place() {
     let budgets = Budgets {

@@ -69,7 +69,7 @@ async fn a_buffered_signal_has_no_state_instance() {
 }
 
 #[tokio::test]
-async fn an_unreadable_signal_is_listed_without_what_it_said() {
+async fn an_unreadable_signal_is_listed_without_its_payload() {
     let app = fixture().await;
     let subflow = begin(&app, "1", json!({ "first": "Work" })).await;
     let early = json!({ "id": "p-1", "input": { "amount": 1 } });

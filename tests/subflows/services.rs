@@ -1,5 +1,5 @@
-//! Service states over HTTP, with a real HTTP server as the service: what it is sent, and what follows from its answers, good,
-//! bad, late and hostile.
+//! Service states over HTTP, with a real HTTP server as the service: its requests, and the effects of good, bad, late and hostile
+//! replies.
 
 mod hosts;
 mod late;
@@ -35,12 +35,12 @@ impl Setting {
         }
     }
 
-    /// Starts an instance that calls the service so.
+    /// Starts an instance that calls the service with these settings.
     async fn ask(&self, entity: &str, ask: Value) -> String {
         begin(&self.app, entity, json!({ "first": "Ask", "ask": ask })).await
     }
 
-    /// What the flow was told, once the call is over.
+    /// What the flow got once the call is over.
     async fn told(&self, instance: &str) -> Value {
         let is_over = |shown: &Value| shown["data"]["asked"].is_object();
         let shown = until(&self.app, instance, is_over).await;
@@ -70,7 +70,7 @@ async fn later(app: &TestApp, services: Services, seconds: i64) -> Engine {
     app.engine_with_clock(clock).await.serving(services)
 }
 
-/// Does it as an operator.
+/// Sends a command as an operator.
 async fn act(app: &TestApp, instance: &str, action: &str, body: Value) {
     let path = format!("/v1/instances/{instance}/{action}");
     app.post("admin", &path, body).await.expect(200);
@@ -82,7 +82,7 @@ fn state<'a>(shown: &'a Value, name: &str) -> &'a Value {
     found.unwrap_or_else(|| panic!("no state {name} in {shown}"))
 }
 
-/// The event of the reply, which belongs to the trace of the attempt.
+/// The event of the reply, which has the trace of the attempt.
 fn answered_in_trace<'a>(events: &'a [Value], asked: &str) -> &'a Value {
     let answered = events
         .iter()
@@ -94,7 +94,7 @@ fn answered_in_trace<'a>(events: &'a [Value], asked: &str) -> &'a Value {
 }
 
 #[tokio::test]
-async fn a_service_is_asked_and_its_reply_moves_the_instance() {
+async fn a_service_is_called_and_its_reply_moves_the_instance() {
     let mut setting = Setting::new().await;
     let instance = setting.ask("7", json!({})).await;
     let request = setting.machine.next().await;
@@ -143,11 +143,12 @@ async fn a_service_is_asked_and_its_reply_moves_the_instance() {
     setting.ends(&[&instance]).await;
 }
 
-/// Its attempts change without a new revision, so an instance with an open call is always sent, with the tag that commands take.
+/// Attempts change the instance without a new revision. So an instance with an open call is always sent in full, with the ETag
+/// for commands.
 #[tokio::test]
 async fn an_instance_with_an_open_call_has_its_revision_as_tag() {
     let machine = Machine::start().await;
-    // Nobody makes the call.
+    // No worker makes the call.
     let app = serving(fixture().await, machine.services(Services::CALLS_MAX)).await;
     let ask = json!({ "first": "Ask", "ask": { "retries": [1] } });
     let instance = begin(&app, "1", ask).await;
@@ -201,7 +202,7 @@ async fn attempts_that_fail_are_repeated_under_one_key_until_one_succeeds() {
 }
 
 #[tokio::test]
-async fn people_take_over_when_every_attempt_has_failed() {
+async fn people_take_over_after_the_last_attempt_has_failed() {
     let setting = Setting::new().await;
     setting.machine.says([
         Says::status(503),
@@ -253,7 +254,7 @@ async fn shown_in(app: &TestApp, instance: &str, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_that_is_refused_for_good_is_not_repeated() {
+async fn a_permanently_refused_request_is_not_repeated() {
     let mut setting = Setting::new().await;
     setting.machine.says([Says::status(422)]);
     let instance = setting.ask("1", json!({ "retries": [1, 1, 1] })).await;
@@ -266,7 +267,7 @@ async fn a_request_that_is_refused_for_good_is_not_repeated() {
     setting.ends(&[&instance]).await;
 }
 
-/// Each costs the time of its attempt at most, and its error is short and plain.
+/// Each attempt ends within its timeout, and its error is short plain text.
 #[tokio::test]
 async fn a_hostile_service_is_a_failed_attempt() {
     let mut setting = Setting::new().await;
@@ -296,7 +297,7 @@ async fn a_hostile_service_is_a_failed_attempt() {
     ] {
         setting.machine.says([says]);
         let begun = Instant::now();
-        // Only those that take too long must be given up soon, also on a busy machine.
+        // Only responses that take too long must be aborted soon, also on a busy machine.
         let timeout = if error.starts_with("no answer") {
             1
         } else {
@@ -324,7 +325,7 @@ async fn a_deadline_ends_a_call_that_takes_too_long() {
     // The deadline of the instance does not wait for the call in flight.
     shown_in(&setting.app, &instance, "Work").await;
     assert_eq!(counted(&setting.app, "select count(*) from job").await, 0);
-    // The reply comes too late: it is recorded, and nothing follows.
+    // The reply comes too late: it is recorded without further effect.
     setting.machine.open(1);
     let recorded = async {
         loop {
@@ -350,9 +351,9 @@ async fn a_deadline_ends_a_call_that_takes_too_long() {
     setting.ends(&[&instance]).await;
 }
 
-/// The state has two jobs: the call, and the search for signals that were sent before.
+/// The state has two jobs: the call, and the search for buffered signals.
 #[tokio::test]
-async fn a_signal_by_a_key_ends_a_call_also_if_it_came_before() {
+async fn a_correlated_signal_ends_a_call_also_if_it_came_before() {
     let setting = Setting::new().await;
     let gated = || Says::Gated(json!({ "output": { "score": 1 } }));
     setting.machine.says([gated(), gated()]);
@@ -393,7 +394,7 @@ async fn a_reply_to_an_ended_instance_is_dropped() {
     )
     .await;
     setting.machine.open(1);
-    // A further call shows that the worker is done with the first.
+    // Another call shows that the worker has finished the first.
     let other = setting.ask("2", json!({})).await;
     until_status(&setting.app, &other, "COMPLETED").await;
     let shown = shown(&setting.app, &instance).await;
@@ -402,7 +403,7 @@ async fn a_reply_to_an_ended_instance_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_call_without_a_result_is_not_decided_by_anybody_else() {
+async fn nobody_can_send_the_result_of_a_call_as_a_signal() {
     let mut setting = Setting::new().await;
     setting
         .machine
@@ -431,7 +432,7 @@ async fn a_call_without_a_result_is_not_decided_by_anybody_else() {
 }
 
 #[tokio::test]
-async fn services_that_nobody_has_configured_are_told_before_they_are_needed() {
+async fn unknown_services_are_reported_before_they_are_called() {
     let setting = Setting::new().await;
     let app = &setting.app;
     let config = json!({ "services": ["machine", "oracle"] });
@@ -448,7 +449,7 @@ async fn services_that_nobody_has_configured_are_told_before_they_are_needed() {
     app.post("admin", path, json!({ "force": true }))
         .await
         .expect(200);
-    // A call of a service that this host does not know waits, and operators are told.
+    // A call of a service that this host does not know waits, and operators see it.
     let instance = setting.ask("1", json!({ "service": "oracle" })).await;
     let timers = app.timers();
     let listed = async {

@@ -40,9 +40,9 @@ async fn a_signal_moves_a_waiting_state_and_counts_once() {
     proven(&app, &subflow).await;
 }
 
-/// What the first receipt has outdated does not refuse the repetition.
+/// A repetition is not refused because of later changes.
 #[tokio::test]
-async fn a_repeated_signal_counts_once_whatever_changed_since() {
+async fn a_repeated_signal_counts_once_whatever_has_changed_since() {
     let app = fixture().await;
     let subflow = begin(&app, "1", json!({})).await;
     let path = format!("/v1/instances/{subflow}/signals/PAID");
@@ -73,7 +73,7 @@ async fn a_repeated_signal_counts_once_whatever_changed_since() {
 
 /// Each signal without an id is a new one, unless the request repeats an idempotency key.
 #[tokio::test]
-async fn a_signal_without_an_id_is_told_apart_by_its_key() {
+async fn a_signal_without_an_id_is_identified_by_its_key() {
     let app = fixture().await;
     let subflow = begin(&app, "1", json!({ "payments": 9 })).await;
     let path = format!("/v1/instances/{subflow}/signals/PAID");

@@ -78,7 +78,7 @@ async fn nothing_of_a_stopped_version_runs_until_it_is_resumed() {
         (&found["revision"], &found["states"][0]["name"]),
         (&json!(1), &json!("Wait"))
     );
-    assert_eq!(untouched(&app, &subflow).await, 3, "none was handed out");
+    assert_eq!(untouched(&app, &subflow).await, 3, "none was claimed");
     assert_eq!(
         counted(
             &app,
@@ -170,7 +170,7 @@ async fn commands_of_people_are_refused_with_a_code_of_their_own() {
         .expect(200);
 }
 
-/// Else its deadlines act at once when the version is resumed.
+/// Otherwise its deadlines would act at once when the version is resumed.
 #[tokio::test]
 async fn an_instance_of_a_stopped_version_can_be_commented_on_and_suspended() {
     let app = fixture().await;
@@ -236,7 +236,7 @@ async fn a_change_of_groups_waits_until_the_version_is_resumed() {
             .await
             .expect("jobs");
     let waits = ("reassess_instance".to_owned(), 0, None);
-    assert_eq!(jobs, [waits.clone(), waits], "none was handed out");
+    assert_eq!(jobs, [waits.clone(), waits], "none was claimed");
     let owner = |instance: &Value| instance["states"][0]["tasks"][0]["owner"].clone();
     assert_eq!(owner(&shown(&app, &claimed[0]).await), "reviewer2");
 
@@ -422,7 +422,7 @@ async fn the_repeat_of_a_kept_signal_does_not_end_it() {
 
 /// The clock of the host that entered the state is an hour behind.
 #[tokio::test]
-async fn a_state_without_buffered_signals_takes_none_of_before() {
+async fn a_state_without_buffered_signals_takes_no_earlier_signal() {
     let app = fixture().await;
     let body = json!({ "correlation": "order 7", "id": "p-1", "input": {} });
     let kept = app.post("author", "/v1/signals/PAID", body).await;

@@ -133,7 +133,7 @@ impl Answer {
     }
 }
 
-/// Guests are compiled once for all tests.
+/// The sandbox of all tests, so that each guest is compiled once.
 async fn sandbox() -> Sandbox {
     static SANDBOX: OnceCell<Sandbox> = OnceCell::const_new();
     let make = async || Sandbox::new(Settings::new(Compiler::InProcess)).expect("a sandbox");
@@ -238,7 +238,7 @@ impl TestApp {
         }
     }
 
-    /// The store that the host was made with: tests write beside it.
+    /// The store of the host. Tests write with it.
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
@@ -280,11 +280,11 @@ impl TestApp {
         host.answer(request.expect("a request")).await
     }
 
-    /// Starts document approval about an entity of this id. The instance.
+    /// Starts document approval about an entity of this id. Returns the instance.
     pub(crate) async fn started(&self, entity: &str) -> Value {
         self.start_answer(entity).await["instance"].clone()
     }
-    /// The same; the whole answer.
+    /// The same, with the whole response.
     pub(crate) async fn start_answer(&self, entity: &str) -> Value {
         let body = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": entity, "data": { "title": "A plan" } });
         self.post("author", "/v1/instances", body).await.expect(201)

@@ -1,4 +1,4 @@
-//! Only the compiling child of the program, so that tests need not wait for the whole program to be built.
+//! Only the compiler child of the program, so that tests need not wait until the whole program is built.
 
 fn main() -> std::process::ExitCode {
     wrkflw_sandbox::compile_child_main()

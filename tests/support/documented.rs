@@ -1,4 +1,4 @@
-//! Finds the operation of a request in the document of the API, and holds every response of the tests against it: its status, and the
+//! Finds the operation of a request in the OpenAPI document, and checks every response of the tests against it: its status, and the
 //! code of a problem.
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ static OPERATIONS: LazyLock<Vec<Operation>> = LazyLock::new(|| {
 });
 
 impl Operation {
-    /// How many segments of the path are literally those of the operation, if it is the operation's path.
+    /// The number of path segments that equal the operation's literally. None if it is another path.
     fn matches(&self, method: &str, path: &[&str]) -> Option<usize> {
         let is_hole = |segment: &str| segment.starts_with('{');
         let fits = |(own, given): (&String, &&str)| is_hole(own) || own == given;
@@ -54,7 +54,7 @@ impl Operation {
     }
 }
 
-/// The operation of a request, if the document has it: that with the most literal segments.
+/// The operation of a request: the matching one with the most literal segments.
 fn operation(method: &str, path: &str) -> Option<&'static Operation> {
     let segments: Vec<_> = path.split('/').collect();
     let found = OPERATIONS

@@ -1,4 +1,4 @@
-//! A service that flows call, on this machine: an HTTP server that answers by a script and keeps the requests.
+//! A service for flows, on this machine: an HTTP server that responds by a script and records the requests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -21,9 +21,9 @@ use wrkflw_runtime::http_client::HttpClient;
 
 use super::receiver::Received;
 
-/// How long a request may take to come on a busy machine.
+/// How long a request may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// A part of a body without end.
+/// A chunk of an endless body.
 const CHUNK: &str = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 /// The secrets of the service.
 pub(crate) const TOKEN: &str = "s3cret";
@@ -38,9 +38,9 @@ pub(crate) enum Says {
     Gated(Value),
     /// This status, with these headers and this body.
     Status(u16, &'static [(&'static str, &'static str)], String),
-    /// 200 and a body without end.
+    /// 200 and an endless body.
     Endless,
-    /// 200 and a body of which a byte comes now and then.
+    /// 200 and a body that is sent slowly, byte by byte.
     Slow,
     Nothing,
 }
@@ -66,7 +66,7 @@ struct Shared {
     received: mpsc::UnboundedSender<Received>,
 }
 
-/// Answers as its script says, then with a good reply.
+/// Responds by its script, then with a good reply.
 pub(crate) struct Machine {
     pub(crate) url: String,
     shared: Shared,
@@ -125,12 +125,12 @@ impl Machine {
             .expect("a server")
     }
 
-    /// The requests that were not taken yet.
+    /// The recorded requests that were not taken yet.
     pub(crate) fn rest(&mut self) -> Vec<Received> {
         std::iter::from_fn(|| self.received.try_recv().ok()).collect()
     }
 
-    /// The settings of a host that knows it as `machine`.
+    /// The settings of a host with this service as `machine`.
     pub(crate) fn services(&self, calls_max: usize) -> Services {
         let machine = Service::new(&self.url, Some(TOKEN.to_owned()), Some(KEY.to_vec()));
         let machine = machine.expect("a service");

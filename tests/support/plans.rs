@@ -1,22 +1,22 @@
-//! The plans of statements of the host, on data of a test.
+//! The plans of the host's statements, on data of a test.
 
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 
 use super::postgres::TestDatabase;
 
-/// How the writer plans.
+/// The settings of the writer's planner.
 const WRITER: &str = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off; set enable_bitmapscan = off;
     set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
-/// How the reader plans.
+/// The settings of the reader's planner.
 const READER: &str = "set role wrkflw_reader; set wrkflw.tenant = '1'; set plan_cache_mode = force_custom_plan; set jit = off; deallocate all;";
 
-/// The plan of a statement of the host, as the writer runs it, and the pages that it read.
+/// The plan of a statement of the host, executed as the writer, and the pages that it read.
 pub(crate) async fn explained(database: &TestDatabase, beginning: &str, arguments: &str) -> Value {
     explained_with(database, WRITER, beginning, arguments).await
 }
 
-/// The plan of a query of the host, as the reader runs it.
+/// The plan of a query of the host, executed as the reader.
 pub(crate) async fn explained_query(
     database: &TestDatabase,
     beginning: &str,
@@ -111,7 +111,7 @@ pub(crate) fn pages(plan: &Value) -> i64 {
     of("Shared Hit Blocks") + of("Shared Read Blocks")
 }
 
-/// The indexes that it reads, each with its condition.
+/// The indexes of the plan, each with its condition.
 pub(crate) fn index_searches(plan: &Value) -> Vec<String> {
     let own = match (plan["Index Name"].as_str(), plan["Index Cond"].as_str()) {
         (Some(index), Some(condition)) => Some(format!("{index} {condition}")),
@@ -123,7 +123,7 @@ pub(crate) fn index_searches(plan: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The kinds of its nodes, with the indexes that they read.
+/// The kinds of its nodes, with their indexes.
 pub(crate) fn nodes(plan: &Value) -> Vec<String> {
     let own = [&plan["Node Type"], &plan["Index Name"]]
         .map(|value| value.as_str().unwrap_or_default())

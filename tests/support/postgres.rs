@@ -51,7 +51,7 @@ pub(crate) async fn database<E: Display>(
         .expect("the server closes a connection");
     let url = with_database(&server_url(), &name);
     let mut copy = PgConnection::connect(&url).await.expect("it was created");
-    // A copy would begin a history of its own.
+    // A copy would count as a new history of the database.
     let same = "update feed_epoch set server = server_here()";
     execute(&mut copy, same.to_owned()).await;
     copy.close().await.expect("the server closes a connection");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wrkflw::config::Settings;
 
-/// Times that are no settings, in seconds: `name=number`, separated by commas. Tests wait for shorter ones than a host has.
+/// Times that are no settings, in seconds: `name=number`, separated by commas. Tests use shorter ones than a host.
 const TIMES_VARIABLE: &str = "UNDER_TEST_TIMES";
 
 #[global_allocator]

@@ -1,7 +1,7 @@
-//! Components written by hand, for behaviour that no compiler of a normal language generates.
+//! Handwritten components, for behaviour that no compiler of a normal language generates.
 //!
-//! `tests/guests/raw.wat` is a small correct flow. A [`Raw`] adds code to it where it is to misbehave. This module encodes the
-//! answers as the canonical ABI demands, because that is hard in text form.
+//! `tests/guests/raw.wat` is a small correct flow. A [`Raw`] adds misbehaving code to it. This module encodes the answers by the
+//! canonical ABI, because that is hard in text form.
 
 use std::fmt::Write as _;
 
@@ -10,11 +10,11 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata, 
 use super::guests;
 
 const FLOW: &str = include_str!("../guests/raw.wat");
-/// Where the static data is in the guest's memory.
+/// The address of the static data in the guest's memory.
 const BASE: u32 = 0x8000;
 const PAGE_BYTES: u32 = 0x1_0000;
 
-/// A flow in text form, and where it misbehaves: each member is code that runs before the correct answer is returned.
+/// A flow in text form. Each member is misbehaving code, which runs before the correct answer is returned.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Raw<'a> {
     /// Limits of the memory in pages. Empty means eight.
@@ -84,7 +84,7 @@ impl Raw<'_> {
     }
 }
 
-/// Static data of a guest, as it is built.
+/// The static data of a guest, under construction.
 #[derive(Default)]
 struct Data(Vec<u8>);
 
@@ -102,7 +102,7 @@ impl Data {
         at
     }
 
-    /// Address and length of a text. What follows is aligned again.
+    /// Writes address and length of a text, and aligns what follows.
     fn text(&mut self, text: &str) -> [u32; 2] {
         let at = self.here();
         self.0.extend(text.as_bytes());
@@ -124,7 +124,7 @@ impl Data {
         let states = self.words(&[task, end].concat());
         let targets = self.words(&done);
         let by_decision = 1;
-        // No permission, no words for people, no schema, any comment, no extensions.
+        // No permission, no texts for people, no schema, an optional comment, no extensions.
         let mut way = [&work[..], &go, &[targets, 1, by_decision]].concat();
         way.resize(22, 0);
         let ways = self.words(&way);
@@ -158,7 +158,7 @@ impl Data {
         )
     }
 
-    /// `result<plan, refusal>`, with room for a list of notes before that of extensions at its end.
+    /// `result<plan, refusal>`, with space for a list of notes before the list of extensions at its end.
     fn plan(&mut self) -> u32 {
         // A target without key and data.
         let mut target = self.text("Done").to_vec();

@@ -1,4 +1,4 @@
-//! A webhook receiver on this machine: an HTTP server that answers by a script and keeps the requests.
+//! A webhook receiver on this machine: an HTTP server that responds by a script and records the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -128,7 +128,7 @@ impl Receiver {
             .expect("a server")
     }
 
-    /// The requests that were not taken yet.
+    /// The recorded requests that were not taken yet.
     pub(crate) fn rest(&mut self) -> Vec<Received> {
         std::iter::from_fn(|| self.received.try_recv().ok()).collect()
     }

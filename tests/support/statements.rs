@@ -1,4 +1,4 @@
-//! Counts the statements that are sent to the database from a test's own thread.
+//! Counts the statements that a test's own thread sends to the database.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ impl<S: Subscriber> Layer<S> for Count {
     }
 }
 
-/// Whether a statement is the store's, and not part of opening a connection.
+/// Whether a statement is the store's own, and not part of opening a connection.
 struct Ours(bool);
 
-/// What the statements of a new connection begin with: those of the pools, and those of sqlx, which looks up types and columns.
+/// The prefixes of a new connection's statements: those of the pools, and those of sqlx, which looks up types and columns.
 const OPENING: [&str; 5] = [
     "wrkflw.session",
     "set role",

@@ -1,4 +1,4 @@
-//! Calls whose host is killed, whose instance is suspended, whose version is stopped, and calls that are slow.
+//! Calls of killed hosts, of suspended instances and of stopped versions, and slow calls.
 
 use super::*;
 
@@ -9,7 +9,7 @@ async fn another_host_makes_the_attempt_of_a_killed_one() {
     let instance = setting.ask("1", json!({})).await;
     let first = setting.machine.next().await;
     setting.timers.kill().await;
-    // Nobody else calls while the attempt may still be in flight.
+    // No other host calls the service while the attempt may be in flight.
     let services = setting.machine.services(8);
     let early = later(&setting.app, services.clone(), 100).await;
     let timers = Timers::start(&early, Arc::new(early.clone()));
@@ -26,7 +26,7 @@ async fn another_host_makes_the_attempt_of_a_killed_one() {
     let second = setting.machine.next().await;
     until_status(&setting.app, &instance, "COMPLETED").await;
     timers.stop().await;
-    // It is the same attempt, as the service can tell.
+    // It is the same attempt, by its idempotency key.
     assert_eq!(second.body, first.body);
     let key =
         |request: &crate::support::receiver::Received| request.header("idempotency-key").to_owned();
@@ -63,7 +63,7 @@ async fn until_counted(app: &TestApp, sql: &'static str) {
 }
 
 #[tokio::test]
-async fn a_reply_during_a_suspension_waits_and_the_service_is_not_asked_again() {
+async fn a_reply_during_a_suspension_waits_and_the_call_is_not_repeated() {
     let mut setting = Setting::new().await;
     setting
         .machine
@@ -101,7 +101,7 @@ async fn a_reply_during_a_suspension_waits_and_the_service_is_not_asked_again() 
 }
 
 #[tokio::test]
-async fn no_service_is_asked_for_a_suspended_instance_or_a_stopped_version() {
+async fn suspended_instances_and_stopped_versions_call_no_service() {
     let mut setting = Setting::new().await;
     setting.timers.stop().await;
     let suspended = begin(&setting.app, "1", json!({ "first": "Ask" })).await;
@@ -149,7 +149,7 @@ async fn no_service_is_asked_for_a_suspended_instance_or_a_stopped_version() {
     proven(&setting.app, &suspended).await;
 }
 
-/// A service that never answers takes its own places. Other work goes on, and so do the calls of another tenant.
+/// A service that never answers occupies only its own slots. Other work and calls of another tenant continue.
 #[tokio::test]
 async fn a_slow_service_delays_nothing_else() {
     let mut setting = Setting::new().await;
@@ -167,7 +167,7 @@ async fn a_slow_service_delays_nothing_else() {
     }
     let waits = begin(&app, "quick", json!({ "wait": { "late": 1 } })).await;
     until_status(&app, &waits, "COMPLETED").await;
-    // The tenant occupies half of the places of the service, and no more.
+    // The tenant occupies half of the slots of the service, and no more.
     assert_eq!(setting.machine.rest().len(), 0);
     let other = Other::of(&app).await;
     other.start("1", json!({ "first": "Ask" })).await;

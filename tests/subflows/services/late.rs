@@ -1,8 +1,8 @@
-//! Replies that wait with their jobs until the instance takes them, and come too late then.
+//! Replies that wait in their jobs, and are too late when the instance takes them.
 
 use super::*;
 
-/// A reply that came during a suspension waits. Somebody else leads on before the instance takes it.
+/// A reply that came during a suspension waits. A person leads on before the instance takes it.
 #[tokio::test]
 async fn a_reply_that_waited_is_recorded_although_its_state_was_left() {
     let mut setting = Setting::new().await;
@@ -39,7 +39,7 @@ async fn a_reply_that_waited_is_recorded_although_its_state_was_left() {
     setting.ends(&[&instance]).await;
 }
 
-/// Returns once the job of a call keeps the reply.
+/// Returns once the job of a call has stored the reply.
 async fn until_kept(app: &TestApp) {
     let kept = "select count(*) from job where payload::jsonb ? 'report' and claim is null";
     until_so(async || counted(app, kept).await, |kept: &i64| *kept > 0).await;

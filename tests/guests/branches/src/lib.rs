@@ -1,14 +1,13 @@
-//! A fork into eight branches, and their join. GO moves a branch to the join, END ends it. With `{"count": 3}` in the config,
-//! the join waits for so many of them.
+//! A fork into eight branches, and their join. GO moves a branch to the join, END ends it.
 //!
-//! With `"late": 60` in the data, a reminder begins beside branch `A` each time it is so many seconds late, and meets the others,
-//! too.
-//!
-//! With `"cancel": 60`, everything is cancelled if branch `B` takes longer.
-//!
-//! With `"items": [{"id": "a", "group": "reviewers"}]` there is one branch per item instead, offered to the item's group; the
-//! signal MORE begins branches for the `items` of its payload. With `"retain": true` the work after the join goes to a reviewer who
-//! is familiar with the instance.
+//! The data and the config change the flow:
+//! - With `{"count": 3}` in the config, the join waits for this many branches.
+//! - With `"late": 60` in the data, a reminder begins beside branch `A` every 60 seconds until the work is done. It meets the
+//!   others in the join.
+//! - With `"cancel": 60`, a deadline of branch `B` cancels everything.
+//! - With `"items": [{"id": "a", "group": "reviewers"}]` there is one branch per item instead, offered to the item's group. The
+//!   signal MORE begins branches for the `items` of its payload.
+//! - With `"retain": true` the work after the join goes to a reviewer who is familiar with the instance.
 
 use wrkflw_guest::{
     Assignment, Due, Event, Facts, FiredBy, Flow, Graph, Offer, Plan, Refusal, StateBuilder,
@@ -28,7 +27,7 @@ wrkflw_guest::config! {
 
 const BRANCHES: [State; 8] = [A, B, C, D, E, F, G, H];
 
-/// One branch for each of the items in this document.
+/// One target for each item in this document.
 fn branches(document: &Value) -> Vec<Target<State>> {
     let items = document["items"].as_array().into_iter().flatten();
     let branch = |item: &Value| {
@@ -38,7 +37,7 @@ fn branches(document: &Value) -> Vec<Target<State>> {
     items.map(branch).collect()
 }
 
-/// What every branch has.
+/// The common declarations of all branches.
 fn meets(s: &StateBuilder<State, Trigger>) {
     s.on(Trigger::Go, Meet);
     s.on(Trigger::End, Meet);

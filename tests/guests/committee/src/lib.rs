@@ -5,17 +5,19 @@
 //! least-loaded", "label": "", "deadlines": []}], "needed": 1, or a part such as {"atLeast": [2, 3]} or {"moreThan": [1, 2]}, "exclude": [],
 //! "fallback": "", "priority": 0, "blind": false, "deadlines": [{"after": 60, "days": 7, "working": "a calendar",
 //! "every": 60, "since": "claim", "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after`
-//! for working days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
-//! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
-//! LATE, unless the data has `patient`, and with a decision whose comment is the data's `veto`. With `"noted": true` each plan has a note of the count. `complaints` is a number of violations with which every vote is refused.
+//! for working days. An escalation uses `overdue` instead of `assign`, and MORE uses `reoffer`.
+//!
+//! The vote ends with `Approved` once `needed` people have decided YES. It ends with `Rejected` once too few votes are left, by a
+//! decision whose comment is the data's `veto`, or when a deadline fires LATE, unless the data has `patient`. With `"noted": true` each
+//! plan has a note with the count. Every vote is refused with `complaints` violations.
 //!
 //! Its config makes different versions: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have", "instanceTitle": "a template", "instanceSummary": "another",
 //! "priorities": [{"name": "urgent", "atLeast": 100}], "observers": ["a group that sees instances besides participants"],
 //! "calendars": ["a calendar that deadlines name"]}`. An input may have `data`, a patch of the data.
 //!
-//! With `"advice": true` in the config, ASK begins `Advice` beside the vote, with the assignment that `advice` in the data is, and the next
-//! ASK cancels it. GIVEN ends it.
+//! With `"advice": true` in the config, ASK begins `Advice` beside the vote, with the assignment `advice` of the data. The next ASK
+//! cancels it. GIVEN ends it.
 
 mod bindings;
 
@@ -30,7 +32,7 @@ use serde_json::{Value, json};
 
 struct Committee;
 
-// No native linker accepts the names of a component's exports; natively this crate is only checked.
+// Native linkers reject the export names of components, so a native build only checks this crate.
 #[cfg(target_arch = "wasm32")]
 bindings::export!(Committee with_types_in bindings);
 #[cfg(not(target_arch = "wasm32"))]
@@ -196,7 +198,7 @@ impl Guest for Committee {
     }
 }
 
-/// Advice for the vote, with the ways of its first outcome.
+/// Adds the state `Advice`. Its transitions are copies of the first one of the vote.
 fn add_advice(definition: &mut Definition) {
     let advice = State {
         name: ADVICE.into(),
@@ -309,7 +311,7 @@ fn settings(config: &str) -> Value {
     serde_json::from_str(config).expect("the host sends JSON")
 }
 
-/// An offer with the same label, only to this group.
+/// An offer with the same label to this group only.
 fn in_group(offer: &Value, group: &str) -> Value {
     let mut moved = json!({ "groups": [group] });
     if let Some(label) = offer.get("label") {

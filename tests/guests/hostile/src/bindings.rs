@@ -1,4 +1,4 @@
-//! The contract as generated, with nothing between it and the host.
+//! The generated bindings of the contract, without an SDK.
 
 wit_bindgen::generate!({
     path: "../../../wit/flow@0.1.0",

@@ -1,8 +1,8 @@
-//! What never comes back with an answer, or costs whatever it may before it does.
+//! Behaviours that never return, or use all resources first.
 
 use std::hint::black_box;
 
-/// What never comes back with an answer, or should not.
+/// Runs a behaviour that does not return, or should not.
 pub(crate) fn misbehave(behaviour: &str) {
     match behaviour {
         "spin" => spin(),
@@ -33,7 +33,7 @@ fn spin() {
     }
 }
 
-/// For ever too, with operators that take long for their fuel.
+/// Never ends, with instructions that take long for their fuel.
 fn crawl() {
     let mut number = 2.0_f64;
     while number > 0.0 {
@@ -45,7 +45,7 @@ fn crawl() {
 #[inline(never)]
 #[expect(unconditional_recursion, reason = "the host must survive it")]
 fn recurse(depth: u64) -> u64 {
-    // Small frames, so that the host's limit is met before the guest's own stack in memory runs out.
+    // Small frames, so that the limit of the host is reached before the guest's own stack in memory ends.
     black_box(depth) ^ recurse(depth + 1)
 }
 
@@ -56,7 +56,7 @@ fn allocate() {
     }
 }
 
-/// Asks for more memory than there is, for ever: cheap in operators, costly in time.
+/// Requests more memory than permitted, for ever: cheap in instructions, costly in time.
 fn grow() {
     #[cfg(target_arch = "wasm32")]
     loop {
@@ -69,13 +69,13 @@ fn a_function_that_traps() {
     panic!("the input asked for it");
 }
 
-/// Asks for page after page until it is refused, and goes on.
+/// Grows the memory by one page at a time until the host refuses, and goes on.
 fn hoard() {
     #[cfg(target_arch = "wasm32")]
     while core::arch::wasm32::memory_grow::<0>(16) != usize::MAX {}
 }
 
-/// Dirties nearly all memory that it may have.
+/// Writes to nearly all of the permitted memory.
 fn touch() {
     let mut pages = vec![0_u8; 40 << 20];
     for page in pages.chunks_mut(4096) {
@@ -84,7 +84,7 @@ fn touch() {
     black_box(pages);
 }
 
-/// For ever too, in single operators that take milliseconds.
+/// Never ends, with single instructions that take milliseconds.
 fn fill() {
     let mut pages = vec![0_u8; 16 << 20];
     for value in (0..=u8::MAX).cycle() {
@@ -92,7 +92,7 @@ fn fill() {
     }
 }
 
-/// Whether a text matches `^(a+)+b$`, tried in every way there is: exponential in its length.
+/// Whether a text matches `^(a+)+b$`, by backtracking: exponential in its length.
 #[inline(never)]
 fn matches(text: &[u8]) -> bool {
     let run = text.iter().take_while(|&&byte| byte == b'a').count();
@@ -102,7 +102,7 @@ fn matches(text: &[u8]) -> bool {
     })
 }
 
-/// How deep brackets are nested, as a parser finds out that calls itself for each.
+/// The depth of nested brackets, by a recursive parser.
 #[inline(never)]
 fn depth(brackets: &mut impl Iterator<Item = u8>) -> u64 {
     match brackets.next() {
@@ -111,7 +111,7 @@ fn depth(brackets: &mut impl Iterator<Item = u8>) -> u64 {
     }
 }
 
-/// The bits of what is no number, from operations whose results machines may choose.
+/// The bits of a NaN from operations whose result may depend on the machine.
 #[expect(clippy::eq_op, reason = "what is no number is made by just that")]
 pub(crate) fn nan_bits() -> Vec<String> {
     let (zero, endless) = (black_box(0.0_f64), black_box(f64::INFINITY));

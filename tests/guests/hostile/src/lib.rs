@@ -1,11 +1,11 @@
-//! A flow that misbehaves in whatever way its input asks for.
+//! A flow that misbehaves as its input says.
 //!
-//! It speaks the contract through raw bindings, as an attacker would. In order of precedence the
-//! event's input, the instance's data and the version's config (the last for `describe` alone) may say
-//! `{"behaviour": "spin", "function": "transition"}`; `function` is `transition` unless said otherwise.
-//! What can be asked for stands in [`burn`] (what never comes back, or costs much) and [`plan`] (what comes back wrong).
+//! It uses raw bindings, as an attacker would. The event's input, the instance's data and the version's config (the last for
+//! `describe` only) may contain `{"behaviour": "spin", "function": "transition"}`; the first of them that does counts. `function`
+//! is `transition` by default. [`burn`] has the behaviours that never return or use all resources, and [`plan`] those with a
+//! wrong answer.
 //!
-//! The flow itself: `Work`, a task of the group in config's `candidates`, goes on `GO` to `Done`.
+//! The flow itself: `Work`, a task of the group in the config's `candidates`, goes on `GO` to `Done`.
 
 mod bindings;
 mod burn;
@@ -24,7 +24,7 @@ use serde_json::Value;
 
 struct Hostile;
 
-// No native linker accepts the names of a component's exports; natively this crate is only checked.
+// Native linkers reject the export names of components, so a native build only checks this crate.
 #[cfg(target_arch = "wasm32")]
 bindings::export!(Hostile with_types_in bindings);
 #[cfg(not(target_arch = "wasm32"))]
@@ -32,7 +32,7 @@ const _: () = is_guest::<Hostile>();
 #[cfg(not(target_arch = "wasm32"))]
 const fn is_guest<T: Guest>() {}
 
-/// Survives from one call to the next only if the host reuses an instance.
+/// A value survives from one call to the next only if the host reuses an instance.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
 impl Guest for Hostile {
@@ -122,7 +122,7 @@ impl Guest for Hostile {
     }
 }
 
-/// Refuses in the ways that need no plan. `asked` is what is asked about the facts.
+/// Refusals that need no plan. `asked` is the argument of the call besides the facts.
 fn verdict(behaviour: &str, facts: &Snapshot, asked: &dyn fmt::Debug) -> Result<(), Refusal> {
     let said = |code: &str, message: String| {
         Err(Refusal::Denied(Reason {
@@ -178,7 +178,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
     }
 }
 
-/// What no host knows.
+/// Extensions that no host knows.
 fn extended(is_wanted: bool) -> Vec<Extension> {
     let extension = || Extension {
         name: "telepathy".into(),
@@ -187,17 +187,17 @@ fn extended(is_wanted: bool) -> Vec<Extension> {
     is_wanted.then(extension).into_iter().collect()
 }
 
-/// Clears a terminal, forges a line of a log, turns the direction of text.
+/// Clears a terminal, forges a line of a log, and reverses the direction of text.
 const ESCAPES: &str = "\u{1b}[2J\u{7}\r\n{\"level\":\"ERROR\",\"message\":\"forged\"}\u{202e}";
 
-/// What the input asks for.
+/// The behaviour that the input requests.
 struct Wanted {
     behaviour: String,
     function: String,
 }
 
 impl Wanted {
-    /// The first of these documents that names a behaviour.
+    /// The behaviour in the first of these documents that has one.
     fn of(documents: &[&str]) -> Wanted {
         let found = documents.iter().find_map(|document| {
             text(document, "behaviour").map(|behaviour| (behaviour, *document))
@@ -360,7 +360,7 @@ fn broken(mut graph: Definition) -> Definition {
     graph
 }
 
-/// The graph, whose titles count the calls: another one each time, if an instance were used twice.
+/// The graph, whose titles count the calls. If an instance were used twice, the graph would change.
 fn titled(mut graph: Definition, calls: u32) -> Definition {
     for state in &mut graph.states {
         state.title = format!("{} {calls}", state.title);
@@ -377,7 +377,7 @@ fn schooled(mut graph: Definition, config: &str) -> Definition {
     graph
 }
 
-/// The graph with many states and ways between them, each also to the far end.
+/// The graph with many states and transitions between them. Each state also has a transition to the last one.
 fn tangled(mut graph: Definition) -> Definition {
     const STATES: usize = 50;
     for number in 0..STATES {

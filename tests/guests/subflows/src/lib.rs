@@ -1,15 +1,19 @@
-//! Sub-flows that wait: for signals, for a deadline, for other sub-flows, as the instance's data says.
+//! Sub-flows whose wait states wait for signals, for a deadline or for child instances. The instance's data says for what:
 //!
-//! Data: `{"first": "Work", "wait": {"correlation": "", "bufferSignals": true, "children": [{"key": "", "entity": "", "data": {},
-//! "onEnd": "ENDED", "detached": true}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`, where `"badly"` panics. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
-//! so many PAID, with LATE (or is cancelled then, for the reason in `cancel`), or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
-//! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
-//! `children`, each starts so many like itself. `wait` and `work` may
-//! have `"subscriptions": [{"trigger": "PAID", "correlation": "", "buffered": true}]`. A `work`
-//! in the config replaces that of the data. `Ask` calls the service of `"ask": {"service": "machine", "timeout": 5, "retries": [1], "late": 60}`:
-//! a reply with a `score` leads to the end, a failure and LATE to `Work`; `"stays": true` keeps it after a reply. What it is told is in `asked`.
-//! The config may have `"services": ["machine"]`, names that the flow uses. With `{"sole": true}` in the config the flow is sole per entity.
-//! With `{"observers": ["a group"]}` only participants and these groups see its instances.
+//! `{"first": "Work", "wait": {"correlation": "", "bufferSignals": true, "children": [{"key": "", "entity": "", "data": {},
+//! "onEnd": "ENDED", "detached": true}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`
+//!
+//! `Plan` leads to `Wait`, or to `first`. `Wait` ends with `payments` signals PAID, with LATE, or once every child with a trigger has
+//! ENDED. With `cancel`, the deadline `late` cancels the instance for this reason instead. LEAVE leads to `Work`, where GO leads to
+//! `Wait` and WITHDRAW to the end. A start with `refuse` is denied, and so is a signal with it in its input; `"badly"` panics. With
+//! `"swarm": 20` in place of `children`, each instance starts this many like itself. `wait` and `work` may have
+//! `"subscriptions": [{"trigger": "PAID", "correlation": "", "buffered": true}]`.
+//!
+//! `Ask` calls the service of `"ask": {"service": "machine", "timeout": 5, "retries": [1], "late": 60}`. A reply with a `score` leads to
+//! the end, a failure and LATE to `Work`. `"stays": true` keeps the state after a reply. `asked` has the facts that the flow got.
+//!
+//! The config may have a `work` that replaces that of the data, and `"services": ["machine"]`, the names that the flow uses. With
+//! `{"sole": true}` the flow is sole per entity. With `{"observers": ["a group"]}` only participants and these groups see its instances.
 
 mod bindings;
 
@@ -24,11 +28,11 @@ use serde_json::{Value, json};
 
 struct Subflows;
 
-/// What a reply of the service must have.
+/// The schema of a reply of the service.
 const SCORE: &str =
     r#"{"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}"#;
 
-// No native linker accepts the names of a component's exports; natively this crate is only checked.
+// Native linkers reject the export names of components, so a native build only checks this crate.
 #[cfg(target_arch = "wasm32")]
 bindings::export!(Subflows with_types_in bindings);
 #[cfg(not(target_arch = "wasm32"))]
@@ -36,7 +40,7 @@ const _: () = is_guest::<Subflows>();
 #[cfg(not(target_arch = "wasm32"))]
 const fn is_guest<T: Guest>() {}
 
-/// Refuses if this document asks for it.
+/// Refuses if this document requests it.
 fn verdict(asked: &str) -> Result<(), Refusal> {
     match &parsed(asked)["refuse"] {
         Value::Bool(true) => deny("refused"),
@@ -131,7 +135,7 @@ impl Guest for Subflows {
     }
 
     fn start(facts: Snapshot, by: Actor) -> Result<(), Refusal> {
-        // Children are started in the name of a person, whose standing is not lent.
+        // Children start in the name of a person, whose rights they do not get.
         let is_lent = by.id != facts.instance.initiator || !by.groups.is_empty();
         if facts.instance.parent.is_some() && is_lent {
             return deny("borrowed_standing");
@@ -305,7 +309,8 @@ fn names(list: &Value) -> impl Iterator<Item = String> {
     list.filter_map(|name| name.as_str().map(str::to_owned))
 }
 
-/// Those of `subscriptions`. A `correlation` or `bufferSignals` beside them holds for every signal of the wait state.
+/// The subscriptions of `subscriptions`. A `correlation` or `bufferSignals` beside them applies to every signal of the wait
+/// state.
 fn subscriptions(of: &Value) -> Vec<SignalSubscription> {
     let named = of["subscriptions"].as_array().into_iter().flatten();
     let named = named.cloned();
