@@ -1,4 +1,4 @@
-//! `wrkflw audit verify` as an auditor runs it: its output and its exit code.
+//! `wrkflw audit verify` from an auditor's side: its output and its exit code.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -46,7 +46,7 @@ fn decided(place: &Place) -> String {
 }
 
 #[test]
-fn a_change_is_named_and_fails_the_verification() {
+fn a_change_is_named_and_the_verification_fails() {
     let place = Place::new();
     let mut dev = place.start("dev --empty --port 0");
     let home = place.folder.join(".wrkflw");
@@ -153,7 +153,7 @@ fn exported(place: &Place, url: &str) {
     ] {
         assert!(ran.stdout.contains(words), "{}", ran.stdout);
     }
-    // A database in the environment is not used.
+    // The command ignores a database in the environment.
     let mut command = elsewhere.command(&verify);
     command.env("WRKFLW_DATABASE_URL", "postgres://127.0.0.1:1/none");
     let ran = program::ran(command);
@@ -170,7 +170,7 @@ fn exported(place: &Place, url: &str) {
     nothing_is_exported(place, url);
 }
 
-/// Without findings, a part of a tenant does not pass for the tenant.
+/// A part of a tenant without findings is not reported as the whole tenant.
 fn a_part_is_told(place: &Place, url: &str) {
     let export = format!("audit export --entity document/1 --out part.jsonl --database-url {url}");
     let ran = place.run(&export);
@@ -186,7 +186,7 @@ fn a_part_is_told(place: &Place, url: &str) {
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
 }
 
-/// An export that fails leaves an older file as it was, and nothing beside it.
+/// A failed export leaves an older file unchanged, and no other file.
 fn nothing_is_exported(place: &Place, url: &str) {
     let file = place.folder.join("old.jsonl");
     std::fs::write(&file, "old").expect("our own folder");
@@ -229,7 +229,7 @@ fn an_export_without_entries_is_not_verified() {
     let words = "the file has no entries";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);
 
-    // What somebody kept of a tenant shows that the file lacks it.
+    // A kept checkpoint shows that the file lacks the tenant.
     let kept = r#"{"tenant":"acme","number":4,"size":23,"root":"00","previousRoot":"00","signedAt":"2030-01-01T00:00:00Z","keyId":"k1","signature":"00"}"#;
     std::fs::write(place.folder.join("kept.json"), kept).expect("our own folder");
     let verify = "audit verify --file audit.jsonl --checkpoint kept.json";
@@ -245,7 +245,7 @@ fn an_export_without_entries_is_not_verified() {
     }
 }
 
-/// The keys of a verifier only decide what is reported of seals.
+/// The keys of a verifier affect only the findings about seals.
 fn with_other_keys(place: &Place, url: &str, seal: &str) {
     let other = format!("audit verify --all --database-url {url} --seal-keys k2:{seal}");
     let ran = place.run(&other);

@@ -1,23 +1,23 @@
-//! What a program prints, without what differs in each run.
+//! The output of a program without the differences between runs.
 
 use std::fmt::Write as _;
 
 use uuid::Uuid;
 
-/// The longest line.
+/// The maximum length of a line.
 const COLUMNS_MAX: usize = 160;
 
 fn is_hex(word: &str) -> bool {
     word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The name of a key of `wrkflw dev`, which follows from a secret.
+/// The name of a key of `wrkflw dev`, which depends on a secret.
 fn is_key(word: &str) -> bool {
     let digits = word.strip_prefix("dev-").unwrap_or_default();
     digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// An id, a time, a digest or another word that differs in each run, as the page shows it.
+/// An id, a time, a digest or another word that differs between runs, in the form of the page.
 fn shown(word: &str, ids: &[(String, &str)]) -> Option<String> {
     if let Ok(id) = Uuid::try_parse(word) {
         let known = ids.iter().find(|(known, _)| *known == id.to_string());
@@ -43,12 +43,12 @@ fn shown(word: &str, ids: &[(String, &str)]) -> Option<String> {
         .map(|(_, name)| (*name).to_owned())
 }
 
-/// Whether a number is followed by a unit of size: components differ in size between toolchains.
+/// Whether a unit of size follows a number. The sizes of components differ between toolchains.
 fn after_word_is_a_size(text: &str, end: usize) -> bool {
     text[..end].bytes().all(|byte| byte.is_ascii_digit()) && text[end..].starts_with(" KiB")
 }
 
-/// The text without what differs in each run. Columns are two blanks apart.
+/// The text without the differences between runs. Columns are two blanks apart.
 pub(crate) fn blurred(text: &str, ids: &[(String, &str)], replaced: &[(String, &str)]) -> String {
     let mut text = text.to_owned();
     for (from, to) in replaced {
@@ -65,7 +65,7 @@ pub(crate) fn blurred(text: &str, ids: &[(String, &str)], replaced: &[(String, &
             let is_size = after_word_is_a_size(rest, end);
             let shown = shown(word, ids).or_else(|| is_size.then(|| "N".to_owned()));
             words += &shown.unwrap_or_else(|| word.to_owned());
-            // The tail of a secret in base64.
+            // The rest of a secret in base64.
             let after = if word.starts_with("whsec_") {
                 after.trim_start_matches(|char: char| is_part(char) || "+/=".contains(char))
             } else {
@@ -92,7 +92,7 @@ pub(crate) fn blurred(text: &str, ids: &[(String, &str)], replaced: &[(String, &
     blurred
 }
 
-/// Every number, for output that counts what depends on time.
+/// Replaces every number, for output whose counts depend on time.
 pub(crate) fn without_numbers(text: &str) -> String {
     let mut without = String::new();
     for char in text.chars() {

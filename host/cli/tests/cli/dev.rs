@@ -1,4 +1,4 @@
-//! `wrkflw dev` and the commands that call it, as its banner suggests them.
+//! `wrkflw dev`, and the commands that its banner suggests.
 
 use std::fs;
 
@@ -19,9 +19,9 @@ fn start_line(entity: &str) -> String {
     )
 }
 
-/// Each filter of a list with a value that fits the one line that there is, and one that does not.
+/// Each filter of a list, with a value that matches the only row and one that does not.
 #[test]
-fn lists_are_filtered_as_the_api_filters_them() {
+fn lists_support_the_filters_of_the_api() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
@@ -76,7 +76,7 @@ fn start(place: &Place, entity: &str) -> (String, String) {
 }
 
 #[test]
-fn the_demo_shows_an_approval_command_by_command() {
+fn the_demo_prints_an_approval_command_by_command() {
     let place = Place::new();
     let nothing = place.run("demo");
     assert!(
@@ -114,7 +114,7 @@ fn a_document_is_approved_from_the_command_line() {
     let again = place.run(&format!("task claim {first} --as reviewer2"));
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert!(
-        again.stderr.contains("it was so before"),
+        again.stderr.contains("the claim changed nothing"),
         "{}",
         again.stderr
     );
@@ -153,12 +153,12 @@ fn a_document_is_approved_from_the_command_line() {
     assert_eq!(
         place.run("instance list").code,
         7,
-        "a server that is gone is not found any more"
+        "a stopped server is not found any more"
     );
 }
 
 #[test]
-fn work_changes_hands_from_the_command_line() {
+fn work_is_delegated_suspended_reassigned_and_reset_by_commands() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
@@ -221,9 +221,9 @@ fn work_changes_hands_from_the_command_line() {
     );
 }
 
-/// The host shows them the short answer, and refuses to show what was before.
+/// The host returns the short response to them, and refuses the state before.
 #[test]
-fn who_may_not_read_instances_tries_commands() {
+fn a_caller_without_the_permission_to_read_tries_commands() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
@@ -250,7 +250,7 @@ fn who_may_not_read_instances_tries_commands() {
 }
 
 #[test]
-fn each_refusal_has_its_exit_code_and_a_next_step() {
+fn each_refusal_has_its_exit_code_and_suggests_a_next_step() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (id, task) = start(&place, "document/1");
@@ -312,7 +312,7 @@ fn each_refusal_has_its_exit_code_and_a_next_step() {
 }
 
 #[test]
-fn a_quiet_host_writes_no_line_while_all_is_well() {
+fn a_quiet_host_logs_nothing_without_problems() {
     let place = Place::new();
     for (line, is_quiet) in [
         ("dev --empty --ephemeral --port 0 -q", true),
@@ -347,7 +347,7 @@ fn events_are_read_in_order_and_from_a_cursor() {
         .trim()
         .rsplit(' ')
         .next()
-        .expect("the cursor is hinted at")
+        .expect("the hint has the cursor")
         .to_owned();
     assert_eq!(
         place.run(&format!("events tail --after {cursor}")).stdout,
@@ -405,7 +405,7 @@ fn events_are_filtered(place: &Place, second: &str, types: &dyn Fn(&str) -> Vec<
 }
 
 #[test]
-fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
+fn data_and_secrets_are_kept_and_a_production_host_can_share_the_database() {
     let place = Place::new();
     let mut dev = place.start("dev --empty --port 0");
     let (id, _) = start(&place, "document/1");

@@ -1,4 +1,4 @@
-//! `wrkflw doctor`: each check in which it finds something wrong, and what it says to do about it.
+//! `wrkflw doctor`: each check with a finding, and the suggested remedy.
 
 use std::net::TcpListener;
 
@@ -17,12 +17,12 @@ const CHECKS: [&str; 8] = [
     "kafka",
     "wasm target",
 ];
-/// A database that nothing serves.
+/// A database URL without a server.
 const NOWHERE: &str = "postgres://127.0.0.1:1/nothing";
 /// 32 bytes as hex digits.
 const KEY: &str = "0001020304050607080910111213141516171819202122232425262728293031";
 
-/// The exit code and the findings of `wrkflw doctor` with these options and variables.
+/// Runs `wrkflw doctor` with these options and variables. Returns the exit code and the findings.
 fn doctor(place: &Place, options: &str, variables: &[(&str, &str)]) -> (i32, Vec<Value>) {
     let mut command = place.command(&format!("doctor --json {options}"));
     command.envs(variables.iter().copied());
@@ -39,7 +39,7 @@ fn doctor(place: &Place, options: &str, variables: &[(&str, &str)]) -> (i32, Vec
     (ran.code, findings)
 }
 
-/// A check, its verdict, and words of what it found and of what it says to do.
+/// A check, its verdict, and words of its finding and of its remedy.
 type Expected<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 fn expect(findings: &[Value], expected: &[Expected<'_>]) {
@@ -63,7 +63,7 @@ fn expect_one(findings: &[Value], (check, verdict, detail, next): Expected<'_>) 
 }
 
 #[test]
-fn what_a_host_needs_is_missing() {
+fn missing_requirements_of_a_host_are_reported() {
     let place = Place::new();
     let of_host = [("WRKFLW_DATABASE_URL", NOWHERE)];
     let (_, found) = doctor(
@@ -155,7 +155,7 @@ fn what_serve_refuses_fails() {
 }
 
 #[test]
-fn nothing_is_set_and_nothing_runs_which_is_no_failure_of_this_machine() {
+fn without_settings_and_servers_nothing_fails() {
     let place = Place::new();
     let (code, found) = doctor(&place, "", &[]);
     assert_eq!(code, 0, "{found:?}");
@@ -184,7 +184,7 @@ fn nothing_is_set_and_nothing_runs_which_is_no_failure_of_this_machine() {
         "{}",
         table.stdout
     );
-    // A folder without programs has no toolchain.
+    // A folder without programs, so no toolchain is found.
     let (_, found) = doctor(&place, "", &[("PATH", "/nonexistent")]);
     let target = "rustup target add wasm32-unknown-unknown";
     expect(
@@ -193,8 +193,8 @@ fn nothing_is_set_and_nothing_runs_which_is_no_failure_of_this_machine() {
     );
 }
 
-/// The databases beside that of a `wrkflw dev`: one without migrations, one that lost the newest, and one with another clock, whose
-/// functions hide those of the system. And a login that lacks roles.
+/// Databases beside that of a `wrkflw dev`: one without migrations, one without the newest migration, and one with another clock,
+/// whose functions hide those of the system. And a login that lacks roles.
 async fn databases(url: &str) {
     let mut connection = sqlx::PgConnection::connect(&format!("{url}&dbname=postgres"))
         .await
@@ -227,7 +227,7 @@ async fn databases(url: &str) {
 }
 
 #[test]
-fn the_database_is_behind_or_has_another_clock() {
+fn an_outdated_database_and_a_different_clock_are_reported() {
     let place = Place::new();
     let dev = place.start("dev --empty --port 0");
     let (code, found) = doctor(&place, "", &[]);
@@ -277,7 +277,7 @@ fn the_database_is_behind_or_has_another_clock() {
         &[("roles", "fail", "grant wrkflw_viewer to \"lacking\"", next)],
     );
 
-    // Somebody else has the port of a server that was killed, or nobody.
+    // The port of a killed server belongs to another process, or to none.
     drop(dev);
     let (_, found) = doctor(&place, "", &[]);
     expect(
@@ -297,7 +297,7 @@ fn a_server_does_not_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
     drop(listener);
-    // The note of a server whose process lives, here this one, because it is locked, and whose port is closed.
+    // The note of a server whose process lives (it is this process, because the note is locked), and whose port is closed.
     let note = serde_json::json!({
         "name": "silent", "url": format!("http://{address}"), "folder": place.folder, "home": place.folder,
         "pid": std::process::id(), "startedAt": 0,

@@ -1,6 +1,6 @@
-//! Flows in other languages than Rust, from an empty folder to instances that run. `document-approval` in each language answers what
-//! the one in Rust answers, and an exception is a fault that names its line. The flow `expense` is there in Rust, too,
-//! written from the documentation as its readers would.
+//! Flows in other languages than Rust, from an empty folder to running instances. `document-approval` in each language gives the
+//! answers of the one in Rust, and an exception is a fault with its line. The flow `expense` also exists in Rust, written from the
+//! documentation as its readers would.
 
 mod everything;
 
@@ -20,7 +20,7 @@ const SCENARIOS: &str = concat!(
     "/../../plugins/document-approval/scenarios"
 );
 const EXPENSES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/languages/expense");
-/// The comment at which the flows of these tests fail. They are told it without blanks around it.
+/// The comment at which the flows of these tests fail. They get it without the blanks.
 const FAILING: &str = "  boom ";
 
 /// A flow in another language.
@@ -32,16 +32,16 @@ struct Sample {
     expense: &'static str,
     /// The flow of `languages/everything`, which uses all of the SDK.
     everything: &'static str,
-    /// What stands before `assign`, and a guard that is put before it and fails at a comment.
+    /// The text before `assign`, and a guard that is inserted before it and fails for a comment.
     before: &'static str,
     guard: &'static str,
-    /// What the fault says before the place.
+    /// The fault's message before the source line.
     message: &'static str,
-    /// Other comments at which the guard does what flow logic cannot do, or says what the SDK answers, and what the fault says.
+    /// Further comments for which the guard does something impossible, or reports what the SDK returns, and the fault's messages.
     impure: &'static [(&'static str, &'static str)],
-    /// How `assign` begins, and what stands there instead: for some titles, answers that the contract cannot have.
+    /// The beginning of `assign`, and its replacement: for some titles, it returns invalid answers.
     assign: (&'static str, &'static str),
-    /// These titles, and what the fault says.
+    /// These titles, and the fault's messages.
     wrong: &'static [(&'static str, &'static str)],
 }
 
@@ -129,7 +129,7 @@ const C: Sample = Sample {
 };
 
 impl Sample {
-    /// The source with the failing guard and the wrong answers, and the number of the line that fails.
+    /// The source with the failing guard and the invalid answers, and the line number that fails.
     fn failing(&self) -> (String, usize) {
         let source = self
             .source
@@ -146,7 +146,7 @@ impl Sample {
         format!("in-{}", self.language)
     }
 
-    /// Makes a new folder, and builds what is in it.
+    /// Creates a new folder and builds it.
     fn begin(&self, place: &Place) {
         let key = self.key();
         place.data(&format!("plugin new {key} --language {}", self.language));
@@ -166,7 +166,7 @@ impl Sample {
         place.data_in(&folder, "plugin build");
     }
 
-    /// How many of these scenarios pass with what was built. All do.
+    /// Runs the scenarios, which must all pass. Returns their number.
     fn tested(&self, place: &Place, scenarios: &str) -> u64 {
         let component = place.folder.join(self.key()).join("build").join(self.key());
         let component = component.with_extension("wasm");
@@ -184,7 +184,7 @@ impl Sample {
     }
 }
 
-/// What a command answers, without ids and times.
+/// The output of a command without ids and times.
 fn answer(place: &Place, line: &str) -> Value {
     let Ran {
         code,
@@ -230,7 +230,7 @@ fn answer(place: &Place, line: &str) -> Value {
     ])
 }
 
-/// The id of the open task about this entity that somebody may work on; of several, that with this label.
+/// The id of the only open task about this entity that the person may work on; among several, the one with this label.
 fn task(place: &Place, about: &str, label: Option<&str>, person: &str) -> String {
     let line = format!("task list --view available --entity {about} --as {person}");
     let listed = place.data(&line);
@@ -241,7 +241,7 @@ fn task(place: &Place, about: &str, label: Option<&str>, person: &str) -> String
     found["id"].as_str().expect("an id").to_owned()
 }
 
-/// Asks the same of a flow, and returns the answers.
+/// Runs the same commands with a flow, and returns their outputs.
 fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
     let start = |data: &str, person: &str| {
         answer(
@@ -281,7 +281,7 @@ fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
     told
 }
 
-/// A wrong answer is a fault that says what is wrong with it.
+/// A wrong answer is a fault with a message.
 fn refuses_wrong_answers(place: &Place, sample: &Sample) {
     let key = sample.key();
     for (title, words) in sample.wrong {
@@ -294,7 +294,8 @@ fn refuses_wrong_answers(place: &Place, sample: &Sample) {
     }
 }
 
-/// A package that is named after the first build is installed by the next one. Until then, the component is too old to be published.
+/// A package that is added after the first build is installed by the next build. Until then, the component is too old to be
+/// published.
 fn takes_an_added_package(place: &Place, sample: &Sample) {
     let folder = place.folder.join(sample.key());
     let write =
@@ -319,7 +320,7 @@ fn takes_an_added_package(place: &Place, sample: &Sample) {
     sample.write(place, &source.replacen("title: \"", "title: one + \"", 1));
 }
 
-/// Publishes a flow and holds it against the one in Rust.
+/// Publishes a flow and compares it with the one in Rust.
 fn is_as_in_rust(samples: &[&Sample]) {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
@@ -378,7 +379,7 @@ fn is_as_in_rust(samples: &[&Sample]) {
 }
 
 #[test]
-fn typescript_and_javascript_do_what_rust_does() {
+fn typescript_and_javascript_answer_like_rust() {
     is_as_in_rust(&[&TS, &JS]);
 }
 
@@ -428,13 +429,13 @@ fn rust_passes_the_scenarios_of_the_other_languages() {
     fs::write(folder.join("config.json"), "{}").expect("our own folder");
     fs::remove_dir_all(folder.join("scenarios")).expect("our own folder");
     symlink(EXPENSES, folder.join("scenarios")).expect("our own folder");
-    // Named, because that leaves out the native tests, of which this flow has none.
+    // The scenarios are named. Otherwise the command would run native tests, which this flow does not have.
     let tested = place.data_in(&folder, "plugin test scenarios");
     assert_eq!(tested["scenarios"], 4);
 }
 
 #[test]
-fn a_flow_whose_tool_is_missing_names_what_to_install() {
+fn a_missing_tool_is_named_with_its_installation() {
     let place = Place::new();
     for (language, program, package) in [
         ("ts", "npm", "nodejs"),
@@ -454,7 +455,7 @@ fn a_flow_whose_tool_is_missing_names_what_to_install() {
 }
 
 #[test]
-fn a_manifest_that_is_wrong_is_refused_and_no_rust_is_looked_for() {
+fn an_invalid_manifest_is_refused_and_not_taken_for_rust() {
     let place = Place::new();
     fs::write(
         place.folder.join("flow.toml"),

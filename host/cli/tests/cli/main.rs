@@ -1,4 +1,4 @@
-//! The program as its users run it: arguments in; data, hints and an exit code out.
+//! The program from a user's side: arguments in; data, hints and an exit code out.
 
 mod audit;
 mod blurred;

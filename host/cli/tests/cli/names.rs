@@ -1,5 +1,4 @@
-//! What people write for a thing: a part of its id, its entity, the name of a `wrkflw dev`. And what they are told when that is not
-//! enough.
+//! How people name things: a part of an id, an entity, or the name of a `wrkflw dev`; and the messages for insufficient names.
 
 use std::fs;
 
@@ -93,9 +92,10 @@ fn an_instance_is_named_by_a_part_of_its_id_or_by_its_entity_and_a_task_by_a_par
     }
 }
 
-/// Another flow was tried about the same document, more often than instances are looked at. Neither flow is sole.
+/// Another flow was run about the same document more often than the number of instances that are searched. Neither flow is sole
+/// per entity.
 #[test]
-fn the_instance_that_goes_on_is_found_among_many_that_have_ended() {
+fn the_running_instance_is_found_among_many_ended_ones() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
@@ -122,7 +122,7 @@ fn the_instance_that_goes_on_is_found_among_many_that_have_ended() {
 }
 
 #[test]
-fn a_start_that_nobody_can_work_on_says_so() {
+fn a_start_without_eligible_people_says_so() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");
@@ -150,7 +150,7 @@ fn a_start_that_nobody_can_work_on_says_so() {
 }
 
 #[test]
-fn of_several_dev_the_folder_or_the_name_chooses() {
+fn the_folder_or_the_name_selects_one_of_several_dev_servers() {
     let place = Place::new();
     let folder = |name: &str| {
         fs::create_dir_all(place.folder.join(name)).expect("our own folder");
@@ -215,7 +215,7 @@ fn of_several_dev_the_folder_or_the_name_chooses() {
         "{}",
         alone.stderr
     );
-    assert_eq!(count("elsewhere", "-q"), Some(1), "and nothing is said");
+    assert_eq!(count("elsewhere", "-q"), Some(1), "without a message");
     first.kill();
     assert_eq!(names("one"), [""; 0]);
 }
@@ -275,7 +275,7 @@ fn names_are_unique(place: &Place) {
 }
 
 #[test]
-fn every_shell_gets_a_script_and_every_command_a_page() {
+fn every_shell_has_a_completion_script_and_every_command_a_man_page() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = place.run(&format!("completions {shell}"));

@@ -1,4 +1,4 @@
-//! Every operation of the API is reached by a command, or it is said here why none reaches it.
+//! Every operation of the API has a command, or a reason here why it has none.
 
 use std::collections::BTreeSet;
 
@@ -134,7 +134,7 @@ const OPERATIONS: &[(&str, Result<&str, &str>)] = &[
     ("testSubscription", Ok("subscription test")),
     ("verifyInstance", Ok("instance verify")),
 ];
-/// The document of the API, which another test holds against the routes.
+/// The OpenAPI document, which another test compares with the routes.
 const DOCUMENT: &str = include_str!("../../../../tests/api/openapi.json");
 
 #[test]
@@ -148,7 +148,7 @@ fn every_operation_of_the_api_has_a_command_or_a_reason() {
     let known: BTreeSet<&str> = OPERATIONS.iter().map(|(id, _)| *id).collect();
     assert_eq!(known.len(), OPERATIONS.len(), "one is there twice");
     let without: Vec<_> = operations.difference(&known).collect();
-    assert!(without.is_empty(), "no command reaches {without:?}");
+    assert!(without.is_empty(), "no command uses {without:?}");
     let gone: Vec<_> = known.difference(&operations).collect();
     assert!(gone.is_empty(), "the API has no {gone:?}");
     let commands: BTreeSet<String> = leaves(&wrkflw::cli::command())
@@ -157,7 +157,7 @@ fn every_operation_of_the_api_has_a_command_or_a_reason() {
         .collect();
     for (id, reached) in OPERATIONS {
         if let Ok(command) = reached {
-            // Some have further words, such as `task bulk claim`.
+            // Some commands have three words, such as `task bulk claim`.
             let begins = format!("{command} ");
             let is_one = |one: &String| one == command || one.starts_with(&begins);
             assert!(commands.iter().any(is_one), "{id}: {command}");

@@ -1,4 +1,4 @@
-//! What operators do about a harmful flow: see what fails, stop the version, and cancel its instances.
+//! What operators do about a harmful flow: find failures, stop the version, and cancel its instances.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::program::{Place, Running, pause};
 /// How long an operation on a few instances may take on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A host with some instances of document approval, and their ids.
+/// A host with a few instances of document approval, and their ids.
 fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
     let dev = place.start("dev --empty --port 0");
     let start = |number: usize| {
@@ -22,7 +22,7 @@ fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
     (dev, (0..count).map(start).collect())
 }
 
-/// Publishes another version, whose reviewers are of this group.
+/// Publishes another version with this group of reviewers.
 fn published(place: &Place, config: &Value) -> Value {
     let config = config.to_string();
     let write = |name: &str, bytes: &[u8]| {
@@ -37,7 +37,7 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("text")
 }
 
-/// The operation, once it is over.
+/// The operation once it has ended.
 fn until_over(place: &Place, operation: &Value) -> Value {
     let show = format!("operation show {} --as admin", text(&operation["id"]));
     let begun = Instant::now();
@@ -210,7 +210,7 @@ fn instances_are_migrated_together() {
 }
 
 #[test]
-fn a_version_that_names_what_is_unknown_is_activated_by_force() {
+fn a_version_with_unknown_names_is_activated_by_force() {
     let place = Place::new();
     let (_dev, _) = office(&place, 0);
     let warned = &published(&place, &json!({ "initiators": "moon-people" }))["warnings"][0];
@@ -246,7 +246,7 @@ fn a_version_that_names_what_is_unknown_is_activated_by_force() {
     assert_eq!(listed["data"][1]["note"], "The sample of wrkflw dev");
 }
 
-/// Waits until a command prints these words. Hosts write what they counted every ten seconds.
+/// Waits until a command prints these words. Hosts write their counts every ten seconds.
 fn until_printed(place: &Place, line: &str, words: &str) -> String {
     let begun = Instant::now();
     loop {

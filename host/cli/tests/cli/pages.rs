@@ -1,6 +1,6 @@
-//! The shell blocks of the README and of the pages in `docs`, run as a reader runs them: all blocks of a page in order, in one shell,
-//! against the `wrkflw dev` that the page asks for. A command may be refused only where a comment says so, such as `# 403: why`.
-//! A block that no host can run has the line `<!-- not run: REASON -->` before it.
+//! The shell blocks of the README and of the pages in `docs`, run like by a reader: all blocks of a page in order, in one shell,
+//! against the `wrkflw dev` that the page requires. A command may be refused only if a comment announces it, such as `# 403: why`. A
+//! block that no host can run has the line `<!-- not run: REASON -->` before it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,9 +10,9 @@ use std::process::Command;
 
 use crate::program::Place;
 
-/// How long the blocks of a page may take, on a busy machine that compiles its flows for the first time.
+/// The time limit for the blocks of a page on a busy machine that compiles its flows for the first time.
 const SECONDS_MAX: &str = "600";
-/// Pages whose commands are run elsewhere, and where.
+/// Pages whose commands other tests run, and which.
 const ELSEWHERE: [(&str, &str); 2] = [
     ("docs/cli.md", "reference.rs writes it of what it runs"),
     (
@@ -22,7 +22,7 @@ const ELSEWHERE: [(&str, &str); 2] = [
 ];
 const NOT_RUN: &str = "<!-- not run: ";
 const SAVED: &str = "Save this as `";
-/// The shortest reason for which a block is not run.
+/// The minimum length of a reason for which a block is not run.
 const REASON_MIN: usize = 20;
 
 /// A test for each page, and the list of the pages.
@@ -53,18 +53,18 @@ fn root() -> PathBuf {
     root.expect("this crate is in its workspace").to_owned()
 }
 
-/// What a page asks its reader to run.
+/// The contents of a page for its reader.
 #[derive(Default)]
 struct Page {
-    /// As many lines as the page has, so that bash tells lines of the page.
+    /// The shell blocks, with as many lines as the page has, so that bash reports line numbers of the page.
     script: String,
-    /// The line and the status of each refusal that a comment announces.
+    /// The line and the status of each announced refusal.
     refusals: Vec<(usize, u16)>,
-    /// Path and content of each file that the reader is asked to save.
+    /// Path and content of each file that the reader must save.
     files: Vec<(String, String)>,
 }
 
-/// The status with which the comment at the end of a line begins.
+/// The status at the beginning of the comment at the end of a line.
 fn announced(line: &str) -> Option<u16> {
     let (_, comment) = line.rsplit_once("# ")?;
     let status = comment.get(..3)?.parse().ok()?;
@@ -115,14 +115,14 @@ impl Page {
     }
 }
 
-/// The options of `wrkflw dev` that the page asks for, as in `make dev ARGS="--empty"`.
+/// The options of `wrkflw dev` that the page requires, as in `make dev ARGS="--empty"`.
 fn options(text: &str) -> &str {
     let asked = text.split_once("make dev ARGS=\"");
     let asked = asked.and_then(|(_, after)| Some(after.split_once('"')?.0));
     asked.unwrap_or("--ephemeral")
 }
 
-/// Whether what was seen, a status or an exit code of `wrkflw`, is this refusal.
+/// Whether an observed status, or exit code of `wrkflw`, is this refusal.
 fn is_refusal(seen: &str, status: u16) -> bool {
     let exit = match status {
         401 | 403 => "exit-3",
@@ -137,19 +137,19 @@ fn is_refusal(seen: &str, status: u16) -> bool {
 
 fn run(path: &str) {
     let text = fs::read_to_string(root().join(path)).expect("a page of this repository");
-    // A port that nobody has, for the program that the page starts.
+    // A free port, for the program that the page starts.
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let free = listener.local_addr().expect("bound").port().to_string();
     drop(listener);
     let program = Path::new(env!("CARGO_BIN_EXE_wrkflw"));
     let programs = program.parent().expect("a folder");
     let mut place = Place::new();
-    // Where cargo builds the flows of this repository, as the pages say.
+    // The folder for cargo's builds of this repository's flows, as in the pages.
     place.builds = programs.with_file_name("");
     let asked = options(&text).replace("9000", &free);
     let dev = place.start(&format!("dev --port 0 {asked}"));
     let url = dev.facts["url"].as_str().expect("its address");
-    // Where the page says `/tmp`.
+    // The replacement of `/tmp` in the page.
     let folder = &place.folder;
     let programs = programs.display().to_string();
     let here = |text: &str| {
@@ -197,7 +197,7 @@ fn run(path: &str) {
 }
 
 #[test]
-fn every_page_with_a_shell_block_that_is_not_marked_is_run() {
+fn every_page_with_an_unmarked_shell_block_is_run() {
     let pages = fs::read_dir(root().join("docs")).expect("the pages");
     let names = pages.map(|page| page.expect("an entry").file_name());
     let mut paths: Vec<_> = names
@@ -218,7 +218,7 @@ fn every_page_with_a_shell_block_that_is_not_marked_is_run() {
 }
 
 #[test]
-fn a_page_gives_its_commands_files_and_refusals() {
+fn commands_files_and_refusals_of_a_page_are_found() {
     let page = Page::read(
         "Save this as `/tmp/x.py`.\n\n```python\na\nb\n```\n\n```sh\nls   # 403: no\n```\n<!-- not run: it would never come to an end -->\n\
          ```sh\nsleep inf\n```\n```console\n$ true\nsaid   # 404\n```\n",

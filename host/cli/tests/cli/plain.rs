@@ -1,4 +1,4 @@
-//! What people read and write without looking it up: ids by their beginning, filters, and messages that say what to do.
+//! Usability: ids by their beginning, filters, and messages with advice.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn started(place: &Place, entity: &str) -> String {
     text(&place.data(&line)["instance"]["id"])
 }
 
-/// A command that is refused with this exit code and with all of these words.
+/// Runs a command that must be refused with this exit code and all of these words.
 fn refused(place: &Place, line: &str, code: i32, words: &[&str]) {
     let ran = place.run(line);
     assert_eq!(ran.code, code, "{line}: {}", ran.stderr);
@@ -28,13 +28,13 @@ fn refused(place: &Place, line: &str, code: i32, words: &[&str]) {
     }
 }
 
-/// So much of an id that no other of the test begins so.
+/// The shortest beginning of an id that no other id of the test has.
 fn beginning(id: &str) -> &str {
     &id[..30]
 }
 
 #[test]
-fn everything_with_an_id_is_named_by_its_beginning() {
+fn every_id_can_be_abbreviated() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let instance = started(&place, "document/1");
@@ -105,7 +105,7 @@ fn everything_with_an_id_is_named_by_its_beginning() {
 }
 
 #[test]
-fn what_is_no_id_and_no_beginning_of_one_is_refused_in_the_same_words() {
+fn a_wrong_id_or_beginning_has_the_same_message_everywhere() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let subscription = text(&place.data("subscription create http://127.0.0.1:9/")["id"]);
@@ -169,7 +169,7 @@ fn what_is_no_id_and_no_beginning_of_one_is_refused_in_the_same_words() {
 }
 
 #[test]
-fn a_beginning_of_several_ids_is_ambiguous_and_a_signal_has_no_list() {
+fn an_ambiguous_beginning_is_refused_and_signals_need_full_ids() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let made = |name: &str| text(&place.data(&format!("saved-view save {name} view=mine"))["id"]);
@@ -194,7 +194,7 @@ fn attributes_are_filters_of_the_list() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     started(&place, "document/1");
-    // The sample declares none, so the server says which there are.
+    // The sample declares no attribute, so the server lists the declared ones.
     let list = "instance list --attribute colour=red";
     refused(&place, list, 6, &["colour"]);
     refused(
@@ -212,7 +212,7 @@ fn attributes_are_filters_of_the_list() {
 }
 
 #[test]
-fn the_actions_that_move_an_instance_on_come_first_and_the_others_in_a_line() {
+fn actions_that_move_an_instance_come_first_and_the_others_in_one_line() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     started(&place, "document/1");
@@ -249,7 +249,7 @@ fn the_actions_that_move_an_instance_on_come_first_and_the_others_in_a_line() {
 }
 
 #[test]
-fn messages_name_what_they_are_about_and_the_command_that_helps() {
+fn messages_name_their_subject_and_a_helpful_command() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let first = started(&place, "document/1");
@@ -308,7 +308,7 @@ fn messages_name_what_they_are_about_and_the_command_that_helps() {
 }
 
 #[test]
-fn a_version_that_is_published_and_not_activated_is_told_so() {
+fn a_published_version_that_is_not_activated_has_a_hint() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     fs::write(place.folder.join("flow.wasm"), DOCUMENT_APPROVAL).expect("our own folder");

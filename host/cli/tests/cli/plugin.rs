@@ -13,16 +13,16 @@ use crate::scenarios;
 
 const FLOW: &str = "my-flow";
 
-/// A new flow, tested and built.
+/// A new flow that was tested and built.
 fn built() -> Place {
     let mut place = Place::new();
-    // A first build, with nothing that another one left.
+    // The first build, without output of an earlier one.
     place.builds = place.folder.join(FLOW).join("target");
     place.data("plugin new my-flow");
     assert_eq!(
         place.run("plugin new my-flow").code,
         5,
-        "nothing is written over"
+        "nothing is overwritten"
     );
     assert_eq!(
         place.run_in(FLOW, "plugin check").code,
@@ -49,7 +49,7 @@ fn built() -> Place {
     place
 }
 
-/// How many components this server has compiled.
+/// The number of components that this server has compiled.
 fn compiled(dev: &Running) -> Option<String> {
     let url = dev.facts["url"].as_str().expect("its address");
     let address = url.strip_prefix("http://").expect("plain HTTP");
@@ -124,7 +124,7 @@ fn a_new_flow_is_tested_built_checked_and_published() {
 
     a_component_older_than_its_sources_is_not_published(&place);
     refusals_name_the_file_and_the_field(&place);
-    what_check_refuses_fails_the_tests(&place);
+    tests_fail_if_check_would_refuse_the_flow(&place);
 }
 
 fn refusals_name_the_file_and_the_field(place: &Place) {
@@ -154,7 +154,7 @@ fn refusals_name_the_file_and_the_field(place: &Place) {
     fs::write(config, r#"{ "reviewers": "reviewers" }"#).expect("our own folder");
 }
 
-fn what_check_refuses_fails_the_tests(place: &Place) {
+fn tests_fail_if_check_would_refuse_the_flow(place: &Place) {
     let source = place.folder.join(FLOW).join("src/lib.rs");
     let text = fs::read_to_string(&source).expect("the flow");
     let misnamed =
@@ -198,7 +198,7 @@ fn other_files_than_components_are_refused_with_the_reason() {
 }
 
 #[test]
-fn a_name_that_cargo_or_the_api_would_refuse_is_refused_at_once() {
+fn an_invalid_flow_name_is_refused_at_once() {
     let place = Place::new();
     for name in ["My-Flow", "../flow", "test", "wrkflw-guest", "9flow"] {
         assert_eq!(place.run(&format!("plugin new {name}")).code, 6, "{name}");
@@ -249,7 +249,7 @@ fn a_component_older_than_its_sources_is_not_published(place: &Place) {
     let named = format!("definition publish {component} --key as-it-is");
     assert_eq!(place.data_in(FLOW, &named)["version"], 1);
     place.data_in(FLOW, "plugin build");
-    // What is no source may be newer.
+    // Only sources count: other files may be newer.
     for other in ["config.json", "README.md"] {
         touch(&folder.join(other));
     }

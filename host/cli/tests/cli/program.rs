@@ -12,7 +12,7 @@ use sqlx::Connection as _;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::ids::Digest;
 
-/// How long the host may take to make what a list shows, on a busy machine. A checkpoint takes some seconds.
+/// The time limit for a host to create the items of a list on a busy machine. A checkpoint takes some seconds.
 const LISTED_MAX: Duration = Duration::from_mins(1);
 
 /// A folder that is removed after the test.
@@ -31,26 +31,26 @@ pub(crate) struct Ran {
     pub(crate) stderr: String,
 }
 
-/// Waits before a command is run again: without a pause, it takes the processor from the tests beside it.
+/// Waits before a command is run again. Without a pause it would take the processor from concurrent tests.
 pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(100));
 }
 
-/// A host in the background, stopped when this is dropped.
+/// A host in the background, stopped when it is dropped.
 pub(crate) struct Running {
     child: Child,
-    /// What it printed when it was ready.
+    /// Its output when it became ready.
     pub(crate) facts: Value,
 }
 
-/// The folder in which the flows of other tests are built, too: what they depend on is compiled once.
+/// A folder that all tests use for builds of flows, so that dependencies are compiled once.
 fn shared_builds() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("guests")
 }
 
 impl Place {
     pub(crate) fn new() -> Place {
-        // Short, because sockets are below it.
+        // A short path, because it contains sockets.
         let name = format!("wcli-{}", wrkflw_runtime::clock::new_id().simple());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir(&folder).expect("a fresh folder");
@@ -118,7 +118,7 @@ impl Place {
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{line}: {error}: {stdout}"))
     }
 
-    /// The items of a list, once the host has made the first one.
+    /// The items of a list, once the host has created the first one.
     pub(crate) fn until_listed(&self, line: &str) -> Value {
         let begun = Instant::now();
         loop {

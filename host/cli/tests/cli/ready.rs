@@ -1,4 +1,4 @@
-//! `/readyz` of `wrkflw dev`: whoever finds the host ready finds its people, its flow, and tokens that it accepts.
+//! `/readyz` of `wrkflw dev`: once the host is ready, its people and its flow exist, and it accepts tokens.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use crate::program::{Place, Running};
 /// How long a host may take to begin, on a busy machine.
 const START_MAX: Duration = Duration::from_mins(2);
 
-/// The first answer to a probe, however long the host takes to give it.
+/// The first response to a probe, however long the host takes to respond.
 fn first_answer(port: u16) -> String {
     let begun = Instant::now();
     let mut stream = loop {
@@ -28,7 +28,7 @@ fn first_answer(port: u16) -> String {
 }
 
 #[test]
-fn a_host_that_is_ready_has_its_people_and_its_flow() {
+fn a_ready_host_has_its_people_and_its_flow() {
     let place = Place::new();
     let free = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = free.local_addr().expect("an address").port();

@@ -1,5 +1,5 @@
-//! Every command once, as `docs/cli.md` shows it. The commands come from the program's own description, so one without an example
-//! fails here. With `UPDATE=1` the page is written again.
+//! Runs every command once, and compares the output with `docs/cli.md`. The commands come from the program's own description, so
+//! a command without an example fails here. With `UPDATE=1` the test writes the page.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -14,8 +14,8 @@ use crate::program::{Place, Ran, ran};
 use crate::usage::leaves;
 
 const WEBHOOKS: &str = include_str!("webhooks.rs");
-/// Commands that other tests run, because they do not end by themselves or need a toolchain: the file of the test, and the words
-/// that run the command there.
+/// Commands that other tests run, because they do not end or need a toolchain: the file of the test, and the words that run the
+/// command there.
 const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("demo", include_str!("dev.rs"), "demo"),
     ("serve", include_str!("dev.rs"), "serve --listen"),
@@ -27,11 +27,11 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("subscription attempts", WEBHOOKS, "subscription attempts"),
     ("subscription discard", WEBHOOKS, "subscription discard"),
 ];
-/// The longest example.
+/// The maximum length of an example.
 const LINES_MAX: usize = 14;
 
-/// What is run, in this order, and of which command it is the example. `$TASK` is the open task of the instance, `$LAST` the first
-/// id that the last example printed.
+/// The examples in order, each with its command. `$TASK` is the open task of the instance, `$LAST` the first id in the output of
+/// the last example.
 const EXAMPLES: &[&str] = &[
     "dev --list",
     "me --as author",
@@ -169,7 +169,7 @@ fn command_of<'a>(line: &str, commands: &'a [String]) -> &'a str {
     found.unwrap_or_else(|| panic!("{line} is no command"))
 }
 
-/// The examples of a running `wrkflw dev`, each with its line.
+/// The examples with a running `wrkflw dev`, each as a line.
 struct Book {
     place: Place,
     replaced: Vec<(String, &'static str)>,
@@ -243,7 +243,7 @@ impl Book {
         )
     }
 
-    /// What it printed, without what differs in each run.
+    /// The output without the differences between runs.
     fn shown(&self, line: &str, done: &Ran, ids: &[(String, &str)]) -> String {
         let mut text = blurred(&done.stdout, ids, &self.replaced);
         text += &blurred(&done.stderr, ids, &self.replaced);
@@ -251,13 +251,13 @@ impl Book {
             let sent = text.lines().next().unwrap_or_default();
             text = format!("{}\nnext  CURSOR\n", without_numbers(sent).trim_end());
         }
-        // How many leaves there are depends on the time that the run takes.
+        // The number of leaves depends on the duration of the run.
         let counting = ["instance verify", "audit verify", "audit export"];
         if counting.iter().any(|words| line.starts_with(words)) {
             text = without_numbers(&text);
         }
         if line.starts_with("audit checkpoints") {
-            // Whether there are more depends on the time that the run takes.
+            // Whether there are more entries depends on the duration of the run.
             let listed: Vec<_> = text.lines().take(2).collect();
             text = without_numbers(&listed.join("\n"));
         }
@@ -265,7 +265,7 @@ impl Book {
             text = format!("{before}--after CURSOR\n");
         }
         if line.starts_with("operation migrate") {
-            // It may have ended when it is shown first.
+            // The operation may have ended before it is shown.
             const STEADY: [&str; 7] = [
                 "id",
                 "action",
@@ -283,7 +283,7 @@ impl Book {
                 .collect();
         }
         if line == "doctor" {
-            // What this machine has is not documented.
+            // The documentation does not contain facts about this machine.
             let lines = text
                 .lines()
                 .map(|line| line.split("  ").take(2).collect::<Vec<_>>().join("  "));
@@ -306,7 +306,7 @@ impl Book {
     }
 }
 
-/// What the page says of the arguments of a command. Those of every command are explained once.
+/// The arguments of a command in the page. Those of every command are explained once.
 fn arguments(command: &Command) -> String {
     const EVERYWHERE: &str = "output quiet server token user dev settings_file help";
     let takes_settings = command
@@ -401,7 +401,7 @@ fn page(program: &Command, commands: &[String], examples: &[(&str, String)]) -> 
     clippy::disallowed_methods,
     reason = "a developer asks for the page by the environment"
 )]
-fn every_command_prints_what_the_page_says() {
+fn every_command_prints_the_output_in_the_page() {
     let program = wrkflw::cli::command();
     let commands: Vec<String> = leaves(&program)
         .iter()

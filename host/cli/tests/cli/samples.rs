@@ -12,7 +12,7 @@ fn dev(place: &Place, options: &str) -> Running {
     place.start(&format!("dev --port 0{options}"))
 }
 
-/// Entity, status, outcome and revision of every instance about something of this type.
+/// Entity, status, outcome and revision of every instance about an entity of this type.
 fn instances(place: &Place, kind: &str) -> Vec<(String, Value, Value, Value)> {
     let listed = place.data("instance list --as admin");
     let instances = listed["data"].as_array().expect("a list").iter();
@@ -31,7 +31,7 @@ fn instances(place: &Place, kind: &str) -> Vec<(String, Value, Value, Value)> {
 }
 
 #[test]
-fn the_first_start_shows_a_decided_and_an_open_approval_and_a_second_one_adds_nothing() {
+fn the_first_start_creates_samples_and_a_second_one_adds_nothing() {
     let place = Place::new();
     let mut first = dev(&place, "");
     let console = format!("{}/console", first.facts["url"].as_str().expect("its URL"));
@@ -84,7 +84,7 @@ fn the_first_start_shows_a_decided_and_an_open_approval_and_a_second_one_adds_no
 }
 
 #[test]
-fn a_start_that_ended_between_two_steps_is_continued_by_the_next() {
+fn an_interrupted_creation_of_samples_is_continued_by_the_next_start() {
     for approvals in 0..2 {
         let place = Place::new();
         let mut empty = dev(&place, " --empty");
@@ -113,7 +113,7 @@ fn a_start_that_ended_between_two_steps_is_continued_by_the_next() {
 }
 
 #[test]
-fn a_directory_that_forbids_the_samples_does_not_keep_the_host_from_starting() {
+fn a_directory_that_prevents_the_samples_does_not_prevent_the_start() {
     let place = Place::new();
     let mut empty = dev(&place, " --empty");
     place.data("group remove authors author --as admin");

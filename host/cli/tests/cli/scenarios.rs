@@ -1,4 +1,4 @@
-//! Scenarios from the command line: run with a component, made of a recorded instance, and run again on every change.
+//! Scenarios on the command line: run with a component, generated from a recorded instance, and run again after every change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::program::Place;
 
-/// How long a change may take to be built and published, on a busy machine.
+/// The time limit to build and publish a change on a busy machine.
 const ROUND_MAX: Duration = Duration::from_mins(4);
 
-/// A place with the component of the sample flow.
+/// A folder with the component of the sample flow.
 fn with_sample() -> Place {
     let place = Place::new();
     let file = place.folder.join("sample.wasm");
@@ -33,7 +33,7 @@ fn text(value: &Value, pointer: &str) -> String {
 }
 
 #[test]
-fn scenarios_run_with_a_component_alone() {
+fn scenarios_need_only_a_component() {
     let place = with_sample();
     let all = repository().join("plugins/document-approval/scenarios");
     let ran = place.run(&format!(
@@ -68,7 +68,7 @@ fn scenarios_run_with_a_component_alone() {
     ] {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
-    // A wrong config of all scenarios is called by its file.
+    // A wrong config for all scenarios is reported with its file.
     fs::write(place.folder.join("settings.json"), r#"{ "reviewer": "x" }"#)
         .expect("our own folder");
     fs::write(place.folder.join("plain.yaml"), "steps:\n  - wait: 1h\n").expect("our own folder");
@@ -85,7 +85,7 @@ fn scenarios_run_with_a_component_alone() {
 }
 
 #[test]
-fn what_cannot_be_read_fails_alone() {
+fn an_unreadable_scenario_fails_alone() {
     let place = with_sample();
     let wait = "steps:\n  - wait: 1h\n";
     for (file, text) in [
@@ -111,7 +111,7 @@ fn what_cannot_be_read_fails_alone() {
 }
 
 #[test]
-fn a_test_that_would_leave_something_out_is_refused() {
+fn an_incomplete_test_is_refused() {
     let place = with_sample();
     let wait = "steps:\n  - wait: 1h\n";
     fs::create_dir(place.folder.join("empty")).expect("our own folder");
@@ -142,7 +142,7 @@ fn a_test_that_would_leave_something_out_is_refused() {
 }
 
 #[test]
-fn a_recorded_instance_is_a_scenario_that_passes() {
+fn a_recorded_instance_becomes_a_passing_scenario() {
     let place = with_sample();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let started = place.data(
@@ -213,7 +213,7 @@ fn a_recorded_instance_is_a_scenario_that_passes() {
     assert!(!has("document/secret"), "{}", kept.stdout);
 }
 
-/// In the folder of a new flow that `dev` runs: an instance becomes a scenario, which the next version of the flow fails.
+/// In the folder of a new flow that `dev` runs: an instance becomes a scenario, which fails with the next version of the flow.
 pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
     let started = place.data(&format!(
         r#"instance start {flow} --entity desk/7 --data {{"subject":"Chair"}} --as author"#
@@ -256,7 +256,7 @@ pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
     );
 }
 
-/// In the same folder: what is saved is published, unless a step fails.
+/// In the same folder: saved changes are published, unless a step fails.
 pub(crate) fn watched(place: &Place, flow: &str) {
     let log = place.folder.join("watch.log");
     let mut command = place.command("plugin watch");
@@ -275,7 +275,7 @@ pub(crate) fn watched(place: &Place, flow: &str) {
     at = watch.until("FAILED  scenarios", at);
     at = watch.until("waiting for changes", at);
     change(place, flow, "\"Second look\"", "\"Review\"");
-    // Published anew, or found to be active.
+    // Published again, or already active.
     at = watch.until("activ", at);
     at = watch.until("waiting for changes", at);
     change(
@@ -305,7 +305,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Waits for these words after a place in what it said. Returns the place behind them.
+    /// Waits for these words after a position in the output. Returns the position after them.
     fn until(&self, words: &str, after: usize) -> usize {
         let began = Instant::now();
         loop {
@@ -321,7 +321,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // Not by SIGINT: a shell without job control has its background commands ignore it, and their children inherit that.
+        // Not SIGINT: a shell without job control makes its background commands ignore it, and their children inherit that.
         drop(self.child.kill());
         drop(self.child.wait());
     }

@@ -1,4 +1,4 @@
-//! What commands send, to a server that gives prepared answers.
+//! The requests of commands, sent to a server with prepared responses.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _, pipe};
@@ -8,12 +8,12 @@ use std::thread;
 
 use crate::program::{Place, ran};
 
-/// An id, for commands that need none of the server.
+/// An id, for commands that do not look it up.
 const ID: &str = "00000000000070008000000000000001";
 
-/// Answers each connection with the next of its answers.
+/// A server that answers each connection with its next response.
 struct Scripted {
-    /// The options of a command that asks it.
+    /// The options for a command that calls this server.
     options: String,
     requests: Receiver<String>,
 }
@@ -36,7 +36,7 @@ impl Scripted {
         }
     }
 
-    /// What it was sent by commands that have ended.
+    /// The requests of the commands that have ended.
     fn requests(&self) -> Vec<String> {
         self.requests.try_iter().collect()
     }
@@ -63,7 +63,7 @@ fn request(stream: &TcpStream) -> String {
     request + &String::from_utf8(body).expect("text")
 }
 
-/// An answer that ends with its connection.
+/// A response after which the connection ends.
 fn answer(status: &str, kind: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n{body}")
 }
@@ -74,7 +74,7 @@ fn refusal(status: &str, code: &str) -> String {
 }
 
 #[test]
-fn numbers_are_printed_as_the_server_wrote_them() {
+fn numbers_are_printed_with_the_digits_of_the_server() {
     let place = Place::new();
     let sum = "50000.000000000000000001";
     let body = format!(r#"{{"changes":[],"data":{{"rate":1.50,"sum":{sum}}},"revision":3}}"#);
@@ -91,7 +91,7 @@ fn numbers_are_printed_as_the_server_wrote_them() {
 }
 
 #[test]
-fn numbers_are_sent_as_they_were_written() {
+fn numbers_are_sent_with_the_digits_of_the_user() {
     let place = Place::new();
     let data = r#"{"sum":1.10,"id":12345678901234567890.10}"#;
     for line in [
@@ -113,7 +113,7 @@ fn numbers_are_sent_as_they_were_written() {
 }
 
 #[test]
-fn a_bulk_command_shows_its_results_and_fails_if_a_task_was_refused() {
+fn a_bulk_command_prints_its_results_and_fails_if_a_task_was_refused() {
     let place = Place::new();
     for (done, refused, code) in [(1, 0, 0), (1, 1, 1), (0, 2, 1)] {
         for format in ["table", "json"] {
@@ -133,7 +133,7 @@ fn a_bulk_command_shows_its_results_and_fails_if_a_task_was_refused() {
 }
 
 #[test]
-fn a_change_that_may_be_repeated_names_its_instance_by_the_id() {
+fn a_repeatable_command_uses_the_id_of_its_instance() {
     let place = Place::new();
     for line in ["restart", "cancel --reason late", "signal paid"] {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -152,14 +152,14 @@ fn a_change_that_may_be_repeated_names_its_instance_by_the_id() {
     }
 }
 
-/// A stream that begins behind `after` and has one event.
+/// A stream that begins after `after` and has one event.
 fn stream(after: &str, event: &str) -> String {
     let body = format!("id: {after}\n\n: comment\n\nid: {event}\ndata: {{\"id\":\"{event}\"}}\n\n");
     answer("200 OK", "text/event-stream", &body)
 }
 
 #[test]
-fn a_stream_goes_on_after_it_ended_and_after_a_server_that_starts() {
+fn a_stream_is_resumed_after_its_end_and_when_the_server_is_starting() {
     let place = Place::new();
     let server = Scripted::answering(vec![
         stream("1", "2"),
@@ -180,14 +180,14 @@ fn a_stream_goes_on_after_it_ended_and_after_a_server_that_starts() {
         .map(|one| one.contains("last-event-id: 2\r\n"))
         .collect();
     assert_eq!(begun, [false, true, true, true]);
-    // A refusal for good is told at once.
+    // A permanent refusal ends the command at once.
     let server = Scripted::answering(vec![refusal("403 Forbidden", "permission_missing")]);
     let ran = place.run(&format!("events tail --follow {}", server.options));
     assert_eq!(ran.code, 3, "{}", ran.stderr);
 }
 
 #[test]
-fn events_that_cannot_be_printed_end_the_command() {
+fn a_failed_write_of_events_ends_the_command() {
     let place = Place::new();
     let server = Scripted::answering(vec![stream("1", "2")]);
     let mut command = place.command(&format!("events tail --follow {}", server.options));
@@ -198,9 +198,9 @@ fn events_that_cannot_be_printed_end_the_command() {
     assert!(!ran.stderr.contains("reconnecting"), "{}", ran.stderr);
 }
 
-/// It might have failed after that, as `audit verify` does.
+/// The command could have failed later, as `audit verify` may.
 #[test]
-fn a_command_whose_reader_closed_the_output_does_not_succeed() {
+fn a_command_fails_if_its_reader_closes_the_output() {
     let place = Place::new();
     let mut command = place.command("plugin schema");
     let (reader, writer) = pipe().expect("a pipe");
@@ -211,7 +211,7 @@ fn a_command_whose_reader_closed_the_output_does_not_succeed() {
 }
 
 #[test]
-fn a_component_is_published_with_the_config_of_the_folder_that_it_was_built_in() {
+fn a_component_is_published_with_the_config_of_its_build_folder() {
     let place = Place::new();
     for folder in ["build", "elsewhere"] {
         fs::create_dir(place.folder.join(folder)).expect("our own folder");

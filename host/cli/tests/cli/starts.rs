@@ -1,4 +1,4 @@
-//! How `wrkflw dev` starts, and ends: with another database, with what an earlier start left, and by a signal.
+//! How `wrkflw dev` starts and ends: with another database, after an interrupted start, and by a signal.
 
 use std::net::TcpListener;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::program::{Place, Running, pause};
 
 #[test]
-fn commands_read_the_database_of_the_one_that_they_name() {
+fn commands_read_the_database_of_the_named_server() {
     let place = Place::new();
     let mut one = place.start("dev --empty --port 0 --name one");
     place.data(r#"instance start document-approval --entity document/1 --data {"title":"Budget"} --as author"#);
@@ -40,9 +40,9 @@ fn sample(place: &Place) -> (Value, usize) {
     )
 }
 
-/// Another digest stands for the sample of another release.
+/// With another digest, the version counts as the sample of another release.
 #[test]
-fn a_new_sample_replaces_an_old_one_and_no_version_of_the_user() {
+fn a_new_sample_replaces_the_old_one_but_no_version_of_the_user() {
     let place = Place::new();
     let mut dev = place.start("dev --empty --port 0");
     place.sql("update definition_version set config_digest = sha256('1')");
@@ -59,7 +59,7 @@ fn a_new_sample_replaces_an_old_one_and_no_version_of_the_user() {
 }
 
 #[test]
-fn a_start_that_ended_between_a_person_and_a_membership_is_continued() {
+fn an_interrupted_start_between_a_person_and_a_membership_is_continued() {
     let place = Place::new();
     let mut dev = place.start("dev --empty --port 0");
     place.sql("delete from membership; delete from person where id <> 'author'");
@@ -68,7 +68,7 @@ fn a_start_that_ended_between_a_person_and_a_membership_is_continued() {
     let count = |line: &str| place.data(line)["data"].as_array().map(Vec::len);
     assert_eq!(count("person list --group authors"), Some(1));
     assert_eq!(count("person list --group reviewers"), Some(2));
-    // A membership that somebody ended is not begun again.
+    // A membership that a user ended does not begin again.
     place.sql("update membership set valid_to = now() where group_id = 'authors'");
     assert_eq!(dev.stop(), Some(0));
     let mut dev = place.start("dev --empty --port 0");
@@ -77,7 +77,7 @@ fn a_start_that_ended_between_a_person_and_a_membership_is_continued() {
 }
 
 #[test]
-fn a_database_of_another_release_is_named_with_its_folder() {
+fn a_database_of_another_release_is_reported_with_its_folder() {
     let place = Place::new();
     let mut dev = place.start("dev --empty --port 0");
     place.sql("update _sqlx_migrations set checksum = '' where version = 1");
@@ -92,7 +92,7 @@ fn a_database_of_another_release_is_named_with_its_folder() {
 }
 
 #[test]
-fn a_signal_ends_a_start_whose_database_does_not_answer() {
+fn a_signal_ends_a_start_whose_database_does_not_respond() {
     let place = Place::new();
     let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
     silent.set_nonblocking(true).expect("our own listener");
@@ -107,9 +107,9 @@ fn a_signal_ends_a_start_whose_database_does_not_answer() {
         match silent.accept() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let ended = child.try_wait().expect("our own child");
-                assert_eq!(ended, None, "it ended before it asked its database");
+                assert_eq!(ended, None, "it ended before it connected to its database");
                 let in_time = begun.elapsed() < Duration::from_secs(30);
-                assert!(in_time, "it does not ask its database");
+                assert!(in_time, "it does not connect to its database");
                 pause();
             }
             accepted => break accepted.expect("a connection"),
@@ -135,7 +135,7 @@ fn leftovers(temporary: &std::path::Path) -> Vec<String> {
 #[test]
 fn the_next_start_removes_the_folders_of_a_killed_server() {
     let place = Place::new();
-    // Short, because sockets are below it, and open to the database's account.
+    // A short path, because it contains sockets. The account of the database may read it.
     let temporary = std::env::temp_dir().join(format!("wk-{}", std::process::id()));
     fs::create_dir(&temporary).expect("a fresh folder");
     let start = || {
@@ -154,7 +154,7 @@ fn the_next_start_removes_the_folders_of_a_killed_server() {
         "{left:?} {now:?}"
     );
     assert_eq!(now.len(), 2, "its own: {now:?}");
-    // A third one does not touch the folders of running ones.
+    // A third start does not touch the folders of running servers.
     let mut third = start();
     assert_eq!(leftovers(&temporary).len(), 4);
     assert_eq!((third.stop(), next.stop()), (Some(0), Some(0)));

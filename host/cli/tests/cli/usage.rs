@@ -1,4 +1,4 @@
-//! Wrong settings and arguments, and what the program prints about them.
+//! Wrong settings and arguments, and the messages about them.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 
 use crate::program::{Place, ran};
 
-/// The paths of all commands that do something.
+/// The paths of all commands without subcommands.
 pub(crate) fn leaves(command: &clap::Command) -> Vec<Vec<String>> {
     let below: Vec<_> = command
         .get_subcommands()
@@ -66,13 +66,13 @@ fn every_command_warns_of_an_unknown_variable() {
     assert_eq!(
         ran.stderr,
         "warning: the variable WRKFLW_SERVR, which is no setting: did you mean WRKFLW_SERVER?\n",
-        "and of what Kubernetes sets nothing is said"
+        "without a warning about the variables of Kubernetes"
     );
 }
 
-/// Without debug assertions clap reports an unknown argument in another way: then the named file was not read.
+/// Without debug assertions clap reports an unknown argument differently. In that case the named file was not read.
 #[test]
-fn a_settings_file_is_read_where_it_is_named() {
+fn the_named_settings_file_is_read() {
     let place = Place::new();
     let file = place.folder.join("other.toml");
     fs::write(&file, "kafka_topic = \"named\"\n").expect("our own folder");
@@ -96,7 +96,7 @@ fn a_settings_file_is_read_where_it_is_named() {
 }
 
 #[test]
-fn a_settings_file_that_is_named_and_cannot_be_read_stops_every_command_that_takes_one() {
+fn an_unreadable_settings_file_stops_every_command() {
     let place = Place::new();
     let takes_a_file = |path: &Vec<String>| {
         let mut command = wrkflw::cli::command();
@@ -114,7 +114,7 @@ fn a_settings_file_that_is_named_and_cannot_be_read_stops_every_command_that_tak
     assert!(taking.len() > 5, "{taking:?}");
     for path in taking {
         let mut command = place.command(&path[1..].join(" "));
-        // Some commands need more than the file and complain about either.
+        // Some commands require more than the file, and may report either.
         command.env("WRKFLW_CONFIG", "/nowhere/wrkflw.toml");
         let ran = ran(command);
         assert_eq!(ran.code, 2, "{path:?}: {}", ran.stderr);
@@ -172,9 +172,9 @@ fn a_number_out_of_range_is_refused_with_its_bounds() {
 
 const _: () = assert!(!cfg!(debug_assertions), "tests run what is shipped");
 
-/// Checks of clap that only run with debug assertions.
+/// Some checks of clap run only with debug assertions. This test repeats them.
 #[test]
-fn no_command_has_two_arguments_of_one_name() {
+fn no_command_has_two_arguments_with_one_name() {
     fn check(command: &clap::Command) {
         let mut names = std::collections::BTreeSet::new();
         for argument in command.get_arguments() {
@@ -270,7 +270,7 @@ fn missing_settings_of_serve_are_reported_before_any_connection() {
         assert_eq!(ran.code, 2, "{line}: {}", ran.stderr);
         assert!(ran.stderr.contains(words), "{line}: {}", ran.stderr);
     }
-    // All at once.
+    // All of them in one message.
     let bare = place.run("serve --listen 127.0.0.1:0").stderr;
     let names = ["database_url", "seal_keys", "kafka_brokers"];
     for name in names.map(|name| format!("\n- {name} is not set")) {
@@ -320,7 +320,7 @@ fn a_command_without_a_server_says_how_to_start_one() {
 }
 
 #[test]
-fn an_option_of_a_connection_before_a_command_that_asks_no_server_is_refused() {
+fn connection_options_before_a_local_command_are_refused() {
     let place = Place::new();
     for (line, option) in [
         ("--server http://127.0.0.1:1 config template", "--server"),
@@ -334,7 +334,7 @@ fn an_option_of_a_connection_before_a_command_that_asks_no_server_is_refused() {
 }
 
 #[test]
-fn the_template_is_accepted_as_it_is_printed() {
+fn the_printed_template_is_a_valid_settings_file() {
     let place = Place::new();
     let template = place.run("config template").stdout;
     assert!(

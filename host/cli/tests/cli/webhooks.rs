@@ -1,4 +1,4 @@
-//! `wrkflw subscription`: a receiver of webhooks on this machine, a test event, and what became of a delivery.
+//! `wrkflw subscription`: a local receiver of webhooks, a test event, and the attempts of a delivery.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::program::Place;
 
-/// How long an attempt may be awaited on a busy machine.
+/// The time limit of an attempt on a busy machine.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A subscription with the address of a free port, and the port.
@@ -23,7 +23,7 @@ fn subscribed(place: &Place) -> (u16, Value) {
 }
 
 #[test]
-fn a_local_receiver_prints_what_a_subscription_sends() {
+fn a_local_receiver_prints_the_messages_of_a_subscription() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     let (port, created) = subscribed(&place);
@@ -41,7 +41,7 @@ fn a_local_receiver_prints_what_a_subscription_sends() {
     place.data(
         r#"instance start document-approval --entity document/1 --data {"title":"Budget"} --as author"#,
     );
-    // What is sent before it listens is sent again.
+    // A message that was sent before it listens is sent again.
     let ended = listening.wait_with_output().expect("it ends by itself");
     assert!(ended.status.success(), "{ended:?}");
     let event: Value = serde_json::from_slice(&ended.stdout).expect("one event");
@@ -56,7 +56,7 @@ fn a_local_receiver_prints_what_a_subscription_sends() {
 }
 
 #[test]
-fn a_test_event_is_listed_with_its_attempts_sent_again_and_given_up() {
+fn a_test_event_is_listed_with_its_attempts_retried_and_discarded() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     // Nothing listens there, so no attempt succeeds.
@@ -93,7 +93,7 @@ fn a_test_event_is_listed_with_its_attempts_sent_again_and_given_up() {
     assert_eq!(states(" --state discarded"), ["discarded"]);
     assert_eq!(states(" --state delivered"), [""; 0]);
 
-    // By a part of its id, as long as no other begins so.
+    // By a part of its id that no other id has.
     let shown = |named: &str| place.data(&format!("subscription show {named}"))["id"].clone();
     for named in [&id[..30], &id[..23].replace('-', "").to_uppercase()] {
         assert_eq!(shown(named), id, "{named}");

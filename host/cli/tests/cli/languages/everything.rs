@@ -1,5 +1,5 @@
-//! The flow `everything` says each thing that flow logic can say, in each language. A host is told the same by all: the graph, every
-//! answer to a question, and every refusal. `everything/told.json` has it. With `UPDATE=1`, the flow in Rust writes it again.
+//! The flow `everything` returns each kind of answer of flow logic, in each language. All languages must give the same: the graph,
+//! every answer and every refusal. `everything/told.json` has them. With `UPDATE=1`, the flow in Rust writes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ pub(super) const IN_C: &str = include_str!("everything/flow.c");
 const CALENDAR: &str =
     r#"{"timeZone":"UTC","hours":{"monday":[{"from":"09:00","until":"17:00"}]}}"#;
 
-/// Publishes what was built in this folder, asks it everything, and holds the answers against those of the flow in Rust.
+/// Publishes the component of this folder, makes every call, and compares the answers with those of the flow in Rust.
 #[expect(
     clippy::disallowed_methods,
     reason = "a developer asks for the file by the environment"
@@ -49,7 +49,7 @@ pub(super) fn tells_what_rust_tells(place: &Place, key: &str) {
 }
 
 #[test]
-fn rust_tells_what_is_written_down() {
+fn rust_gives_the_recorded_answers() {
     let place = Place::new();
     let _dev = place.start("dev --empty --ephemeral --port 0");
     place.data(&format!("plugin new {FOLDER_IN_RUST} --language rust"));
@@ -61,8 +61,8 @@ fn rust_tells_what_is_written_down() {
     a_panic_names_its_function(&place, &folder.join("src/lib.rs"));
 }
 
-/// The component that the template builds has the names of functions. An index out of range is told by the runtime of Rust; the
-/// innermost function of the author's is shown.
+/// The component of the template contains the names of functions. The runtime of Rust reports an index out of range; the message
+/// names the innermost function of the author.
 fn a_panic_names_its_function(place: &Place, source: &Path) {
     let guards = "fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {";
     let failing =
@@ -84,7 +84,7 @@ fn a_panic_names_its_function(place: &Place, source: &Path) {
 
 fn told(place: &Place, key: &str) -> Value {
     place.data(&format!("calendar set office {CALENDAR}"));
-    // By force: the host has no service `shop`.
+    // By force, because the host has no service `shop`.
     let published = place.data_in(key, "definition publish --activate --force");
     let version = &published["version"];
     let graph = place.data(&format!("definition show {key} {version}"))["graph"].clone();
@@ -133,7 +133,7 @@ fn told(place: &Place, key: &str) -> Value {
     })
 }
 
-/// What flow logic answered about this instance.
+/// The answers of flow logic about this instance.
 fn answers(place: &Place, about: &str) -> Vec<Value> {
     let audit = place.data(&format!("instance audit {about} --limit 100 --as admin"));
     let entries = audit["data"].as_array().expect("a list").iter();
@@ -142,7 +142,7 @@ fn answers(place: &Place, about: &str) -> Vec<Value> {
     answers.collect()
 }
 
-/// The source in TypeScript or Python without its `call`, so that the SDK makes the call.
+/// The source in TypeScript or Python without its `call`, so that the SDK's default applies.
 pub(super) fn without_call(source: &str) -> Option<String> {
     let begin = source
         .find("  call: (")
@@ -151,7 +151,8 @@ pub(super) fn without_call(source: &str) -> Option<String> {
     Some(format!("{}{}", &source[..begin], &source[end..]))
 }
 
-/// The service of the state's name is asked with the text of the instance's data: a reader of JSON may have rounded its numbers.
+/// The default service has the name of the state. It gets the text of the instance's data, because a JSON parser may have rounded
+/// its numbers.
 pub(super) fn asks_with_all_digits(place: &Place, key: &str) {
     const AMOUNT: &str = r#""amount":12345678901234567890.5"#;
     place.data_in(key, "definition publish --activate --force");
@@ -180,14 +181,14 @@ fn refusal(place: &Place, key: &str, person: &str, name: &str) -> Value {
     super::answer(place, &line)
 }
 
-/// What does not differ from run to run: ids become numbers in the order in which they occur.
+/// The text without the differences between runs: ids become numbers in the order of their occurrence.
 fn comparable(value: Value, ids: &mut BTreeMap<String, usize>) -> Value {
     match value {
         Value::String(text) if text.len() == 36 && text.matches('-').count() == 4 => {
             let next = ids.len();
             json!(format!("id {}", ids.entry(text).or_insert(next)))
         }
-        // JSON as a text: its members have another order in each language.
+        // A text that is JSON itself, whose members have another order in each language.
         Value::String(text) if text.starts_with('{') => {
             let inner = serde_json::from_str(&text).expect("JSON");
             comparable(inner, ids)
