@@ -1,4 +1,4 @@
-//! What tests share: the service, databases, brokers, guests.
+//! Shared by all tests: the service, databases, brokers, guests.
 
 pub(crate) mod app;
 pub(crate) mod documented;

@@ -127,7 +127,7 @@ impl Assignment {
         self
     }
 
-    /// Other people are not told the decisions until the state has ended. The flow is told.
+    /// Hides the decisions from other people until the state has ended. The flow gets them.
     pub fn blind(mut self) -> Self {
         self.blind = true;
         self

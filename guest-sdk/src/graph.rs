@@ -103,7 +103,7 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// What the flow is for.
+    /// The purpose of the flow.
     pub fn described(mut self, description: &str) -> Self {
         self.definition.description = description.into();
         self

@@ -73,7 +73,7 @@ async fn a_stream_ends_when_its_permission_is_lost() {
     let host = app.host();
     let (_, listener) = bearer(&host, "author", "default", &["listener"]);
     let mut stream = past(&host, &listener, first).await;
-    // What changes of others' standing ends nothing.
+    // Changed permissions of other people end nothing.
     grant(&app, "another", &["event:read"]).await;
     let second = app.start_answer("doc-2").await["events"].clone();
     for expected in second.as_array().expect("events") {

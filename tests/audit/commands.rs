@@ -384,7 +384,7 @@ async fn prove_order(app: &TestApp, stored: &Stored, entries: &[Entry]) {
     .await;
 }
 
-/// The outbox points at the public entries, in their order, in one lane.
+/// The outbox has the public entries of the instance, in their order, in one partition.
 async fn prove_outbox(app: &TestApp, id: InstanceId, public: &[i64]) {
     let pool = app.database.admin_pool();
     let sql = "select o.seq from outbox_event o join audit_entry a on a.tenant_id = o.tenant_id

@@ -306,7 +306,7 @@ test("instances are migrated with a preview, and the operation shows each one's 
   const running = async () => (await api("GET", `/definitions/${key}`)).body.versions.map((one) => one.running);
   assert.deepEqual(await running(), [0, 1], "nothing has happened yet");
   await page.getByRole("button", { name: "Confirm: Migrate instances" }).click();
-  // The page looks again by itself.
+  // The page updates itself.
   await page.getByRole("status").getByText("1 instance: 1 done, 0 refused, 0 failed").waitFor();
   await page.locator("tbody tr").getByText("done").waitFor();
   assert.deepEqual(await running(), [1, 0]);

@@ -1,4 +1,4 @@
-//! A decision competes with every other command. The loser is told who won. After a command that releases the task to its
+//! A decision competes with every other command. The refusal names the winner. After a command that releases the task to its
 //! candidates, the decision claims it again, and both succeed.
 
 use super::*;
@@ -107,7 +107,7 @@ async fn meet(app: &TestApp, hosts: &[Host], competitor: &Competitor, round: usi
     by_decision
 }
 
-/// The decision came first and ended the instance. All others are told so.
+/// The decision came first and ended the instance. All others are refused for that reason.
 #[track_caller]
 fn decided(answers: Vec<Answer>, other: &Answer, competitor: &Competitor, after: &Value) {
     let (won, lost) = winner(answers, 200);

@@ -13,7 +13,7 @@ fn fifty(users: &[&str], path: &str, body: &Value) -> Vec<HostRequest> {
         .collect()
 }
 
-/// Each of the others is told the winner, and the revision that the winner made.
+/// Each of the other responses names the winner, and the revision that the winner made.
 #[track_caller]
 fn told(others: Vec<Answer>, by: &Value, action: &str, revision: &Value) {
     for lost in others {
@@ -33,7 +33,7 @@ async fn fifty_claim_and_one_wins() {
         let path = format!("/v1/tasks/{}/claim", task_of(&instance));
         let requests = fifty(&["reviewer", "reviewer2"], &path, &json!({}));
         let answers = at_once(&hosts[..count], requests).await.into_iter();
-        // Whoever has it claims it again without effect.
+        // The owner claims it again without effect.
         let is_again = |answer: &Answer| answer.body["result"] == "unchanged";
         let (again, answers): (Vec<_>, Vec<_>) = answers.partition(is_again);
         let (won, others) = winner(answers, 200);
@@ -82,7 +82,7 @@ async fn fifty_decide_and_one_wins() {
     prove_all(&app).await;
 }
 
-/// Each vote is cast twice, through two hosts. It counts once, the other one is told so, and the state ends once.
+/// Each vote is cast twice, through two hosts. It counts once, the repetition is refused, and the state ends once.
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_vote_twice_and_every_vote_counts_once() {
     const NEEDED: usize = 26;

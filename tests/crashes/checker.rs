@@ -1,7 +1,7 @@
-//! What must hold after any number of crashes at any time: nothing acknowledged is missing, nothing is there that was never
-//! committed, nothing happened twice, nothing is out of order, and nothing is stuck.
+//! The invariants after any number of crashes at any time: no acknowledged effect is missing, no uncommitted one exists, none
+//! happened twice, none is out of order, and no work is stuck.
 //!
-//! It reads the journal of the callers, the rows and the topic, and does not depend on how a host works.
+//! The checker reads the journal of the callers, the rows and the topic, and does not depend on how a host works.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -45,7 +45,7 @@ const LEFT_OVER: [(&str, &str); 7] = [
         "instances that did not finish",
     ),
 ];
-/// What no host may hold without requests.
+/// Resources that no host may hold without requests.
 const HELD: [(&str, &str); 2] = [
     (
         "select count(*) from pg_stat_activity where backend_type = 'client backend' and state like 'idle in transaction%'

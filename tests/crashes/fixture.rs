@@ -29,16 +29,16 @@ pub(super) const PARTITIONS: i32 = 3;
 /// Which broker receives the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kafka {
-    /// That of the test command, which must not be stopped, without a proxy.
+    /// The broker of the test command, which must not be stopped, without a proxy.
     Shared,
     /// The fixture's own, behind a proxy.
     Own,
 }
 
-/// What happened to a host that should die.
+/// The end of a host that should die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Death {
-    /// It died by this signal before it listened, because leftover work reached the point.
+    /// The host died by this signal before it listened, because leftover work reached the point.
     Already(i32),
     ToCome,
 }

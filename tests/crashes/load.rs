@@ -31,7 +31,7 @@ pub(super) struct Settled {
     pub(super) reply: Reply,
 }
 
-/// What the actors do.
+/// The mode of the actors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Phase {
@@ -41,7 +41,7 @@ pub(super) enum Phase {
     Closing,
 }
 
-/// What actors share.
+/// The state that actors share.
 pub(super) struct Shared {
     pub(super) client: Arc<Client>,
     pub(super) hosts: usize,
@@ -86,7 +86,7 @@ impl Shared {
         loop {
             let said = self.client.post(random.below(self.hosts), &order);
             match said {
-                // A caller who is told that the service is unavailable knows as little as one without an answer.
+                // After a response that the service is unavailable, the caller knows as little as without a response.
                 Ok(ref reply) if reply.status != 503 => {
                     let is_accepted = reply.is_accepted();
                     let settled = Settled {
@@ -100,7 +100,7 @@ impl Shared {
                     }
                     return reply.clone();
                 }
-                // Nothing was sent to a host that is down.
+                // The host was down, so nothing was sent.
                 Err(ref error) if error == super::client::DOWN => {}
                 _ => doubts += 1,
             }

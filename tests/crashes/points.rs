@@ -93,7 +93,7 @@ impl Walker {
         assert_eq!(approved["outcome"], "APPROVED");
     }
 
-    /// As many as needed: the relay may send all events of one together.
+    /// Several instances, because the relay may send all events of one together.
     fn approvals(&mut self) {
         let (name, begun) = (self.name.clone(), Instant::now());
         for number in 1.. {

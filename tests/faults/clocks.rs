@@ -77,7 +77,7 @@ async fn a_token_is_checked_against_the_present_time() {
         Arc::new(String::new),
         CancellationToken::new(),
     ));
-    // It lives for an hour.
+    // The token lives for an hour.
     let token = app.host().token("author");
     for (jump, status) in [
         (0, 200),
@@ -182,7 +182,7 @@ async fn a_job_that_a_clock_ahead_has_done_delays_no_other() {
     assert_eq!(count(&app, due).await, 1);
 }
 
-/// So are the jobs that no command leaves: of a signal to all, and of a reassessment that is to be tried again.
+/// The same holds for jobs that no command inserts: of a signal to all, and of a postponed reassessment.
 #[tokio::test]
 async fn jobs_that_no_command_leaves_are_due_at_once_also_by_a_clock_ahead() {
     let app = TestApp::empty().await;

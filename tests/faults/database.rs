@@ -186,7 +186,7 @@ async fn a_login_without_a_role_is_told_the_grant_before_a_host_serves() {
     sql(&app, &format!("drop role {login}")).await;
 }
 
-/// As an auditor does with a restored copy.
+/// An auditor does this with a restored copy.
 #[tokio::test]
 async fn a_login_that_only_reads_verifies_and_exports_and_changes_nothing() {
     let (folder, app) = (Folder::new(), TestApp::start().await);

@@ -86,7 +86,7 @@ async fn until_refused(app: &TestApp, squeeze: impl AsyncFn()) {
         assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 503);
         assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
         app.get("author", "/v1/instances").await.expect(200);
-        // What succeeds without a write does not say that there is room again.
+        // A request that succeeds without a write does not prove that there is space again.
         let dry = ("/v1/instances?dryRun=true", start_of("dry"));
         for (path, body) in [("/v1/names", json!({})), dry] {
             app.post("author", path, body).await.expect(200);

@@ -169,7 +169,7 @@ async fn a_relay_needs_no_keys_and_answers_probes() {
 }
 
 #[tokio::test]
-async fn a_host_warns_if_it_cannot_measure_what_waits() {
+async fn a_host_warns_if_it_cannot_measure_the_backlog() {
     let (folder, app) = (Folder::new(), TestApp::empty().await);
     let locked = "revoke select on dead_letter from wrkflw_relay; revoke select on webhook_delivery from wrkflw_writer";
     sql(&app, locked).await;

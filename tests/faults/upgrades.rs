@@ -11,7 +11,7 @@ use crate::support::postgres::{TestDatabase, database};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What a migration says that it waits for.
+/// The messages of a migration about what it waits for.
 #[derive(Default)]
 struct Told(RefCell<Vec<String>>);
 

@@ -186,7 +186,7 @@ async fn a_requester_does_not_choose_who_approves() {
     prove_all(&app).await;
 }
 
-/// The host enforces the separate states of the graph for every person and in whoever's name they act.
+/// The host enforces the separate states of the graph for every person, also for substitutes and delegates.
 #[tokio::test]
 async fn nobody_approves_in_two_steps() {
     let (app, _) = company().await;

@@ -286,7 +286,7 @@ async fn a_turn_is_the_latest_of_those_that_were_applied() {
         fixture.commit(&batch.each_ref()).await,
         [applied, applied, stale]
     );
-    // What another host has committed later stays.
+    // A later turn by another host is kept.
     let mut earlier = fixture.start("third");
     given(&mut earlier, &[("ann", 4), ("bob", 4)]);
     fixture.apply(&[&earlier]).await;

@@ -114,7 +114,7 @@ async fn a_start_does_not_take_the_key_of_another_command() {
     );
 }
 
-/// It was executed with a cached caller and active version, which may be outdated.
+/// The start was executed with a cached caller and active version, which may be outdated.
 #[tokio::test]
 async fn a_start_with_an_old_access_mark_is_stale() {
     let fixture = Fixture::new().await;

@@ -1,4 +1,4 @@
-//! Which commands wait for which, how long, and what a caller is told when it is unknown whether the commit took place.
+//! Which commands wait for which, how long, and the response when it is unknown whether the commit took place.
 
 use std::time::{Duration, Instant};
 

@@ -242,7 +242,7 @@ async fn tasks_claimed_for_absent_people_are_found_by_each_link_of_the_chain() {
     assert_eq!(found("bob").await, BTreeSet::new());
 }
 
-/// The statement that finds such tasks reads none of other owners.
+/// The statement that finds such tasks reads no tasks of other owners.
 #[tokio::test]
 async fn tasks_claimed_for_absent_people_are_read_by_keys() {
     let app = TestApp::empty().await;

@@ -76,7 +76,7 @@ struct Standing {
 }
 
 impl Standing {
-    /// It is an hour behind the database: changes that it writes are old by that clock, so that only this host's time counts.
+    /// The host's clock is an hour behind the database. By that clock its changes are old, so only the host's time counts.
     async fn begin(app: &TestApp) -> Standing {
         let now = app.engine.clock().now() - Duration::from_hours(1);
         let time = Arc::new(AtomicI64::new(now.as_millisecond()));
@@ -206,7 +206,7 @@ async fn next_of_a_fast_clock(due_in: Duration, known_since: &str) -> Option<Sig
     let one = instance(&app.database, "RUNNING").await;
     task(&app.database, one, Some(("group", "crew")), None).await;
     let due_at = app.engine.clock().now() + due_in;
-    // Those of the people of the tests.
+    // Deletes the reassessments of the tests' people.
     let others = sqlx::query("delete from reassessment").execute(app.database.admin_pool());
     others.await.expect("no others");
     change(&app.database, "group", "crew", due_at).await;
@@ -250,7 +250,7 @@ async fn turn_of_another(many: usize, failing: usize, timeout: Duration) -> usiz
     let app = TestApp::empty().await;
     let (_, engine) = app.beside_with_engine(app.database.url(), timeout).await;
     let now = engine.clock().now();
-    // Those of the people of the tests.
+    // Deletes the reassessments of the tests' people.
     let others = sqlx::query("delete from reassessment").execute(app.database.admin_pool());
     others.await.expect("no others");
     let handlers = Arc::new(CountingHandlers::default());

@@ -1,4 +1,4 @@
-//! What others depend on: released versions of the contract never change, and migrations are numbered without gaps.
+//! Released versions of the contract never change, and migrations are numbered without gaps, because others depend on them.
 
 use sha2::{Digest as _, Sha256};
 

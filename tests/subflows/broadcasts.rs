@@ -97,7 +97,7 @@ async fn all_that_wait_get_the_signal_once() {
     proven(&app, &all[0]).await;
 }
 
-/// Whoever subscribes later gets nothing, also with buffered signals. The signal is no obstacle to one that is kept.
+/// A later subscription gets nothing, even one with buffered signals. A signal to all does not block one that is buffered.
 #[tokio::test]
 async fn a_signal_to_all_is_not_kept() {
     let app = fixture().await;
@@ -110,7 +110,7 @@ async fn a_signal_to_all_is_not_kept() {
     timers.stop().await;
 }
 
-/// As after the death of a host that had delivered a portion and not recorded it.
+/// The host died after it had delivered a portion and before it recorded it.
 #[tokio::test]
 async fn a_portion_that_is_delivered_again_counts_once() {
     let app = fixture().await;

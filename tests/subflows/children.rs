@@ -161,7 +161,7 @@ async fn a_deadline_that_cancels_reaches_grandchildren() {
     }
 }
 
-/// As those with tasks are.
+/// They are found like instances with tasks.
 #[tokio::test]
 async fn instances_that_wait_are_found_by_when_they_are_due() {
     let now = Arc::new(AtomicI64::new(Clock::System.now().as_millisecond()));
@@ -287,7 +287,7 @@ async fn a_child_about_a_taken_entity_is_not_started() {
     }
 }
 
-/// A detached child goes on after its parent has ended, also if its start comes only then. Nobody is told its end.
+/// A detached child goes on after its parent has ended, even if it starts only then. Its end is reported to nobody.
 #[tokio::test]
 async fn detached_children_outlive_their_parent() {
     let app = fixture().await;
@@ -377,7 +377,7 @@ async fn the_detached_child_of_a_state_that_is_left_at_once_starts() {
     }
 }
 
-/// The end of a detached child is told as long as its parent waits.
+/// The end of a detached child is reported as long as its parent waits.
 #[tokio::test]
 async fn a_detached_child_that_is_waited_for_moves_its_parent() {
     let app = fixture().await;

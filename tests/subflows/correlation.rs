@@ -301,7 +301,7 @@ async fn correlation_keys_of_one_tenant_do_not_exist_in_another() {
         .ensure_tenant("other", &roles, now)
         .await
         .expect("a tenant");
-    // It has the same definition.
+    // The other tenant has the same definition.
     let copy = "insert into definition select t.id, d.key, gen_random_uuid(), d.active_version, d.revision, d.created_at
             from definition d, tenant t where t.name = 'other';
         insert into definition_version (tenant_id, key, version, digest, config, config_digest, graph, sdk, wit, published_at, published_by)

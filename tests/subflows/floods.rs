@@ -49,7 +49,7 @@ async fn one_start_makes_no_more_instances_than_its_budget() {
         counted(&app, "select sum(started)::int8 from descendant_count").await,
         12
     );
-    // The parent is told, its audit records it, and the root can still be verified.
+    // The parent gets the refusal, its audit records it, and the root can still be verified.
     let refused = "select count(*) from audit_entry where type = 'CHILD_ENDED' and payload like '%12 instances have been started below%raise descendants_max%'";
     assert_eq!(counted(&app, refused).await, 13 * 5 - 12);
     proven(&app, &root).await;
@@ -139,7 +139,7 @@ async fn an_ended_child_releases_its_place() {
     proven(&app, &root).await;
 }
 
-/// One of two children has a place, and the parent is told why the other has none.
+/// One of two children has a place. The parent learns why the other has none.
 #[tokio::test]
 async fn running_instances_below_a_root_are_limited() {
     let budgets = Budgets {

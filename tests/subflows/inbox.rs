@@ -173,7 +173,7 @@ async fn a_suspended_instance_is_passed_over() {
     app.post("admin", &path, json!({ "reason": "an audit" }))
         .await
         .expect(200);
-    // No other instance waits: the sender is told so, and nothing is kept.
+    // No other instance waits: the sender is refused, and nothing is stored.
     let refused = send_as(&app, "author", "PAID", named("payment-1")).await;
     refused.problem(409, "instance_suspended");
     let younger = begin(&app, "2", waiting("order 7", false)).await;

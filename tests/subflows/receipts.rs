@@ -110,7 +110,7 @@ async fn a_trigger_that_nothing_takes_is_refused_with_those_that_exist() {
     pay(&app, "p-2", 1).await.problem(422, "invalid_input");
 }
 
-/// As on other routes: the same request gets the same answer, and another request under the key is refused.
+/// As on other routes: the same request gets the same response, and another request under the key is refused.
 #[tokio::test]
 async fn an_idempotency_key_is_honoured() {
     let app = fixture().await;
@@ -129,7 +129,7 @@ async fn an_idempotency_key_is_honoured() {
     let timers = app.timers();
     let subflow = begin(&app, "1", waiting(true)).await;
     until(&app, &subflow, |found| found["data"]["paid"] == 1).await;
-    // It has been taken since. The key still returns the first answer.
+    // The signal has been taken since. The key still returns the first response.
     let again = keyed("k-1", payment("p-1", 1)).await;
     assert!(again.headers.contains_key("idempotency-replayed"));
     assert_eq!(again.expect(202), kept);
@@ -286,7 +286,7 @@ async fn kept_signals_of_one_sender_are_limited() {
         .expect(202);
 }
 
-/// What a dead host left: a kept signal that is assigned to the instance.
+/// A buffered signal that a dead host had assigned to the instance.
 async fn given(app: &TestApp, instance: &str) -> Kept {
     let (store, clock) = (app.store(), app.engine.clock());
     let tenant = store
@@ -443,7 +443,7 @@ async fn settled_by_hand(app: &TestApp) {
     timers.stop().await;
 }
 
-/// Whoever sends a signal must not be able to hold up the later jobs of an instance.
+/// A sender must not be able to block the later jobs of an instance.
 #[tokio::test]
 async fn a_signal_over_which_flow_logic_fails_leaves_nothing() {
     let app = fixture().await;

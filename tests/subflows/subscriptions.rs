@@ -82,7 +82,7 @@ async fn open_work_is_found_by_a_key_and_takes_earlier_signals() {
 }
 
 #[tokio::test]
-async fn a_subscription_to_what_the_state_does_not_take_is_a_fault() {
+async fn a_subscription_without_effect_in_the_state_is_a_fault() {
     let app = fixture().await;
     for (one, says) in [
         (to("GO", "order 7"), "which is declared for no signal there"),

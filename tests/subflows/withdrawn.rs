@@ -48,7 +48,7 @@ async fn a_signal_that_only_the_refused_request_stored_is_withdrawn() {
     let host = app.host();
     let kept = send(&host, None, payment("p-1", false)).await.expect(202);
     take_keys(&app).await;
-    // It was acknowledged before, so it stays.
+    // The signal was acknowledged before, so it is kept.
     let repeated = send(&host, Some("k-1"), payment("p-1", false)).await;
     repeated.problem(422, "idempotency_key_reused");
     assert_eq!(status(&app, &kept).await, "KEPT");

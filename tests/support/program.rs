@@ -60,13 +60,13 @@ impl Running {
         self.end();
     }
 
-    /// Its exit status, if it has ended by itself.
+    /// The exit status of the host, if it has ended by itself.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("our own child")
     }
 
     fn end(&mut self) {
-        // It may have ended by itself a moment ago.
+        // The host may have ended by itself a moment ago.
         let _ = self.child.kill();
         self.child.wait().expect("our own child");
     }

@@ -252,7 +252,7 @@ impl Outcome {
         self.offers_to(&Principal::User(user.into()))
     }
 
-    /// Work is offered to whoever manages this person.
+    /// Work is offered to the manager of this person.
     #[track_caller]
     pub fn offers_to_manager_of(&self, user: &str) -> &Self {
         self.offers_to(&Principal::ManagerOf(user.into()))

@@ -120,7 +120,10 @@ export interface Graph<S extends string = string, T extends string = string> {
   solePerEntity?: boolean;
   /** Only participants, their managers and the members of these groups see an instance; left out: everybody of the tenant. */
   visibleToParticipants?: string[];
-  /** What the config names of the tenant's directory; it is looked up when a version is published. A deadline counts only by a calendar of this list. */
+  /**
+   * Names of the tenant's directory that the config contains. They are looked up when a version is published. Deadlines use only
+   * calendars of this list.
+   */
   uses?: { groups?: string[]; people?: string[]; calendars?: string[]; services?: string[] };
   /** Extensions without which the flow does not work. */
   requires?: string[];

@@ -56,7 +56,7 @@ export interface Offer {
 /** How many decisions with the same outcome a state needs: a number, or a fraction of its tasks. */
 export type Needed = number | { atLeast: [number, number] } | { moreThan: [number, number] };
 
-/** Who gets the work of a task state. */
+/** The assignment of a task state. */
 export interface Assignment {
   offers: Offer[];
   /** 1 by default. */
@@ -115,7 +115,7 @@ export interface ServiceCall<T extends string = string> {
   subscriptions?: Subscription<T>[];
 }
 
-/** What a wait state waits for. */
+/** The wait of a wait state. */
 export interface Waiting<T extends string = string> {
   /** Signal subscriptions of the state. Without them, signals are sent to the instance. */
   subscriptions?: Subscription<T>[];

@@ -88,7 +88,7 @@ impl Instance {
         }
     }
 
-    /// Whoever has decided in the present state instance owns no other task of it, nor does anybody own one on their behalf.
+    /// A person who has decided in the present state instance owns no other task of it. Neither does anybody on their behalf.
     fn release_to_others(&mut self) {
         for (_, task) in &mut self.tasks {
             let Task::Open { owner, chain } = task else {

@@ -1,4 +1,4 @@
-//! Who is eligible: for as many tasks as possible, offered to as many large groups as possible, with substitutes.
+//! Eligibility for as many tasks as possible, offered to as many large groups as possible, with substitutes.
 
 use super::*;
 

@@ -8,7 +8,7 @@ const INSTANCES: usize = 50_000;
 /// The longest time of the costliest search, including the statement that runs at its timeout.
 const SEARCHED_MAX: Duration = Duration::from_secs(15);
 
-/// So many instances: half of them have the region EU, the others are urgent, and all have an amount. Each has an open task.
+/// Inserts instances: half of them have the region EU, the others are urgent, and all have an amount. Each has an open task.
 async fn filled(app: &TestApp) {
     with_hostile(app).await;
     let id = "('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid";

@@ -123,7 +123,7 @@ class Graph:
     sole_per_entity: bool = False
     #: Only participants, their managers and the members of these groups see an instance. `None`: everybody of the tenant; empty: no group.
     visible_to_participants: Sequence[str] | None = None
-    #: What the config names of the tenant's directory; it is looked up when a version is published.
+    #: Names of the tenant's directory that the config contains. They are looked up when a version is published.
     uses_groups: Sequence[str] = ()
     uses_people: Sequence[str] = ()
     #: The calendars that deadlines count by, all of them.

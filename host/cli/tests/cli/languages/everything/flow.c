@@ -126,7 +126,7 @@ static wf_text_t joined(const wf_text_t *parts, size_t count) {
 }
 #define JOINED(...) joined((const wf_text_t[]){__VA_ARGS__}, sizeof (const wf_text_t[]){__VA_ARGS__} / sizeof(wf_text_t))
 
-/* What flow logic is told of an event. */
+/* The facts that flow logic gets about an event. */
 static wf_text_t told(const wf_facts_t *facts, const wf_event_t *event) {
   wf_text_t deciders = wf_text(""), null = wf_text("null");
   uint32_t sorted = 0;

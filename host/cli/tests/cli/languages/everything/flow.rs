@@ -223,7 +223,7 @@ fn at() -> Moment {
     Moment::parse("2099-12-31T12:00:00.000Z").expect("a time")
 }
 
-/// What flow logic is told of an event.
+/// The facts that flow logic gets about an event.
 fn told(facts: &Facts<Everything>, event: &Event<Everything>) -> Value {
     json!({
         "actor": event.actor().map(|actor| &actor.id),

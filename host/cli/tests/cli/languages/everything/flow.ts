@@ -165,7 +165,7 @@ export const logic = flow<Types>({
   }),
 });
 
-/** What flow logic is told of an event. */
+/** The facts that flow logic gets about an event. */
 const told = (facts: Facts<Types>, event: Event<Types>) => ({
   actor: event.actor?.id ?? null,
   comment: event.comment,
