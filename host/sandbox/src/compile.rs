@@ -1,9 +1,9 @@
 //! Compiles a component to machine code, in a child process with limits of its own.
 //!
-//! A small component can keep a compiler busy for minutes and fill gigabytes, and no limit of the engine covers that. So the host
-//! starts its own program again, writes the component to its standard input and reads the code from its standard output. The
-//! child limits its own resources before it reads a byte; the host adds a timeout. Uploads, small published components and large ones
-//! have separate queues, each for one at a time: an upload that is costly to compile delays other uploads, but no instance, and an
+//! A small component can keep a compiler busy for minutes and fill gigabytes. No limit of the engine prevents that. So the host
+//! starts its own program again, writes the component to its standard input and reads the code from its standard output. The child
+//! limits its own resources before it reads a byte; the host adds a timeout. Uploads, small published components and large ones have
+//! separate queues. Each queue compiles one component at a time. So a costly upload delays other uploads, but no instance. An
 //! interpreter, which takes a minute, delays no component that takes a second.
 
 use std::io::{self, Read, Write};
@@ -34,7 +34,7 @@ const SMALL_BYTES_MAX: usize = 4 << 20;
 const WAITING_MAX: usize = 8;
 /// The child's exit code for an invalid component. Its standard error says why.
 const EXIT_REJECTED: u8 = 3;
-/// Signals from outside: from the kernel when the machine is short of memory, or from whoever stops the host.
+/// Signals from outside: the kernel sends them when the machine is short of memory, and an operator or supervisor when the host is to stop.
 const FROM_OUTSIDE: [Signal; 4] = [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP];
 const ERROR_BYTES_MAX: u64 = 64 << 10;
 const MESSAGE_CHARS_MAX: usize = 600;
@@ -137,7 +137,7 @@ async fn in_child(
         .map_err(|error| Cause::Unavailable {
             detail: format!("the compiler {} cannot start: {error}", program.display()),
         })?;
-    // When the future is dropped, so is the child, which kills it.
+    // Dropping the future drops the child, which kills it.
     let wall = Duration::from_secs(limits.wall_seconds);
     tokio::time::timeout(wall, converse(child, limits, component))
         .await
@@ -193,7 +193,7 @@ async fn converse(
                 detail: "the compiler was killed".into(),
             })
         }
-        // Another signal: from the kernel at the limit of processor time, or from the allocator at that of memory.
+        // Another signal: the kernel sends it at the limit of processor time, the allocator at the limit of memory.
         None => Err(too_costly(&format!(
             "{} s of processor time or {} bytes of memory",
             limits.cpu_seconds, limits.memory_bytes
@@ -214,7 +214,7 @@ fn too_costly(limit: &str) -> Cause {
     Cause::Incompatible(vec![of_component("component_too_complex", message)])
 }
 
-/// The limit of processor time was not reached, so the machine has none to give.
+/// The child timed out below its limit of processor time, so the machine is too busy.
 fn starved(limits: CompileLimits) -> Cause {
     let CompileLimits {
         cpu_seconds,
@@ -272,7 +272,7 @@ pub fn compile_child_main() -> ExitCode {
     }
 }
 
-/// The limits in the arguments. None: one is no number.
+/// The limits in the arguments. None if one of them is not a number.
 fn named_limits(mut arguments: impl Iterator<Item = String>) -> Option<CompileLimits> {
     let mut limit = |default| {
         arguments

@@ -20,8 +20,8 @@ pub(super) const WASMTIME_VERSION: &str = "48.0.8";
 pub(super) const STACK_BYTES_MAX: usize = 512 << 10;
 /// Fuel per page requested from `memory.grow`. Without it, failing to grow would cost time but no fuel.
 pub(super) const GROW_FUEL_PER_PAGE: u8 = 64;
-/// The interval at which running guests yield their thread. A deadline is noticed up to one interval late, and a guest keeps the
-/// thread of its caller for at most two.
+/// The interval at which running guests yield their thread. The host notices a deadline up to one interval late. A guest keeps
+/// the thread of its caller for at most two intervals.
 const TICK: Duration = Duration::from_millis(2);
 const FIBER_STACK_BYTES: usize = 2 << 20;
 const BACKTRACE_FRAMES_MAX: usize = 20;
@@ -108,7 +108,7 @@ fn cannot_start(error: &wasmtime::Error) -> String {
 }
 
 fn pool(settings: &Settings) -> PoolingAllocationConfig {
-    // As many for quick calls as for slow ones.
+    // The same number for quick calls and for slow calls.
     let calls = 2 * u32::try_from(settings.concurrency).expect("the ceiling of concurrency fits");
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
@@ -200,7 +200,7 @@ mod tests {
                 code
             );
             assert_eq!(runner.precompile_component(&component).expect("code"), code);
-            // A function may be compiled again where another thread had it; never all of them.
+            // Threads may compile the same function twice, but never all functions.
             let added = functions.len() - stored;
             if stored == 0 {
                 first = added;

@@ -1,7 +1,7 @@
 //! The machine code of functions that this process has compiled, in memory.
 //!
-//! A component of an interpreter is mostly the interpreter, which is the same in each build. The key is a digest of a function as the
-//! compiler sees it, so a changed function is another key.
+//! Most of a component with an interpreter is the interpreter, which is the same in each build. The key is a digest of a function as
+//! the compiler sees it, so a changed function has another key.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

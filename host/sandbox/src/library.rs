@@ -1,12 +1,11 @@
 //! The library: from a digest to a component that can be instantiated.
 //!
-//! Memory first, then disk, then the compiler. Concurrent requests for the same digest share the work. Entries
-//! never become outdated, because a digest always identifies the same bytes. A stored artifact that does not load is quarantined and
-//! made again.
+//! It looks in memory, then on disk, and compiles the component last. Concurrent requests for the same digest share the work. Entries never
+//! become outdated, because a digest always identifies the same bytes. A stored artifact that does not load is quarantined and made again.
 //!
-//! A published component is compiled in a task of its own, on a thread of this module, which goes on when its callers have gone away:
-//! some compile for longer than any client waits. All calls wait for it for a short time, and a few for a longer one, because each
-//! holds a place of the host. An upload is compiled by its caller, and ends with it.
+//! A task on a thread of this module compiles a published component. The task continues without its callers, because some components
+//! compile for longer than any client waits. All calls wait a short time for a component. Only a few wait longer, because each
+//! waiting call holds a slot of the host. The caller of an upload compiles it. If the caller goes away, the compilation ends.
 
 mod make;
 
@@ -38,7 +37,7 @@ const WEIGHT_KIB_MIN: u32 = 64;
 const LOAD_WAIT: Duration = Duration::from_secs(3);
 /// The same for as many calls as may run at a time: on a busy machine the compiler, which has a low priority, takes longer.
 const PATIENT_WAIT: Duration = Duration::from_secs(30);
-/// How long it is remembered that a published component cannot run here. It does not take the compiler's time again meanwhile.
+/// How long the host remembers that a published component cannot run here. Meanwhile it does not compile the component again.
 const FAILURE_KEPT: Duration = Duration::from_mins(5);
 /// Remembered failures.
 const FAILURES_MAX: u64 = 1_000;
@@ -51,7 +50,7 @@ pub(super) struct Ready {
     code_bytes: usize,
 }
 
-/// The component, once it is made, or why it cannot be.
+/// The compiled component, or why it cannot be made.
 type Outcome = watch::Receiver<Option<Result<Arc<Ready>, Cause>>>;
 
 /// A published component that is being made. It lasts as long as its callers and its task.
@@ -112,8 +111,8 @@ impl Library {
         })
     }
 
-    /// The published component of this digest, if it is made soon. `fetch` reads its bytes and is called only if the component must
-    /// be compiled.
+    /// The published component of this digest, if it is ready soon. `fetch` reads its bytes. It is called only if the component
+    /// must be compiled.
     pub(super) async fn get<F, Fut, E>(
         self: &Arc<Self>,
         digest: Digest,
@@ -127,7 +126,7 @@ impl Library {
         if let Some(known) = self.known(digest).await {
             return known;
         }
-        // All callers wait until the same moments: who comes later does not wait for what is known to take long.
+        // All callers share two deadlines, so a later caller does not wait for a component that is known to take long.
         let making = self.making(digest);
         let until = making.begun + self.load_wait;
         let mut made = std::pin::pin!(self.made(&making, digest, fetch));
@@ -160,7 +159,7 @@ impl Library {
         self.made(&making, digest, fetch).await
     }
 
-    /// An uploaded component. It is compiled as long as somebody waits for it.
+    /// An uploaded component. Its compilation ends if nobody waits for it any more.
     pub(super) async fn upload(
         &self,
         digest: Digest,
@@ -182,7 +181,7 @@ impl Library {
             .map_err(|cause| (*cause).clone())
     }
 
-    /// The component in memory, or the failure that is remembered.
+    /// The component in memory, or the remembered failure.
     async fn known(&self, digest: Digest) -> Option<Result<Arc<Ready>, Cause>> {
         if let Some(ready) = self.cache.get(&digest).await {
             looked_up("memory");
@@ -219,7 +218,7 @@ impl Library {
         let begin = || self.begin(making, digest, fetch);
         let mut outcome = making.outcome.get_or_try_init(begin).await?.clone();
         let made = outcome.wait_for(Option::is_some).await;
-        // A task that ends without an outcome has panicked, or the host ends.
+        // If a task ends without an outcome, it has panicked or the host stops.
         made.map_or(Err(Cause::Interrupted), |made| {
             made.clone().unwrap_or(Err(Cause::Interrupted))
         })
@@ -229,7 +228,7 @@ impl Library {
 impl Drop for Library {
     fn drop(&mut self) {
         if let Some(maker) = self.maker.take() {
-            // It may be dropped where blocking is not allowed, by one of its own tasks, too.
+            // The library may be dropped where blocking is not allowed, also by one of its own tasks.
             maker.shutdown_background();
         }
     }
@@ -239,8 +238,8 @@ fn looked_up(found_in: &'static str) {
     metrics::counter!("wrkflw_component_lookups_total", "found_in" => found_in).increment(1);
 }
 
-/// A cache that takes in whatever is made. With the default policy, a full cache refuses what is used less than what it would put out:
-/// a large component beside many small ones would be compiled for ever, and never be found.
+/// A cache that admits every new entry. With the default policy, a full cache refuses an entry that is used less often than those that
+/// it would evict. A large component beside many small ones would then be compiled again for each call.
 fn cache<V: Clone + Send + Sync + 'static>(
     bytes_max: u64,
     bytes: fn(&V) -> usize,

@@ -1,12 +1,12 @@
 //! Two pools for calls: the caller's own thread for quick calls, threads of low priority for slow ones.
 //!
-//! Nearly every call is quick and runs on the thread of its caller. A call that has used more than [`QUICK_MAX`] is moved, at its
-//! next tick, to threads of the lowest scheduling priority in the host, so that a guest which burns its whole budget uses only
-//! time that no other thread needs. The next call of the same function of the component begins there, until it is quick again. The
-//! slow pool has slots of its own, so the slots of quick calls stay free. If it has none free, the call ends, and begins again when
-//! one is: while it waited, it would hold the slot or the memory of another call. A component has at most half of the slots of each
-//! pool, and a tenant three quarters of the slow ones: so neither does one flow take all slots of its tenant, nor do copies of a flow
-//! take all of the host. The limit of a slow call is in processor time: a busy machine delays an answer, but does not change it.
+//! Nearly every call is quick and runs on the thread of its caller. A call that has used more than [`QUICK_MAX`] moves at its next tick
+//! to threads of the lowest scheduling priority in the host. So a guest that uses up its whole budget uses only time that no other
+//! thread needs. The next call of the same function of the component begins on these threads, until a call of it is quick. The slow
+//! pool has slots of its own, so the slots of quick calls stay free. If no slow slot is free, the call ends and begins again when one
+//! is free: a waiting call would hold the slot or the memory of another call. A component gets at most half of the slots of each pool,
+//! so one flow cannot take all slots of its tenant. A tenant gets at most three quarters of the slow slots, so copies of a flow cannot
+//! take all slots of the host. The limit of a slow call is in processor time: a busy machine delays an answer, but does not change it.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -31,8 +31,8 @@ const QUICK_MAX: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Own {
     slots: Arc<Semaphore>,
-    /// Whether the last call of each function was slow, by [`Call::number`]. One flag for all would be reset by each quick call of
-    /// another function before a slow transition, which would then begin on the thread of its caller again.
+    /// Whether the last call of each function was slow, by [`Call::number`]. With one flag for all functions, a quick call of
+    /// another function would reset it, and the next slow transition would begin on the thread of its caller again.
     slow: [AtomicBool; Call::FUNCTIONS],
 }
 
@@ -141,10 +141,10 @@ impl Pools {
         })
     }
 
-    /// Acquires the component's own slot and the tenant's share before a shared slot. So a component whose calls all run into their
-    /// deadline delays only itself, and the shared slots stay free for others. While a call waits for its tenant's share, it holds no
-    /// slot of the component, and the reverse: other tenants use the component, and the tenant has other components. `function` is
-    /// a [`Call::number`]. `turned_slow` if the call began before, and is slow.
+    /// Acquires the component's own slot and the tenant's share before a shared slot. So a component whose calls all reach their deadline
+    /// delays only itself, and the shared slots stay free for others. A call that waits for its tenant's share holds no slot of the
+    /// component, because other tenants use the component. A call that waits for a slot of the component holds no share of the tenant,
+    /// because the tenant has other components. `function` is a [`Call::number`]. `turned_slow` if the call began before, and is slow.
     pub(super) async fn slots(
         &self,
         own: &Own,
@@ -188,8 +188,8 @@ impl Pools {
         slots
     }
 
-    /// Runs a call until it ends or has used up `deadline` of processor time. None if it turned slow and there is no slow slot: it is
-    /// to begin again when it has one.
+    /// Runs a call until it ends or has used up `deadline` of processor time. None if it turned slow and no slow slot is free: the
+    /// caller then begins it again with a slow slot.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         own: &Own,
@@ -222,7 +222,7 @@ impl Pools {
             running.slots.tenant = Some(of_tenant);
         }
         let threads = self.threads.as_ref().expect("taken on drop alone");
-        // Dropping the handle, as a timeout does, drops the call at its next tick.
+        // A timeout drops the handle. The call is then dropped at its next tick.
         let finished = AbortOnDropHandle::new(threads.spawn(running)).await;
         let (ended, used) = finished.unwrap_or((Ended::Lost, Duration::MAX));
         if begins_slow && used < QUICK_MAX {

@@ -28,8 +28,8 @@ pub(super) struct Shared {
 /// An answer, and the measures that are recorded with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    /// SHA-256 of what the guest was asked: the contract, the function and its arguments. It depends on the contract's types and
-    /// not on the host's, so no later release of the host gives another one.
+    /// SHA-256 of the question to the guest: the contract, the function and its arguments. It depends on the contract's types
+    /// and not on the host's, so every later release of the host computes the same digest.
     pub asked: [u8; 32],
     pub answer: Answer,
     /// The same on every run of the same question.
@@ -39,7 +39,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// What is recorded of a call that failed. None if the same question may be answered another time.
+    /// The record of a failed call. None if the same question may succeed later.
     pub fn of_failure(asked: [u8; 32], question: &Question, cause: &Cause) -> Option<Evaluation> {
         Some(Evaluation {
             asked,
@@ -77,8 +77,8 @@ impl Sandbox {
         &self.0.profile
     }
 
-    /// Loads a component, so that the first call does not wait for that. Waits however long it takes. If the caller goes away, a
-    /// compilation that has begun goes on.
+    /// Loads a component, so that the first call does not wait for it. Has no timeout. If the caller goes away, a compilation
+    /// that has begun continues.
     pub async fn warm<F, Fut, E>(&self, pinned: &Pinned, fetch: F) -> Result<(), GuestError>
     where
         F: FnOnce() -> Fut,
@@ -93,8 +93,8 @@ impl Sandbox {
             .map_err(|cause| failure(pinned, "load", cause))
     }
 
-    /// Asks one question in a fresh instance. `fetch` reads the component's bytes and is called only if its machine code is
-    /// neither in memory nor on disk. A component whose compilation takes long is [`Cause::Loading`] meanwhile.
+    /// Asks one question in a fresh instance. `fetch` reads the component's bytes. It is called only if the machine code is
+    /// neither in memory nor on disk. While a compilation takes long, calls fail with [`Cause::Loading`].
     pub async fn ask<F, Fut, E>(
         &self,
         pinned: &Pinned,
@@ -180,7 +180,7 @@ fn evaluation(asked: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
     })
 }
 
-/// Also records failed calls: operators look for what they used.
+/// Also records failed calls, because operators need to know what they used.
 fn observe(pinned: &Pinned, function: &'static str, ran: &CallResult) {
     if ran.duration.is_zero() {
         return;

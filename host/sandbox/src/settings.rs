@@ -80,10 +80,10 @@ pub struct CompileLimits {
     pub memory_bytes: u64,
     /// Processor time of all its threads together.
     pub cpu_seconds: u64,
-    /// For a machine that gives the child little processor time. The component is not to blame if this ends it.
+    /// Wall time, for a machine that gives the child little processor time. The component is not the cause if this limit ends the child.
     pub wall_seconds: u64,
-    /// Added to the nice value of the child, so that the scheduler prefers the host to it. 0 where a person waits for the compiler
-    /// and nobody else needs the machine.
+    /// Added to the nice value of the child, so that the scheduler prefers the host to it. 0 if a person waits for the compiler
+    /// and no other work needs the machine.
     pub niceness: u8,
 }
 

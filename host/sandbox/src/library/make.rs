@@ -31,7 +31,7 @@ impl Library {
         Fut: Future<Output = Result<Vec<u8>, E>>,
         E: std::fmt::Display,
     {
-        // It may have been made since the caller looked.
+        // Another task may have made the component since the caller looked.
         let made = match self.cache.get(&digest).await {
             None => self.stored(digest).await?,
             found => found,
@@ -53,10 +53,10 @@ impl Library {
                 Err(cause @ Cause::Incompatible(_)) => {
                     library.failures.insert(digest, cause.clone()).await;
                 }
-                // It may be made another time.
+                // A later attempt may succeed.
                 Err(_) => {}
             }
-            // First, so that who is told of a failure and comes again begins anew.
+            // Before the result is sent: a caller that gets a failure and retries then starts a new attempt.
             drop(making);
             tell.send_replace(Some(made));
         });
@@ -116,7 +116,7 @@ impl Library {
         .await
     }
 
-    /// Scans the bytes again, although publishing did: others can write to the store that they come from.
+    /// Scans the bytes again, although publishing scanned them: others can write to the store that holds them.
     async fn checked(
         &self,
         digest: Digest,
