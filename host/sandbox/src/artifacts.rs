@@ -1,9 +1,8 @@
 //! Machine code on disk, so that a version loads in milliseconds after a restart.
 //!
 //! `wasmtime` does not check the integrity of what it loads: a flipped byte would run. So a file is `magic ‖ HMAC-SHA-256 ‖
-//! code`. The file is read once, and the bytes in memory are verified and then loaded; the file is never read a second time. A
-//! file that fails the check is quarantined and the component compiled again; callers only wait longer. Engines of different
-//! configuration use different file names.
+//! code`. The host reads the file once, and verifies and loads the bytes in memory. It quarantines a file that fails the check
+//! and compiles the component again; callers only wait longer. Engines of different configuration use different file names.
 
 use std::fs;
 use std::hash::{Hash, Hasher};

@@ -1,7 +1,7 @@
 //! The errors of calls to a guest.
 //!
-//! A [`Cause`] says what went wrong, and a [`GuestError`] also where: definition, version, digest and function. Text that the
-//! guest chose is escaped and cut before it is put in an error.
+//! A [`Cause`] says what went wrong. A [`GuestError`] also says where: definition, version, digest and function. Text that
+//! the guest chose is escaped and cut before it is put in an error.
 
 use super::trap::Trap;
 use wrkflw_core::answer::{Reason, Refusal};
@@ -108,16 +108,16 @@ impl Cause {
         }
     }
 
-    /// Whether the same question fails again in the same way: the load of this machine had no part in it.
+    /// Whether the same question always fails in the same way, because the load of this machine is not the cause.
     fn is_repeatable(&self) -> bool {
         self.is_guests_fault() && !matches!(self, Cause::DeadlinePassed { .. })
     }
 
-    /// The refusal that stands in a record for a failed call. None if the same question may be answered another time. It has
-    /// only the code, so that another release that words the cause in another way records the same.
+    /// The refusal that a record has for a failed call. None if the same question may succeed later. It has only the code,
+    /// so that a release with other messages records the same refusal.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         Some(match self {
-            // This is no error of the flow's author: the instance's facts exceed the limit.
+            // The flow's author made no error: the instance's facts exceed the limit.
             Cause::InputTooLarge { .. } => Refusal::NotNow(Reason {
                 code: "limit_reached".to_owned(),
                 message: "what flow logic would be passed is too large".to_owned(),

@@ -1,8 +1,8 @@
 //! The scan: checks a component before it is compiled.
 //!
-//! Compiling hostile bytes can take minutes and gigabytes, so a linear pass first limits what there is to compile ([`tally`]).
-//! Then the bytes are validated and compared with the contract: only types may be imported, and the logic interface must be
-//! exported. All problems are reported together.
+//! Compiling hostile bytes can take minutes and gigabytes, so a linear pass first limits the amount to compile ([`tally`]).
+//! Then the bytes are validated and compared with the contract: a component may import only types, and must export the logic
+//! interface. All problems are reported together.
 
 mod nesting;
 mod tally;

@@ -1,7 +1,7 @@
 //! The approximate size of a message: its JSON without escapes.
 //!
-//! Every question and answer is measured, so this neither serializes nor scans text: a text counts with its length, a number with
-//! a usual size, names and punctuation as in JSON.
+//! Every question and answer is measured, so this neither serializes nor scans text. A text counts with its length, a number with
+//! a usual size, and names and punctuation as in JSON.
 
 use std::fmt::Error;
 

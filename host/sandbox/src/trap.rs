@@ -7,9 +7,9 @@ use wrkflw_core::text::tame;
 
 const MESSAGE_CHARS_MAX: usize = 300;
 const FRAME_CHARS_MAX: usize = 120;
-/// Longer names are shown as they are. Names of Rust may say more than their length: they refer to their own parts.
+/// Longer names are shown as they are. A short Rust name may decode to a very long one, because it can refer to its own parts.
 const MANGLED_BYTES_MAX: usize = 1000;
-/// What the names of functions of the Rust runtime begin with. They only report what the functions below them did.
+/// Prefixes of the functions of the Rust runtime. These only report what the functions below them did.
 const RUNTIME: [&str; 7] = [
     "core::", "std::", "alloc::", "__rustc", "<core::", "<std::", "<alloc::",
 ];
@@ -51,19 +51,19 @@ impl fmt::Display for Trap {
     }
 }
 
-/// The name as it stands in the source, where the compiler of Rust has encoded it.
+/// The name as in the source, if the Rust compiler has encoded it.
 fn plain(name: &str) -> String {
     let encoded = (name.len() <= MANGLED_BYTES_MAX).then(|| rustc_demangle::try_demangle(name));
     let Some(Ok(decoded)) = encoded else {
         return tame(name, FRAME_CHARS_MAX);
     };
     let mut text = Bounded(String::new());
-    // It ends early when the text is full.
+    // The write ends early when the text is full.
     let _ = write!(text, "{decoded:#}");
     tame(&text.0, FRAME_CHARS_MAX)
 }
 
-/// A text that takes no more once it is longer than what is shown.
+/// A text that accepts no more once it is longer than the part that is shown.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {

@@ -5,8 +5,8 @@
 //! that both convert alike. [`Logic`] makes the calls.
 //!
 //! The generated bindings check the types of all functions for every instance, which takes as long as a short call. [`Logic`]
-//! finds the functions of a component when it is loaded, and checks only the one that is called. Only `describe` uses the
-//! bindings: it is called on publishing, so a component whose types differ from the contract's is refused there.
+//! finds the functions of a component when it is loaded, and checks only the called one. Only `describe` uses the bindings.
+//! It is called on publishing, so publishing refuses a component whose types differ from the contract's.
 
 #[path = "../../../wit/translation@0.1.0/graph.rs"]
 pub(super) mod graph;
@@ -41,7 +41,7 @@ mod bindings {
 pub use bindings::wrkflw::flow::types;
 use bindings::{Flow, FlowPre};
 
-/// So that a message's size can be taken; which flags are set does not matter for that.
+/// Serialises flags with one size, whichever are set, so that a message can be measured.
 macro_rules! flags_with_size {
     ($($flags:ident),*) => {
         $(impl serde::Serialize for types::$flags {

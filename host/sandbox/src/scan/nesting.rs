@@ -1,8 +1,8 @@
 //! Limits how deep types of components are nested, without recursion.
 //!
-//! The parser reads a type inside a type by recursion, and each level takes only three bytes: a small upload would overflow the
-//! stack of the scanning thread, which ends the process. So this pass comes first. It tracks the levels in a vector, and uses the
-//! parser only for types without nested types.
+//! The parser reads nested types by recursion, and each level takes only three bytes. A small upload could overflow the stack of
+//! the scanning thread, which ends the process. So this pass runs first. It tracks the levels in a vector, and uses the parser
+//! only for types without nested types.
 
 use wasmparser::{BinaryReader, BinaryReaderError, ComponentType, ComponentTypeDeclaration};
 

@@ -1,7 +1,7 @@
 //! One pass over a component that counts what compiling and instantiating it would cost.
 //!
-//! It follows nested components by index, so that a kilobyte which doubles its instances at every level is counted as the
-//! millions it expands to. It trusts no number that it reads, and never allocates more than the size of the input.
+//! It follows nested components by index. So it counts the millions of instances of a kilobyte that doubles its instances
+//! at every level. It trusts no number that it reads, and never allocates more than the size of the input.
 
 use std::ops::Range;
 
@@ -151,7 +151,7 @@ impl Tally {
                     self.export(export.name.name, export.kind, export.index)?;
                 }
             }
-            // Costs no more than its bytes.
+            // Other payloads cost no more than their bytes.
             _ => {}
         }
         Ok(())
@@ -273,7 +273,7 @@ impl Tally {
     }
 }
 
-/// The parser accepts an inner module or component that is cut off at the end of the input; the compiler does not.
+/// The parser accepts a truncated inner module or component at the end of the input. The compiler does not.
 fn complete(section: &Range<usize>, bytes: usize) -> Result<(), Problem> {
     if section.end <= bytes {
         return Ok(());
