@@ -1,12 +1,12 @@
 //! The relay: sends the events of the outbox to Kafka, at least once, in order per instance. The only module that names
 //! `rdkafka`.
 //!
-//! A worker claims one partition at a time by a row lock, publishes its events in order, and deletes in the same transaction what
-//! the broker acknowledged. After a crash in between, events are sent again under the same ids. Any number of workers and
-//! processes share the partitions; there is no leader. While Kafka is down, events wait; that is no error.
+//! A worker claims one partition at a time by a row lock and publishes its events in order. In the same transaction it deletes
+//! the events that the broker acknowledged. After a crash in between, events are sent again under the same ids. Any number of
+//! workers and processes share the partitions; there is no leader. While Kafka is down, events wait; that is no error.
 //!
 //! Reading order: [`settings`], `partition_worker` (one turn), `publish` (the events of one claim), `failure` (classes of failures),
-//! `kafka` (the client), [`probe`] (for operators), `fence` (how far floors rise), `passed` (what waits for a later release).
+//! `kafka` (the client), [`probe`] (for operators), `fence` (how far floors rise), `passed` (events that wait for a later release).
 
 mod failure;
 mod fence;
@@ -59,8 +59,8 @@ impl Relay {
         })
     }
 
-    /// Runs until `cancel`, then finishes what is in flight or leaves it for another relay. `wake` is notified after each commit
-    /// of this process. Without it, events are found by polling, after at most a quarter of a second.
+    /// Runs until `cancel`. Then it finishes the events in flight, or leaves them to another relay. `wake` is notified after
+    /// each commit of this process. Without it, events are found by polling, after at most a quarter of a second.
     pub async fn run(self, cancel: CancellationToken, wake: Arc<Notify>) {
         let mut tasks = JoinSet::new();
         for _ in 0..WORKERS {

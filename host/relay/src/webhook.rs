@@ -2,10 +2,10 @@
 //!
 //! A fan-out reads each tenant's entries behind a cursor and writes notifications and deliveries. Dispatchers claim deliveries by
 //! lease and post them, at least once, without an order. Any number of processes share both; there is no leader. While a receiver
-//! is down, its deliveries wait, and are marked dead after the last attempt. No command waits for any of this.
+//! is down, its deliveries wait. After the last attempt they are marked dead. No command waits for any of this.
 //!
-//! Reading order: [`settings`], `fan_out`, `dispatcher` (the loops), `places` (how concurrent posts are shared), `message` (what
-//! is sent), `post` (how).
+//! Reading order: [`settings`], `fan_out`, `dispatcher` (the loops), `places` (how concurrent posts are shared), `message` (the
+//! content of a request), `post` (the request).
 
 mod dispatcher;
 mod fan_out;
@@ -52,13 +52,13 @@ pub struct Notifier {
 /// How long the oldest unfinished transaction of the server has held back the feed.
 #[derive(Debug, Default)]
 struct Held {
-    /// The transaction, and the first look that found it.
+    /// The transaction, and when the notifier first found it.
     by: Option<(i64, Instant)>,
     is_told: bool,
 }
 
 impl Held {
-    /// Notes which transaction holds the feed back. Returns for how long it has, and whether operators are to be told now.
+    /// Notes the transaction that holds the feed back. Returns for how long it has done so, and whether to tell operators now.
     fn note(&mut self, by: Option<i64>, now: Instant) -> (Duration, bool) {
         if self.by.map(|(known, _)| known) != by {
             *self = Held {

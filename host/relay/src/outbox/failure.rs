@@ -1,7 +1,7 @@
 //! Classifies failed deliveries: the event itself, or everything else. Retries and dead letters follow from the class.
 //!
-//! Only a failure of the record itself counts against the event. An unknown or forbidden topic affects all events alike: they
-//! wait until an operator has repaired it, and are not parked one after the other.
+//! Only a failure of the record itself counts against the event. An unknown or forbidden topic affects all events alike. They
+//! wait until an operator has repaired it, and none is parked.
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 

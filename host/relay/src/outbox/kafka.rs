@@ -1,7 +1,7 @@
 //! The Kafka client: one producer and its topics, that of events and that of checkpoints.
 //!
-//! Records are sent in order and their delivery reports awaited. A producer that failed is discarded with all records it still
-//! holds, so that none of them can arrive after a record of the next producer.
+//! The relay sends records in order and awaits their delivery reports. It discards a failed producer with all records that it
+//! still holds, so that none of them can arrive after a record of the next producer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,10 +29,10 @@ const REPLAYED: &str = "wrkflw-replayed";
 /// Whether a refused record ends its producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gaps {
-    /// It does: records sent after the refused one are not delivered. This is the only way to keep the order with many records in
-    /// flight.
+    /// A refused record ends its producer: records sent after it are not delivered. This is the only way to keep the order with
+    /// many records in flight.
     Forbidden,
-    /// It does not. For producers with one record in flight at a time.
+    /// A refused record does not end its producer. For producers with one record in flight at a time.
     Permitted,
 }
 
@@ -216,7 +216,7 @@ fn header<'a>(name: &'a str, value: &'a str) -> Header<'a, &'a str> {
 }
 
 /// Forwards the client's messages to the log. Its errors are logged at debug level: the client repairs connections by itself, and
-/// what it cannot repair ends as a failed delivery.
+/// an error that it cannot repair ends as a failed delivery.
 #[derive(Clone, Default)]
 struct Context {
     /// Notified of every error. After some of them the client can deliver nothing more.

@@ -65,7 +65,7 @@ impl Sweep {
         }
     }
 
-    /// Partitions are claimed in turn. So the sweep ends when one comes again, or when none has events.
+    /// The worker claims partitions in turn. So the sweep ends when a partition comes again, or when none has events.
     fn claimed(&mut self, reach: Reach, partition: Option<i16>) {
         if reach == Reach::AboveFloor {
             return;
@@ -182,7 +182,7 @@ impl PartitionWorker {
         wrkflw_fault::point("relay.acknowledged");
         alarm(&claim, &published.parked);
         measure_lag(&claim.events, &published.acknowledged);
-        // Counted although settling may fail: Kafka has these events, and gets them again then.
+        // Counted although settling may fail: Kafka has these events already, and gets them again after such a failure.
         let count = published.acknowledged.len();
         metrics::counter!("wrkflw_relay_published_total").increment(count as u64);
         let failure = published.failure.clone();
@@ -201,7 +201,7 @@ impl PartitionWorker {
         Err(failure.into())
     }
 
-    /// Stores the results of a claim. Returns why events wait for a later release, unless there is more to read behind them.
+    /// Stores the results of a claim. Returns why events wait for a later release, unless there are more events behind them.
     async fn settle(
         &mut self,
         claim: Claim,
@@ -231,7 +231,7 @@ impl PartitionWorker {
         } else if !passes && claim.passed.is_none() {
             self.passed.forget(partition);
         }
-        // A partition of which events are passed over has had its turn, as if something was published.
+        // A partition in which the worker passes over events has had its turn, as if it had published some.
         if gone > 0 || passes {
             claim
                 .settle(Settlement {
@@ -275,8 +275,8 @@ fn report(error: &TurnError, pause: Duration) {
     tracing::warn!(class, retry_ms, "events wait in the outbox: {error}");
 }
 
-/// Records the time from each command to the acknowledgement of its event, but not of replayed events. The clocks of two hosts may
-/// differ, so it is at least zero.
+/// Records the time from each command to the acknowledgement of its event, except for replayed events. The clocks of two hosts may
+/// differ, so the time is at least zero.
 fn measure_lag(events: &[Waiting], acknowledged: &[i64]) {
     let (now, lag) = (
         Clock::System.now(),

@@ -1,8 +1,8 @@
 //! How far a worker has passed over events that need a later release, so that it reads those behind them.
 //!
-//! A claim reads a bounded number of events from the beginning of its partition. If such a window is cut and has events that wait, the next
-//! claim reads behind it. Some time after the last window the worker begins anew, in case events can be read by now, or some
-//! were put back.
+//! A claim reads a bounded number of events from the beginning of its partition. If a claim reaches that bound and has events that wait,
+//! the next claim reads behind them. Some time after the last such claim, the worker begins anew: by then it may be able to read the
+//! events, or an operator may have put some back.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ impl Passed {
         self.0.get(&partition).map(|place| place.pos)
     }
 
-    /// Why events wait that the last claim of the partition passed over.
+    /// Why the events wait that the last claim of the partition passed over.
     pub(super) fn reason(&self, partition: i16) -> Option<String> {
         self.0.get(&partition).map(|place| place.reason.clone())
     }

@@ -6,7 +6,7 @@ use rdkafka::types::RDKafkaErrorCode;
 use super::kafka::ANSWER_MAX;
 use super::settings::KafkaSettings;
 
-/// What the brokers say.
+/// The answer of the brokers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Brokers {
     pub count: usize,
@@ -14,13 +14,13 @@ pub struct Brokers {
     pub partitions: Option<usize>,
 }
 
-/// Asks which brokers and which topic there are, or says why none answers. Blocks for five seconds at most.
+/// Asks for the brokers and the topic. The error says why no broker answers. Blocks for five seconds at most.
 pub fn brokers(settings: &KafkaSettings) -> Result<Brokers, String> {
     let config = settings
         .client_config()
         .map_err(|error| error.to_string())?;
     let client: BaseProducer = config.create().map_err(|error| error.to_string())?;
-    // All topics: a question about one that does not exist may create it.
+    // Asks for all topics: a request for a missing topic may create it.
     let metadata = client
         .client()
         .fetch_metadata(None, ANSWER_MAX)

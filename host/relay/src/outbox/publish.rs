@@ -1,9 +1,9 @@
 //! Publishes the events of one claim, so that each instance's events arrive in order or not at all.
 //!
-//! First all events are sent together. If the broker refuses a record, all records of its batch fail, and the report does not say
-//! which one was refused. So the rest is then sent one by one. Only events that the broker refuses by themselves are parked,
-//! together with the later events of their instances. An event that this release cannot read is not sent, and neither are the later ones
-//! of its instance: they wait for another relay.
+//! First the relay sends all events together. If the broker refuses a record, all records of its batch fail, and the report does not say
+//! which one was refused. So the relay then sends the rest one by one. It parks only events that the broker refuses when they are sent
+//! singly, together with the later events of their instances. It does not send an event that this release cannot read, nor the later
+//! events of its instance: they wait for another relay.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -31,11 +31,11 @@ const ATTEMPTS_AFTER: [Duration; ATTEMPTS as usize] = [
 const ATTEMPTS: i32 = 3;
 /// How long the client may take to report on purged records.
 const PURGED_WITHIN: Duration = Duration::from_secs(2);
-/// After this time no further single attempt of a claim begins. With the last attempt, that is well below the time after which the
-/// database ends an idle claim.
+/// After this time no further single attempt of a claim begins. This time and the last attempt together are well below the time
+/// after which the database ends an idle claim.
 const ALONE_WITHIN: Duration = Duration::from_secs(20);
 /// After this time the first attempts of a claim end with a refused event. So a slow broker leaves time for the other attempts of the
-/// refused events, each of which takes no longer than the first ones.
+/// refused events. None of them takes longer than the first ones.
 const REFUSED_WITHIN: Duration = Duration::from_secs(5);
 /// Events sent singly in one claim. The others wait for the next claim.
 const ALONE_EVENTS_MAX: usize = 100;
@@ -51,7 +51,7 @@ pub(super) struct Published {
     /// How many wait for a later release.
     pub(super) waiting: usize,
     /// The failure of transport, if there was one. Without one, events may still be open: they need a later release, the host stops, or
-    /// more than [`ALONE_EVENTS_MAX`] had to be sent singly.
+    /// more than [`ALONE_EVENTS_MAX`] events had to be sent singly.
     pub(super) failure: Option<Failure>,
 }
 
@@ -76,7 +76,7 @@ enum State {
     Unreadable,
 }
 
-/// Publishes `events`. Leaves none in `producer` after a failure of transport or a refused event: the caller connects a new one.
+/// Publishes `events`. After a failure of transport or a refused event, `producer` is None: the caller connects a new one.
 pub(super) async fn publish(
     producer: &mut Option<Producer>,
     events: &[Waiting],
@@ -205,7 +205,7 @@ async fn await_reports(producer: &Producer, messages: &mut [Message], cancel: &C
     }
 }
 
-/// Completes when a batch or a single event must not be awaited any longer.
+/// Completes when the relay must no longer wait for a batch or a single event.
 async fn expired(producer: &Producer, cancel: &CancellationToken) -> Failure {
     let stopped = async {
         cancel.cancelled().await;
@@ -303,7 +303,7 @@ fn park(messages: &mut [Message], tried: usize) {
             State::Failed(Failure::Refused(reason)) if index < tried => (reason.clone(), ATTEMPTS),
             State::Failed(_) | State::Unsent | State::Sent(_) => continue,
         };
-        // A replayed event was published before. If it is refused now, it is dropped, and those behind it are not parked.
+        // A replayed event was published before. If the broker refuses it now, the relay drops it and does not park the events behind it.
         if !message.replayed {
             parked.insert(message.stream);
         }
@@ -353,8 +353,7 @@ impl Message {
     }
 }
 
-/// An acknowledgement counts only if all earlier events of the instance are settled, because what is sent again must be sent
-/// again in order.
+/// An acknowledgement counts only if all earlier events of the instance are settled, because repeated events must also be sent in order.
 fn conclude(messages: Vec<Message>, failure: Option<Failure>) -> Published {
     let mut published = Published {
         failure,

@@ -55,9 +55,9 @@ pub enum KafkaSettingsError {
     Client(String),
 }
 
-/// Properties that the relay depends on. A message never times out by itself: at the relay's own deadline all messages are purged
-/// together, whereas single timeouts would let later events overtake earlier ones. No broker makes a topic because it is asked for
-/// one: it would have the broker's number of partitions, which is one by default.
+/// Properties that the relay depends on. A message never times out by itself: single timeouts would let later events overtake
+/// earlier ones. At its own deadline the relay purges all messages together. A broker must not create a topic on request: it would
+/// have the broker's number of partitions, which is one by default.
 const RESERVED: [(&str, &str); 5] = [
     ("enable.idempotence", "true"),
     ("acks", "all"),
@@ -99,7 +99,7 @@ fn is_topic(name: &str) -> bool {
         && !matches!(name, "." | "..")
 }
 
-/// What the client says, without the value of a property, which may be a password.
+/// The client's error without the value of the property, which may be a password.
 fn named(error: &KafkaError) -> String {
     match error {
         KafkaError::ClientConfig(_, _, property, _) => {
@@ -110,12 +110,12 @@ fn named(error: &KafkaError) -> String {
 }
 
 impl KafkaSettings {
-    /// Whether the client takes the settings. Makes no connection.
+    /// Checks that the client accepts the settings. Makes no connection.
     pub fn checked(&self) -> Result<(), KafkaSettingsError> {
         self.client_config().map(drop)
     }
 
-    /// The producer's configuration, or what is wrong with the settings. Makes no connection.
+    /// The producer's configuration. The error says which setting is invalid. Makes no connection.
     pub(super) fn client_config(&self) -> Result<ClientConfig, KafkaSettingsError> {
         self.check()?;
         let mut config = ClientConfig::new();

@@ -17,7 +17,7 @@ use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, Window};
 use wrkflw_store::StoreError;
 use wrkflw_store::deliveries::{Claimed, DeliveryQueue, Refusal, Settlement};
 
-/// Subscriptions that one statement reads, and how many such statements run in a row. After that, the dispatcher waits for posts,
+/// The number of subscriptions that one statement reads, and of such statements in a row. Then the dispatcher waits for posts,
 /// and later reads on from there.
 const QUEUES_MAX: i64 = 256;
 const LOOKS_MAX: usize = 8;
@@ -32,7 +32,7 @@ const GONE: u16 = 410;
 pub(super) struct Dispatcher {
     notifier: Arc<Notifier>,
     places: Places,
-    /// The subscription after which the next claim reads on, so that each has its turn.
+    /// The next claim begins after this subscription, so that each subscription has its turn.
     after: DeliveryQueue,
 }
 
@@ -89,7 +89,7 @@ impl LeaseQueue for Dispatcher {
             }
             match self.look(window).await {
                 Ok(found) => claims.extend(found),
-                // What is claimed must be sent. The next call returns the failure if it lasts.
+                // Claimed deliveries must be sent. If the failure lasts, the next call returns it.
                 Err(_) if !claims.is_empty() => break,
                 Err(error) => return Err(error),
             }
@@ -147,7 +147,7 @@ impl Notifier {
         if !claimed.active {
             return unsendable("the subscription is disabled");
         }
-        // The receiver may not have asked for the event that it was about.
+        // The receiver may not have subscribed to the event of the notification.
         if claimed.notifies && claimed.notification.is_none() {
             return unsendable("the notification has expired");
         }
@@ -193,8 +193,8 @@ fn refusal(status: Option<u16>, error: &str) -> Refusal {
     Refusal { status, error }
 }
 
-/// The time of the next attempt: after the pause, changed by up to a fifth at random, so that deliveries that failed together are
-/// not repeated together.
+/// The time of the next attempt, after the pause. The pause changes by up to a fifth at random, so that deliveries that failed
+/// together are not repeated together.
 fn next_attempt_at(now: Timestamp, pause: Duration, random: [u8; 2]) -> Timestamp {
     let share = f64::from(u16::from_be_bytes(random)) / f64::from(u16::MAX);
     now + pause.mul_f64(0.8 + 0.4 * share)

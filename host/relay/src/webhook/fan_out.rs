@@ -1,5 +1,5 @@
 //! Makes notifications and deliveries from public entries. One turn reads some entries of one tenant and moves its cursor behind
-//! them. A turn that fails holds up no other tenant: its tenant comes last in the next round, with half as many entries.
+//! them. A failed turn delays no other tenant: its tenant comes last in the next round, with half as many entries.
 
 use std::collections::{BTreeSet, HashMap};
 use std::iter;
@@ -22,7 +22,7 @@ use wrkflw_store::subscriptions::Subscriber;
 const BATCH: i64 = 1000;
 /// How often commits of other processes are polled.
 const POLL: Duration = Duration::from_millis(750);
-/// The pause after a commit, so that one turn handles several: each turn is a commit itself, which delays commands.
+/// The pause after a commit, so that one turn handles several commits: each turn is itself a commit, which delays commands.
 const GATHER: Duration = Duration::from_millis(250);
 
 pub(super) struct FanOut {
@@ -161,7 +161,7 @@ impl FanOut {
     }
 }
 
-/// The person who is notified; none for a group, whose members choose when they read.
+/// The notified person. None for a group: its members choose when they read.
 fn person(notification: &Notification) -> Option<&str> {
     match &notification.recipient {
         Recipient::User(id) => Some(id),
@@ -183,7 +183,7 @@ fn deliveries_of<'a>(
     notification: Option<&'a Notification>,
     subscribers: &'a [Subscriber],
 ) -> impl Iterator<Item = Delivery> + 'a {
-    // Damage is reported where the notifications are made.
+    // `notifications_of` reports a damaged entry.
     let of_event = || suffix_of(&unsent.entry).unwrap_or_default();
     let suffix = notification.map_or_else(of_event, |one| one.kind.suffix());
     wanting(unsent, suffix, subscribers).map(move |subscriber| Delivery {

@@ -1,8 +1,8 @@
-//! Limits concurrent posts. Places are shared by tenant, and within a tenant by subscription, so that receivers that hang delay
-//! only their own tenant's or subscription's posts.
+//! Limits concurrent posts. Places are shared by tenant, and within a tenant by subscription. So receivers that hang delay only
+//! the posts of their own tenant or subscription.
 //!
-//! A tenant may take one more place while it has fewer than are free: a single tenant gets half of the places, two get a third
-//! each, and a later tenant always finds one free, until there are about as many tenants as places. Within a tenant,
+//! A tenant may take one more place while it has fewer than are free. So a single tenant gets half of the places, and two get
+//! a third each. A later tenant always finds a free place, until there are about as many tenants as places. Within a tenant,
 //! subscriptions share in the same way. The next place goes to the tenant, then to the subscription, that has the fewest.
 
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl Places {
         tenant < free && own < SUBSCRIPTION_MAX && own < free - tenant
     }
 
-    /// Shares the free places among subscriptions with so many due deliveries.
+    /// Shares the free places among subscriptions, by the numbers of their due deliveries.
     pub(super) fn share(&self, due: &[(DeliveryQueue, usize)]) -> Vec<(DeliveryQueue, usize)> {
         let mut held = self.clone();
         let mut shares: BTreeMap<DeliveryQueue, usize> = BTreeMap::new();
@@ -97,7 +97,8 @@ mod tests {
         }
     }
 
-    /// All places that so many subscriptions of each tenant get when each has enough deliveries and no post ends.
+    /// All places that the subscriptions of the tenants get when each has enough deliveries and no post ends.
+    /// `subscriptions` has their number for each tenant.
     fn hanging(subscriptions: &[u128]) -> Places {
         let mut places = Places::default();
         let queues: Vec<_> = (1..)
@@ -123,7 +124,7 @@ mod tests {
             let other = [(queue(2, 1), 9)];
             assert_eq!(granted(&places, &other), SUBSCRIPTION_MAX);
         }
-        // And its own receivers that answer have places beside eight that do not.
+        // The tenant's receivers that answer get places beside eight that do not.
         assert!(granted(&hanging(&[8]), &[(queue(1, 99), 9)]) >= 1);
     }
 
