@@ -1,8 +1,8 @@
-//! Bulk operations: migrations and cancellations of many instances. Chooses the instances, tries some of them dry, and runs the
-//! items of an operation. Each item is one ordinary command in the name of the person who requested the operation.
+//! Bulk operations: migrations and cancellations of many instances. This module chooses the instances, makes dry runs on some of
+//! them, and runs the items of an operation. Each item is one ordinary command in the name of the person who requested the operation.
 //!
-//! Each item's command has its own idempotency key: if a host dies between the commit and the record of it, the repeated command
-//! changes nothing. [`operations`] starts and stops operations, [`items`] runs a batch of items.
+//! Each item's command has its own idempotency key. If a host dies after the commit and before it records the outcome, the
+//! repeated command changes nothing. [`operations`] starts and stops operations, [`items`] runs a batch of items.
 
 pub(super) mod items;
 mod operations;
@@ -145,8 +145,8 @@ impl Many {
         }
     }
 
-    /// Why the operation is not for this instance any more: it runs under another version, or has left what the filter says. None for
-    /// one that has ended, which the command refuses by itself.
+    /// Why the operation does not apply to this instance any more: it runs under another version, or no longer matches the filter.
+    /// None for an ended instance: the command refuses it.
     fn unlike(&self, instance: &Instance) -> Option<Outcome> {
         let (current, filter) = self.about();
         let refused = |code: &str, detail| {
@@ -198,8 +198,8 @@ pub struct Tried {
 }
 
 impl Engine {
-    /// Counts the instances that match the filter, and tries some of them until the request's time is over. One that is busy counts as
-    /// failed.
+    /// Counts the instances that match the filter, and makes dry runs on some of them until the request's time is over. A busy
+    /// instance counts as failed.
     pub async fn try_many(&self, who: &Identity, many: &Many) -> Result<Trial, Error> {
         self.check_many(who, many).await?;
         let (instances, more) = self.choose(who, many).await?;
@@ -248,8 +248,8 @@ impl Engine {
         Ok(trial)
     }
 
-    /// The instances of the operation that the caller sees, read page by page until the request's time is over. And whether there may
-    /// be more: than one operation takes, or than were read.
+    /// The instances of the operation that the caller sees, read page by page until the request's time is over. Also whether there
+    /// may be more, because one operation takes no more or the time was over.
     async fn choose(&self, who: &Identity, many: &Many) -> Result<(Vec<Uuid>, bool), Error> {
         let until = Instant::now() + self.0.timeout;
         let (current, filter) = many.about();
@@ -276,8 +276,7 @@ impl Engine {
         }
     }
 
-    /// Runs the command on one instance, if it still is what the operation was begun for. Without a key it is a dry run. An error is
-    /// transient.
+    /// Runs the command on one instance, if the operation still applies to it. Without a key it is a dry run. An error is transient.
     async fn one_of(
         &self,
         who: &Identity,
@@ -313,7 +312,8 @@ impl Engine {
             match done.await {
                 Err(Error::Rejected(Rejection::Stale { .. })) => {}
                 Ok(reply) => return Ok(done_at(&reply)),
-                // The command ends a blind vote. Its dry run is refused because the reply would tell the votes; an outcome does not.
+                // The command ends a blind vote. Its dry run is refused because the reply would reveal the votes. The outcome of an
+                // item does not reveal them.
                 Err(Error::Rejected(rejection))
                     if key.is_none()
                         && matches!(many, Many::Cancel(_))
@@ -328,7 +328,7 @@ impl Engine {
         Err(Error::Busy)
     }
 
-    /// The outcome that is stored under the item's key, if its command was committed, and the host died before that was recorded.
+    /// The outcome stored under the item's key, if the command was committed and the host died before it recorded the outcome.
     async fn done_before(
         &self,
         who: &Identity,
@@ -373,7 +373,7 @@ fn done_at(reply: &Reply) -> Outcome {
     Outcome::Done { revision }
 }
 
-/// The outcome of an item that failed. A transient error is returned as an error, and the item is tried again.
+/// The outcome of a failed item. A transient error is returned as an error, and the item is tried again.
 fn ended_by(error: Error) -> Result<Outcome, Error> {
     if let Error::Store(_) | Error::Unavailable(_) | Error::Busy = error {
         return Err(error);

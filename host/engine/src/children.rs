@@ -1,8 +1,8 @@
 //! Child instances: the jobs of parents and children. Each job is one command on one instance; no transaction spans two.
 //!
 //! A parent chooses the id of its child, so a second host that starts the child again finds it. If the parent leaves the state
-//! while its child is being started, this is found after the start and the child is cancelled. A start that no host has begun
-//! ends together with the state instance that asked for it. All this is not so for detached children: they start and go on.
+//! while a host starts the child, the host notices this after the start and cancels the child. A start that no host has begun
+//! ends together with the state instance that requested it. Detached children are different: they start and go on.
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ use wrkflw_store::viewer::Viewer;
 const DEPTH_MAX: u32 = 8;
 /// The reason in a cancelled child.
 const PARENT_LEFT: &str = "parent left the state";
-/// The pause until a cancellation checks again whether a concurrent start of the child has ended. If the host of that start died,
-/// the checks go on until its lease has expired. They do not count as failures, so the pauses do not grow.
+/// The pause before a cancellation checks again whether a concurrent start of the child has ended. If the host of that start
+/// died, the checks go on until its lease has expired. The checks do not count as failures, so the pauses do not grow.
 const START_AWAITED: Duration = Duration::from_secs(1);
 /// Limit of the reason that a parent stores, in bytes.
 const REASON_BYTES_MAX: usize = 2_000;
@@ -48,7 +48,7 @@ struct ChildEnded {
 enum Parent {
     /// It waits for the child, or the child is detached.
     Wants(Box<Instance>),
-    /// It is suspended: its jobs are put off.
+    /// It is suspended: its jobs are postponed.
     Suspended,
     /// It has left the state, or the end of the child is recorded.
     Gone,
@@ -195,7 +195,7 @@ impl Engine {
         }
     }
 
-    /// The refusal as whoever sees the parent may read it: without a restricted instance that is in the way.
+    /// The refusal in a form for everybody who sees the parent: it does not name a restricted instance that is the reason.
     async fn for_everybody(&self, tenant: TenantId, error: Error) -> Result<Error, Error> {
         let Error::Rejected(Rejection::AlreadyRunning {
             running: Some(running),
@@ -211,13 +211,13 @@ impl Engine {
         Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
-    /// Lets a job wait for the resumption of its instance. That is no failure.
+    /// Postpones a job until its instance may be resumed. This does not count as a failure.
     pub(super) async fn rest(&self, job: &Job) -> Result<(), Error> {
         let until = self.0.clock.now() + REST;
         Ok(self.0.store.rest_job(job, until).await?)
     }
 
-    /// Puts a job off, because it has done a portion or another host works on the same. That is no failure.
+    /// Postpones a job, because it has done a portion or another host works on the same. This does not count as a failure.
     pub(super) async fn put_off(&self, job: &Job, pause: Duration) -> Result<(), Error> {
         let until = self.0.clock.now() + pause;
         Ok(self.0.store.put_off_job(job, until).await?)

@@ -21,7 +21,7 @@ use wrkflw_store::jobs::Job;
 /// The pause until a job on a suspended instance is tried again.
 pub(super) const REST: Duration = Duration::from_secs(15);
 
-/// Runs what a worker claimed. After the failure of a host, each method may be called twice for the same row.
+/// Runs the rows that a worker claimed. After the failure of a host, each method may be called twice for the same row.
 pub trait JobHandlers: Send + Sync + 'static {
     /// Runs the job. `Ok` means that it is done or that nothing was left to do. The worker then deletes it, unless its due
     /// time has changed.

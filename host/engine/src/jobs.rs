@@ -29,17 +29,16 @@ use wrkflw_store::{Store, StoreError};
 
 /// Jobs in flight at a time. Each needs a connection of the writer's pool now and then.
 const JOBS_MAX: usize = 5;
-/// Jobs of one tenant in flight at a time. The other slots stay free for other tenants, and so does a share of the processors:
-/// beside a tenant that floods its queue, the 99th percentile of another tenant's decisions grew 5.6-fold with a limit of four, and
-/// 2.6-fold with two.
+/// Jobs of one tenant in flight at a time. The other slots and a share of the processors stay free for other tenants. While one tenant
+/// flooded its queue, the 99th percentile of another tenant's decisions grew 5.6-fold with a limit of four, and 2.6-fold with two.
 const TENANT_JOBS_MAX: i64 = 2;
 /// The sleep while a tenant is at its limit. It ends early when a job ends, or when this process adds one.
 const POLL_AT_LIMIT: Duration = Duration::from_millis(50);
 /// How often the stuck jobs are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// The shortest lease. It is longer than commands usually take. The timeout of a command bounds the wait for its turn and its
-/// repetitions, but no attempt that has begun, and a worker gives a job up just after the end of its lease. So another worker may
-/// claim a job that still runs. The revision of the instance lets only one of them take effect.
+/// repetitions, but not an attempt that has begun. A worker gives a job up just after the end of its lease. So another worker may
+/// claim a job that still runs. The revision of the instance lets only one of the two take effect.
 const LEASE_MIN: Duration = Duration::from_mins(1);
 /// The pauses after failed attempts.
 const RETRY: Backoff = Backoff {
@@ -66,7 +65,7 @@ pub(super) struct WorkerContext {
 }
 
 impl Jobs {
-    /// Workers that run jobs with `handle_job`, which is the engine except in tests.
+    /// Workers that run jobs with `handle_job`. Except in tests, this is the engine.
     pub fn new(
         engine: &Engine,
         handle_job: Arc<dyn JobHandlers>,
@@ -167,7 +166,7 @@ impl WorkerContext {
 
     /// Runs a job and stores its result.
     async fn job(self: Arc<Self>, job: Job) {
-        // Later attempts wait for something else than a worker.
+        // Measured for the first attempt alone: later attempts wait for more than a worker.
         if job.attempts == 1 {
             let late = between(job.due_at, self.clock.now());
             metrics::histogram!("wrkflw_job_lateness_seconds").record(late.as_secs_f64());

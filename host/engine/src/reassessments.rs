@@ -1,8 +1,8 @@
 //! Runs a reassessment: a walk, page by page, through the open work that a change of groups, managers or absences concerns.
 //!
-//! A command that read the directory just before the change may commit after the walk has passed its instance. So there is a
-//! second walk after the timeout of such commands. No timeout bounds an attempt that has begun: what commits after the second walk has
-//! passed keeps what it read, until the next reassessment of its instance.
+//! A command that read the directory just before the change may commit after the walk has passed its instance. So there is a second
+//! walk after the timeout of such commands. No timeout bounds an attempt that has begun. A command that commits after the second walk
+//! keeps the directory that it read, until the next reassessment of its instance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const REASSESSMENTS_MAX: usize = 1;
 /// Rows read between two updates of the mark.
 const PAGE_ROWS: i64 = 100;
 /// Pages after which other reassessments go first, so that the change of a large group does not delay other tenants. They also go
-/// first after the timeout of a command, because an instance may take long.
+/// first once the timeout of a command has passed, because an instance may take long.
 const PAGES_MAX: u32 = 10;
 
 /// The queue of reassessments.
@@ -89,8 +89,8 @@ impl WorkerContext {
         }
     }
 
-    /// The end of the timeout of all commands that read the old directory. The clock of this host may be ahead, also of a change that
-    /// is still to come, so the age of the change by the database's clock counts, too.
+    /// The end of the timeout of all commands that read the old directory. The clock of this host may be ahead. So the age of the
+    /// change by the database's clock counts, too, also for a change that is still to come.
     fn known(&self, reassessment: &Reassessment) -> Timestamp {
         let timeout = SignedDuration::try_from(self.timeout).unwrap_or(SignedDuration::MAX);
         let young = timeout.saturating_sub(reassessment.age);
@@ -98,8 +98,8 @@ impl WorkerContext {
         later(reassessment.due_at, self.timeout).max(later(self.clock.now(), young))
     }
 
-    /// One page. False if all is done, if others go first, if another worker has claimed the reassessment, or if this host stops.
-    /// An instance that fails gets a job, so that it neither delays the others nor is forgotten.
+    /// Reassesses one page. False if all is done, if others go first, if another worker has claimed the reassessment, or if this
+    /// host stops. A failing instance gets a job, so that it neither delays the others nor is forgotten.
     async fn page(&self, walk: &mut Walk) -> Result<bool, StoreError> {
         let (store, Reassessment { tenant, mark, .. }) = (&self.store, &walk.reassessment);
         let (tenant, mark) = (*tenant, *mark);

@@ -1,4 +1,4 @@
-//! Services that flows call: which ones the operator has configured, and one attempt to call one.
+//! Services that flows call: the configured services, and one attempt to call one.
 //!
 //! A service is called outside of any transaction and queue. [`queue`] claims due calls and shares the places, [`calls`] makes the
 //! attempts of a call and reports the result by a command.
@@ -81,7 +81,7 @@ impl Default for Services {
     }
 }
 
-/// What a service is asked, and for whom.
+/// The request to a service, and its context.
 struct Asked<'a> {
     tenant: &'a str,
     instance: String,
@@ -92,7 +92,7 @@ struct Asked<'a> {
     traceparent: &'a str,
 }
 
-/// What a service replied.
+/// The reply of a service.
 #[derive(Debug, Clone, PartialEq)]
 struct Replied {
     output: Json,
@@ -248,7 +248,7 @@ fn replied(body: &[u8]) -> Result<Replied, String> {
     })
 }
 
-/// A response without a reply. Only its status and its wish for a pause are read.
+/// A response without a reply. Only its status and its `Retry-After` are read.
 fn refused(status: u16, headers: &HeaderMap, now: Timestamp) -> Failed {
     let is_final = (400..500).contains(&status) && !TRIED_AGAIN.contains(&status);
     let wish = headers

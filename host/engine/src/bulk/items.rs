@@ -20,8 +20,8 @@ const TURNS_MAX: usize = 4;
 /// Items that a host claims at a time. Other operations wait for them. A host asks after every [`AT_ONCE`] of them whether the
 /// operation was stopped.
 const BATCH_ITEMS: i64 = 64;
-/// Items in flight. They are read and committed in the same batches, so more of them need no more connections. But commands of
-/// others wait for the batches that they fill: more than half of a batch gains little and costs others much.
+/// Items in flight. They share batches of reads and commits, so more items need no more connections. But the commands of other
+/// people wait for the batches that items fill. More items than half of a batch gain little and delay others much.
 const AT_ONCE: usize = 16;
 /// Limit of the attempts of an item that fails with transient errors.
 const ATTEMPTS_MAX: u32 = 10;
@@ -94,13 +94,13 @@ impl WorkerContext {
         tokio::join!(working, noting);
     }
 
-    /// Whether somebody has stopped the operation. If that cannot be read, its items go on.
+    /// Whether somebody has stopped the operation. If this host cannot read that, the items go on.
     async fn is_stopped(&self, batch: &Batch) -> bool {
         let ended = self.store.has_ended(batch.tenant, batch.operation).await;
         ended.unwrap_or(false)
     }
 
-    /// Runs one item. None if it is to be tried again.
+    /// Runs one item. None if the item must be tried again.
     async fn one(&self, batch: &Batch, instance: InstanceId, attempts: u32) -> Option<End> {
         if self.cancel.is_cancelled() {
             // Other hosts may claim it at once.

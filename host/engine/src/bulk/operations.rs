@@ -52,7 +52,7 @@ impl Engine {
         self.operation(who, id).await
     }
 
-    /// Stops an operation that the caller is shown. Items in progress are finished. The caller needs the permission to start such an
+    /// Stops an operation that the caller may see. Items in progress are finished. The caller needs the permission to start such an
     /// operation.
     pub async fn stop_operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
         let actor = self.actor(who).await?;
@@ -72,8 +72,8 @@ impl Engine {
         self.operation(who, id).await
     }
 
-    /// The status of an operation, whose totals count instances. So where instances are restricted, others than its requester are
-    /// shown it only if they see all.
+    /// The status of an operation. Its totals count instances. So if instances are restricted, people other than the requester
+    /// see it only if they see all instances.
     pub async fn operation_shown(
         &self,
         who: &Identity,

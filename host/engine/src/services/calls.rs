@@ -1,8 +1,8 @@
 //! The attempts of one call, and the command that reports its result.
 //!
-//! An attempt counts once its result is stored: with the command, or with the job for the next attempt. When a host dies
-//! in between, the same attempt is made again, under the same idempotency key. What a service has answered is kept with the job if
-//! the command cannot run now, so the service is not asked again.
+//! An attempt counts once its result is stored: with the command, or with the job for the next attempt. If a host dies before
+//! that, another host makes the same attempt again, under the same idempotency key. If the command cannot run now, the job keeps
+//! the answer of the service, so the service is not asked again.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ const RETRY: Backoff = Backoff {
     last: Duration::from_mins(10),
 };
 
-/// How far a call has come, as its job keeps it.
+/// The progress of a call, as its job stores it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Progress {
@@ -42,7 +42,7 @@ pub(super) struct Progress {
     /// How often the command of the report could not run.
     #[serde(skip_serializing_if = "is_zero", default)]
     refused: u32,
-    /// What is to be reported; none while the service is to be asked.
+    /// The result to report. None while the service is still to be asked.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     report: Option<Report>,
     /// The trace of the attempt that `report` is about.
@@ -55,7 +55,7 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// What became of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 enum Report {
@@ -71,7 +71,7 @@ enum Report {
     },
 }
 
-/// What follows from a step.
+/// The next step of a call.
 enum Step {
     /// The call is over.
     Over,
@@ -84,7 +84,7 @@ enum Step {
 /// The call as the instance has it now.
 enum Found {
     Open(Box<OpenCall>),
-    /// The instance is suspended, or its version is stopped. The call is looked at again after the pause.
+    /// The instance is suspended, or its version is stopped. The worker checks the call again after the pause.
     Rests(Duration),
     Gone,
 }
@@ -280,7 +280,7 @@ impl Engine {
     }
 }
 
-/// The pause before a call of an instance that is suspended, or whose version is stopped, is looked at again.
+/// The pause before the next check of a call whose instance is suspended or whose version is stopped.
 fn rest(error: &Error) -> Option<Duration> {
     match error {
         Error::Rejected(Rejection::Suspended { .. }) => Some(REST),

@@ -115,7 +115,7 @@ impl LeaseQueue for CallQueue {
             let claimed = store.claim_calls(&turn, window.now, window.lease_end);
             let (jobs, after) = match claimed.await {
                 Ok(claimed) => claimed,
-                // What is claimed must be called. The next call returns the failure if it lasts.
+                // Claimed calls must be made. If the failure lasts, the next claim returns it.
                 Err(_) if !claims.is_empty() => break,
                 Err(error) => return Err(error),
             };
@@ -156,8 +156,8 @@ impl LeaseQueue for CallQueue {
     }
 }
 
-/// The services with due calls, beginning behind the one whose turn was last. Otherwise the first ones would get every place that
-/// becomes free while all places are taken.
+/// The services with due calls, beginning behind the one whose turn was last. Otherwise, while all places are taken, the first
+/// services would get every place that becomes free.
 fn in_turn(mut due: Vec<String>, last: &str) -> Vec<String> {
     due.sort_unstable();
     let next = due.partition_point(|service| service.as_str() <= last);

@@ -1,7 +1,8 @@
 //! Delivers a signal to all state instances that subscribed to it before it came, in the order in which they were entered.
 //!
-//! A job does it in portions and comes back behind other jobs after each. A portion is recorded when it is done. If its host
-//! dies before, it is done again: each state instance counts a signal once. Nothing is kept for later state instances.
+//! A job delivers it in portions, and goes behind other jobs after each portion. A portion is recorded when it is done. If
+//! the host dies before that, another host repeats the portion: each state instance counts a signal once. The signal is not
+//! kept for later state instances.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use wrkflw_store::signals::{Kept, Place};
 
 /// Limit of the state instances in one portion. Then other jobs have their turn.
 const PORTION_MAX: i64 = 50;
-/// The pause after a failure that came behind others that succeeded.
+/// The pause after a failure that followed successful deliveries.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Engine {

@@ -1,5 +1,5 @@
 //! Assigns a kept signal to an instance that waits for it, and delivers it. If the instance ends before the delivery, the signal
-//! goes to the next one. The sender's request and a concurrent job do this in the same way.
+//! goes to the next one. The sender's request and a concurrent job work in the same way.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ const HANDED_OVER: Duration = Duration::from_secs(5);
 const DELIVERIES_MAX: u32 = 50;
 /// The pause before a request searches for the next instance.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Limit of instances in a row that end while the signal is assigned to them. Then the job fails and is retried.
+/// Limit of instances in a row that end while the signal is assigned to them. Beyond it the job fails and is retried.
 const ASSIGNMENTS_MAX: u32 = 20;
 
 /// How a signal is delivered.
@@ -40,7 +40,7 @@ pub(super) struct Sending<'a> {
     pub(super) render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
 }
 
-/// What remains of a refused signal.
+/// The state of a signal after a refusal.
 enum Left {
     Nothing,
     /// Still open: another request or job handles it.
@@ -56,8 +56,8 @@ enum Delivered {
 }
 
 impl Engine {
-    /// Delivers a signal to an instance that waits for it. None: it stays kept, because no instance takes it now, or another
-    /// delivery handles or has settled it.
+    /// Delivers a signal to an instance that waits for it. None if the signal stays kept: no instance takes it now, or
+    /// another delivery handles or has settled it.
     pub(super) async fn hand_over(
         &self,
         who: &Identity,
@@ -68,7 +68,7 @@ impl Engine {
         let (store, tenant) = (&self.0.store, who.tenant);
         loop {
             let Some(instance) = kept.instance else {
-                // One delivery has released it, and another one has settled it. No instance is assigned a settled signal.
+                // One delivery has released the signal, and another has settled it. A settled signal is not assigned to an instance.
                 if kept.is_settled {
                     return Ok(None);
                 }
@@ -116,7 +116,7 @@ impl Engine {
         error: &Error,
     ) -> Result<Left, Error> {
         let store = &self.0.store;
-        // It is delivered later: after a resumption, or by a version that is mended.
+        // It is delivered later: after a resumption, or with a repaired version.
         let rests = matches!(
             error,
             Error::Rejected(Rejection::Suspended { .. }) | Error::Stopped { .. } | Error::Logic(_)
@@ -141,12 +141,12 @@ impl Engine {
         Ok(match self.still_kept(tenant, kept).await? {
             None => Left::Nothing,
             Some(settled) if settled.is_settled => Left::Settled(Box::new(settled)),
-            // A concurrent delivery handles it, or a repeat was told that it is kept. Its sender can query it.
+            // A concurrent delivery handles the signal, or a repeated request got the answer that it is kept. The sender can query it.
             Some(_) => Left::Open,
         })
     }
 
-    /// The result that a delivery would have. Nothing is written.
+    /// The result that a delivery would have. Writes nothing.
     pub(super) async fn try_over(
         &self,
         who: &Identity,
@@ -324,7 +324,7 @@ impl Engine {
                     store.release_signal(tenant, kept.signal, instance).await?;
                     kept.instance = None;
                 }
-                // Every later job of the instance waits for this one, and the sender chose the input over which flow logic fails.
+                // Every later job of the instance waits for this one, and the sender chose the input with which flow logic fails.
                 Err(error)
                     if is_refusal(&error)
                         || is_faulty(&error) && job.attempts >= STUCK_ATTEMPTS =>
@@ -385,7 +385,7 @@ pub(super) fn is_refusal(error: &Error) -> bool {
     matches!(error, Error::Rejected(_) | Error::Permission(_))
 }
 
-/// Whether flow logic fails over the signal, and not for want of processor time.
+/// Whether flow logic fails with this signal for another reason than a lack of processor time.
 fn is_faulty(error: &Error) -> bool {
     matches!(error, Error::Logic(logic) if logic.code != "logic_busy")
 }
