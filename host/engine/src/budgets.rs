@@ -5,8 +5,8 @@ use wrkflw_core::instance::{Instance, StateInstance};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::descendants::{Bounds, Place};
 
-/// How many descendants may be started in all, per descendant that may run at a time. With the defaults, that is one a day for
-/// 27 years.
+/// The limit of started descendants, as a multiple of the limit of running ones. With the defaults, an instance may start one
+/// a day for 27 years.
 const STARTED_FOR_EACH: u32 = 20;
 
 /// The limits for one instance and its descendants.
@@ -43,7 +43,7 @@ impl Budgets {
         }
     }
 
-    /// Why a child may not be started below its root, and what helps. None if it may.
+    /// Why a child may not be started below its root, and what helps. None if it may be started.
     pub(super) fn refusal(self, place: Place, root: InstanceId) -> Option<String> {
         match place {
             Place::Taken => None,
@@ -58,9 +58,8 @@ impl Budgets {
         }
     }
 
-    /// Refuses a change that opens more than the limit. An instance that is above a lowered limit may keep what is open, but not
-    /// open more. What the host does with an existing instance is never refused: a deadline has passed, a
-    /// child has ended, a service has answered.
+    /// Refuses a change that opens more than the limit. An instance that is above a lowered limit may keep what is open, but not open more.
+    /// Commands of the host on an existing instance are never refused: a deadline has passed, a child has ended, a service has answered.
     pub(super) fn check(
         self,
         before: Option<&Instance>,

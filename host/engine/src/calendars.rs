@@ -45,8 +45,8 @@ impl Engine {
         }
     }
 
-    /// Deletes a calendar. Refused while versions use it that are active or have running instances, unless it is forced: entries into
-    /// their states would fail.
+    /// Deletes a calendar. Refused, unless forced, while a version uses it that is active or has running instances: entries into its
+    /// states would fail.
     pub async fn delete_calendar(
         &self,
         who: &Identity,

@@ -43,8 +43,8 @@ pub enum Look {
     Idle,
     /// Another host is signing.
     Elsewhere,
-    /// The number of signed checkpoints, which is 0 while all new entries wait for unfinished transactions. `is_cut`: there are
-    /// more entries than one look reads. `held`: the tenants whose entries wait, because their last checkpoint is not the one that was
+    /// The number of signed checkpoints. It is 0 while all new entries wait for unfinished transactions. `is_cut`: there are more
+    /// entries than one look reads. `held`: the tenants whose entries wait, because their last checkpoint is not the one that was
     /// signed, or was not until now, or because this host does not know its key.
     Signed {
         checkpoints: u32,
@@ -53,7 +53,7 @@ pub enum Look {
     },
 }
 
-/// Why nothing could be signed.
+/// Why no checkpoint could be signed.
 #[derive(Debug, thiserror::Error)]
 pub enum SignError {
     #[error(transparent)]
@@ -99,14 +99,14 @@ struct End {
     tree: Range,
 }
 
-/// What a look has done.
+/// The results of a look so far.
 #[derive(Default)]
 struct Done {
     checkpoints: u32,
     leaves: u64,
     /// Tenants whose entries of this look wait.
     held: BTreeSet<TenantId>,
-    /// Whether one of these may go on right after this look.
+    /// Whether one of the held tenants may go on right after this look.
     is_behind: bool,
     /// The first checkpoint of an unknown key.
     unknown: Option<UnknownKey>,
@@ -142,7 +142,7 @@ impl Checkpointer {
         loop {
             let pause = match self.look().await {
                 Ok(Look::Signed { is_cut: true, .. }) => Duration::ZERO,
-                // An unknown key was reported by the look.
+                // The look has reported the unknown key.
                 Ok(_) | Err(SignError::UnknownKey(_)) => EVERY,
                 Err(SignError::Store(error)) => {
                     metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
@@ -158,8 +158,8 @@ impl Checkpointer {
     }
 
     /// Signs one checkpoint for each tenant with new entries, up to a bounded number of entries. Fails if this host finds an unknown
-    /// key and has known none so far: then its keys may all be those of another installation. Whatever was found is stored before, so
-    /// that no tenant waits for another one's key.
+    /// key and has known none so far: then all its keys may belong to another installation. It stores the other tenants' checkpoints
+    /// first, so that no tenant waits for the key of another one.
     pub async fn look(&self) -> Result<Look, SignError> {
         let mut signer = match self.store.turn_to_sign().await? {
             Turn::Idle => return Ok(Look::Idle),
@@ -207,8 +207,8 @@ impl Checkpointer {
         })
     }
 
-    /// Signs for tenants that were held back and whose last checkpoint is in order again: a part of the entries that waited, of one
-    /// tenant in a look.
+    /// Signs for a tenant that was held back and whose last checkpoint is in order again. A look signs a part of the waiting
+    /// entries of one tenant.
     async fn go_on(&self, signer: &mut Signer, done: &mut Done) -> Result<(), SignError> {
         let mut has_read = false;
         for (tenant, pos) in signer.held().await? {

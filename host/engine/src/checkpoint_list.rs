@@ -12,7 +12,7 @@ use wrkflw_core::merkle;
 /// How long the verification of a signature may take.
 const SIGNATURE: Duration = Duration::from_micros(100);
 
-/// A checkpoint, and what was found of it.
+/// A checkpoint, and the result of its check.
 #[derive(Debug, Clone)]
 pub struct ListedCheckpoint {
     pub checkpoint: Checkpoint,
@@ -21,7 +21,7 @@ pub struct ListedCheckpoint {
     pub status: CheckpointStatus,
 }
 
-/// What was found of a checkpoint by itself and the one before. The tree is not computed again.
+/// The result of checking a checkpoint by itself and against the one before. The check does not compute the tree again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckpointStatus {
     /// The signature is valid, and it continues the checkpoint before.
@@ -44,7 +44,7 @@ impl Engine {
     ) -> Result<(Vec<ListedCheckpoint>, bool), Error> {
         self.permit(who, "audit:read").await?;
         let most = i64::from(limit) + 1;
-        // One more, which shows whether the last one continues it.
+        // One more than asked for, to check whether the last one continues it.
         let found = self.reader().checkpoints(who.tenant, before, most).await?;
         let list = || {
             let listed = found.iter().take(limit as usize).enumerate();

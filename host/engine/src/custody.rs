@@ -1,6 +1,6 @@
-//! The chain of custody of decisions and delegations: the content of each audit entry, and whether the seal is valid for it.
-//! The seal reveals a change of what it covers in the entry, and of the row with the seal: not of the state's name. The audit chain
-//! reveals a change of both, and of all that an entry has.
+//! The chain of custody of decisions and delegations: the content of each audit entry, and whether the seal is valid for it. The
+//! seal reveals a change of the parts of the entry that it covers, and of the row with the seal. It does not cover the state's
+//! name. The audit chain reveals a change of all of these, and of every other part of an entry.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -98,7 +98,7 @@ struct Evidence {
 }
 
 impl Engine {
-    /// Reads a page of decisions and delegations, oldest first. Returns what `told` makes of it and of the cursor for the next page.
+    /// Reads a page of decisions and delegations, oldest first. Returns the result of `told` for the page and the cursor of the next page.
     pub async fn custody<T: Send + 'static>(
         &self,
         who: &Identity,
@@ -119,7 +119,7 @@ impl Engine {
         self.offload().run(tenant, records).await
     }
 
-    /// What is found when the seal is made again for what the entry records.
+    /// Makes the seal again for the content of the entry, and compares it.
     fn seal_status(
         &self,
         who: &Identity,
@@ -279,7 +279,7 @@ impl ChainLink {
     }
 }
 
-/// What an entry records; none if it cannot be read, or is not about the task that it names.
+/// The content of an entry. None if it cannot be read, or is not about the task that it names.
 fn told(entry: &LinkRow) -> Option<Told> {
     let told = content(entry)?;
     let task = match &told {

@@ -1,4 +1,4 @@
-//! What each step of an instance changed in its data, with the values before and after. They are folded from the audit entries.
+//! The changes of each step of an instance to its data, with the values before and after. They are folded from the audit entries.
 
 use jiff::Timestamp;
 
@@ -47,12 +47,13 @@ impl DataChanges {
 }
 
 impl DataStepAt {
-    /// Takes away who decided and how, unless this person did or the state has ended.
+    /// Removes who decided and how, unless this person decided or the state has ended.
     fn hide(&mut self, instance: &Instance, state: StateId, viewer: &str) {
         let Some(blind) = instance.active.iter().find(|active| active.id == state) else {
             return;
         };
-        // Several may have one time: that of a command is in whole milliseconds, and never before the one that precedes it.
+        // Several decisions may have the same time: the time of a command is in whole milliseconds, and never before that
+        // of the preceding one.
         let decisions = blind.tasks.iter().filter_map(Task::decision);
         let mut made = decisions
             .filter(|made| made.decided_at == self.at && self.actor.as_ref() == Some(&made.actor))
@@ -120,7 +121,7 @@ impl Engine {
 }
 
 impl Fold {
-    /// Takes these entries. Whether the page still has room; it is full once a step of the next one was found.
+    /// Takes these entries. Returns whether the page still has room. It is full once a step of the next page was found.
     fn take(
         mut self,
         id: InstanceId,

@@ -40,7 +40,7 @@ impl Engine {
     }
 
     /// Sends published events of a range to Kafka again, and wakes the relay. Positions must be those of this database. A viewer who
-    /// may not see every instance names one that they see: the answer counts events.
+    /// may not see every instance must name one that they see, because the answer counts events.
     pub async fn replay(
         &self,
         who: &Identity,

@@ -7,7 +7,7 @@ use super::validation::check_comment;
 use wrkflw_core::ids::TaskId;
 use wrkflw_store::drafts::Draft;
 
-/// What reading and keeping a draft needs: nobody else decides.
+/// The permission to read and keep a draft. Only people with it can decide.
 const ACT: &str = "task:act";
 
 impl Engine {
@@ -18,8 +18,8 @@ impl Engine {
         found.ok_or_else(|| Error::missing("open task", task.0))
     }
 
-    /// Keeps a draft of the caller for an open task. An empty one is deleted. If the task ends meanwhile, nobody sees the draft any
-    /// more, and it is swept.
+    /// Keeps a draft of the caller for an open task. An empty draft is deleted. If the task ends meanwhile, nobody sees the draft
+    /// any more, and a sweep deletes it.
     pub async fn put_draft(
         &self,
         who: &Identity,

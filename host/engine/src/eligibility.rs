@@ -1,5 +1,5 @@
-//! Who could act on an instance's open tasks at a past moment, and which open tasks a planned change of the directory would leave
-//! to nobody. Only reads. The rules are in [`eligibility`](wrkflw_core::eligibility).
+//! Who could act on an instance's open tasks at a past moment, and which open tasks nobody could act on after a planned change of
+//! the directory. This module only reads. The rules are in [`eligibility`](wrkflw_core::eligibility).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -177,7 +177,8 @@ impl Engine {
         })
     }
 
-    /// Finds the eligible people who are not in the directory. Members of groups are in it, so only those named one by one are looked up.
+    /// Finds the eligible people who are not in the directory. Members of groups are in it, so only people who are named singly are
+    /// looked up.
     async fn mark_unknown(
         &self,
         tenant: TenantId,
@@ -269,7 +270,7 @@ impl Engine {
         self.0.offload.in_place(tenant, effort, found).await
     }
 
-    /// Whose work the change may affect: the person, the people they stand in for, and the groups of all of them.
+    /// The principals whose work the change may affect: the person, the people whom the person substitutes, and the groups of all of them.
     async fn concerned(
         &self,
         tenant: TenantId,
@@ -293,8 +294,8 @@ impl Engine {
     }
 }
 
-/// The tasks on which somebody can act by this directory, and nobody after the change. Also whether there may be more of them,
-/// because not everybody could be examined.
+/// The tasks on which somebody can act by this directory, and nobody after the change. Also whether there may be more such
+/// tasks, because not everybody could be examined.
 fn orphaned(batch: Vec<OpenWork>, directory: &Directory, change: &Change) -> (Vec<Orphan>, bool) {
     let changed = directory.after(change);
     let (mut before, mut after) = (Judge::of(directory), Judge::of(&changed));

@@ -1,8 +1,8 @@
-//! Embed tokens: a product's server exchanges the person of its own session for a token by which the product's page shows them one
-//! instance, and perhaps lets them decide in it.
+//! Embed tokens. A product's server requests a token for the person of its own session. With the token, the product's page shows
+//! one instance to this person, and may let them decide in it.
 //!
 //! A token is sealed with the seal keys and stored nowhere, so every host of the installation takes it. Each request checks
-//! permissions, groups and visibility again. The roles are those in the token, also if the issuer has lost its own since.
+//! permissions, groups and visibility again. The roles are those in the token, even if the issuer has lost its own since.
 
 use std::time::Duration;
 
@@ -40,19 +40,19 @@ pub enum Scope {
     Decide,
 }
 
-/// What a token is to be for: an instance, or the last instance about an entity that the person sees.
+/// The subject of a token: an instance, or the last instance about an entity that the person sees.
 #[derive(Debug, Clone)]
 pub enum EmbedTarget {
     Instance(InstanceId),
     Entity(Entity),
 }
 
-/// An embed token that is asked for.
+/// A requested embed token.
 #[derive(Debug, Clone)]
 pub struct NewEmbedding {
     /// The person of the product's session.
     pub subject: String,
-    /// What the person is; what these roles permit, the issuer's roles permit, too.
+    /// The roles of the person. They permit no more than the issuer's roles.
     pub roles: Vec<String>,
     pub target: EmbedTarget,
     /// The origin of the page, such as `https://documents.example`.
@@ -61,7 +61,7 @@ pub struct NewEmbedding {
     pub valid: Duration,
 }
 
-/// What an embed token says.
+/// The content of an embed token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Embedding {
     pub tenant: String,
@@ -72,12 +72,12 @@ pub struct Embedding {
     pub scope: Scope,
     /// Who issued it.
     pub issuer: String,
-    /// From when on it is refused, in milliseconds of the Unix epoch.
+    /// The time of its expiry, in milliseconds of the Unix epoch.
     pub until: i64,
 }
 
 impl Embedding {
-    /// From when on the token is refused.
+    /// The time of the token's expiry.
     pub fn until(&self) -> Timestamp {
         Timestamp::from_millisecond(self.until).unwrap_or(Timestamp::MIN)
     }
@@ -139,7 +139,7 @@ impl Engine {
         Ok((embedding, token))
     }
 
-    /// What an embed token says. None if no host of this installation issued it, or if it has expired.
+    /// The content of an embed token. None if no host of this installation issued it, or if it has expired.
     pub fn embedding(&self, token: &str) -> Option<Embedding> {
         if token.len() > TOKEN_BYTES_MAX {
             return None;

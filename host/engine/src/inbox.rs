@@ -1,7 +1,7 @@
-//! What the actor may do with the tasks of a list, by the host's rules alone: one query for all of them, and no call of flow logic.
+//! The actions of the actor on the tasks of a list, by the host's rules alone: one query for all tasks, and no call of flow logic.
 //!
-//! The rules are those that judge the commands themselves: a command begins, and ends before its first question. Flow logic may
-//! still refuse it, which only a dry run tells.
+//! The same rules judge the commands themselves: here, a command begins, and ends before its first question. Flow logic may
+//! still refuse it; only a dry run shows that.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -114,7 +114,7 @@ fn length(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// What the commands on all tasks are judged by.
+/// The facts by which the commands on all tasks are judged.
 struct Judging<'a> {
     actor: &'a Actor,
     stopped: &'a [VersionRef],

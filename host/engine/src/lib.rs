@@ -5,10 +5,10 @@
 //! `wrkflw-audit` for seals, signatures and evidence, and `wrkflw-runtime` for the time. It knows neither HTTP nor Kafka nor
 //! connections.
 //!
-//! Start reading at [`Engine::execute`]. `actions` lists the possible actions, `definitions` publishes versions and changes
-//! their status, and [`jobs`] runs due jobs. `directory`, `calendars`, `subscriptions`, `notifications`, `sessions`, `dead_letters` and
-//! [`bulk`] write everything but instances: each checks the permission, validates the request with [`validation`], and writes.
-//! The verification of the audit is in `wrkflw-audit`.
+//! Start reading at [`Engine::execute`]. `actions` lists the possible actions, `definitions` publishes versions and changes their
+//! status, and [`jobs`] runs due jobs. `directory`, `calendars`, `subscriptions`, `notifications`, `sessions`, `dead_letters` and
+//! [`bulk`] write everything but instances. Each checks the permission, validates the request with [`validation`], and writes. The
+//! verification of the audit is in `wrkflw-audit`.
 
 mod actions;
 pub mod budgets;
@@ -113,8 +113,8 @@ const VERSION_BYTES_MIN: u32 = 12 * 1024;
 /// Limit of the names of people and groups in cached lookups, a few dozen bytes each.
 const LOOKUP_NAMES_MAX: usize = 1_000_000;
 const TENANTS_MAX: usize = 10_000;
-/// How long cached versions and tenants are used. After the database was restored to an earlier moment, their numbers may belong
-/// to others.
+/// How long cached versions and tenants are used. After a restore of the database to an earlier moment, their numbers may belong
+/// to other versions and tenants.
 pub const TRUSTED: Duration = Duration::from_mins(1);
 
 /// How long a reply is repeated for its idempotency key.
@@ -320,7 +320,7 @@ impl Engine {
     /// the database counts, not this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
-        // Each is done although another one fails. The first error is returned.
+        // All steps run, even if one of them fails. The first error is returned.
         let done = [
             until_done(|| store.purge_replies(REPLIES_KEPT)).await,
             until_done(|| store.purge_signals()).await,
@@ -345,7 +345,7 @@ impl Engine {
     }
 }
 
-/// Repeats a step until it says that nothing is left.
+/// Repeats a step until nothing is left.
 async fn until_done<F>(mut step: impl FnMut() -> F) -> Result<(), StoreError>
 where
     F: Future<Output = Result<bool, StoreError>>,

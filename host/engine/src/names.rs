@@ -12,7 +12,7 @@ use wrkflw_core::json::{Json, escaped};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
     pub used: NameUse,
-    /// The first place of the config with this name, as a JSON Pointer. None if the flow has it by itself.
+    /// The first place of this name in the config, as a JSON Pointer. None if the name is in the flow itself.
     pub pointer: Option<String>,
 }
 
@@ -50,8 +50,8 @@ fn pointer(value: &Value, name: &str) -> Option<String> {
 }
 
 impl Engine {
-    /// The names that the graph uses and that neither the tenant nor this host has. They may be added later, so they do not keep a version from
-    /// being published.
+    /// The names that the graph uses and that neither the tenant nor this host has. They may be added later, so a version with unknown names
+    /// can be published.
     pub(super) async fn unknown_names(
         &self,
         tenant: TenantId,

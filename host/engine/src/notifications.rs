@@ -1,4 +1,4 @@
-//! Marks notifications as read, and keeps what a person prefers.
+//! Marks notifications as read, and stores the preferences of a person.
 
 use uuid::Uuid;
 
@@ -9,7 +9,7 @@ use wrkflw_core::notification::Kind;
 use wrkflw_store::sessions::Preference;
 
 impl Engine {
-    /// Replaces the kinds of notifications that the caller does not want, and how they want pages to be.
+    /// Replaces the kinds of notifications that the caller does not want, and the caller's settings of pages.
     pub async fn prefer(
         &self,
         who: &Identity,

@@ -119,7 +119,7 @@ impl Observation {
     fn report(&mut self, outcome: &'static str, replayed: bool, error: Option<String>) {
         self.reported = true;
         self.trace.tell();
-        // A key that is not a definition of ours is the caller's text: as a label it would have no bound.
+        // A key without a definition is text of the caller. As labels, such keys would have no bound.
         let definition = self
             .definition
             .as_ref()
@@ -130,7 +130,7 @@ impl Observation {
         .increment(1);
         metrics::histogram!("wrkflw_transition_duration_seconds", "definition" => definition.to_owned(), "action" => self.action)
             .record(elapsed.as_secs_f64());
-        // One change of a directory reassesses many instances, of which few change.
+        // One change of the directory reassesses many instances, and few of them change.
         if self.actor == HOST && self.unchanged && outcome == "success" {
             return;
         }
@@ -209,8 +209,8 @@ impl Engine {
     }
 }
 
-/// Whether this answers the question whether a key has a reply, as the console asks it. No instance has revision 0: like a dry run, the
-/// command can do nothing. A permission that is missing is another answer, so that nobody hides an attempt in this way.
+/// Whether this request only asks whether a key has a reply, as the console does. No instance has revision 0, so the command can change
+/// nothing, like a dry run. A missing permission is another answer, so that nobody can hide an attempt in this way.
 fn asks_about_key(request: &Request<'_>, error: &Error) -> bool {
     let answers = matches!(
         error,

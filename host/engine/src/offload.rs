@@ -1,8 +1,8 @@
 //! Runs long work of the host on threads of low priority, apart from the threads that serve requests.
 //!
-//! Flows and callers can make such work expensive: checks against schemas, drawings, large documents. Its size is limited
-//! elsewhere. Here it gets a thread and a place. There are few places, and a tenant has one of them at a time, so one
-//! tenant cannot occupy all of them. [`Offload::in_place`] runs quick work at once, without a place.
+//! Flows and callers can make such work expensive: checks against schemas, drawings, large documents. Other modules limit
+//! its size. This module gives it a thread and a place. There are few places, and a tenant has one of them at a time, so
+//! one tenant cannot occupy all of them. [`Offload::in_place`] runs quick work at once, without a place.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -89,7 +89,7 @@ impl Offload {
         ended.map_or_else(|panic| resume_unwind(panic), Ok)
     }
 
-    /// Runs work that borrows and may take as long as `effort`. If that is long, the runtime moves the thread's other tasks.
+    /// Runs work that borrows data and may take as long as `effort`. If that is long, the runtime moves the thread's other tasks.
     pub async fn in_place<T: Send>(
         &self,
         tenant: TenantId,

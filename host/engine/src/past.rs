@@ -34,7 +34,7 @@ impl Engine {
         id: InstanceId,
         at: Timestamp,
     ) -> Result<Past, Error> {
-        // Read before the fold, so that the fold has all that came before that comment.
+        // Read before the fold, so that the fold has all entries before that comment.
         let commented = self.0.store.commented_revision(viewer, id, at).await?;
         let fold = move |instance, mut page: Vec<PastEntry>| {
             let read = page.len();
@@ -51,8 +51,8 @@ impl Engine {
         })
     }
 
-    /// Folds the audit entries of an instance page by page, oldest first, until `fold` wants no more. None if there are more than
-    /// the limits allow. A viewer who does not see the instance gets the fold of nothing.
+    /// Folds the audit entries of an instance page by page, oldest first, until `fold` ends it. None if there are more entries
+    /// than the limits allow. A viewer who does not see the instance gets the fold of no entries.
     pub(super) async fn fold_entries<T, F>(
         &self,
         viewer: &Viewer,
@@ -81,7 +81,7 @@ impl Engine {
             if !goes_on {
                 return Ok(Some(next));
             }
-            // Later, because the fold may have ended within the page.
+            // Checked after the fold, because the fold may have ended within the page.
             if entries > ENTRIES_MAX || bytes > BYTES_MAX {
                 return Ok(None);
             }

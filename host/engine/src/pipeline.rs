@@ -9,21 +9,21 @@
 //! | answer | here | the commit result | the reply, an error, or another attempt |
 //!
 //! `parse` comes before it, in `http`. A dry run, a refusal and a command that changes nothing skip the group commit. Their
-//! answer still waits for the pending commits that it depends on. When another host changed the instance meanwhile, the
-//! command is attempted again from the load on. [`Mode`] says what the next attempt no longer relies on.
+//! answer still waits for the pending commits that it depends on. If another host changed the instance meanwhile, the
+//! command is attempted again from the load on. [`Mode`] says what each attempt relies on.
 //!
 //! # Parts that make it faster, and what each gains
 //!
 //! The path is correct without any of them. The figures are from `bench/README.md`.
 //!
 //! - **Group commit across instances** (`writer`, `batch`): at 1, 8 and 32 callers, the database alone made 1168, 2362 and 1478
-//!   decisions/s. A host without group commit made 0.38, 0.41 and 0.61 times that. With it a host makes 0.84, 1.48 and 2.72
-//!   times what the database alone makes.
+//!   decisions/s. A host without group commit made 0.38, 0.41 and 0.61 times that. With group commit a host makes 0.84, 1.48
+//!   and 2.72 times as many as the database alone.
 //! - **Batched loads** (`load`, `batch`): one load takes 113 to 149 us of PostgreSQL, a load among 32 takes 35 to 39 us.
 //! - **Instance cache** (`cache`): 17 to 24 % more decisions/s at one caller and at 32, and 30 % less PostgreSQL time. Starts
 //!   use the cached caller and active version.
-//! - **Pending state of one instance** (`group_commit`): commands that wait for the same instance share one commit, up to 32. It
-//!   costs nothing where nobody waits; the row of a contended instance is written once for all of them.
+//! - **Pending state of one instance** (`group_commit`): up to 32 commands that wait for the same instance share one commit. It
+//!   costs nothing if no command waits. The row of a contended instance is written once for all of them.
 //! - **Caller read ahead** (`queue`): groups, permissions and the idempotency key are read while the command waits for its
 //!   slot, so a command on pending state needs no round trip in its slot. A command that is refused there looks its key up again.
 
@@ -70,12 +70,12 @@ struct Run<'a> {
     request: &'a Request<'a>,
     /// None for a start.
     instance: Option<InstanceId>,
-    /// The id of the instance that a start makes. It is the same in each attempt, so that only one of them can be
-    /// committed, even when the answer to an earlier one was lost.
+    /// The id of the instance that a start makes. It is the same in each attempt, so that only one attempt can be committed,
+    /// even if the answer to an earlier one was lost.
     new_instance: InstanceId,
 }
 
-/// What an attempt relies on. The first attempt relies on all of it. Later ones leave out what failed.
+/// What an attempt relies on. The first attempt relies on all parts. Later attempts leave out the part that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mode {
     /// Whether the instance cache may replace the load.
@@ -244,8 +244,8 @@ impl Engine {
             LoadResult::Replied(reply) => return Ok(Attempt::Answered(reply)),
             LoadResult::Refused(error, cached) => (cached, Err(error)),
             LoadResult::Command(loaded) => {
-                // A commit in doubt may have taken place between the last look and the load: then the instance has its effect already.
-                // If it takes place later, the commit of this attempt is stale.
+                // An in-doubt commit may have taken place between the last check and the load: then the loaded instance has its effect
+                // already. If it takes place later, the commit of this attempt is stale.
                 let committed = self.committed(run.request.who.tenant, &carried.in_doubt);
                 if let Some(reply) = committed.await? {
                     return Ok(Attempt::Answered(reply));
@@ -288,7 +288,7 @@ impl Engine {
         }
     }
 
-    /// Answers a command that changes nothing, after the pending commits that the answer depends on are stored.
+    /// Answers a command that changes nothing, once the pending commits that the answer depends on are stored.
     async fn answer(
         &self,
         request: &Request<'_>,
@@ -318,7 +318,7 @@ impl Engine {
     }
 
     /// The reply to the first request with the key, else the refusal. The key was looked up while the command waited for its slot.
-    /// Its first request may have been committed since, and be the reason of the refusal.
+    /// The first request may have been committed since, and may be the reason for the refusal.
     async fn replied_since(
         &self,
         request: &Request<'_>,

@@ -1,5 +1,5 @@
-//! Tells others that this host runs, and writes what it counted: a row of the list of hosts, and points of the series. Every host
-//! does so, whatever its roles.
+//! Reports that this host runs, by its row in the list of hosts, and writes its counts, as points of the series. Every host does
+//! so, whatever its roles.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use wrkflw_store::error::Outage;
 use wrkflw_store::hosts::{HOST_EXPIRY, NewHost};
 use wrkflw_store::{Store, StoreError};
 
-/// How often a host renews its row and writes what it counted. A host that fails loses the counts of this time at most.
+/// How often a host renews its row and writes its counts. A failing host loses at most the counts of this period.
 const RENEW_EVERY: Duration = Duration::from_secs(HOST_EXPIRY.as_secs() / 3);
 
-/// The presence of one host.
+/// Writes the row and the counts of one host.
 #[derive(Clone)]
 pub struct Presence(Arc<Parts>);
 
@@ -36,8 +36,8 @@ impl Presence {
         every(RENEW_EVERY, &cancel, || self.renew_or_warn()).await;
     }
 
-    /// Renews the row of this host and writes what it counted. A failure is only logged: the next turn makes up for it. Connections that
-    /// may only read are replaced, also on hosts to which nobody sends requests.
+    /// Renews the row of this host and writes its counts. A failure is only logged, because the next turn repeats the work. Read-only
+    /// connections are replaced, also on hosts that get no requests.
     pub async fn renew_or_warn(&self) {
         if let Err(error) = self.renew().await {
             if error.outage() == Some(Outage::ReadOnly) {
@@ -47,7 +47,7 @@ impl Presence {
         }
     }
 
-    /// Renews the row of this host, writes what it counted, and measures if it is the first of the hosts.
+    /// Renews the row of this host, writes its counts, and measures if it is the first of the hosts.
     pub async fn renew(&self) -> Result<(), StoreError> {
         let Parts { store, host, .. } = &*self.0;
         store.renew_host(host).await?;
@@ -55,14 +55,14 @@ impl Presence {
         store.measure(host.id).await
     }
 
-    /// Writes what this host counted, and deletes its row.
+    /// Writes the counts of this host, and deletes its row.
     pub async fn leave(&self) -> Result<(), StoreError> {
         let written = self.write().await;
         self.0.store.delete_host(self.0.host.id).await?;
         written
     }
 
-    /// Counts that cannot be written are kept for the next time. If the answer to a write is lost, they may be counted twice.
+    /// Counts that cannot be written are kept for the next turn. If the answer to a write is lost, they may be counted twice.
     async fn write(&self) -> Result<(), StoreError> {
         let Some(tally) = &self.0.tally else {
             return Ok(());

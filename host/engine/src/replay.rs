@@ -27,12 +27,12 @@ impl Logic for Sandboxed {
             let pinned = Pinned { reference, digest };
             let asking = Asking::of(&facts, question);
             let digest = asking.digest();
-            // What a replay proves does not depend on how long the compiler takes.
+            // The result of a replay must not depend on how long the compiler takes.
             let loaded = self.0.warm(&pinned, fetch).await;
             loaded.map_err(|error| ReplayError::Unable(error.to_string()))?;
             let (evaluated, failure) = match self.0.ask_prepared(&pinned, asking, fetch).await {
                 Ok(evaluated) => (evaluated, None),
-                // Over a buffered signal, a failure is on record. One that may pass, such as a missed deadline, never is.
+                // For a buffered signal, the audit records a failure. It never records a transient failure, such as a missed deadline.
                 Err(error) => match Evaluation::of_failure(digest, question, &error.cause) {
                     Some(evaluated) => (evaluated, Some(exceeded(&error.cause))),
                     None => return Err(ReplayError::Unable(error.to_string())),

@@ -16,7 +16,7 @@ use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
 use wrkflw_store::load::Caller;
 
-/// Roles of a caller, in a token of whatever kind.
+/// Limit of the roles of a caller, in any kind of token.
 pub const CALLER_ROLES_MAX: usize = 64;
 
 /// The caller.
@@ -127,7 +127,7 @@ pub struct Done<'a> {
     pub instance: &'a Instance,
     pub events: &'a [Event],
     pub entries: &'a [Entry],
-    /// Whether the actor sees the instance. If not, it took a signal that found it by its correlation key.
+    /// Whether the actor sees the instance. If not, the command was a signal that found the instance by its correlation key.
     pub is_seen: bool,
     pub dry_run: bool,
 }
@@ -157,8 +157,8 @@ impl Reply {
     }
 }
 
-/// The id for what a caller adds. It is derived from the idempotency key, if there is one, so that a repeated request finds what
-/// the first one added.
+/// The id of a row that a caller adds. It is derived from the idempotency key, if there is one, so that a repeated request finds
+/// the row of the first one.
 pub(super) fn id_under(kind: &str, subject: &str, key: Option<&str>) -> Uuid {
     let Some(key) = key else {
         return clock::new_id();

@@ -11,8 +11,8 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_store::load::Asked;
 
 impl Engine {
-    /// The command that restarts an instance, with this data or with the data at its end. An ended instance stays ended, so that
-    /// check still holds when the command is executed. `key` is the idempotency key of the request.
+    /// The command that restarts an instance, with this data or with the data at its end. An ended instance stays ended, so the
+    /// check that it has ended still holds when the command is executed. `key` is the idempotency key of the request.
     pub async fn successor(
         &self,
         who: &Identity,

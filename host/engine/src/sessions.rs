@@ -1,6 +1,6 @@
-//! Sign-ins of browsers: begun with an identity that was proven, found by the secret of a cookie, ended by the person.
+//! Sign-ins of browsers. A session begins with a proven identity, is found by the secret of a cookie, and is ended by the person.
 //!
-//! The database has only the digest of the secret. A session ends [`SESSION_MAX`] after its beginning, or after it was not used
+//! The database has only the digest of the secret. A session ends [`SESSION_MAX`] after its beginning, or when it was not used
 //! for [`SESSION_IDLE_MAX`].
 
 use std::time::Duration;
@@ -28,7 +28,7 @@ const CLIENT_CHARS_MAX: usize = 200;
 /// Sessions of one person. A further one ends the oldest.
 const SESSIONS_MAX: i64 = 100;
 
-/// A session with whom it is for.
+/// A session and its person.
 #[derive(Debug, Clone)]
 pub struct Session {
     pub id: Uuid,
@@ -41,9 +41,9 @@ pub struct Session {
 /// The session at the identity provider by which a session began.
 #[derive(Debug, Clone)]
 pub struct ProviderSession {
-    /// Its name there, if the provider says it.
+    /// Its name at the provider, if the provider tells it.
     pub name: Option<String>,
-    /// Shown to the provider when one signs out.
+    /// Sent to the provider when the person signs out.
     pub id_token: String,
 }
 
@@ -52,7 +52,7 @@ fn digest(secret: &[u8]) -> [u8; 32] {
 }
 
 impl Engine {
-    /// Begins a session of somebody who has proven who they are, at most until `until`. Returns the secret that finds it.
+    /// Begins a session of an authenticated person, at most until `until`. Returns the secret that finds the session.
     pub async fn begin_session(
         &self,
         who: &Identity,
@@ -130,8 +130,8 @@ impl Engine {
         ended.ok_or_else(|| Error::missing("session of yours", id))
     }
 
-    /// Ends what began by one session at the identity provider; without its name, all sessions of the person. Returns how many
-    /// sessions ended.
+    /// Ends the sessions that began by one session at the identity provider; without its name, all sessions of the person.
+    /// Returns how many sessions ended.
     pub async fn end_provider_sessions(
         &self,
         person: Option<&str>,

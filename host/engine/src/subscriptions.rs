@@ -102,7 +102,7 @@ impl Engine {
         Err(Rejection::not_now("limit_reached", detail).into())
     }
 
-    /// Retries one delivery, whatever became of it, and enables its subscription.
+    /// Retries one delivery, whatever its status, and enables its subscription.
     pub async fn retry_delivery(
         &self,
         who: &Identity,

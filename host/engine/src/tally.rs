@@ -1,4 +1,4 @@
-//! What this host has counted since it last wrote it to the series. Commands only add to numbers in memory.
+//! The counts of this host since it last wrote them to the series. Commands only add to numbers in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,12 +8,12 @@ use wrkflw_core::audit::Entry;
 use wrkflw_core::ids::TenantId;
 use wrkflw_store::series::{Counted, OTHER, Series};
 
-/// Limit of the reasons of one tenant that are counted by themselves between two writes. Flow logic chooses reasons.
+/// Limit of the reasons of one tenant that are counted separately between two writes. Flow logic chooses reasons.
 const REASONS_MAX: usize = 32;
 /// Limit of the bytes of a reason. A longer one is counted as [`OTHER`].
 const REASON_BYTES_MAX: usize = 100;
 
-/// The counts of a host. They are dropped from memory when they are taken, so that the number of tenants is that of a few seconds.
+/// The counts of a host. Taking them removes them from memory, so the map holds only the tenants of the last few seconds.
 #[derive(Debug, Default)]
 pub struct Tally(RwLock<HashMap<TenantId, Counts>>);
 
@@ -41,7 +41,7 @@ impl Counts {
 }
 
 impl Tally {
-    /// Counts what the entries of a commit record.
+    /// Counts the facts in the entries of a commit.
     pub(super) fn committed(&self, tenant: TenantId, entries: &[Entry]) {
         let (mut decisions, mut starts) = (0, 0);
         for entry in entries {

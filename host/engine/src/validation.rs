@@ -1,5 +1,5 @@
-//! Checks values of a request that do not depend on the database: ids, names, reasons, documents. Use cases and handlers share
-//! these functions, so a value always gets the same message.
+//! Checks the values of a request without the database: ids, names, reasons, documents. Use cases and handlers share these
+//! functions, so an invalid value always gets the same message.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub fn check_note(note: &str) -> Result<(), Error> {
     check_text("/note", note, NOTE_CHARS_MAX)
 }
 
-/// Refuses a text that says nothing, or that is longer than so many characters.
+/// Refuses an empty text, and one with more than `most` characters.
 fn check_text(pointer: &str, text: &str, most: usize) -> Result<(), Error> {
     let (code, detail) = if text.trim().is_empty() {
         ("required", "say why".to_owned())

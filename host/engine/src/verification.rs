@@ -1,5 +1,5 @@
-//! Verifies the audit of one instance: the same as `wrkflw audit verify --instance`, without the replay of its commands. It runs on
-//! a thread of low priority, one of a tenant at a time, and for a bounded time. It waits mostly for the database, so it takes no place of
+//! Verifies the audit of one instance, like `wrkflw audit verify --instance` but without the replay of its commands. It runs on a thread
+//! of low priority for a bounded time, one verification of a tenant at a time. It mostly waits for the database, so it takes no place of
 //! other long work.
 
 use tokio::runtime::Handle;
@@ -15,7 +15,7 @@ use wrkflw_core::ids::InstanceId;
 /// Findings that are returned; all are counted.
 const FINDINGS_MAX: usize = 100;
 
-/// The numbers of what was verified of an instance, and the findings: what no host would have written.
+/// The numbers of verified parts of an instance, and the findings: contents that no host would have written.
 #[derive(Debug, Clone)]
 pub struct Verification {
     pub instance_id: Uuid,

@@ -1,7 +1,7 @@
 //! The cache of parsed definition versions.
 //!
-//! A published version does not change. But after the database was restored, the same number may have other content. So a caller who
-//! has read the stored content gets a cached version only if it is the same.
+//! A published version does not change. But after a restore of the database, the same number may have other content. So a caller
+//! that has read the stored content gets a cached version only if its content is the same.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) struct CachedVersion {
 }
 
 impl CachedVersion {
-    /// What it weighs in the cache.
+    /// Its weight in the cache.
     pub(super) fn weight(&self) -> u32 {
         let version = &self.version;
         let schema = version.schema.as_ref().map_or(0, Schema::weight);
@@ -63,8 +63,8 @@ impl Engine {
         Ok((target_version, Some(current_version)))
     }
 
-    /// The version to which an actor who may migrate wants to migrate. One that new instances do not run needs what its activation
-    /// needs, so that nobody decides by a migration what instances run.
+    /// The target version of a migration, if the actor may migrate. If the version is not active, the actor also needs what
+    /// its activation needs. Otherwise a migration would let people choose which version instances run.
     pub(super) async fn target_version(
         &self,
         tenant: TenantId,
@@ -111,7 +111,7 @@ impl Engine {
         let load = self.load_version(tenant, reference);
         match self.0.versions.try_get_with(key, load).await {
             Ok(known) => Ok(known.version),
-            // Concurrent callers share the error, which cannot be cloned. Each of them loads again for an error of its own.
+            // Concurrent callers share the error, which cannot be cloned. So each of them loads again, to get an error of its own.
             Err(shared) => match Arc::try_unwrap(shared) {
                 Ok(error) => Err(error),
                 Err(_) => Ok(self.load_version(tenant, reference).await?.version),

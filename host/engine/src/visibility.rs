@@ -1,4 +1,5 @@
-//! Who reads, and whether they see an instance. Lists are filtered by the database; here one instance at a time is examined.
+//! The caller as a viewer, and whether the viewer sees an instance. The database filters lists; this module examines one
+//! instance at a time.
 
 use super::Engine;
 use super::definitions::need;
@@ -43,7 +44,7 @@ impl Engine {
         Ok(Viewer::of(who.tenant, actor, restricts))
     }
 
-    /// The caller of a stream as a viewer, also of restricted instances that the tenant does not have yet.
+    /// The caller of a stream as a viewer. Restricted instances that the tenant may get later are considered, too.
     pub async fn watching(
         &self,
         who: &Identity,
@@ -54,8 +55,8 @@ impl Engine {
         Ok(Viewer::of(who.tenant, actor, true))
     }
 
-    /// Whether the actor sees the instance. The database is asked only if the instance itself does not say so: for managers, and
-    /// for people who gave a task back.
+    /// Whether the actor sees the instance. The database is asked only if the instance itself does not show it: for managers,
+    /// and for people who gave a task back.
     pub(super) async fn is_seen(
         &self,
         tenant: TenantId,
@@ -85,7 +86,7 @@ impl Engine {
         Ok(stored)
     }
 
-    /// Answers for an instance that the actor does not see as for one that does not exist.
+    /// Gives the same answer for an instance that the actor does not see as for one that does not exist.
     pub(super) async fn check_seen(
         &self,
         tenant: TenantId,

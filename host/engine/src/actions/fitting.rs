@@ -1,4 +1,4 @@
-//! The commands that fit an instance and its tasks as they are, whether somebody may do them or not.
+//! The commands that fit the present state of an instance and its tasks, whether or not somebody is allowed to give them.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use wrkflw_core::instance::{Instance, StateInstance, Status, Task};
 use wrkflw_core::json::Json;
 use wrkflw_core::version::Version;
 
-/// The comment of a dry run where one is required, so that flow logic is asked too.
+/// The comment of a dry run that requires one, so that flow logic is asked, too.
 const SAMPLE: &str = "-";
 
 /// The commands on the open tasks, for this person.
@@ -28,8 +28,8 @@ pub(super) fn of_tasks(
     commands
 }
 
-/// The commands that fit an open task of this state as it is, whether this person may or not. Reasons, inputs and recipients are
-/// empty.
+/// The commands that fit an open task of this state, whether or not this person is allowed to give them. Reasons, inputs and
+/// recipients are empty.
 pub(crate) fn of_task(
     graph: &Graph,
     state: &str,
@@ -110,7 +110,7 @@ pub(super) fn signals(version: &Version, instance: &Instance) -> Vec<(Command, O
     instance.active.iter().flat_map(of).collect()
 }
 
-/// The commands that fit the instance as it is, but for a restart.
+/// The commands that fit the present state of the instance, except a restart.
 pub(super) fn of_the_whole(of: &Instance) -> impl Iterator<Item = Command> {
     let (instance, reason) = (of.id, String::new());
     let comment = Command::Comment {

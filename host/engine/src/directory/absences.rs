@@ -103,7 +103,7 @@ impl Engine {
         if person != who.subject {
             return self.permit(who, for_all).await;
         }
-        // Asked once: a question that fails must not pass for a permission that is missing.
+        // Asked only once: a failed question must not look like a missing permission.
         let (actor, _) = self.0.store.actor(&who.caller()).await?;
         need(&actor, for_all).or_else(|_| need(&actor, OWN))
     }

@@ -48,8 +48,8 @@ const PERMISSIONS_MAX: usize = 200;
 const PERMISSION_BYTES_MAX: usize = 100;
 
 impl Engine {
-    /// Gives a role exactly these permissions. Without any, the role is no more. Returns the role before and after; a role that is
-    /// not there has no permissions.
+    /// Gives a role exactly these permissions. A role without permissions is deleted. Returns the role before and after the
+    /// change; a missing role has no permissions.
     pub async fn put_role(
         &self,
         who: &Identity,
@@ -89,7 +89,7 @@ impl Engine {
     }
 }
 
-/// Checks one permission. What begins like one of the host's must be one of them, so that a misspelt one is noticed.
+/// Checks one permission. A permission with a prefix of the host's must be one of the host's, so that misspellings are noticed.
 fn check(pointer: &str, permission: &str) -> Result<(), Error> {
     let parts = permission.split_once(':');
     let is_word = |text: &str| {
